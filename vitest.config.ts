@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // The local end-to-end tests start the whole system, so a hook may take as long as a cold start.
+    hookTimeout: 60_000,
+    testTimeout: 60_000,
+  },
+});
