@@ -1,0 +1,69 @@
+import middy from '@middy/core';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import { systemLog } from './system.ts';
+
+export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
+  requestContext: APIGatewayProxyEventV2['requestContext'] & { authorizer?: { lambda?: Record<string, unknown> } };
+};
+export type HttpAnswer = APIGatewayProxyStructuredResultV2;
+
+/** An error meant for the caller: status, our code, and a sentence that says what to do. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, detail: string) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The bytes as they were sent: signatures are made over these, never over a re-serialised body. */
+export function rawBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
+  return Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
+}
+
+export function json(status: number, body: unknown): HttpAnswer {
+  return { statusCode: status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** A handler that answers HTTP: problems become `application/problem+json`, anything else a 500 that reveals nothing. */
+export function httpHandler(answer: (event: HttpEvent, context: Context) => Promise<HttpAnswer>) {
+  return middy<HttpEvent, HttpAnswer>()
+    .use({
+      onError: (request) => {
+        request.response = problemAnswer(request.error, request.event);
+      },
+    })
+    .handler(answer);
+}
+
+function problemAnswer(error: unknown, event: HttpEvent): HttpAnswer {
+  const problem = error instanceof Problem ? error : unexpected(error, event);
+  return {
+    statusCode: problem.status,
+    headers: { 'content-type': 'application/problem+json' },
+    body: JSON.stringify({
+      type: `urn:countersign:${problem.code.toLowerCase().replaceAll('_', '-')}`,
+      title: TITLES[problem.status] ?? 'Error',
+      status: problem.status,
+      code: problem.code,
+      detail: problem.message,
+    }),
+  };
+}
+
+function unexpected(error: unknown, event: HttpEvent): Problem {
+  const requestId = event.requestContext.requestId;
+  systemLog.error('an unexpected error', { error, requestId });
+  return new Problem(500, 'INTERNAL', `something went wrong on our side; try again, or ask with request ${requestId}`);
+}
+
+const TITLES: Record<number, string> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  500: 'Internal Server Error',
+};

@@ -1,0 +1,16 @@
+/** Time, chance and names come from outside, so that a failing run of a test can be repeated exactly. */
+export interface Clock {
+  now(): number;
+}
+
+export interface Ids {
+  next(prefix: string): string;
+}
+
+export interface Log {
+  info(message: string, details?: Record<string, unknown>): void;
+  warn(message: string, details?: Record<string, unknown>): void;
+  error(message: string, details?: Record<string, unknown>): void;
+}
+
+export const isoNow = (clock: Clock) => new Date(clock.now()).toISOString();

@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { Logger } from '@aws-lambda-powertools/logger';
+import type { Clock, Ids, Log } from './ports.ts';
+
+/** The real world behind the ports: only entry points use it. */
+export const systemClock: Clock = { now: () => Date.now() };
+
+export const systemIds: Ids = { next: (prefix) => `${prefix}_${randomBytes(16).toString('hex')}` };
+
+export const systemPause = {
+  random: Math.random,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+};
+
+const logger = new Logger();
+
+export const systemLog: Log = {
+  info: (message, details = {}) => logger.info(message, details),
+  warn: (message, details = {}) => logger.warn(message, withError(details)),
+  error: (message, details = {}) => logger.error(message, withError(details)),
+};
+
+function withError({ error, ...details }: Record<string, unknown>): Record<string, unknown> {
+  if (error === undefined) return details;
+  return { ...details, error: error instanceof Error ? error : new Error(String(error)) };
+}

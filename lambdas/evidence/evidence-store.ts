@@ -1,0 +1,11 @@
+/** Write-once storage: the first content under a key stays, whoever writes it again. */
+export interface EvidenceStore {
+  /** Returns whether this call wrote it; false means the key was taken and nothing changed. */
+  putOnce(key: string, content: Buffer, contentType: string): Promise<boolean>;
+  get(key: string): Promise<Buffer>;
+}
+
+/** Signs with a key that never leaves its keeper. */
+export interface Signer {
+  sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }>;
+}

@@ -1,0 +1,59 @@
+import { type Clock, isoNow, type Log } from '../entry/ports.ts';
+import { sha256Hex } from '../run/canonical-json.ts';
+import { assertChain, type Commit } from '../run/commit.ts';
+import { isTerminal } from '../run/run.ts';
+import type { RunStore } from '../run/run-store.ts';
+import { receiptKeyOf } from '../run/step.ts';
+import { buildBundle, signBundle } from './bundle.ts';
+import type { EvidenceStore, Signer } from './evidence-store.ts';
+
+const COMMITS_PER_PAGE = 500;
+
+export interface Sealer {
+  runs: Pick<RunStore, 'load' | 'listCommits' | 'receipts' | 'fulfilSeal'>;
+  store: EvidenceStore;
+  signer: Signer;
+  clock: Clock;
+  log: Log;
+}
+
+/** Seals a finished run: whole chain checked, document written once, signed, recorded. Never early; again gives the same. */
+export async function sealRun(
+  sealer: Sealer,
+  { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
+): Promise<void> {
+  const loaded = await sealer.runs.load(tenant, runId);
+  if (!loaded) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
+  const { run, trigger, steps } = loaded;
+  if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
+  const commits = await allCommits(sealer, tenant, runId);
+  assertChain(run, commits);
+  const receipts = await sealer.runs.receipts(
+    tenant,
+    steps.flatMap((step) => receiptKeyOf(step) ?? []),
+  );
+  receipts.sort((a, b) => a.stepIndex - b.stepIndex || (a.key < b.key ? -1 : 1));
+  const bundle = buildBundle({ run, trigger, steps, commits, receipts });
+  const written = await sealer.store.putOnce(bundle.documentKey, bundle.document, 'application/json');
+  // What was written first is the evidence; what is signed and recorded is always the document that is there.
+  const document = written ? bundle.document : await sealer.store.get(bundle.documentKey);
+  const sha256 = sha256Hex(document);
+  const envelope = await signBundle(run, sha256, sealer.signer);
+  await sealer.store.putOnce(bundle.envelopeKey, envelope, 'application/json');
+  await sealer.runs.fulfilSeal(entryId, tenant, runId, {
+    documentKey: bundle.documentKey,
+    envelopeKey: bundle.envelopeKey,
+    sha256,
+    sizeBytes: document.length,
+    sealedAt: isoNow(sealer.clock),
+  });
+}
+
+async function allCommits(sealer: Sealer, tenant: string, runId: string): Promise<Commit[]> {
+  const commits: Commit[] = [];
+  for (;;) {
+    const page = await sealer.runs.listCommits(tenant, runId, { after: commits.length, limit: COMMITS_PER_PAGE });
+    commits.push(...page);
+    if (page.length === 0) return commits;
+  }
+}

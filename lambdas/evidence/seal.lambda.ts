@@ -1,0 +1,30 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { KMSClient } from '@aws-sdk/client-kms';
+import { S3Client } from '@aws-sdk/client-s3';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import * as z from 'zod';
+import { readEnvironment } from '../entry/environment.ts';
+import { workThrough } from '../entry/sqs-batch.ts';
+import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { SealEnvironment } from './environment.ts';
+import { KmsSigner } from './kms-signer.ts';
+import { S3EvidenceStore } from './s3-evidence-store.ts';
+import { sealRun } from './seal-run.ts';
+
+const SealMessage = z.object({ entryId: z.string(), tenant: z.string(), runId: z.string() });
+
+const environment = readEnvironment(SealEnvironment);
+
+const sealer = {
+  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
+  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET),
+  signer: new KmsSigner(new KMSClient(), environment.SIGNING_KEY_ARN),
+  clock: systemClock,
+  log: systemLog,
+};
+
+export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
+  workThrough(event, SealMessage, (message) => sealRun(sealer, message), systemLog),
+);

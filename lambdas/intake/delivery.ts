@@ -1,0 +1,15 @@
+import type { TriggerSource } from '../run/run.ts';
+
+/** A webhook after its signature held: who sent what about which thing, in the words every source shares. */
+export interface Delivery {
+  source: TriggerSource;
+  /** What happened, `issues.opened` or `incident.insert`. */
+  event: string;
+  /** The idempotency key: the same delivery again has the same. */
+  key: string;
+  /** What it is about, `github:octo-org/payments#7`; runs about one thing are found by it. */
+  subject?: string;
+  /** Fields that workflows ask for by name, `trigger.sysId`. */
+  fields: Record<string, unknown>;
+  payload: unknown;
+}

@@ -1,0 +1,58 @@
+import * as z from 'zod';
+import { Problem } from '../entry/http.ts';
+import { githubKey } from '../run/idempotency.ts';
+import type { Delivery } from './delivery.ts';
+
+/** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
+const Titled = z.looseObject({
+  number: z.number().optional(),
+  title: z.string().nullish(),
+  html_url: z.string().optional(),
+});
+const Payload = z.looseObject({
+  action: z.string().optional(),
+  repository: z
+    .looseObject({ name: z.string().optional(), full_name: z.string().optional(), html_url: z.string().optional() })
+    .nullish(),
+  sender: z.looseObject({ login: z.string().optional() }).nullish(),
+  issue: Titled.nullish(),
+  pull_request: Titled.nullish(),
+  discussion: Titled.nullish(),
+});
+
+const EVENT_NAME = /^[a-z_]{1,100}$/;
+const DELIVERY_ID = /^[A-Za-z0-9-]{1,100}$/;
+
+export function githubDelivery(headers: Record<string, string | undefined>, payload: unknown): Delivery {
+  const name = headers['x-github-event'] ?? '';
+  const deliveryId = headers['x-github-delivery'] ?? '';
+  if (!EVENT_NAME.test(name))
+    throw new Problem(400, 'BAD_REQUEST', 'the header X-GitHub-Event is missing or malformed');
+  if (!DELIVERY_ID.test(deliveryId)) {
+    throw new Problem(400, 'BAD_REQUEST', 'the header X-GitHub-Delivery is missing or malformed');
+  }
+  const parsed = Payload.safeParse(payload);
+  if (!parsed.success) throw new Problem(400, 'BAD_REQUEST', `not a GitHub event: ${z.prettifyError(parsed.error)}`);
+  const { action, repository, sender, issue, pull_request, discussion } = parsed.data;
+  const about = issue ?? pull_request ?? discussion;
+  const [owner, repo] = repository?.full_name?.split('/') ?? [];
+  const event = action ? `${name}.${action}` : name;
+  return {
+    source: 'github',
+    event,
+    key: githubKey(deliveryId),
+    ...(repository?.full_name && {
+      subject: `github:${repository.full_name}${about?.number === undefined ? '' : `#${about.number}`}`,
+    }),
+    fields: {
+      title: about?.title ?? `${event}${repository?.full_name ? ` in ${repository.full_name}` : ''}`,
+      actor: sender?.login,
+      url: about?.html_url ?? repository?.html_url,
+      owner,
+      repo,
+      number: about?.number,
+      action,
+    },
+    payload,
+  };
+}

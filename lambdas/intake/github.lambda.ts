@@ -1,0 +1,15 @@
+import { httpHandler } from '../entry/http.ts';
+import { githubDelivery } from './github-delivery.ts';
+import { intakePorts } from './intake-ports.ts';
+import { isSignedByGithub } from './signature.ts';
+import { receiveWebhook, type WebhookSource } from './webhook.ts';
+
+const GITHUB: WebhookSource = {
+  source: 'github',
+  isSigned: (secrets, body, headers) => isSignedByGithub(secrets, body, headers['x-hub-signature-256']),
+  delivery: githubDelivery,
+};
+
+const intake = intakePorts();
+
+export const handler = httpHandler((event) => receiveWebhook(intake, GITHUB, event));

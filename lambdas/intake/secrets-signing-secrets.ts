@@ -1,0 +1,35 @@
+import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import * as z from 'zod';
+import { Kept } from '../entry/kept.ts';
+import type { TriggerSource } from '../run/run.ts';
+import type { SigningSecrets } from './signing-secrets.ts';
+
+/** A removed secret stops working within this time. */
+const SECRETS_KEPT_MS = 60_000;
+
+/** One secret per tenant: `{"github": ["current", "previous"], "servicenow": ["..."]}`. */
+const SecretDocument = z.record(z.string(), z.union([z.string().transform((one) => [one]), z.array(z.string())]));
+
+export class SecretsSigningSecrets implements SigningSecrets {
+  readonly #client: SecretsManagerClient;
+  readonly #secretArns: Record<string, string>;
+  readonly #documents: Kept<z.output<typeof SecretDocument>>;
+
+  constructor(client: SecretsManagerClient, secretArns: Record<string, string>, now: () => number) {
+    this.#client = client;
+    this.#secretArns = secretArns;
+    this.#documents = new Kept(SECRETS_KEPT_MS, now);
+  }
+
+  async secretsFor(tenant: string, source: TriggerSource): Promise<readonly string[]> {
+    const arn = Object.hasOwn(this.#secretArns, tenant) ? this.#secretArns[tenant] : undefined;
+    if (arn === undefined) return [];
+    const document = await this.#documents.get(arn, () => this.#read(arn));
+    return (document[source] ?? []).filter((secret) => secret !== '');
+  }
+
+  async #read(arn: string) {
+    const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: arn }));
+    return SecretDocument.parse(JSON.parse(SecretString ?? '{}'));
+  }
+}

@@ -1,0 +1,53 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** How far a signed timestamp may lie from now, either way: replays end, ahead-running clocks do not help. */
+const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000;
+const STANDARD_WEBHOOKS_SECRET_PREFIX = 'whsec_';
+
+/** Compared without telling by time where two strings differ, nor that their lengths do. */
+export function equalInConstantTime(a: string, b: string): boolean {
+  const digest = (text: string) => createHmac('sha256', 'length-hiding').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** `X-Hub-Signature-256: sha256=<hex>` over the raw body, by any of the secrets (two while one is being rotated). */
+export function isSignedByGithub(secrets: readonly string[], body: Buffer, signature: string | undefined): boolean {
+  return anySecret(secrets, (secret) => {
+    const expected = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+    return equalInConstantTime(expected, signature ?? '');
+  });
+}
+
+export interface StandardWebhookHeaders {
+  id: string | undefined;
+  timestamp: string | undefined;
+  signature: string | undefined;
+}
+
+/** Standard Webhooks: `v1,<base64>` over `id.timestamp.body`; several signatures may stand side by side. */
+export function isSignedAsStandardWebhook(
+  secrets: readonly string[],
+  body: Buffer,
+  headers: StandardWebhookHeaders,
+  nowMs: number,
+): boolean {
+  const { id = '', timestamp = '', signature = '' } = headers;
+  const fresh = /^\d+$/.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1000) <= TIMESTAMP_TOLERANCE_MS;
+  const given = signature.split(' ');
+  const signed = anySecret(secrets, (secret) => {
+    const mac = createHmac('sha256', secretBytes(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
+    return given.map((one) => equalInConstantTime(`v1,${mac}`, one)).includes(true);
+  });
+  return fresh && id !== '' && signed;
+}
+
+function secretBytes(secret: string): Buffer {
+  if (!secret.startsWith(STANDARD_WEBHOOKS_SECRET_PREFIX)) return Buffer.from(secret);
+  return Buffer.from(secret.slice(STANDARD_WEBHOOKS_SECRET_PREFIX.length), 'base64');
+}
+
+/** Tries every secret, and one that nobody knows if there is none: an unknown tenant takes as long as a wrong signature. */
+function anySecret(secrets: readonly string[], matches: (secret: string) => boolean): boolean {
+  const verdicts = (secrets.length > 0 ? secrets : ['no-such-tenant']).map(matches);
+  return secrets.length > 0 && verdicts.includes(true);
+}

@@ -1,0 +1,84 @@
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+} from '@aws-sdk/client-dynamodb';
+import { marshall } from '@aws-sdk/util-dynamodb';
+import { canonicalJson } from '../run/canonical-json.ts';
+import { docOf, type Item, toItem } from '../run/dynamo-items.ts';
+import * as keys from '../run/dynamo-keys.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { Workflow } from '../workflow/workflow.ts';
+import type { Automation, Connection, Definitions } from './definitions.ts';
+
+export class DynamoDefinitions implements Definitions {
+  readonly #client: DynamoDBClient;
+  readonly #table: string;
+
+  constructor(client: DynamoDBClient, table: string) {
+    this.#client = client;
+    this.#table = table;
+  }
+
+  async automations(tenant: string): Promise<Automation[]> {
+    const found: Automation[] = [];
+    let ExclusiveStartKey: Item | undefined;
+    do {
+      const page = await this.#client.send(
+        new QueryCommand({
+          TableName: this.#table,
+          KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
+          ExpressionAttributeValues: marshall({ ':pk': keys.tenantItems(tenant), ':prefix': keys.AUTOMATION_PREFIX }),
+          ExclusiveStartKey,
+        }),
+      );
+      found.push(...(page.Items ?? []).map((item) => docOf<Automation>(item)));
+      ExclusiveStartKey = page.LastEvaluatedKey;
+    } while (ExclusiveStartKey);
+    return found;
+  }
+
+  workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {
+    return this.#get(keys.workflowKey(tenant, name, version));
+  }
+
+  connection(tenant: string, name: string): Promise<Connection | undefined> {
+    return this.#get(keys.connectionKey(tenant, name));
+  }
+
+  saveAutomation(tenant: string, automation: Automation): Promise<void> {
+    return this.#put(toItem(keys.automationKey(tenant, automation.name), automation));
+  }
+
+  saveConnection(tenant: string, connection: Connection): Promise<void> {
+    return this.#put(toItem(keys.connectionKey(tenant, connection.name), connection));
+  }
+
+  async publishWorkflow(tenant: string, workflow: Workflow, version: number): Promise<void> {
+    const key = keys.workflowKey(tenant, workflow.name, version);
+    try {
+      await this.#put(toItem(key, workflow), 'attribute_not_exists(pk)');
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      if (canonicalJson(await this.#get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
+      throw new CountersignError(
+        'WORKFLOW_INVALID',
+        `version ${version} of ${workflow.name} is published and differs; publish the change as version ${version + 1}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #get<T>(key: keys.Key): Promise<T | undefined> {
+    const { Item } = await this.#client.send(
+      new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
+    );
+    return Item && docOf<T>(Item);
+  }
+
+  async #put(item: Item, ConditionExpression?: string): Promise<void> {
+    await this.#client.send(new PutItemCommand({ TableName: this.#table, Item: item, ConditionExpression }));
+  }
+}

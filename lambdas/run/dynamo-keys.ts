@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { DUE_SHARDS } from './run-store.ts';
+
+/** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
+export interface Key {
+  pk: string;
+  sk: string;
+}
+
+const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
+
+const runPartition = (tenant: string, runId: string) => `RUN#${tenant}#${runId}`;
+
+export const runKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'RUN' });
+export const stepKey = (tenant: string, runId: string, index: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `STEP#${padded(index, 4)}`,
+});
+export const commitKey = (tenant: string, runId: string, seq: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `COMMIT#${padded(seq, 8)}`,
+});
+export const triggerKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'TRIGGER' });
+export const evidenceKey = (tenant: string, runId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: 'EVIDENCE',
+});
+export const approvalKey = (tenant: string, runId: string, approvalId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `APPROVAL#${approvalId}`,
+});
+
+export const taskTokenKey = (tenant: string, runId: string, approvalId: string): Key => ({
+  pk: `TOKEN#${tenant}#${runId}`,
+  sk: approvalId,
+});
+
+/** Sorts before RUN, STEP# and TRIGGER, and after all that a worker does not need (APPROVAL#, COMMIT#, EVIDENCE). */
+export const FIRST_WORKING_SORT_KEY = 'RUN';
+export const COMMIT_PREFIX = 'COMMIT#';
+
+export const receiptKey = (tenant: string, key: string): Key => ({ pk: `RECEIPT#${tenant}#${key}`, sk: 'RECEIPT' });
+export const idempotencyKey = (tenant: string, key: string): Key => ({ pk: `IDEM#${tenant}#${key}`, sk: 'IDEM' });
+export const apiKeyKey = (keyHash: string): Key => ({ pk: `APIKEY#${keyHash}`, sk: 'APIKEY' });
+
+/** The run id leads the entry's id, so its shard can be found again from the id alone. */
+export const outboxKey = (entryId: string): Key => ({
+  pk: `OUTBOX#${shardOf(entryId.split('.')[0] ?? '')}`,
+  sk: entryId,
+});
+
+const tenantPartition = (tenant: string) => `TENANT#${tenant}`;
+export const AUTOMATION_PREFIX = 'AUTOMATION#';
+export const automationKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${AUTOMATION_PREFIX}${name}`,
+});
+export const workflowKey = (tenant: string, name: string, version: number): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `WORKFLOW#${name}#${padded(version, 6)}`,
+});
+export const connectionKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `CONNECTION#${name}`,
+});
+export const tenantItems = tenantPartition;
+
+/** Index keys start with the tenant, except the due index, which only the sweeper reads. */
+export const INDEXES = {
+  due: { name: 'due', partition: 'dueShard', sort: 'dueAt' },
+  byTenant: { name: 'by-tenant', partition: 'tenantKey', sort: 'createdAt' },
+  byStatus: { name: 'by-status', partition: 'statusKey', sort: 'createdAt' },
+  bySubject: { name: 'by-subject', partition: 'subjectKey', sort: 'createdAt' },
+  pendingApprovals: { name: 'pending-approvals', partition: 'pendingKey', sort: 'createdAt' },
+} as const;
+
+/** DynamoDB deletes rows some days after this attribute's time (epoch seconds); conditions never wait for it. */
+export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
+
+export const tenantIndexKey = (tenant: string) => `TENANT#${tenant}`;
+export const statusIndexKey = (tenant: string, status: string) => `TENANT#${tenant}#${status}`;
+export const subjectIndexKey = (tenant: string, subject: string) => `TENANT#${tenant}#${subject}`;
+export const dueIndexKey = (shard: number) => `DUE#${shard}`;
+
+export function shardOf(runId: string): number {
+  return createHash('sha256').update(runId).digest().readUInt32BE(0) % DUE_SHARDS;
+}
+
+/** Reads tenant and run id back from a run's partition key, for index rows that carry keys only. */
+export function parseRunPartition(pk: string): { tenant: string; runId: string } | undefined {
+  const [, tenant, runId] = /^RUN#([^#]+)#([^#]+)$/.exec(pk) ?? [];
+  return tenant && runId ? { tenant, runId } : undefined;
+}

@@ -1,0 +1,329 @@
+import {
+  BatchGetItemCommand,
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  type QueryCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import type { Approval } from '../approval/approval.ts';
+import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { Commit, RunChange } from './commit.ts';
+import {
+  approvalItem,
+  docOf,
+  type Item,
+  idempotencyItem,
+  outboxItem,
+  runItem,
+  toItem,
+  triggerItem,
+  triggerOf,
+} from './dynamo-items.ts';
+import * as keys from './dynamo-keys.ts';
+import {
+  type Condition,
+  conditionFields,
+  isRefusal,
+  type Pause,
+  put,
+  remove,
+  transact,
+} from './dynamo-transactions.ts';
+import type { IdempotencyRecord } from './idempotency.ts';
+import type { Receipt } from './receipt.ts';
+import type { Run, RunStatus } from './run.ts';
+import type {
+  CommitResult,
+  DueItem,
+  EvidenceRecord,
+  Ingest,
+  IngestResult,
+  LoadedRun,
+  Page,
+  RunStore,
+} from './run-store.ts';
+import type { Step } from './step.ts';
+
+const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
+const runIsAt = (seq: number): Condition => ({ expression: '#doc.#seq = :seq', values: { ':seq': seq } });
+const stepIsHeldAt = (leaseVersion: number): Condition => ({
+  expression: '#doc.#leaseVersion = :leaseVersion',
+  values: { ':leaseVersion': leaseVersion },
+});
+const statusIs = (status: string): Condition => ({
+  expression: '#doc.#status = :status',
+  values: { ':status': status },
+});
+const recordIsNewOrExpired = (now: string): Condition => ({
+  expression: 'attribute_not_exists(#pk) OR #doc.#expiresAt <= :now',
+  values: { ':now': now },
+});
+
+/** No receipt yet, one whose write certainly did not happen, or this step's own open intent from an earlier attempt. */
+const keyIsFreeFor = (receipt: Receipt): Condition => ({
+  expression:
+    'attribute_not_exists(#pk) OR #doc.#outcome = :failed' +
+    ' OR (#doc.#outcome <> :succeeded AND #doc.#runId = :runId AND #doc.#stepIndex = :stepIndex)',
+  values: {
+    ':failed': 'failed',
+    ':succeeded': 'succeeded',
+    ':runId': receipt.runId,
+    ':stepIndex': receipt.stepIndex,
+  },
+});
+const intentIsOurs = (receipt: Receipt): Condition => ({
+  expression: '#doc.#runId = :runId AND #doc.#leaseVersion = :leaseVersion',
+  values: { ':runId': receipt.runId, ':leaseVersion': receipt.leaseVersion },
+});
+
+const BATCH_GET_MAX_KEYS = 100;
+
+export class DynamoRunStore implements RunStore {
+  readonly #client: DynamoDBClient;
+  readonly #table: string;
+  readonly #pause: Pause;
+
+  constructor(client: DynamoDBClient, table: string, pause: Pause) {
+    this.#client = client;
+    this.#table = table;
+    this.#pause = pause;
+  }
+
+  async ingest({ record, trigger, runs, at }: Ingest): Promise<IngestResult> {
+    const refusals = await this.#transact([
+      put(this.#table, idempotencyItem(record), recordIsNewOrExpired(at)),
+      ...runs.flatMap(({ run, commit }) => [
+        put(this.#table, runItem(run), ROW_IS_NEW),
+        put(this.#table, toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
+        put(this.#table, triggerItem(run.tenant, run.runId, trigger)),
+      ]),
+    ]);
+    if (!refusals) return { outcome: 'created' };
+    const held = refusals[0]?.Item && docOf<IdempotencyRecord>(refusals[0].Item);
+    if (!held) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
+    // The same run ids can only come from this very transaction, applied with its reply lost.
+    const own = held.runIds.length === runs.length && held.runIds.every((id, i) => id === runs[i]?.run.runId);
+    return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
+  }
+
+  async commit(change: RunChange): Promise<CommitResult> {
+    const { run, commit } = change;
+    const { tenant, runId } = run;
+    const beforeReceipts = 2 + change.steps.length;
+    const refusals = await this.#transact([
+      put(this.#table, runItem(run), runIsAt(change.expectedSeq)),
+      put(this.#table, toItem(keys.commitKey(tenant, runId, commit.seq), commit), ROW_IS_NEW),
+      ...change.steps.map(({ step, expectedLeaseVersion }) =>
+        put(
+          this.#table,
+          toItem(keys.stepKey(tenant, runId, step.index), step),
+          expectedLeaseVersion === 'new' ? ROW_IS_NEW : stepIsHeldAt(expectedLeaseVersion),
+        ),
+      ),
+      ...change.receipts.map(({ receipt, expects }) =>
+        put(
+          this.#table,
+          toItem(keys.receiptKey(tenant, receipt.key), receipt),
+          expects === 'free' ? keyIsFreeFor(receipt) : intentIsOurs(receipt),
+        ),
+      ),
+      ...change.approvals.map(({ approval, expectedStatus }) =>
+        put(this.#table, approvalItem(approval), expectedStatus === 'new' ? ROW_IS_NEW : statusIs(expectedStatus)),
+      ),
+      ...change.outbox.map((entry) => put(this.#table, outboxItem(entry))),
+    ]);
+    if (!refusals) return { outcome: 'committed' };
+    if (isRefusal(refusals[0]) || isRefusal(refusals[1])) {
+      return (await this.#wasOurs(change)) ? { outcome: 'committed' } : { outcome: 'lost' };
+    }
+    const heldAt = change.receipts.findIndex(
+      (write, index) => write.expects === 'free' && isRefusal(refusals[beforeReceipts + index]),
+    );
+    const held = refusals[beforeReceipts + heldAt]?.Item;
+    return heldAt >= 0 && held ? { outcome: 'receipt_held', receipt: docOf(held) } : { outcome: 'lost' };
+  }
+
+  /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
+  async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
+    const stored = await this.#get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
+    return stored?.hash === commit.hash;
+  }
+
+  async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
+    const items = await this.#queryAll({
+      KeyConditionExpression: 'pk = :pk AND sk >= :first',
+      ExpressionAttributeValues: marshall({
+        ':pk': keys.runKey(tenant, runId).pk,
+        ':first': keys.FIRST_WORKING_SORT_KEY,
+      }),
+      ConsistentRead: true,
+    });
+    let run: Run | undefined;
+    let trigger: LoadedRun['trigger'] | undefined;
+    const steps: Step[] = [];
+    for (const item of items) {
+      if (item.sk?.S === 'RUN') run = docOf(item);
+      else if (item.sk?.S === 'TRIGGER') trigger = triggerOf(item);
+      else steps.push(docOf(item));
+    }
+    return run && trigger && { run, trigger, steps };
+  }
+
+  async listRuns(
+    tenant: string,
+    { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
+  ): Promise<Page<Run>> {
+    const index = status ? keys.INDEXES.byStatus : keys.INDEXES.byTenant;
+    const partition = status ? keys.statusIndexKey(tenant, status) : keys.tenantIndexKey(tenant);
+    const { Items = [], LastEvaluatedKey } = await this.#client.send(
+      new QueryCommand({
+        TableName: this.#table,
+        IndexName: index.name,
+        KeyConditionExpression: `${index.partition} = :partition`,
+        ExpressionAttributeValues: marshall({ ':partition': partition }),
+        ScanIndexForward: false,
+        Limit: limit,
+        ...(after !== undefined && { ExclusiveStartKey: startKey(tenant, index.partition, partition, after) }),
+      }),
+    );
+    const found = await this.#batchGet<Run>(Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' })));
+    const newestFirst = found
+      .filter((run) => status === undefined || run.status === status)
+      .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    return { items: newestFirst, ...(LastEvaluatedKey && { next: position(LastEvaluatedKey) }) };
+  }
+
+  async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
+    const { Items = [] } = await this.#client.send(
+      new QueryCommand({
+        TableName: this.#table,
+        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+        ExpressionAttributeValues: marshall({
+          ':pk': keys.runKey(tenant, runId).pk,
+          ':first': keys.commitKey(tenant, runId, after + 1).sk,
+          ':last': `${keys.COMMIT_PREFIX}~`,
+        }),
+        ConsistentRead: true,
+        Limit: limit,
+      }),
+    );
+    return Items.map((item) => docOf<Commit>(item));
+  }
+
+  receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
+    return this.#batchGet(receiptKeys.map((key) => keys.receiptKey(tenant, key)));
+  }
+
+  approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
+    return this.#get(keys.approvalKey(tenant, runId, approvalId));
+  }
+
+  evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
+    return this.#get(keys.evidenceKey(tenant, runId));
+  }
+
+  async due(shard: number, now: string, limit: number): Promise<DueItem[]> {
+    const { Items = [] } = await this.#client.send(
+      new QueryCommand({
+        TableName: this.#table,
+        IndexName: keys.INDEXES.due.name,
+        KeyConditionExpression: 'dueShard = :shard AND dueAt <= :now',
+        ExpressionAttributeValues: marshall({ ':shard': keys.dueIndexKey(shard), ':now': now }),
+        Limit: limit,
+      }),
+    );
+    const rows = Items.map((item) => unmarshall(item) as keys.Key);
+    const runs = rows.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
+    const entries = await this.#batchGet<OutboxEntry>(rows.filter(({ pk }) => pk.startsWith('OUTBOX#')));
+    return [
+      ...runs.map((run) => ({ kind: 'run' as const, ...run })),
+      ...entries.map((entry) => ({ kind: 'outbox' as const, entry })),
+    ];
+  }
+
+  async bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean> {
+    const bumped = { ...entry, attempts: entry.attempts + 1, ...(dueAt !== undefined && { dueAt }) };
+    const item = outboxItem(bumped);
+    // Given up on: the row stays for people to see, but leaves the index the sweeper reads.
+    if (dueAt === undefined) delete item.dueShard;
+    const unchanged: Condition = { expression: '#doc.#attempts = :attempts', values: { ':attempts': entry.attempts } };
+    try {
+      await this.#client.send(
+        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(unchanged) }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException) return false;
+      throw error;
+    }
+  }
+
+  async fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void> {
+    const refusals = await this.#transact([
+      put(this.#table, toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
+      remove(this.#table, keys.outboxKey(entryId)),
+    ]);
+    // Sealed before: the record stands as it was written first, only the promise is left to clear.
+    if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
+  }
+
+  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void> {
+    const { tenant, runId, approvalId } = approval;
+    await this.#transact([
+      put(this.#table, approvalItem({ ...approval, status: 'notified' }), statusIs(approval.status)),
+      // Beside the approval, not in it: whoever may read an approval never sees its token.
+      put(this.#table, toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
+      remove(this.#table, keys.outboxKey(entryId)),
+    ]);
+  }
+
+  #transact(writes: Parameters<typeof transact>[1]) {
+    return transact(this.#client, writes, this.#pause);
+  }
+
+  async #get<T>(key: keys.Key): Promise<T | undefined> {
+    const { Item } = await this.#client.send(
+      new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
+    );
+    return Item && docOf<T>(Item);
+  }
+
+  async #batchGet<T>(wanted: keys.Key[]): Promise<T[]> {
+    const found: T[] = [];
+    let open = wanted.map((key) => marshall(key));
+    while (open.length > 0) {
+      const asked = open.slice(0, BATCH_GET_MAX_KEYS);
+      const { Responses, UnprocessedKeys } = await this.#client.send(
+        new BatchGetItemCommand({ RequestItems: { [this.#table]: { Keys: asked, ConsistentRead: true } } }),
+      );
+      found.push(...(Responses?.[this.#table] ?? []).map((item) => docOf<T>(item)));
+      open = [...open.slice(BATCH_GET_MAX_KEYS), ...(UnprocessedKeys?.[this.#table]?.Keys ?? [])];
+    }
+    return found;
+  }
+
+  async #queryAll(query: Omit<QueryCommandInput, 'TableName'>): Promise<Item[]> {
+    const items: Item[] = [];
+    let ExclusiveStartKey: Item | undefined;
+    do {
+      const page = await this.#client.send(new QueryCommand({ TableName: this.#table, ...query, ExclusiveStartKey }));
+      items.push(...(page.Items ?? []));
+      ExclusiveStartKey = page.LastEvaluatedKey;
+    } while (ExclusiveStartKey);
+    return items;
+  }
+}
+
+/** A list's position is the last row's time and run: tenant and index come from the credential, never from the cursor. */
+function position(lastKey: Item): string {
+  const { pk, createdAt } = unmarshall(lastKey);
+  return `${createdAt} ${keys.parseRunPartition(pk)?.runId}`;
+}
+
+function startKey(tenant: string, partitionAttribute: string, partition: string, after: string): Item {
+  const [createdAt = '', runId = ''] = after.split(' ');
+  return marshall({ ...keys.runKey(tenant, runId), [partitionAttribute]: partition, createdAt });
+}

@@ -1,0 +1,34 @@
+import type { Lease } from './step.ts';
+
+/**
+ * A lease outlives everything its holder can still do:
+ *
+ *   claim+intent                                   lease ends
+ *   |--- the function runs, at most 30 s ---|        |
+ *                      its last request flies 10 s   |
+ *                                       clocks differ 10 s
+ *
+ * So when a lease has run out, a probe at the target sees whatever the dead holder's request did:
+ * the quarantine of an unknown outcome is contained in the lease.
+ */
+export const WORKER_TIMEOUT_MS = 30_000;
+const REQUEST_FLIGHT_MS = 10_000;
+const CLOCK_SKEW_MS = 10_000;
+export const QUARANTINE_MS = WORKER_TIMEOUT_MS + REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
+export const LEASE_DURATION_MS = 60_000;
+
+export function newLease(owner: string, at: string): Lease {
+  return { owner, expiresAt: later(at, LEASE_DURATION_MS) };
+}
+
+export function hasExpired(lease: Lease, now: string): boolean {
+  return lease.expiresAt <= now;
+}
+
+export function later(at: string, byMs: number): string {
+  return new Date(Date.parse(at) + byMs).toISOString();
+}
+
+export function earlier(a: string, b: string): string {
+  return a < b ? a : b;
+}

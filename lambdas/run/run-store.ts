@@ -1,0 +1,74 @@
+import type { Approval } from '../approval/approval.ts';
+import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { Commit, RunChange } from './commit.ts';
+import type { IdempotencyRecord } from './idempotency.ts';
+import type { Receipt } from './receipt.ts';
+import type { ActiveRun, Run, RunStatus, Trigger } from './run.ts';
+import type { Step } from './step.ts';
+
+/** A delivery turned into runs: the idempotency record, the runs with their first commit and trigger, one transaction. */
+export interface Ingest {
+  record: IdempotencyRecord;
+  trigger: Trigger;
+  runs: { run: ActiveRun; commit: Commit }[];
+  /** An idempotency record that expired before this time may be replaced; TTL deletion is never relied on. */
+  at: string;
+}
+
+export type IngestResult = { outcome: 'created' } | { outcome: 'duplicate'; record: IdempotencyRecord };
+
+export type CommitResult =
+  | { outcome: 'committed' }
+  /** Someone else moved the run or holds the step; this writer must stop. */
+  | { outcome: 'lost' }
+  /** The write's key is held by another receipt: a success to reuse, or an intent still open elsewhere. */
+  | { outcome: 'receipt_held'; receipt: Receipt };
+
+export interface LoadedRun {
+  run: Run;
+  trigger: Trigger;
+  /** In order; steps no commit has reached have no row. */
+  steps: Step[];
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Where the next page starts; absent on the last one. */
+  next?: string;
+}
+
+/** What the due index points at: only a hint, the reader's own conditions decide. */
+export type DueItem = { kind: 'run'; tenant: string; runId: string } | { kind: 'outbox'; entry: OutboxEntry };
+
+export interface EvidenceRecord {
+  documentKey: string;
+  envelopeKey: string;
+  sha256: string;
+  sizeBytes: number;
+  sealedAt: string;
+}
+
+export interface RunStore {
+  ingest(ingest: Ingest): Promise<IngestResult>;
+  commit(change: RunChange): Promise<CommitResult>;
+
+  load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
+  listRuns(tenant: string, query: { status?: RunStatus; limit: number; after?: string }): Promise<Page<Run>>;
+  /** Commits after a sequence number, oldest first. */
+  listCommits(tenant: string, runId: string, query: { after: number; limit: number }): Promise<Commit[]>;
+  receipts(tenant: string, keys: string[]): Promise<Receipt[]>;
+  approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined>;
+  evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
+
+  /** Up to `limit` things of one shard whose time has come, oldest first. */
+  due(shard: number, now: string, limit: number): Promise<DueItem[]>;
+  /** Counts a send of a promised effect and sets its next look; false if it is gone or another sweep was first. */
+  bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean>;
+  /** The effect of a promise happened: the promise goes, and what the effect left is recorded, together and once. */
+  fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void>;
+  /** The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes. */
+  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void>;
+}
+
+/** The due index is spread over this many partitions, so that no single one limits the runtime. */
+export const DUE_SHARDS = 4;

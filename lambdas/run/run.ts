@@ -1,0 +1,82 @@
+import * as z from 'zod';
+import type { RecordedError } from './errors.ts';
+
+export const RUN_SCHEMA_VERSION = 1;
+
+export const ACTIVE_STATUSES = [
+  'queued',
+  'enriching',
+  'ready',
+  'running',
+  'failed_retryable',
+  'waiting_approval',
+  'waiting_external',
+  'paused',
+  'rolling_back',
+] as const;
+export const TERMINAL_STATUSES = ['succeeded', 'failed_terminal', 'needs_human', 'timed_out', 'canceled'] as const;
+
+export type ActiveStatus = (typeof ACTIVE_STATUSES)[number];
+export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
+export type RunStatus = ActiveStatus | TerminalStatus;
+export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]);
+
+/** A run not finished this long after it was accepted ends as `timed_out`. */
+export const RUN_DEADLINE_MS = 2 * 60 * 60 * 1000;
+
+/** What enrichment found in the trigger: deterministic, local, shown wherever the run is shown. */
+export interface Enrichment {
+  title: string;
+  actor?: string;
+  severity?: string;
+  links: string[];
+}
+
+interface RunFacts {
+  schemaVersion: typeof RUN_SCHEMA_VERSION;
+  tenant: string;
+  runId: string;
+  automation: string;
+  /** Pinned when the run is accepted: a later publication does not change a run under way. */
+  workflow: { name: string; version: number };
+  trigger: { source: TriggerSource; event: string; key: string };
+  /** What the run is about, e.g. `github:octo-org/payments#7`. */
+  subject?: string;
+  enrichment?: Enrichment;
+  /** Number and hash of the newest commit: the run row and its chain move together. */
+  seq: number;
+  headHash: string;
+  createdAt: string;
+  updatedAt: string;
+  startedAt?: string;
+  deadlineAt: string;
+}
+
+export type ActiveRun = RunFacts & {
+  status: ActiveStatus;
+  /** When someone must look at this run again, whatever else happens. The sweeper's index is built on it. */
+  dueAt: string;
+};
+export type TerminalRun = RunFacts & {
+  status: TerminalStatus;
+  completedAt: string;
+  durationMs: number;
+  error?: RecordedError;
+};
+export type Run = ActiveRun | TerminalRun;
+
+export type TriggerSource = 'github' | 'servicenow';
+
+/** The event that caused a run, as its workflow's expressions see it. */
+export interface Trigger {
+  source: TriggerSource;
+  event: string;
+  /** Fields of the source that workflows ask for by name (`trigger.sysId`), beside the whole payload. */
+  fields: Record<string, unknown>;
+  payload: unknown;
+  receivedAt: string;
+}
+
+export function isTerminal(run: Run): run is TerminalRun {
+  return (TERMINAL_STATUSES as readonly string[]).includes(run.status);
+}

@@ -1,0 +1,94 @@
+import { CountersignError, type RecordedError } from './errors.ts';
+import {
+  type ActiveStatus,
+  isTerminal,
+  type Run,
+  type RunStatus,
+  TERMINAL_STATUSES,
+  type TerminalStatus,
+} from './run.ts';
+
+/** What may follow what. Nothing follows a terminal status. */
+export const ALLOWED_TRANSITIONS: Readonly<Record<ActiveStatus, readonly RunStatus[]>> = {
+  queued: ['enriching', 'canceled', 'failed_terminal', 'timed_out'],
+  enriching: ['ready', 'canceled', 'failed_terminal', 'timed_out'],
+  ready: ['running', 'canceled', 'failed_terminal', 'timed_out'],
+  running: [
+    'waiting_approval',
+    'waiting_external',
+    'failed_retryable',
+    'paused',
+    'rolling_back',
+    'succeeded',
+    'failed_terminal',
+    'needs_human',
+    'timed_out',
+    'canceled',
+  ],
+  failed_retryable: ['running', 'paused', 'rolling_back', 'failed_terminal', 'timed_out', 'canceled'],
+  waiting_approval: ['running', 'paused', 'rolling_back', 'succeeded', 'failed_terminal', 'canceled'],
+  waiting_external: ['running', 'succeeded', 'failed_terminal', 'timed_out', 'canceled'],
+  paused: ['running', 'rolling_back', 'failed_terminal', 'canceled'],
+  rolling_back: ['failed_terminal', 'canceled', 'needs_human'],
+};
+
+export type Initiator = 'user' | 'system' | 'timeout' | 'policy' | 'webhook' | 'approval' | 'agent';
+
+/** Who moved the run, when and why: part of the event, hence of the hash chain. */
+export interface TransitionContext {
+  at: string;
+  initiator: Initiator;
+  actor: string;
+  reason?: string;
+}
+
+export interface StatusChanged {
+  type: 'run.status_changed';
+  from: RunStatus;
+  to: RunStatus;
+  initiator: Initiator;
+  actor: string;
+  reason?: string;
+  error?: RecordedError;
+}
+
+export type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
+
+/** The only place where a run's status changes. Pure and total: every run, every target, one answer. */
+export function transition(run: Run, to: RunStatus, context: TransitionContext, error?: RecordedError): Transition {
+  if (isTerminal(run)) {
+    return refuse('RUN_TERMINAL_STATE', `run ${run.runId} has ended as ${run.status}; a terminal run never changes`);
+  }
+  if (!ALLOWED_TRANSITIONS[run.status].includes(to)) {
+    return refuse('RUN_INVALID_TRANSITION', `run ${run.runId} cannot go from ${run.status} to ${to}`);
+  }
+  const event: StatusChanged = {
+    type: 'run.status_changed',
+    from: run.status,
+    to,
+    initiator: context.initiator,
+    actor: context.actor,
+    ...(context.reason !== undefined && { reason: context.reason }),
+    ...(error !== undefined && { error }),
+  };
+  return { ok: true, run: isTerminalStatus(to) ? ended(run, to, context.at, error) : { ...run, status: to }, event };
+}
+
+function ended(run: Run, status: TerminalStatus, at: string, error?: RecordedError): Run {
+  const { dueAt: _nobodyNeedsToLookAgain, ...facts } = run as Run & { dueAt?: string };
+  return {
+    ...facts,
+    status,
+    completedAt: at,
+    durationMs: Math.max(0, Date.parse(at) - Date.parse(run.createdAt)),
+    ...(error !== undefined && { error }),
+  };
+}
+
+function isTerminalStatus(status: RunStatus): status is TerminalStatus {
+  return (TERMINAL_STATUSES as readonly string[]).includes(status);
+}
+
+function refuse(code: 'RUN_TERMINAL_STATE' | 'RUN_INVALID_TRANSITION', message: string): Transition {
+  return { ok: false, refusal: new CountersignError(code, message) };
+}

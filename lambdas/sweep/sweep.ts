@@ -1,0 +1,54 @@
+import { type Clock, isoNow, type Log } from '../entry/ports.ts';
+import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
+import { later } from '../run/lease.ts';
+import { DUE_SHARDS, type RunStore } from '../run/run-store.ts';
+import type { StepQueue } from '../worker/step-queue.ts';
+
+/** More than this per shard waits a minute for the next sweep. */
+const DUE_PER_SHARD_MAX = 500;
+
+export interface Sweeper {
+  runs: Pick<RunStore, 'due' | 'bumpOutbox'>;
+  queue: StepQueue;
+  outbox: OutboxDispatcher;
+  clock: Clock;
+  log: Log;
+}
+
+export interface Swept {
+  runs: number;
+  promises: number;
+}
+
+/**
+ * The net under every message: whatever is due is sent again. It decides nothing itself: a run that someone else has
+ * moved on meanwhile is left alone by the worker's own conditions, and a promise is fulfilled once by its performer's.
+ */
+export async function sweep(sweeper: Sweeper): Promise<Swept> {
+  const now = isoNow(sweeper.clock);
+  const swept: Swept = { runs: 0, promises: 0 };
+  for (let shard = 0; shard < DUE_SHARDS; shard += 1) {
+    const due = await sweeper.runs.due(shard, now, DUE_PER_SHARD_MAX);
+    await Promise.all(
+      due.map(async (item) => {
+        if (item.kind === 'run') {
+          await sweeper.queue.send({ tenant: item.tenant, runId: item.runId });
+          swept.runs += 1;
+        } else if (await resend(sweeper, item.entry, now)) swept.promises += 1;
+      }),
+    );
+  }
+  return swept;
+}
+
+/** Counted before it is sent: two sweeps at once send a promise once. */
+async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
+  if (entry.attempts >= OUTBOX_ATTEMPTS_MAX) {
+    sweeper.log.error('a promised effect did not happen; look into the dead-letter queue, then redrive', { entry });
+    await sweeper.runs.bumpOutbox(entry, undefined);
+    return false;
+  }
+  if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
+  await sweeper.outbox.dispatch(entry);
+  return true;
+}

@@ -1,0 +1,101 @@
+import jsonata from 'jsonata';
+import { CountersignError } from '../run/errors.ts';
+
+/** Bounds counted in evaluations, not milliseconds: the same expression on the same data always ends the same way. */
+const EVALUATIONS_MAX = 100_000;
+const DEPTH_MAX = 200;
+const RESULT_MAX_BYTES = 64 * 1024;
+
+const ENTRY = Symbol.for('jsonata.__evaluate_entry') as unknown as string;
+const EXIT = Symbol.for('jsonata.__evaluate_exit') as unknown as string;
+
+const WHOLE = /^\s*\{%([\s\S]*?)%\}\s*$/;
+const EMBEDDED = /\{%([\s\S]*?)%\}/g;
+
+/** What an expression can see. Nothing else is in reach: no environment, no network, no other run. */
+export interface ExpressionContext {
+  trigger: Record<string, unknown>;
+  enrichment?: unknown;
+  steps?: Record<string, { output: unknown }>;
+  run?: { id: string };
+}
+
+/** Replaces every `{% expression %}` in a JSON value: a string that is one expression becomes its value. */
+export async function render(template: unknown, context: ExpressionContext): Promise<unknown> {
+  if (typeof template === 'string') return renderText(template, context);
+  if (Array.isArray(template)) return Promise.all(template.map((item) => render(item, context)));
+  if (template !== null && typeof template === 'object') {
+    const entries = Object.entries(template).map(async ([key, value]) => [key, await render(value, context)] as const);
+    return Object.fromEntries(await Promise.all(entries));
+  }
+  return template;
+}
+
+async function renderText(text: string, context: ExpressionContext): Promise<unknown> {
+  const whole = WHOLE.exec(text);
+  if (whole?.[1] !== undefined && !whole[1].includes('%}')) return evaluate(whole[1], context);
+  const parts: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(EMBEDDED)) {
+    parts.push(text.slice(from, match.index), asText(await evaluate(match[1] ?? '', context)));
+    from = match.index + match[0].length;
+  }
+  return parts.join('') + text.slice(from);
+}
+
+function asText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Evaluates one expression within its bounds; what it finds missing is `null`, what it breaks is EXPRESSION_FAILED. */
+async function evaluate(source: string, context: ExpressionContext): Promise<unknown> {
+  try {
+    const expression = jsonata(source);
+    bound(expression);
+    const value = (await expression.evaluate(context)) ?? null;
+    const text = JSON.stringify(value);
+    if (text.length > RESULT_MAX_BYTES) throw new Error(`its result exceeds ${RESULT_MAX_BYTES} bytes`);
+    // JSONata marks its sequences with hidden properties; a plain copy has none.
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error || hasMessage(error) ? error.message : String(error);
+    throw new CountersignError('EXPRESSION_FAILED', `{% ${source.trim()} %}: ${why}`, { cause: error });
+  }
+}
+
+/** Says what is wrong with an expression's syntax, or nothing. */
+export function syntaxError(source: string): string | undefined {
+  try {
+    jsonata(source);
+    return undefined;
+  } catch (error) {
+    return hasMessage(error) ? error.message : String(error);
+  }
+}
+
+/** Every expression in a JSON value, for checks before anything runs. */
+export function expressionsIn(template: unknown): string[] {
+  if (typeof template === 'string') return [...template.matchAll(EMBEDDED)].map((match) => match[1] ?? '');
+  if (template !== null && typeof template === 'object') return Object.values(template).flatMap(expressionsIn);
+  return [];
+}
+
+function bound(expression: jsonata.Expression): void {
+  let evaluations = 0;
+  let depth = 0;
+  expression.assign(ENTRY, () => {
+    evaluations += 1;
+    depth += 1;
+    if (evaluations > EVALUATIONS_MAX) throw new Error(`it takes more than ${EVALUATIONS_MAX} evaluations`);
+    if (depth > DEPTH_MAX) throw new Error(`it nests deeper than ${DEPTH_MAX}`);
+  });
+  expression.assign(EXIT, () => {
+    depth -= 1;
+  });
+}
+
+// JSONata throws plain objects, not errors.
+function hasMessage(error: unknown): error is { message: string } {
+  return typeof error === 'object' && error !== null && typeof (error as { message?: unknown }).message === 'string';
+}
