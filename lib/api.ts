@@ -1,0 +1,79 @@
+import { Duration, Validations } from 'aws-cdk-lib';
+import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Construct } from 'constructs';
+import * as z from 'zod';
+import { ApiEnvironment, AuthorizerEnvironment } from '../lambdas/api/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+
+const API_TIMEOUT = seconds(10);
+/** A revoked key works at most this long. */
+const KEY_VERDICT_KEPT = Duration.minutes(1);
+
+/** What people and programs ask of runs, behind API keys. */
+export class Api extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bundles, door, runTable }: { bundles: FunctionBundles; door: FrontDoor; runTable: RunTable },
+  ) {
+    super(scope, id);
+    const RUN_TABLE = runTable.table.tableName;
+    const authorize = new NodeFunction(this, 'Authorize', {
+      bundles,
+      entry: 'api/authorizer',
+      description: 'Says who an API key belongs to',
+      schema: AuthorizerEnvironment,
+      environment: { RUN_TABLE },
+      timeout: API_TIMEOUT,
+    });
+    runTable.allow(authorize, ['GetItem'], ['APIKEY']);
+    const authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
+      responseTypes: [HttpLambdaResponseType.SIMPLE],
+      identitySource: ['$request.header.x-api-key'],
+      resultsCacheTtl: KEY_VERDICT_KEPT,
+    });
+
+    const cursorSecret = this.#cursorSecret();
+    const runs = new NodeFunction(this, 'Runs', {
+      bundles,
+      entry: 'api/runs',
+      description: 'Shows runs to those who may see them',
+      schema: ApiEnvironment,
+      environment: { RUN_TABLE, CURSOR_SECRET_ARN: cursorSecret.secretArn },
+      timeout: API_TIMEOUT,
+    });
+    runs.allow(['secretsmanager:GetSecretValue'], [cursorSecret.secretArn]);
+    runTable.allowIndexQuery(runs, 'byTenant', 'byStatus');
+    runTable.allow(runs, ['Query'], ['RUN']);
+    runTable.allow(runs, ['GetItem'], ['RUN', 'TENANT']);
+    runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
+    for (const path of ['/api/v1/runs', '/api/v1/runs/{id}', '/api/v1/runs/{id}/events']) {
+      door.guarded(HttpMethod.GET, path, runs, authorizer);
+    }
+
+    const health = new NodeFunction(this, 'Health', {
+      bundles,
+      entry: 'api/health',
+      description: 'Says that requests reach the stage',
+      schema: z.object({}),
+      environment: {},
+      timeout: API_TIMEOUT,
+    });
+    door.open(HttpMethod.GET, '/healthz', health, 'It tells nothing but that the stage answers.');
+  }
+
+  #cursorSecret(): Secret {
+    const secret = new Secret(this, 'CursorSecret', { description: 'Signs the cursors of lists' });
+    Validations.of(secret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason:
+        'It only keeps cursors from being made up; replacing it by hand just restarts lists that are being paged.',
+    });
+    return secret;
+  }
+}

@@ -1,0 +1,16 @@
+import { App, Validations } from 'aws-cdk-lib';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { bundleFunctions } from './bundle-functions.ts';
+import { CountersignStack } from './stack.ts';
+import { readStageConfig } from './stage-config.ts';
+
+/** The CDK app of one stage; the command line, the local host and the tests all build this one. */
+export function countersignApp(
+  options: { stage?: string; outdir?: string; context?: Record<string, unknown> } = {},
+): App {
+  const app = new App({ context: options.context, outdir: options.outdir });
+  const config = readStageConfig(options.stage ?? app.node.tryGetContext('stage'), app.node.tryGetContext('stages'));
+  new CountersignStack(app, { config, bundles: bundleFunctions() });
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  return app;
+}

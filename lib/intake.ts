@@ -1,0 +1,55 @@
+import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { Construct } from 'constructs';
+import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+import type { TenantSecrets } from './tenant-secrets.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+/** Senders give up after 10 s; an answer that takes longer helps nobody. */
+const INTAKE_TIMEOUT = seconds(10);
+
+interface IntakeProps {
+  bundles: FunctionBundles;
+  door: FrontDoor;
+  runTable: RunTable;
+  stepQueue: WorkQueue;
+  webhookSecrets: TenantSecrets;
+}
+
+/** Signed webhooks become runs: one function per source, each a route of the front door. */
+export class Intake extends Construct {
+  constructor(scope: Construct, id: string, props: IntakeProps) {
+    super(scope, id);
+    this.#source('Github', 'github', 'Turns signed GitHub webhooks into runs', props);
+    this.#source('Servicenow', 'servicenow', 'Turns signed ServiceNow webhooks into runs', props);
+  }
+
+  #source(id: string, source: string, description: string, props: IntakeProps): void {
+    const { bundles, door, runTable, stepQueue, webhookSecrets } = props;
+    const intake = new NodeFunction(this, id, {
+      bundles,
+      entry: `intake/${source}`,
+      description,
+      schema: IntakeEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        WEBHOOK_SECRET_ARNS: webhookSecrets.arnsByTenant(),
+      },
+      timeout: INTAKE_TIMEOUT,
+    });
+    runTable.allow(intake, ['PutItem'], ['IDEM', 'RUN']);
+    runTable.allow(intake, ['Query'], ['TENANT']);
+    stepQueue.allowSend(intake);
+    webhookSecrets.readableBy(intake);
+    door.open(
+      HttpMethod.POST,
+      `/webhooks/${source}/{tenant}`,
+      intake,
+      'The sender signs the body with the secret it shares with the tenant; the function checks it before anything else.',
+    );
+  }
+}

@@ -1,0 +1,54 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, Code, Function as LambdaFunction, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Construct } from 'constructs';
+import type * as z from 'zod';
+import type { FunctionBundles } from './bundle-functions.ts';
+
+const MEMORY_MIB = 512;
+
+export interface NodeFunctionProps<Schema extends z.ZodObject> {
+  bundles: FunctionBundles;
+  /** The entry point in lambdas/ without its ending: `intake/github`. */
+  entry: string;
+  description: string;
+  /** The schema the function itself reads its environment by: what it needs and what it gets cannot drift apart. */
+  schema: Schema;
+  environment: z.input<Schema> & Record<string, string>;
+  timeout: Duration;
+}
+
+/** The only way a function comes into the stack: its own role, its own log group, no permission it was not given. */
+export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends LambdaFunction {
+  constructor(scope: Construct, id: string, props: NodeFunctionProps<Schema>) {
+    const logGroup = new LogGroup(scope, `${id}Log`, {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const role = new Role(scope, `${id}Role`, {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: `${Stack.of(scope).stackName}: ${props.description}`,
+    });
+    super(scope, id, {
+      description: props.description,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      code: Code.fromAsset(props.bundles(props.entry)),
+      handler: 'index.handler',
+      memorySize: MEMORY_MIB,
+      timeout: props.timeout,
+      environment: props.environment,
+      role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+    });
+    this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
+  }
+
+  allow(actions: string[], resources: string[], conditions?: Record<string, Record<string, string[]>>): void {
+    this.addToRolePolicy(new PolicyStatement({ actions, resources, ...(conditions && { conditions }) }));
+  }
+}
+
+export const seconds = (count: number) => Duration.seconds(count);

@@ -1,0 +1,60 @@
+import { RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { AttributeType, Billing, ProjectionType, StreamViewType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { Construct } from 'constructs';
+import { INDEXES, TTL_ATTRIBUTE } from '../lambdas/run/dynamo-keys.ts';
+import type { NodeFunction } from './node-function.ts';
+import type { StageConfig } from './stage-config.ts';
+
+type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'DeleteItem';
+/** What rows are about: the first part of their partition key. */
+type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY';
+type Index = keyof typeof INDEXES;
+
+/** The one table: runs, steps, commits, receipts, promises and definitions. DynamoDB's conditions are the authority. */
+export class RunTable extends Construct {
+  readonly table: TableV2;
+
+  constructor(scope: Construct, id: string, { kind }: StageConfig) {
+    super(scope, id);
+    const prod = kind === 'prod';
+    this.table = new TableV2(this, 'Table', {
+      partitionKey: { name: 'pk', type: AttributeType.STRING },
+      sortKey: { name: 'sk', type: AttributeType.STRING },
+      billing: Billing.onDemand(),
+      globalSecondaryIndexes: Object.values(INDEXES).map((index) => ({
+        indexName: index.name,
+        partitionKey: { name: index.partition, type: AttributeType.STRING },
+        sortKey: { name: index.sort, type: AttributeType.STRING },
+        // Keys only: an index points, it never authorises; and a commit does not pay to copy its rows.
+        projectionType: ProjectionType.KEYS_ONLY,
+      })),
+      dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
+      timeToLiveAttribute: TTL_ATTRIBUTE,
+      deletionProtection: prod,
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: prod },
+      removalPolicy: prod ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    if (!prod) {
+      Validations.of(this.table).acknowledge({
+        id: 'AwsSolutions-DDB3',
+        reason: 'Point-in-time recovery is for prod stages; what another stage holds can be made again.',
+      });
+    }
+  }
+
+  /** Lets a function do this with these rows, and no others: the partition key's prefix is part of the permission. */
+  allow(to: NodeFunction, actions: Action[], rows: Rows[]): void {
+    to.allow(
+      actions.map((action) => `dynamodb:${action}`),
+      [this.table.tableArn],
+      { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': rows.map((row) => `${row}#*`) } },
+    );
+  }
+
+  allowIndexQuery(to: NodeFunction, ...indexes: Index[]): void {
+    to.allow(
+      ['dynamodb:Query'],
+      indexes.map((index) => `${this.table.tableArn}/index/${INDEXES[index].name}`),
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import { Duration } from 'aws-cdk-lib';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { Construct } from 'constructs';
+import { SweepEnvironment } from '../lambdas/sweep/environment.ts';
+import type { ApprovalFlow } from './approval-flow.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+const SWEEP_EVERY = Duration.minutes(1);
+const SWEEP_TIMEOUT = seconds(50);
+
+interface SweepProps {
+  bundles: FunctionBundles;
+  runTable: RunTable;
+  stepQueue: WorkQueue;
+  approvals: ApprovalFlow;
+  evidence: EvidenceVault;
+}
+
+/** The net under every message: once a minute, whatever is due is sent again. */
+export class Sweep extends Construct {
+  constructor(scope: Construct, id: string, { bundles, runTable, stepQueue, approvals, evidence }: SweepProps) {
+    super(scope, id);
+    const sweeper = new NodeFunction(this, 'Sweeper', {
+      bundles,
+      entry: 'sweep/sweep',
+      description: 'Sends again whatever is due',
+      schema: SweepEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+        APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
+      },
+      timeout: SWEEP_TIMEOUT,
+    });
+    runTable.allowIndexQuery(sweeper, 'due');
+    runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
+    stepQueue.allowSend(sweeper);
+    evidence.sealQueue.allowSend(sweeper);
+    approvals.allowStart(sweeper);
+    new Rule(this, 'EveryMinute', {
+      schedule: Schedule.rate(SWEEP_EVERY),
+      // A sweep that failed is not repeated: the next one sees the same and more.
+      targets: [new LambdaFunction(sweeper, { retryAttempts: 0 })],
+    });
+  }
+}

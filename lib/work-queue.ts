@@ -1,0 +1,40 @@
+import { Duration } from 'aws-cdk-lib';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import type { NodeFunction } from './node-function.ts';
+
+/** AWS advises six times the consumer's timeout: a throttled batch is retried before its messages reappear. */
+const VISIBILITY_PER_TIMEOUT = 6;
+/** A poison message has had its chances; its neighbours go on. */
+const RECEIVES_BEFORE_DEAD_LETTER = 5;
+const DEAD_LETTER_RETENTION = Duration.days(14);
+
+/** A standard queue with a dead-letter queue. Messages are hints: what they ask for is guarded by DynamoDB, not by the queue. */
+export class WorkQueue extends Construct {
+  readonly queue: Queue;
+  readonly deadLetters: Queue;
+
+  constructor(scope: Construct, id: string, { consumerTimeout }: { consumerTimeout: Duration }) {
+    super(scope, id);
+    this.deadLetters = new Queue(this, 'DeadLetters', { retentionPeriod: DEAD_LETTER_RETENTION, enforceSSL: true });
+    this.queue = new Queue(this, 'Queue', {
+      visibilityTimeout: Duration.seconds(consumerTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: RECEIVES_BEFORE_DEAD_LETTER },
+      enforceSSL: true,
+    });
+  }
+
+  consumedBy(
+    consumer: NodeFunction,
+    { batchSize, maxConcurrency }: { batchSize: number; maxConcurrency: number },
+  ): void {
+    consumer.addEventSource(
+      new SqsEventSource(this.queue, { batchSize, maxConcurrency, reportBatchItemFailures: true }),
+    );
+  }
+
+  allowSend(...senders: NodeFunction[]): void {
+    for (const sender of senders) sender.allow(['sqs:SendMessage'], [this.queue.queueArn]);
+  }
+}

@@ -1,0 +1,55 @@
+import { Construct } from 'constructs';
+import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
+import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
+import type { ApprovalFlow } from './approval-flow.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
+import type { TenantSecrets } from './tenant-secrets.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+/** Steps mostly wait for their targets, so one function works on several runs side by side. */
+const RUNS_PER_WORKER = 5;
+
+interface WorkerProps {
+  bundles: FunctionBundles;
+  config: StageConfig;
+  runTable: RunTable;
+  stepQueue: WorkQueue;
+  connectionSecrets: TenantSecrets;
+  approvals: ApprovalFlow;
+  evidence: EvidenceVault;
+}
+
+/** Takes step messages, holds leases, performs the writes. */
+export class Worker extends Construct {
+  constructor(scope: Construct, id: string, props: WorkerProps) {
+    super(scope, id);
+    const { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence } = props;
+    const step = new NodeFunction(this, 'Step', {
+      bundles,
+      entry: 'worker/step',
+      description: 'Moves runs from step to step',
+      schema: WorkerEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+        APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
+        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+      },
+      timeout: seconds(WORKER_TIMEOUT_MS / 1000),
+    });
+    stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
+    runTable.allow(step, ['Query'], ['RUN']);
+    runTable.allow(step, ['GetItem'], ['RUN', 'TENANT']);
+    runTable.allow(step, ['BatchGetItem'], ['RECEIPT']);
+    runTable.allow(step, ['PutItem'], ['RUN', 'RECEIPT', 'OUTBOX']);
+    stepQueue.allowSend(step);
+    evidence.sealQueue.allowSend(step);
+    approvals.allowStart(step);
+    connectionSecrets.readableBy(step);
+  }
+}
