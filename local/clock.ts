@@ -1,0 +1,72 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** setTimeout silently fires at once beyond this, so a longer wait is taken in slices. */
+const LONGEST_TIMEOUT_MS = 2_147_483_647;
+
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * The one clock of the local host. Real time plus an offset that only grows: `advance` moves every timer, lease,
+ * schedule and approval deadline forward together. Function threads share the offset through `sharedOffset`,
+ * so their `Date` agrees with the host's. The offset survives a restart; stored times would otherwise lie in the future.
+ */
+export class HostClock {
+  /** One float: milliseconds ahead of real time. Shared memory, so a thread sees an advance at once. */
+  readonly sharedOffset = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+  readonly #file: string;
+  readonly #timers = new Set<{ atMs: number; run: () => void; handle?: NodeJS.Timeout }>();
+
+  constructor(dataFolder: string) {
+    this.#file = join(dataFolder, 'clock.json');
+    this.sharedOffset[0] = readOffset(this.#file);
+  }
+
+  now(): number {
+    return Date.now() + (this.sharedOffset[0] ?? 0);
+  }
+
+  /** Runs `run` once the host's clock reads `atMs`; at once (but never synchronously) if that has passed. */
+  at(atMs: number, run: () => void): Timer {
+    const timer = { atMs, run };
+    this.#timers.add(timer);
+    this.#arm(timer);
+    return { cancel: () => this.#drop(timer) };
+  }
+
+  advance(byMs: number): void {
+    if (!(byMs >= 0)) throw new RangeError(`the clock only moves forward, not by ${byMs} ms`);
+    this.sharedOffset[0] = (this.sharedOffset[0] ?? 0) + byMs;
+    writeFileSync(this.#file, JSON.stringify({ offsetMs: this.sharedOffset[0] }));
+    for (const timer of [...this.#timers].sort((a, b) => a.atMs - b.atMs)) this.#arm(timer);
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) this.#drop(timer);
+  }
+
+  #arm(timer: { atMs: number; run: () => void; handle?: NodeJS.Timeout }): void {
+    clearTimeout(timer.handle);
+    const delayMs = Math.min(Math.max(timer.atMs - this.now(), 0), LONGEST_TIMEOUT_MS);
+    timer.handle = setTimeout(() => {
+      if (this.now() < timer.atMs) return this.#arm(timer);
+      this.#drop(timer);
+      timer.run();
+    }, delayMs);
+  }
+
+  #drop(timer: { handle?: NodeJS.Timeout; atMs: number; run: () => void }): void {
+    clearTimeout(timer.handle);
+    this.#timers.delete(timer);
+  }
+}
+
+function readOffset(file: string): number {
+  try {
+    return Number(JSON.parse(readFileSync(file, 'utf8')).offsetMs) || 0;
+  } catch {
+    return 0;
+  }
+}

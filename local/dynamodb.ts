@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
+
+export { createTables } from './dynamodb-tables.ts';
+
+export interface DynamoDb {
+  url: string;
+  stop(): Promise<void>;
+}
+
+export interface DynamoDbOptions {
+  dataFolder: string;
+  log(line: string): void;
+  env?: NodeJS.ProcessEnv;
+  /** How long the engine of a host that just ended may take to close the same file. */
+  waitForPreviousMs?: number;
+}
+
+const READY_WITHIN_MS = 10_000;
+const PREVIOUS_GONE_WITHIN_MS = 5_000;
+const STOP_WITHIN_MS = 3_000;
+const POLL_EVERY_MS = 10;
+
+/**
+ * The engine must never outlive the host, not even on `kill -9`, when no handler of ours runs. So a shell holds the
+ * reading end of a pipe from the host: when the host is gone the kernel closes the pipe, `cat` ends, the engine is ended.
+ */
+const WATCHER = `
+pid_file=$1; shift
+exec 3<&0
+"$@" </dev/null 3<&- & engine=$!
+echo "$engine" >"$pid_file"
+( cat <&3 >/dev/null; kill "$engine" ) 2>/dev/null & watch=$!
+exec 3<&-
+wait "$engine"; code=$?
+kill "$watch" 2>/dev/null
+exit "$code"
+`;
+
+/** Starts the embedded DynamoDB on a free port, or points at the one that the environment names. */
+export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb> {
+  const { dataFolder, log, env = process.env, waitForPreviousMs = PREVIOUS_GONE_WITHIN_MS } = options;
+  if (env.AWS_ENDPOINT_URL_DYNAMODB) return { url: env.AWS_ENDPOINT_URL_DYNAMODB, stop: async () => {} };
+  const binary = findBinary(env);
+  mkdirSync(dataFolder, { recursive: true });
+  const pidFile = join(dataFolder, 'dynamodb.pid');
+  const database = join(dataFolder, 'dynamodb.sqlite');
+  await previousGone(pidFile, database, waitForPreviousMs);
+  rmSync(pidFile, { force: true });
+  const port = await freePort();
+  const engine = ['--host', '127.0.0.1', '--port', String(port), '--db-path', database];
+  // Detached: Ctrl-C in the terminal must reach the host only, which ends the engine after the functions.
+  const child = spawn('sh', ['-c', WATCHER, 'watch-dynamodb', pidFile, binary, ...engine], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const output = collectOutput(child, log);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await ready(child, { port, pidFile, output });
+  unrefPipes(child);
+  let stopping = false;
+  child.once('exit', (code) => {
+    if (!stopping) log(`DynamoDB ended by itself with exit code ${code}`);
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      stopping = true;
+      child.stdin?.destroy();
+      const late = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), STOP_WITHIN_MS);
+      if (child.exitCode === null && child.signalCode === null) await exited;
+      clearTimeout(late);
+      rmSync(pidFile, { force: true });
+    },
+  };
+}
+
+function findBinary(env: NodeJS.ProcessEnv): string {
+  if (env.DYNOXIDE_BIN) return env.DYNOXIDE_BIN;
+  const packageName = `@dynoxide/${process.platform}-${process.arch}`;
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`);
+    return join(dirname(manifest), 'dynoxide');
+  } catch {
+    // Optional dependency: absent on a platform it was not built for.
+  }
+  const onPath = (env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'dynoxide'));
+  const found = onPath.find((candidate) => existsSync(candidate));
+  if (found) return found;
+  throw new Error(
+    `no DynamoDB to run on: install the npm package ${packageName}, set DYNOXIDE_BIN to a dynoxide binary, put ` +
+      'dynoxide on the PATH, or set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB (DynamoDB Local, for example)',
+  );
+}
+
+/** A host killed a moment ago may still have its engine closing the same file: wait for it, never share the file. */
+async function previousGone(pidFile: string, database: string, waitMs: number): Promise<void> {
+  const deadline = performance.now() + waitMs;
+  for (let pid = readPid(pidFile); pid !== undefined && isEngineOf(pid, database); pid = readPid(pidFile)) {
+    if (performance.now() > deadline) {
+      throw new Error(`another local host is using ${dirname(database)} (its DynamoDB is process ${pid})`);
+    }
+    await delay(POLL_EVERY_MS);
+  }
+}
+
+function readPid(pidFile: string): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(pidFile, 'utf8'), 10) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Process numbers are reused, so being alive is not enough where the command line can be read. */
+function isEngineOf(pid: number, database: string): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(database);
+  } catch {
+    // Without /proc (macOS) the number alone must do; with it, the process ended just now.
+    return !existsSync('/proc');
+  }
+}
+
+function collectOutput(child: ChildProcess, log: (line: string) => void): string[] {
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8');
+    stream?.on('data', (text: string) => {
+      for (const line of text.split('\n').filter(Boolean)) {
+        lines.push(line);
+        log(line);
+      }
+    });
+  }
+  return lines;
+}
+
+interface Expected {
+  port: number;
+  pidFile: string;
+  output: string[];
+}
+
+async function ready(child: ChildProcess, { port, pidFile, output }: Expected): Promise<void> {
+  let failure: string | undefined;
+  child.once('error', (error) => {
+    failure = error.message;
+  });
+  child.once('exit', (code) => {
+    failure ??= `it exited with ${code}: ${output.join(' ')}`;
+  });
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (!(existsSync(pidFile) && (await accepts(port)))) {
+    if (failure) throw new Error(`DynamoDB did not start: ${failure}`);
+    if (performance.now() > deadline) {
+      child.stdin?.destroy();
+      throw new Error(`DynamoDB did not start within ${READY_WITHIN_MS} ms: ${output.join(' ')}`);
+    }
+    await delay(POLL_EVERY_MS);
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** The host lives as long as its servers; the engine's pipes alone must not keep it. */
+function unrefPipes(child: ChildProcess): void {
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr]) {
+    if (stream && 'unref' in stream && typeof stream.unref === 'function') stream.unref();
+  }
+}

@@ -1,0 +1,139 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { InvokeFunction } from './aws.ts';
+import { HostClock } from './clock.ts';
+import { createTables, startDynamoDb } from './dynamodb.ts';
+import { tablesOf } from './dynamodb-tables.ts';
+import { Faults } from './faults.ts';
+import { freePort } from './free-port.ts';
+import { Functions } from './functions.ts';
+import { type Caller, startGateway } from './gateway.ts';
+import { hostedServices } from './hosted-services.ts';
+import { HttpApi } from './http-api.ts';
+import { Iam } from './iam.ts';
+import { LocalControl } from './local-control.ts';
+import { RequestCounts } from './requests.ts';
+import { LOCAL_SLACK_SIGNING_SECRET, seed } from './seed.ts';
+import { openSimulators } from './simulators/index.ts';
+import { type Assembly, synthesize } from './synthesize.ts';
+import { resolveTemplate } from './template.ts';
+import { startWorld } from './world.ts';
+
+export interface HostOptions {
+  /** 0 is any free port. */
+  port: number;
+  dataFolder: string;
+  /** Forget what an earlier start left in the data folder. */
+  fresh?: boolean;
+  /** An assembly synthesized before; without it the CDK app is run. */
+  assembly?: Assembly;
+  log(source: string, line: string): void;
+}
+
+export interface Host {
+  url: string;
+  /** Ends everything that was started, functions first. */
+  stop(): Promise<void>;
+}
+
+/** Starts the whole system on one machine: synthesizes the template, and hosts what is in it. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const { dataFolder, log } = options;
+  if (options.fresh) rmSync(dataFolder, { recursive: true, force: true });
+  mkdirSync(dataFolder, { recursive: true });
+  // What is stopped when starting fails half way, or in the end: the last started first.
+  const stops: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each();
+  };
+  try {
+    const [world, dynamoDb, assembly] = await settleAll([
+      startWorld(options.port),
+      startDynamoDb({ dataFolder, log: (line) => log('dynamodb', line) }),
+      options.assembly ?? synthesize(join(dataFolder, 'cdk.out')),
+    ]);
+    stops.push(dynamoDb.stop, world.stop);
+
+    const gatewayPort = await freePort();
+    const stack = resolveTemplate(assembly.template, {
+      stackName: assembly.stackName,
+      gatewayUrl: `http://127.0.0.1:${gatewayPort}`,
+      worldUrl: world.url,
+    });
+    await createTables(dynamoDb.url, stack);
+    const tableName = String(tablesOf(stack)[0]?.ref);
+    await seed(dynamoDb.url, tableName, world.url);
+
+    const clock = new HostClock(dataFolder);
+    const iam = new Iam(stack);
+    const faults = new Faults();
+    const requests = new RequestCounts();
+    const callers = new Map<string, Caller>();
+    // Work an earlier start left behind may ask for a function before there is one.
+    const { promise: functionsReady, resolve: functionsAre } = Promise.withResolvers<Functions>();
+    const invoke: InvokeFunction = async (functionArn, event) => (await functionsReady).invoke(functionArn, event);
+    const services = hostedServices({ stack, clock, iam, dataFolder, invoke, log });
+    const gateway = await startGateway({
+      port: gatewayPort,
+      stack,
+      iam,
+      requests,
+      faults,
+      dynamodbUrl: dynamoDb.url,
+      services: services.json,
+      s3: services.s3,
+      callers,
+      crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
+      log: (line) => log('gateway', line),
+    });
+    const functions = new Functions({
+      stack,
+      clock,
+      gatewayUrl: gateway.url,
+      codeFolder: (logicalId) => {
+        const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
+        return assembly.codeFolder(code.S3Key);
+      },
+      log,
+      registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
+    });
+    functionsAre(functions);
+    stops.push(
+      gateway.stop,
+      () => clock.stop(),
+      () => functions.stop(),
+    );
+
+    const simulators = openSimulators({
+      dataFolder,
+      now: () => clock.now(),
+      worldUrl: () => world.url,
+      slackSigningSecret: LOCAL_SLACK_SIGNING_SECRET,
+    });
+    stops.push(() => simulators.close());
+
+    // Last, because from here on work that an earlier start left behind goes on.
+    const work = services.start();
+    stops.push(work.stop);
+    world.open({
+      api: new HttpApi({ stack, iam, invoke, clock, log: (line) => log('api', line) }),
+      control: new LocalControl({ clock, faults, requests, iam, functions, stack, sweep: work.sweep }),
+      simulators,
+    });
+    return { url: world.url, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Waits for all even if one fails, so that nothing half started is left running unseen. */
+async function settleAll<T extends unknown[]>(starting: [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+  const settled = await Promise.allSettled(starting);
+  const failed = settled.find((each): each is PromiseRejectedResult => each.status === 'rejected');
+  if (!failed) return settled.map((each) => (each as PromiseFulfilledResult<unknown>).value) as never;
+  for (const each of settled) {
+    if (each.status === 'fulfilled') await (each.value as { stop?: () => unknown }).stop?.();
+  }
+  throw failed.reason;
+}

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { Caller } from '../lambdas/api/api-keys.ts';
+import { DynamoApiKeys } from '../lambdas/api/dynamo-api-keys.ts';
+import type { Automation } from '../lambdas/pipeline/definitions.ts';
+import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
+import { canonicalJson } from '../lambdas/run/canonical-json.ts';
+import { parseWorkflow } from '../lambdas/workflow/parse-workflow.ts';
+import type { Workflow } from '../lambdas/workflow/workflow.ts';
+import { REGION } from './aws.ts';
+import { ENGINE_ACCESS_KEY_ID } from './dynamodb-tables.ts';
+
+const WORKFLOWS = join(import.meta.dirname, '..', 'workflows');
+
+/** Fixed and documented: they guard nothing but this machine's simulators. */
+export const LOCAL_SLACK_SIGNING_SECRET = 'local-slack-signing-secret';
+
+const WEBHOOK_SECRETS: Record<string, object> = {
+  acme: {
+    github: ['local-github-secret'],
+    servicenow: ['local-servicenow-secret'],
+    slack: [LOCAL_SLACK_SIGNING_SECRET],
+  },
+  globex: { github: ['local-globex-github-secret'], servicenow: ['local-globex-servicenow-secret'] },
+};
+
+const CONNECTION_CREDENTIALS = {
+  servicenow: { username: 'countersign', password: 'local-servicenow-password' },
+  github: { token: 'local-github-token' },
+  slack: { botToken: 'xoxb-local' },
+};
+
+const API_KEYS: Record<string, Caller> = {
+  'local-owner-key': { tenant: 'acme', person: 'olivia', role: 'owner' },
+  'local-operator-key': { tenant: 'acme', person: 'oscar', role: 'operator' },
+  'local-approver-key': { tenant: 'acme', person: 'ana', role: 'approver' },
+  'local-approver2-key': { tenant: 'acme', person: 'ben', role: 'approver' },
+  'local-member-key': { tenant: 'acme', person: 'chloe', role: 'member' },
+  'local-auditor-key': { tenant: 'acme', person: 'ada', role: 'auditor' },
+  'local-globex-owner-key': { tenant: 'globex', person: 'greta', role: 'owner' },
+};
+
+const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
+  {
+    name: 'label-new-issue',
+    description: 'New GitHub issues go into triage',
+    enabled: true,
+    trigger: { source: 'github', event: 'issues.opened' },
+  },
+  {
+    name: 'triage-incident',
+    description: 'Incidents of priority 1 and 2 are routed at once',
+    enabled: true,
+    trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
+  },
+];
+
+/** The value a secret of the template starts with on this machine; undefined where it is generated, as in AWS. */
+export function localSecretValue(secretName: string): string | undefined {
+  const [, , tenant = '', purpose] = secretName.split('/');
+  if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
+  if (purpose === 'connections') return JSON.stringify(CONNECTION_CREDENTIALS);
+  return undefined;
+}
+
+/** Gives the local stage its tenants, people, connections and example automations. Starting again changes nothing. */
+export async function seed(dynamodbUrl: string, table: string, worldUrl: string): Promise<void> {
+  const credentials = { accessKeyId: ENGINE_ACCESS_KEY_ID, secretAccessKey: 'local' };
+  const client = new DynamoDBClient({ endpoint: dynamodbUrl, region: REGION, credentials });
+  const definitions = new DynamoDefinitions(client, table);
+  const keys = new DynamoApiKeys(client, table);
+  await Promise.all([
+    ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller)),
+    ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, worldUrl)),
+  ]);
+  client.destroy();
+}
+
+async function seedTenant(definitions: DynamoDefinitions, tenant: string, worldUrl: string): Promise<void> {
+  for (const name of ['servicenow', 'github', 'slack']) {
+    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance: tenant });
+  }
+  for (const automation of AUTOMATIONS) {
+    const file = `${automation.name}.yaml`;
+    const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);
+    const version = await publish(definitions, tenant, workflow);
+    await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } });
+  }
+}
+
+/** Published versions never change, so a workflow file edited between two starts becomes the next version. */
+async function publish(definitions: DynamoDefinitions, tenant: string, workflow: Workflow): Promise<number> {
+  const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
+  for (let version = 1; ; version += 1) {
+    const published = await definitions.workflow(tenant, workflow.name, version);
+    if (published && canonicalJson(published) === wanted) return version;
+    if (published) continue;
+    await definitions.publishWorkflow(tenant, workflow, version);
+    return version;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Delivery, SimCall } from './exchange.ts';
+import { BadRequest } from './exchange.ts';
+import type { SimulatorStore } from './store.ts';
+import type { SystemName } from './system.ts';
+
+export interface RecordedCall {
+  seq: number;
+  at: string;
+  system: string;
+  method: string;
+  path: string;
+  body: unknown;
+  status: number;
+  /** Present when a fault kept the caller from reading the answer; `status` is then the one it would have had. */
+  answer?: 'lost' | 'truncated';
+}
+
+/** Login bodies carry secrets; the record of calls is shown on a page and must not. */
+const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token'];
+
+/** Every call the simulated systems received, in the order of their effects. */
+export class CallRecord {
+  readonly #store: SimulatorStore;
+
+  constructor(store: SimulatorStore) {
+    this.#store = store;
+  }
+
+  add(system: SystemName, call: SimCall, atMs: number, status: number, delivery: Delivery): void {
+    this.#store.database
+      .prepare('INSERT INTO calls (at, system, method, path, body, status, answer) VALUES (?, ?, ?, ?, ?, ?, ?)')
+      .run(
+        new Date(atMs).toISOString(),
+        system,
+        call.method,
+        call.path,
+        JSON.stringify(withoutCredentials(call.body)),
+        status,
+        delivery === 'whole' ? null : delivery,
+      );
+  }
+
+  /** Oldest first. `since` is exclusive, so that a reader passes the last `seq` it saw. */
+  list(query: URLSearchParams): RecordedCall[] {
+    const clauses: string[] = [];
+    const values: (string | number)[] = [];
+    for (const column of ['system', 'method']) {
+      const value = query.get(column);
+      if (value === null) continue;
+      clauses.push(`${column} = ? COLLATE NOCASE`);
+      values.push(value);
+    }
+    clauses.push('seq > ?');
+    values.push(wholeNumber(query, 'since') ?? 0);
+    values.push(wholeNumber(query, 'limit') ?? -1);
+    const rows = this.#store.database
+      .prepare(`SELECT * FROM calls WHERE ${clauses.join(' AND ')} ORDER BY seq LIMIT ?`)
+      .all(...values);
+    return rows.map(toCall);
+  }
+
+  latest(limit: number): RecordedCall[] {
+    return this.#store.database.prepare('SELECT * FROM calls ORDER BY seq DESC LIMIT ?').all(limit).map(toCall);
+  }
+
+  clear(): void {
+    this.#store.transaction(() => this.#store.database.exec('DELETE FROM calls'));
+  }
+}
+
+function toCall(row: Record<string, unknown>): RecordedCall {
+  return {
+    seq: Number(row.seq),
+    at: String(row.at),
+    system: String(row.system),
+    method: String(row.method),
+    path: String(row.path),
+    body: JSON.parse(String(row.body)),
+    status: Number(row.status),
+    ...(row.answer !== null && { answer: row.answer as 'lost' | 'truncated' }),
+  };
+}
+
+function wholeNumber(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^\d+$/.test(text)) throw new BadRequest(`${name} must be a whole number, not "${text}"`);
+  return Number(text);
+}
+
+function withoutCredentials(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, CREDENTIAL_FIELDS.includes(name) ? '[redacted]' : value]),
+  );
+}

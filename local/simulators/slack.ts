@@ -1,0 +1,199 @@
+import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from './credentials.ts';
+import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
+import { blockProblems, viewProblems } from './slack-limits.ts';
+import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAM, USERS } from './slack-workspace.ts';
+import type { SimulatedSystem, SystemContext } from './system.ts';
+
+type Arguments = Record<string, unknown>;
+type Method = (args: Arguments) => SimAnswer;
+
+const TOKEN_PREFIXES = [LOCAL_CREDENTIAL_PREFIX, 'xoxb-', 'xoxp-'];
+const DEFAULT_PAGE = 100;
+/** Arguments that are JSON even when the call is a form. */
+const STRUCTURED_ARGUMENTS = ['blocks', 'metadata', 'view', 'attachments'];
+
+export interface Slack extends SimulatedSystem {
+  readonly workspace: SlackWorkspace;
+}
+
+export function openSlack(context: SystemContext): Slack {
+  const workspace = new SlackWorkspace(context);
+  const methods: Record<string, Method> = {
+    'auth.test': () => ok({ team: 'Acme', team_id: TEAM.id, user: APP.name, user_id: APP.user, bot_id: APP.bot_id }),
+    'chat.postMessage': (args) => postMessage(workspace, args),
+    'chat.update': (args) => updateMessage(workspace, args),
+    'views.open': (args) => openView(workspace, args),
+    'conversations.history': (args) => history(workspace, args),
+    'conversations.replies': (args) => replies(workspace, args),
+    'users.info': ({ user }) =>
+      userAnswer(
+        USERS.find(({ id }) => id === user),
+        'user_not_found',
+      ),
+    'users.lookupByEmail': ({ email }) =>
+      userAnswer(
+        USERS.find((user) => user.email === email),
+        'users_not_found',
+      ),
+  };
+  return {
+    workspace,
+    answer: (call) => {
+      const [root, name = '', responseUrlId = ''] = call.segments;
+      if (root === 'actions' && call.method === 'POST') return answerLater(workspace, responseUrlId, call);
+      if (root !== 'api') return { status: 404, body: { ok: false, error: 'not_found' } };
+      if (call.bodyIsMalformed) return refused('invalid_json');
+      const args = argumentsOf(call);
+      const token = credentialOf(call.header('authorization'), 'bearer') || textOf(args.token);
+      if (token === '') return refused('not_authed');
+      if (!TOKEN_PREFIXES.some((prefix) => token.startsWith(prefix))) return refused('invalid_auth');
+      return methods[name]?.(args) ?? refused('unknown_method', { req_method: name });
+    },
+    refuse: (status) => ({ status, body: { ok: false, error: status === 429 ? 'ratelimited' : 'internal_error' } }),
+  };
+}
+
+/** Slack says no with status 200. */
+const refused = (error: string, extra: Record<string, unknown> = {}): SimAnswer => ({
+  status: 200,
+  body: { ok: false, error, ...extra },
+});
+
+const ok = (body: Record<string, unknown>): SimAnswer => ({ status: 200, body: { ok: true, ...body } });
+
+function argumentsOf(call: SimCall): Arguments {
+  const args: Arguments = { ...Object.fromEntries(call.query), ...fieldsOf(call.body) };
+  for (const name of STRUCTURED_ARGUMENTS) {
+    const value = args[name];
+    if (typeof value !== 'string') continue;
+    try {
+      args[name] = JSON.parse(value);
+    } catch {
+      // Left as text: the method then says what is wrong with it.
+    }
+  }
+  return args;
+}
+
+const invalidBlocks = (messages: string[]): SimAnswer =>
+  refused('invalid_blocks', { errors: messages, response_metadata: { messages } });
+
+function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  const text = textOf(args.text);
+  if (textOf(args.channel) === '') return refused('channel_not_found');
+  if (text === '' && args.blocks === undefined && args.attachments === undefined) return refused('no_text');
+  const problems = args.blocks === undefined ? [] : blockProblems(args.blocks);
+  if (problems.length > 0) return invalidBlocks(problems);
+  const channel = workspace.channelForPost(textOf(args.channel));
+  const message = workspace.post(channel, {
+    text,
+    ...(args.blocks !== undefined && { blocks: args.blocks as Block[] }),
+    ...(textOf(args.thread_ts) !== '' && { thread_ts: textOf(args.thread_ts) }),
+    ...(args.metadata !== undefined && { metadata: args.metadata }),
+  });
+  return ok({
+    channel: channel.id,
+    ts: message.ts,
+    message: shown(workspace.message(channel.id, message.ts) ?? message),
+  });
+}
+
+/** Text without blocks removes the blocks; neither of them leaves the message's body as it is. */
+function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  const channel = workspace.channel(textOf(args.channel));
+  if (!channel) return refused('channel_not_found');
+  const message = workspace.message(channel.id, textOf(args.ts));
+  if (!message) return refused('message_not_found');
+  if (args.text === undefined && args.blocks === undefined && args.metadata === undefined) return refused('no_text');
+  const problems = args.blocks === undefined ? [] : blockProblems(args.blocks);
+  if (problems.length > 0) return invalidBlocks(problems);
+  const { blocks: oldBlocks, ...rest } = message;
+  const blocks =
+    args.blocks === undefined ? (args.text === undefined ? oldBlocks : undefined) : (args.blocks as Block[]);
+  const updated: SlackMessage = {
+    ...rest,
+    ...(blocks !== undefined && { blocks }),
+    ...(args.text !== undefined && { text: textOf(args.text) }),
+    ...(args.metadata !== undefined && { metadata: args.metadata }),
+    edited: { user: APP.user, ts: workspace.timestamp() },
+  };
+  workspace.save(updated);
+  return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: shown(updated) });
+}
+
+function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  const problems = viewProblems(args.view);
+  if (problems) return refused(problems.error, { response_metadata: { messages: problems.messages } });
+  const trigger = workspace.exchangeTrigger(textOf(args.trigger_id));
+  if ('error' in trigger) return refused(trigger.error);
+  const { id } = workspace.openView(trigger.user, fieldsOf(args.view));
+  return ok({ view: { ...workspace.view(id)?.view, id, team_id: TEAM.id, app_id: APP.app_id, bot_id: APP.bot_id } });
+}
+
+/** Newest first, threads' replies left out; `oldest` and `latest` are exclusive unless `inclusive`. */
+function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  const channel = workspace.channel(textOf(args.channel));
+  if (!channel) return refused('channel_not_found');
+  const top = workspace.messages(channel.id).filter(({ ts, thread_ts }) => !thread_ts || thread_ts === ts);
+  return messagePage(top.reverse(), args);
+}
+
+function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  const channel = workspace.channel(textOf(args.channel));
+  if (!channel) return refused('channel_not_found');
+  const thread = workspace
+    .messages(channel.id)
+    .filter((message) => [message.ts, message.thread_ts].includes(textOf(args.ts)));
+  return thread.length > 0 ? messagePage(thread, args) : refused('thread_not_found');
+}
+
+function messagePage(messages: readonly SlackMessage[], args: Arguments): SimAnswer {
+  const inclusive = isTrue(args.inclusive);
+  const oldest = String(args.oldest ?? '');
+  const latest = String(args.latest ?? '');
+  // Timestamps have equal widths, so they compare as text; as numbers, their microseconds would be rounded.
+  const wanted = messages.filter(
+    ({ ts }) =>
+      (oldest === '' || ts > oldest || (inclusive && ts === oldest)) &&
+      (latest === '' || ts < latest || (inclusive && ts === latest)),
+  );
+  const start = Number(Buffer.from(textOf(args.cursor), 'base64').toString('utf8').replace('offset:', '')) || 0;
+  const end = start + (Number(args.limit ?? DEFAULT_PAGE) || DEFAULT_PAGE);
+  const has_more = end < wanted.length;
+  const next_cursor = has_more ? Buffer.from(`offset:${end}`).toString('base64') : '';
+  const page = wanted.slice(start, end).map((message) => shown(message, isTrue(args.include_all_metadata)));
+  return ok({ messages: page, has_more, response_metadata: { next_cursor } });
+}
+
+const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === '1' || value === 1;
+
+function shown(
+  { channel: _channel, metadata, ...message }: SlackMessage,
+  withMetadata = true,
+): Record<string, unknown> {
+  return { ...message, team: TEAM.id, ...(withMetadata && metadata !== undefined && { metadata }) };
+}
+
+function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
+  if (!user) return refused(error);
+  const { id, name, real_name, email } = user;
+  return ok({
+    user: { id, team_id: TEAM.id, name, real_name, deleted: false, is_bot: false, profile: { email, real_name } },
+  });
+}
+
+/** A response_url: replaces or deletes the message it belongs to, or posts beside it. */
+function answerLater(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
+  const url = workspace.useResponseUrl(id);
+  const original = url && workspace.message(url.channel, url.ts);
+  const channel = url && workspace.channel(url.channel);
+  if (!original || !channel) return { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
+  const { text, blocks, replace_original, delete_original } = fieldsOf(call.body);
+  const problems = blocks === undefined ? [] : blockProblems(blocks);
+  if (problems.length > 0) return { status: 400, body: { ok: false, error: 'invalid_blocks', errors: problems } };
+  const content = { text: textOf(text), ...(blocks !== undefined && { blocks: blocks as Block[] }) };
+  if (isTrue(delete_original)) workspace.delete(original);
+  else if (isTrue(replace_original)) workspace.save({ ...original, blocks: undefined, ...content });
+  else workspace.post(channel, content);
+  return { status: 200, body: { ok: true } };
+}

@@ -1,0 +1,52 @@
+import type { CallRecord } from './calls.ts';
+import type { GitHub } from './github.ts';
+import type { PagerDuty } from './pagerduty.ts';
+import type { ServiceNow } from './servicenow.ts';
+import type { Slack } from './slack.ts';
+import { USERS } from './slack-workspace.ts';
+
+/** The page asks every second: what it gets must not grow with what a load test leaves behind. */
+const INCIDENTS_SHOWN = 30;
+const ISSUES_SHOWN = 30;
+const MESSAGES_SHOWN = 40;
+const ALERTS_SHOWN = 20;
+const CALLS_SHOWN = 60;
+
+export interface SimulatedWorld {
+  servicenow: ServiceNow;
+  github: GitHub;
+  slack: Slack;
+  pagerduty: PagerDuty;
+  calls: CallRecord;
+}
+
+export type WorldState = ReturnType<typeof readState>;
+
+/** What the outside world looks like now: the newest of everything, credentials and secrets left out. */
+export function readState({ servicenow, github, slack, pagerduty, calls }: SimulatedWorld) {
+  const { tables } = servicenow;
+  return {
+    users: USERS,
+    incidents: tables.latestIncidents(INCIDENTS_SHOWN).map((row) => ({
+      sys_id: row.sys_id ?? '',
+      shown: {
+        state: tables.displayOf('state', row.state ?? ''),
+        priority: tables.displayOf('priority', row.priority ?? ''),
+        assignment_group: tables.displayOf('assignment_group', row.assignment_group ?? ''),
+        assigned_to: tables.displayOf('assigned_to', row.assigned_to ?? ''),
+      },
+      journal: tables.journalOf(row.sys_id ?? '').reverse(),
+      row,
+    })),
+    issues: github.issues
+      .latestIssues(ISSUES_SHOWN)
+      .map((issue) => ({ ...issue, comments: github.issues.commentsOf(issue) })),
+    channels: slack.workspace.channels().map((channel) => ({
+      ...channel,
+      messages: slack.workspace.latestMessages(channel.id, MESSAGES_SHOWN),
+    })),
+    views: slack.workspace.views(),
+    alerts: pagerduty.latestAlerts(ALERTS_SHOWN),
+    calls: calls.latest(CALLS_SHOWN),
+  };
+}

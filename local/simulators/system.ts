@@ -1,0 +1,56 @@
+import type { SimAnswer, SimCall } from './exchange.ts';
+import type { SimulatorStore } from './store.ts';
+
+export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vault'] as const;
+export type SystemName = (typeof SYSTEM_NAMES)[number];
+
+/** What a simulated system is given. Time is the host's, so that tokens and leases expire when the clock is advanced. */
+export interface SystemContext {
+  readonly store: SimulatorStore;
+  readonly now: () => number;
+  /** Where this system is mounted, for the links in its answers. */
+  readonly baseUrl: () => string;
+}
+
+/**
+ * A simulated system answers synchronously: its effect, the recorded call and the answer's status are one transaction,
+ * so that no crash leaves one without the others.
+ */
+export interface SimulatedSystem {
+  answer(call: SimCall): SimAnswer;
+  /** How this system words a refusal that a fault ordered; `retry-after` is added by the caller. */
+  refuse(status: number, retryAfterSeconds: number | undefined): SimAnswer;
+}
+
+export type Handler = (call: SimCall, param: (name: string) => string) => SimAnswer;
+
+/**
+ * Routes like `GET /repos/:owner/:repo/issues/:number`; a last segment `*rest` takes all that follows.
+ * Returns undefined when no route fits: each system has its own way to say so.
+ */
+export function router(routes: Record<string, Handler>): (call: SimCall) => SimAnswer | undefined {
+  const table = Object.entries(routes).map(([route, handler]) => {
+    const [method = '', path = ''] = route.split(' ');
+    return { method, pattern: path.split('/').filter(Boolean), handler };
+  });
+  return (call) => {
+    for (const { method, pattern, handler } of table) {
+      if (method !== call.method) continue;
+      const params = match(pattern, call.segments);
+      if (params) return handler(call, (name) => params.get(name) ?? '');
+    }
+    return undefined;
+  };
+}
+
+function match(pattern: readonly string[], segments: readonly string[]): Map<string, string> | undefined {
+  const params = new Map<string, string>();
+  for (const [index, part] of pattern.entries()) {
+    const segment = segments[index];
+    if (segment === undefined) return undefined;
+    if (part.startsWith('*')) return params.set(part.slice(1), segments.slice(index).join('/'));
+    if (part.startsWith(':')) params.set(part.slice(1), segment);
+    else if (part !== segment) return undefined;
+  }
+  return pattern.length === segments.length ? params : undefined;
+}

@@ -1,0 +1,343 @@
+import {
+  BatchWriteItemCommand,
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb';
+import { KMSClient, SignCommand } from '@aws-sdk/client-kms';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { SendTaskSuccessCommand, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
+import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AwsError, type JsonService } from '../../../local/aws.ts';
+import { type SmallHost, startSmallHost } from './small-host.ts';
+import { arnOf, functionWith, runsTable, template } from './small-template.ts';
+
+const TABLE = 'Test-Runs';
+const TABLE_ARN = `arn:aws:dynamodb:us-east-1:000000000000:table/${TABLE}`;
+const item = (pk: string, sk = '1') => ({ pk: { S: pk }, sk: { S: sk } });
+
+/** Answers every operation, or fails as told, so that only the gateway is under test. */
+const calls: string[] = [];
+const echo = (answer: Record<string, unknown>): JsonService => ({
+  call: async (operation, input) => {
+    calls.push(operation);
+    if (String(input.MessageBody).startsWith('unknown queue')) throw new AwsError('QueueDoesNotExist', 'no such queue');
+    if (input.MessageBody === 'bug') throw new TypeError('a bug in the service');
+    return answer;
+  },
+});
+
+let host: SmallHost;
+
+beforeAll(async () => {
+  const indexes = { 'Fn::Join': ['', [arnOf('Runs'), '/index/*']] };
+  const objects = { 'Fn::Join': ['', [arnOf('Evidence'), '/*']] };
+  host = await startSmallHost({
+    template: template({
+      ...runsTable,
+      Work: { Type: 'AWS::SQS::Queue' },
+      Other: { Type: 'AWS::SQS::Queue' },
+      Evidence: { Type: 'AWS::S3::Bucket' },
+      Token: { Type: 'AWS::SecretsManager::Secret', Properties: { Name: 'countersign/token' } },
+      Signer: { Type: 'AWS::KMS::Key' },
+      SignerAlias: { Type: 'AWS::KMS::Alias', Properties: { AliasName: 'alias/signer', TargetKeyId: arnOf('Signer') } },
+      Approval: { Type: 'AWS::StepFunctions::StateMachine', Properties: { DefinitionString: '{}' } },
+      ...functionWith('Worker', [
+        { Action: ['dynamodb:PutItem', 'dynamodb:GetItem', 'dynamodb:UpdateItem'], Resource: arnOf('Runs') },
+        { Action: 'dynamodb:Query', Resource: [arnOf('Runs'), indexes] },
+        { Action: 'sqs:SendMessage', Resource: arnOf('Work') },
+        { Action: 's3:PutObject', Resource: objects },
+        { Action: 'secretsmanager:GetSecretValue', Resource: { Ref: 'Token' } },
+        { Action: 'kms:Sign', Resource: arnOf('Signer') },
+        { Action: 'execute-api:ManageConnections', Resource: 'arn:live/POST/@connections/*' },
+        { Action: ['states:StartExecution', 'states:SendTaskSuccess'], Resource: { Ref: 'Approval' } },
+      ]),
+      ...functionWith('Tenant', [
+        {
+          Action: ['dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'],
+          Resource: [arnOf('Runs'), indexes],
+          Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['acme#*'] } },
+        },
+      ]),
+      ...functionWith('Idle'),
+    }),
+    services: {
+      sqs: echo({ MessageId: '1', Successful: [], Failed: [] }),
+      states: echo({ executionArn: 'arn:x', startDate: 1 }),
+      secretsmanager: echo({ SecretString: 'swordfish' }),
+      kms: echo({ Signature: Buffer.from('signed').toString('base64') }),
+    },
+    rest: {
+      'execute-api': {
+        describe: ({ method, path }) => ({
+          operation: 'PostToConnection',
+          checks: [{ action: 'execute-api:ManageConnections', resource: `arn:live/${method}${path}` }],
+        }),
+        handle: async ({ body }) => ({ status: 200, headers: {}, body: `sent ${body}` }),
+      },
+    },
+  });
+});
+afterAll(() => host.stop());
+beforeEach(() => {
+  host.requests.reset();
+  host.faults.clear();
+  calls.length = 0;
+});
+
+describe('a call its role grants', () => {
+  it('reaches the DynamoDB engine and comes back', async () => {
+    const worker = host.dynamodbAs('Worker');
+    await worker.send(new PutItemCommand({ TableName: TABLE, Item: { ...item('granted'), n: { N: '7' } } }));
+    const { Item } = await worker.send(new GetItemCommand({ TableName: TABLE, Key: item('granted') }));
+    expect(Item?.n?.N).toBe('7');
+  });
+
+  it('reaches each service by its own protocol', async () => {
+    const queueUrl = host.stack.resources.get('Work')?.ref;
+    const settings = host.as('Worker');
+    await new SQSClient({ ...settings, md5: false }).send(
+      new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: 'x' }),
+    );
+    await new SQSClient({ ...settings, md5: false }).send(
+      new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [{ Id: '1', MessageBody: 'x' }] }),
+    );
+    const secret = await new SecretsManagerClient(settings).send(
+      new GetSecretValueCommand({ SecretId: 'countersign/token' }),
+    );
+    expect(secret.SecretString).toBe('swordfish');
+    const sign = new SignCommand({
+      KeyId: 'alias/signer',
+      Message: Buffer.from('m'),
+      SigningAlgorithm: 'ECDSA_SHA_256',
+    });
+    const { Signature } = await new KMSClient(settings).send(sign);
+    expect(Buffer.from(Signature ?? []).toString()).toBe('signed');
+    const machine = host.stack.resources.get('Approval')?.arn;
+    await new SFNClient(settings).send(new StartExecutionCommand({ stateMachineArn: machine }));
+    await new SFNClient(settings).send(new SendTaskSuccessCommand({ taskToken: 't', output: '{}' }));
+    await new S3Client(settings).send(new PutObjectCommand({ Bucket: 'test-evidence', Key: 'a/b c', Body: 'bundle' }));
+    expect(host.s3Calls.at(-1)).toMatchObject({ operation: 'PutObject', bucket: 'test-evidence', key: 'a/b c' });
+    expect(host.s3Calls.at(-1)?.body.toString()).toBe('bundle');
+    expect(calls).toEqual([
+      'SendMessage',
+      'SendMessageBatch',
+      'GetSecretValue',
+      'Sign',
+      'StartExecution',
+      'SendTaskSuccess',
+    ]);
+  });
+
+  it('is counted by function, service and operation, and the host apart from the functions', async () => {
+    await host.dynamodbAs('Worker').send(new GetItemCommand({ TableName: TABLE, Key: item('x') }));
+    await host.dynamodbAs('Worker').send(new GetItemCommand({ TableName: TABLE, Key: item('x') }));
+    await host.dynamodbAs('host').send(new DeleteItemCommand({ TableName: TABLE, Key: item('x') }));
+    expect(host.requests.report()).toEqual({
+      total: 2,
+      functions: { Worker: { dynamodb: { GetItem: 2 } } },
+      services: { dynamodb: { GetItem: 2 } },
+      host: { dynamodb: { DeleteItem: 1 } },
+    });
+  });
+});
+
+describe('a service addressed by its path', () => {
+  const post = (functionLogicalId: string, service: string) => {
+    const { accessKeyId } = host.as(functionLogicalId).credentials;
+    const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20261116/us-east-1/${service}/aws4_request, Signature=x`;
+    return fetch(`${host.gateway.url}/@connections/c1`, { method: 'POST', body: 'hello', headers: { authorization } });
+  };
+
+  it('is granted, refused and counted like any other', async () => {
+    expect(await (await post('Worker', 'execute-api')).text()).toBe('sent hello');
+    const refused = await post('Idle', 'execute-api');
+    expect(refused.headers.get('x-amzn-errortype')).toBe('AccessDeniedException');
+    expect(host.requests.report().services).toEqual({ 'execute-api': { PostToConnection: 2 } });
+  });
+
+  it('that the host does not have is refused by name', async () => {
+    const answer = (await (await post('Worker', 'polly')).json()) as { message: string };
+    expect(answer.message).toContain('does not offer the service polly (POST /@connections/c1)');
+  });
+});
+
+describe('a call its role does not grant', () => {
+  const denial = (action: string, resource: string) => ({
+    name: 'AccessDeniedException',
+    message: `Worker is not authorized to perform ${action} on ${resource}: no statement of its role grants it`,
+  });
+
+  it('is refused with the missing grant in the message', async () => {
+    const deleting = host.dynamodbAs('Worker').send(new DeleteItemCommand({ TableName: TABLE, Key: item('x') }));
+    await expect(deleting).rejects.toMatchObject(denial('dynamodb:DeleteItem', TABLE_ARN));
+  });
+
+  it('is refused for one item of a transaction, and none of its items is written', async () => {
+    const transaction = new TransactWriteItemsCommand({
+      TransactItems: [
+        { Put: { TableName: TABLE, Item: item('in-transaction') } },
+        { Delete: { TableName: TABLE, Key: item('other') } },
+      ],
+    });
+    await expect(host.dynamodbAs('Worker').send(transaction)).rejects.toMatchObject(
+      denial('dynamodb:DeleteItem', TABLE_ARN),
+    );
+    const { Item } = await host
+      .dynamodbAs('host')
+      .send(new GetItemCommand({ TableName: TABLE, Key: item('in-transaction') }));
+    expect(Item).toBeUndefined();
+  });
+
+  it('is refused in the shape of each service', async () => {
+    const settings = host.as('Worker');
+    const sending = new SQSClient(settings).send(
+      new SendMessageCommand({ QueueUrl: host.stack.resources.get('Other')?.ref, MessageBody: 'x' }),
+    );
+    await expect(sending).rejects.toMatchObject(
+      denial('sqs:SendMessage', 'arn:aws:sqs:us-east-1:000000000000:Test-Other'),
+    );
+    const locking = new S3Client(settings).send(
+      new PutObjectCommand({ Bucket: 'test-evidence', Key: 'k', Body: 'x', ObjectLockMode: 'COMPLIANCE' }),
+    );
+    await expect(locking).rejects.toMatchObject({
+      ...denial('s3:PutObjectRetention', 'arn:aws:s3:::test-evidence/k'),
+      name: 'AccessDenied',
+      $metadata: { httpStatusCode: 403 },
+    });
+    const signing = new KMSClient(host.as('Idle')).send(
+      new SignCommand({ KeyId: 'alias/signer', Message: Buffer.from('m'), SigningAlgorithm: 'ECDSA_SHA_256' }),
+    );
+    await expect(signing).rejects.toMatchObject({
+      name: 'AccessDeniedException',
+      message: expect.stringMatching(/^Idle .* kms:Sign on arn:aws:kms:.*:key\//),
+    });
+    expect(calls).toEqual([]);
+  });
+
+  it('is refused for an access key that belongs to no function', async () => {
+    const settings = { ...host.as('host'), credentials: { accessKeyId: 'AKIASTRANGER', secretAccessKey: 'x' } };
+    const reading = new SecretsManagerClient(settings).send(
+      new GetSecretValueCommand({ SecretId: 'countersign/token' }),
+    );
+    await expect(reading).rejects.toMatchObject({ name: 'UnrecognizedClientException' });
+  });
+});
+
+describe('leading keys', () => {
+  const refused = {
+    name: 'AccessDeniedException',
+    message: expect.stringContaining('dynamodb:LeadingKeys wants acme#*; the request has globex#'),
+  };
+  const put = (pk: string) => new PutItemCommand({ TableName: TABLE, Item: { ...item(pk), owner: { S: pk } } });
+
+  it('bound a put, each item of a transaction and of a batch', async () => {
+    const tenant = host.dynamodbAs('Tenant');
+    await tenant.send(put('acme#1'));
+    await expect(tenant.send(put('globex#1'))).rejects.toMatchObject(refused);
+    const write = (pk: string) => ({ Put: { TableName: TABLE, Item: item(pk) } });
+    const transaction = new TransactWriteItemsCommand({ TransactItems: [write('acme#2'), write('globex#2')] });
+    await expect(tenant.send(transaction)).rejects.toMatchObject(refused);
+    const requests = ['acme#3', 'globex#3'].map((pk) => ({ PutRequest: { Item: item(pk) } }));
+    const batch = new BatchWriteItemCommand({ RequestItems: { [TABLE]: requests } });
+    await expect(tenant.send(batch)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+  });
+
+  it('bound a query by the key it names, also through #names and on an index', async () => {
+    const tenant = host.dynamodbAs('Tenant');
+    const query = (value: string, index?: string) =>
+      new QueryCommand({
+        TableName: TABLE,
+        IndexName: index,
+        KeyConditionExpression: '#k = :v',
+        ExpressionAttributeNames: { '#k': index ? 'owner' : 'pk' },
+        ExpressionAttributeValues: { ':v': { S: value } },
+      });
+    await host.dynamodbAs('host').send(put('acme#query'));
+    expect((await tenant.send(query('acme#query'))).Count).toBe(1);
+    expect((await tenant.send(query('acme#query', 'byOwner'))).Count).toBe(1);
+    await expect(tenant.send(query('globex#1'))).rejects.toMatchObject(refused);
+    await expect(tenant.send(query('globex#1', 'byOwner'))).rejects.toMatchObject(refused);
+  });
+});
+
+describe('an error of a service', () => {
+  it('keeps its name in the client', async () => {
+    const QueueUrl = host.stack.resources.get('Work')?.ref;
+    const send = (MessageBody: string) =>
+      new SQSClient(host.as('Worker')).send(new SendMessageCommand({ QueueUrl, MessageBody }));
+    await expect(send('unknown queue')).rejects.toMatchObject({ name: 'QueueDoesNotExist' });
+    await expect(send('bug')).rejects.toMatchObject({
+      name: 'InternalServerError',
+      $metadata: { httpStatusCode: 500 },
+    });
+    const clash = new PutItemCommand({
+      TableName: TABLE,
+      Item: item('once'),
+      ConditionExpression: 'attribute_not_exists(pk)',
+    });
+    await host.dynamodbAs('Worker').send(clash);
+    await expect(host.dynamodbAs('Worker').send(clash)).rejects.toMatchObject({
+      name: 'ConditionalCheckFailedException',
+    });
+  });
+});
+
+describe('an injected fault', () => {
+  const put = (pk: string) => new PutItemCommand({ TableName: TABLE, Item: item(pk) });
+  const exists = async (pk: string) => {
+    const { Item } = await host
+      .dynamodbAs('host')
+      .send(new GetItemCommand({ TableName: TABLE, Key: item(pk), ConsistentRead: true }));
+    return Item !== undefined;
+  };
+
+  it('throttles or fails the call without effect, once, and then lets it pass', async () => {
+    const worker = host.dynamodbAs('Worker');
+    host.faults.add({ function: 'worker', service: 'dynamodb', operation: 'PutItem', kind: 'throttle' });
+    await expect(worker.send(put('throttled'))).rejects.toMatchObject({
+      name: 'ProvisionedThroughputExceededException',
+    });
+    host.faults.add({ operation: 'PutItem', kind: 'error', status: 503, code: 'ServiceUnavailable' });
+    await expect(worker.send(put('throttled'))).rejects.toMatchObject({ name: 'ServiceUnavailable' });
+    expect(await exists('throttled')).toBe(false);
+    await worker.send(put('throttled'));
+    expect(host.faults.list().map(({ hits }) => hits)).toEqual([1, 1]);
+  });
+
+  it('loses the reply of a write that happened', async () => {
+    host.faults.add({ operation: 'PutItem', nth: 2, kind: 'lost_reply' });
+    await host.dynamodbAs('Worker').send(put('answered'));
+    await expect(host.dynamodbAs('Worker').send(put('unanswered'))).rejects.toThrow();
+    expect(await exists('unanswered')).toBe(true);
+  });
+
+  it('cancels a transaction with a conflict on its first item', async () => {
+    host.faults.add({ kind: 'conflict', operation: 'TransactWriteItems' });
+    const writes = ['c1', 'c2'].map((pk) => ({ Put: { TableName: TABLE, Item: item(pk) } }));
+    const transaction = host.dynamodbAs('Worker').send(new TransactWriteItemsCommand({ TransactItems: writes }));
+    await expect(transaction).rejects.toMatchObject({
+      name: 'TransactionCanceledException',
+      CancellationReasons: [{ Code: 'TransactionConflict' }, { Code: 'None' }],
+    });
+    expect(await exists('c1')).toBe(false);
+  });
+
+  it('delays the call and still carries it out', async () => {
+    host.faults.add({ function: 'Worker', kind: 'delay', delayMs: 30 });
+    const before = performance.now();
+    await host.dynamodbAs('Worker').send(put('late'));
+    expect(performance.now() - before).toBeGreaterThanOrEqual(29);
+    expect(await exists('late')).toBe(true);
+  });
+
+  it('spares the functions it does not name', async () => {
+    host.faults.add({ function: 'Tenant', times: 'always', kind: 'error' });
+    await host.dynamodbAs('Worker').send(put('spared'));
+    expect(host.faults.list()[0]?.hits).toBe(0);
+  });
+});

@@ -1,0 +1,305 @@
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ACCOUNT, FunctionError, REGION } from '../../../local/aws.ts';
+import { HttpApi } from '../../../local/http-api.ts';
+import { Iam } from '../../../local/iam.ts';
+import { resolveTemplate, type TemplateResource } from '../../../local/template.ts';
+import { apiPermission, arnOf, functionWith, httpApi, routeTo, template } from './small-template.ts';
+
+type Event = Record<string, unknown> & { requestContext: Record<string, unknown>; headers: Record<string, string> };
+
+const AUTHORIZER_TTL_SECONDS = 60;
+
+function authorizer(name: string, properties: Record<string, unknown>): Record<string, TemplateResource> {
+  const uri = [
+    'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/',
+    arnOf(`${name}Function`),
+    '/invocations',
+  ];
+  return {
+    ...functionWith(`${name}Function`),
+    [name]: {
+      Type: 'AWS::ApiGatewayV2::Authorizer',
+      Properties: {
+        ApiId: { Ref: 'Api' },
+        AuthorizerType: 'REQUEST',
+        AuthorizerPayloadFormatVersion: '2.0',
+        AuthorizerUri: { 'Fn::Join': ['', uri] },
+        ...properties,
+      },
+    },
+    ...apiPermission(`${name}Permission`, `${name}Function`, ['/authorizers/', { Ref: name }]),
+  };
+}
+
+const stack = resolveTemplate(
+  template({
+    ...httpApi,
+    ...functionWith('Echo'),
+    ...routeTo('Echo', 'GET /runs'),
+    ...routeTo('Echo', 'ANY /runs/{id}'),
+    ...routeTo('Echo', 'GET /runs/{id}'),
+    ...routeTo('Echo', 'GET /runs/latest'),
+    ...routeTo('Echo', 'POST /hooks/{source}/{rest+}'),
+    ...routeTo('Echo', 'GET /unpermitted', { permitted: false }),
+    ...routeTo('Echo', 'GET /guarded/{id}', { authorizer: 'ApiKeys' }),
+    ...routeTo('Echo', 'GET /also-guarded', { authorizer: 'ApiKeys' }),
+    ...routeTo('Echo', 'GET /by-policy/{id}', { authorizer: 'ByPolicy' }),
+    ...authorizer('ApiKeys', {
+      EnableSimpleResponses: true,
+      IdentitySource: ['$request.header.X-Api-Key'],
+      AuthorizerResultTtlInSeconds: AUTHORIZER_TTL_SECONDS,
+    }),
+    ...authorizer('ByPolicy', { IdentitySource: ['$request.querystring.token'] }),
+  }),
+  { stackName: 'Test' },
+);
+
+/** What the functions answer, set by each test; the threads that run real ones have tests of their own. */
+let answer: (event: Event) => unknown = (event) => event;
+let invoked: { name: string; event: Event }[] = [];
+let nowMs = Date.UTC(2026, 10, 16, 1, 40);
+const lines: string[] = [];
+
+const api = new HttpApi({
+  stack,
+  iam: new Iam(stack),
+  clock: { now: () => nowMs },
+  log: (line) => lines.push(line),
+  invoke: async (functionArn, event) => {
+    const name = stack.byArn(functionArn)?.logicalId ?? functionArn;
+    invoked.push({ name, event: event as Event });
+    if (name === 'ApiKeysFunction') {
+      const key = (event as Event).headers['x-api-key'];
+      return { isAuthorized: key === 'good', context: { tenant: 'acme' } };
+    }
+    if (name === 'ByPolicyFunction') {
+      const Resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:*/$default/GET/by-policy/*`;
+      const Effect = (event as Event).rawQueryString === 'token=yes' ? 'Allow' : 'Deny';
+      const Statement = [{ Effect, Action: 'execute-api:Invoke', Resource }];
+      return { principalId: 'p', policyDocument: { Version: '2012-10-17', Statement }, context: { from: 'policy' } };
+    }
+    return JSON.parse(JSON.stringify((await answer(event as Event)) ?? null));
+  },
+});
+const server = createServer((request, response) => void api.handle(request, response));
+let url = '';
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+beforeEach(() => {
+  answer = (event) => event;
+  invoked = [];
+  lines.length = 0;
+});
+
+const eventOf = async (path: string, init?: RequestInit) => (await (await fetch(url + path, init)).json()) as Event;
+
+describe('a request', () => {
+  it('becomes an event of payload format 2.0', async () => {
+    const event = await eventOf('/runs/a%20b%2Fc?x=1&x=2&empty=', {
+      method: 'GET',
+      headers: { cookie: 'a=1; b=2', 'X-Custom': 'Value', 'user-agent': 'test' },
+    });
+    expect(event).toMatchObject({
+      version: '2.0',
+      routeKey: 'GET /runs/{id}',
+      rawPath: '/runs/a%20b%2Fc',
+      rawQueryString: 'x=1&x=2&empty=',
+      cookies: ['a=1', 'b=2'],
+      headers: { 'x-custom': 'Value', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http' },
+      queryStringParameters: { x: '1,2', empty: '' },
+      pathParameters: { id: 'a b/c' },
+      isBase64Encoded: false,
+      requestContext: {
+        accountId: ACCOUNT,
+        apiId: stack.resources.get('Api')?.ref,
+        domainName: url.slice('http://'.length),
+        http: {
+          method: 'GET',
+          path: '/runs/a%20b%2Fc',
+          protocol: 'HTTP/1.1',
+          sourceIp: '127.0.0.1',
+          userAgent: 'test',
+        },
+        routeKey: 'GET /runs/{id}',
+        stage: '$default',
+        time: '16/Nov/2026:01:40:00 +0000',
+        timeEpoch: nowMs,
+      },
+    });
+    expect(event.headers.cookie).toBeUndefined();
+    expect(event).not.toHaveProperty('body');
+    expect(await eventOf('/runs')).not.toHaveProperty('queryStringParameters');
+  });
+
+  it('joins repeated headers with commas', async () => {
+    await new Promise<void>((resolve) => {
+      httpRequest(`${url}/runs`, { headers: ['host', 'h', 'x-many', 'one', 'X-Many', 'two'] }, (response) =>
+        response.resume().on('end', resolve),
+      ).end();
+    });
+    expect(invoked[0]?.event.headers['x-many']).toBe('one,two');
+  });
+
+  it.each([
+    ['application/json', '{"a":1}', false],
+    ['text/plain; charset=utf-8', 'grüß', false],
+    ['application/cloudevents+json', '{}', false],
+    ['application/x-www-form-urlencoded', 'payload=%7B%7D', true],
+    ['application/octet-stream', 'bytes', true],
+  ])('with a body of %s is text or base64 as on an HTTP API', async (contentType, body, isBase64Encoded) => {
+    const event = await eventOf('/hooks/slack/x', { method: 'POST', body, headers: { 'content-type': contentType } });
+    const expected = isBase64Encoded ? Buffer.from(body).toString('base64') : body;
+    expect(event).toMatchObject({ body: expected, isBase64Encoded });
+  });
+
+  it('goes to the most specific route that has its method', async () => {
+    const routeOf = async (method: string, path: string) => (await eventOf(path, { method })).routeKey;
+    expect(await routeOf('GET', '/runs')).toBe('GET /runs');
+    expect(await routeOf('GET', '/runs/latest')).toBe('GET /runs/latest');
+    expect(await routeOf('GET', '/runs/other')).toBe('GET /runs/{id}');
+    expect(await routeOf('DELETE', '/runs/latest')).toBe('ANY /runs/{id}');
+    const greedy = await eventOf('/hooks/github/acme/prod', { method: 'POST' });
+    expect(greedy.pathParameters).toEqual({ source: 'github', rest: 'acme/prod' });
+  });
+
+  it('without a route is not found', async () => {
+    expect(api.handles('GET', '/runs')).toBe(true);
+    for (const [method, path] of [
+      ['POST', '/runs'],
+      ['GET', '/nowhere'],
+      ['GET', '/runs/a/b'],
+      ['GET', '/runs/'],
+    ] as const) {
+      expect(api.handles(method, path)).toBe(false);
+      const response = await fetch(url + path, { method });
+      expect([response.status, await response.json()]).toEqual([404, { message: 'Not Found' }]);
+    }
+  });
+
+  it('of over 10 MB is refused', async () => {
+    const response = await fetch(`${url}/hooks/a/b`, { method: 'POST', body: Buffer.alloc(10 * 1024 * 1024 + 1) });
+    expect([response.status, await response.json()]).toEqual([413, { message: 'Request Entity Too Large' }]);
+    expect(invoked).toEqual([]);
+  });
+
+  it('to a function that API Gateway may not invoke fails, and the log names the missing permission', async () => {
+    const response = await fetch(`${url}/unpermitted`);
+    expect([response.status, await response.json()]).toEqual([500, { message: 'Internal Server Error' }]);
+    expect(invoked).toEqual([]);
+    expect(lines[0]).toContain('apigateway.amazonaws.com is not authorized to perform lambda:InvokeFunction on Echo');
+    expect(lines[0]).toContain('/$default/GET/unpermitted: no AWS::Lambda::Permission grants it');
+  });
+});
+
+describe('a response', () => {
+  it('carries status, headers, cookies and a base64 body', async () => {
+    answer = () => ({
+      statusCode: 201,
+      headers: { 'Content-Type': 'image/png', 'X-Count': 3 },
+      cookies: ['a=1; Secure', 'b=2'],
+      body: Buffer.from([0, 255]).toString('base64'),
+      isBase64Encoded: true,
+    });
+    const response = await fetch(`${url}/runs`);
+    expect(response.status).toBe(201);
+    expect(response.headers.get('content-type')).toBe('image/png');
+    expect(response.headers.get('x-count')).toBe('3');
+    expect(response.headers.getSetCookie()).toEqual(['a=1; Secure', 'b=2']);
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([0, 255]);
+  });
+
+  it('without a status code is JSON with status 200', async () => {
+    answer = () => ({ hello: 'world' });
+    const response = await fetch(`${url}/runs`);
+    expect([response.status, response.headers.get('content-type'), await response.json()]).toEqual([
+      200,
+      'application/json',
+      { hello: 'world' },
+    ]);
+  });
+
+  it.each([
+    ['a function error', () => Promise.reject(new FunctionError('Error', 'boom'))],
+    ['a status that is none', () => ({ statusCode: 'fine' })],
+    ['a body that is no string', () => ({ statusCode: 200, body: { a: 1 } })],
+  ])('of %s is an internal server error', async (_name, failing) => {
+    answer = failing;
+    const response = await fetch(`${url}/runs`);
+    expect([response.status, await response.json()]).toEqual([500, { message: 'Internal Server Error' }]);
+  });
+
+  it('that comes too late is service unavailable', async () => {
+    const hasty = structuredClone({ TimeoutInMillis: 50 });
+    const slow = resolveTemplate(withIntegration(hasty), { stackName: 'Test' });
+    const slowApi = new HttpApi({
+      stack: slow,
+      iam: new Iam(slow),
+      clock: { now: () => nowMs },
+      invoke: () => new Promise(() => {}),
+    });
+    const slowServer = createServer((request, response) => void slowApi.handle(request, response));
+    await new Promise<void>((resolve) => slowServer.listen(0, '127.0.0.1', resolve));
+    const response = await fetch(`http://127.0.0.1:${(slowServer.address() as AddressInfo).port}/slow`);
+    expect([response.status, await response.json()]).toEqual([503, { message: 'Service Unavailable' }]);
+    slowServer.closeAllConnections();
+    slowServer.close();
+  });
+});
+
+function withIntegration(properties: Record<string, unknown>) {
+  const resources = { ...httpApi, ...functionWith('Slow'), ...routeTo('Slow', 'GET /slow') };
+  const integration = resources.RouteGETslowIntegration;
+  if (integration?.Properties) Object.assign(integration.Properties, properties);
+  return template(resources);
+}
+
+describe('an authorizer', () => {
+  const get = (path: string, key?: string) => fetch(url + path, { headers: key ? { 'x-api-key': key } : {} });
+  const names = () => invoked.map(({ name }) => name);
+
+  it('is not asked when the credential is missing', async () => {
+    const response = await get('/guarded/1');
+    expect([response.status, await response.json()]).toEqual([401, { message: 'Unauthorized' }]);
+    expect(invoked).toEqual([]);
+  });
+
+  it('forbids, or passes its context to the function', async () => {
+    const forbidden = await get('/guarded/1', 'bad');
+    expect([forbidden.status, await forbidden.json()]).toEqual([403, { message: 'Forbidden' }]);
+    const event = (await (await get('/guarded/1', 'good')).json()) as Event;
+    expect(event.requestContext.authorizer).toEqual({ lambda: { tenant: 'acme' } });
+    expect(invoked[1]?.event).toMatchObject({
+      version: '2.0',
+      type: 'REQUEST',
+      identitySource: ['good'],
+      routeKey: 'GET /guarded/{id}',
+      pathParameters: { id: '1' },
+      routeArn: `arn:aws:execute-api:${REGION}:${ACCOUNT}:${stack.resources.get('Api')?.ref}/$default/GET/guarded/{id}`,
+    });
+  });
+
+  it('is asked once per credential until its answer expires by the host clock', async () => {
+    nowMs += AUTHORIZER_TTL_SECONDS * 1000;
+    await get('/guarded/1', 'good');
+    await get('/also-guarded', 'good');
+    expect(names()).toEqual(['ApiKeysFunction', 'Echo', 'Echo']);
+    nowMs += AUTHORIZER_TTL_SECONDS * 1000;
+    await get('/guarded/1', 'good');
+    expect(names().slice(3)).toEqual(['ApiKeysFunction', 'Echo']);
+  });
+
+  it('may answer with a policy', async () => {
+    expect((await get('/by-policy/1?token=no')).status).toBe(403);
+    const event = (await (await get('/by-policy/1?token=yes')).json()) as Event;
+    expect(event.requestContext.authorizer).toEqual({ lambda: { from: 'policy' } });
+  });
+});

@@ -1,0 +1,264 @@
+import {
+  ChangeMessageVisibilityCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  ListMessageMoveTasksCommand,
+  PurgeQueueCommand,
+  ReceiveMessageCommand,
+  type ReceiveMessageCommandInput,
+  SendMessageBatchCommand,
+  SendMessageCommand,
+  type SendMessageCommandInput,
+  SQSClient,
+  StartMessageMoveTaskCommand,
+} from '@aws-sdk/client-sqs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HostClock } from '../../../local/clock.ts';
+import { LocalSqs } from '../../../local/services/sqs.ts';
+import { orders, ordersDead, queues } from './queues.ts';
+import { openWire, temporaryFolder, type Wire } from './wire.ts';
+
+const MIB = 1_048_576;
+
+describe('the local SQS, seen through the AWS SDK', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let clock: HostClock;
+  let sqs: LocalSqs;
+  let wire: Wire;
+  let client: SQSClient;
+
+  async function open(): Promise<void> {
+    sqs = new LocalSqs({ dataFolder: folder.path, clock, queues });
+    wire = await openWire({ json: { AmazonSQS: sqs } });
+    client = new SQSClient(wire.client);
+  }
+  async function close(): Promise<void> {
+    client.destroy();
+    await wire.close();
+    sqs.close();
+  }
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    clock = new HostClock(folder.path);
+    await open();
+  });
+  afterEach(async () => {
+    await close();
+    clock.stop();
+    folder.remove();
+  });
+
+  const QueueUrl = orders.url;
+  const send = (MessageBody: string, more: Partial<SendMessageCommandInput> = {}) =>
+    client.send(new SendMessageCommand({ QueueUrl, MessageBody, ...more }));
+  const receive = async (more: Partial<ReceiveMessageCommandInput> = {}) =>
+    (await client.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, ...more }))).Messages ?? [];
+  const bodies = async (more: Partial<ReceiveMessageCommandInput> = {}) =>
+    (await receive(more)).map(({ Body }) => Body);
+  const counts = async (queueUrl = QueueUrl) =>
+    (await client.send(new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ['All'] }))).Attributes;
+
+  it('delivers a message with attributes, digests and receive facts that the SDK accepts', async () => {
+    const attributes = {
+      tenant: { DataType: 'String', StringValue: 'acme' },
+      size: { DataType: 'Number', StringValue: '12' },
+      seal: { DataType: 'Binary', BinaryValue: Buffer.from([1, 2, 3]) },
+    };
+    const sent = await send('grüße ✓', { MessageAttributes: attributes, MessageGroupId: 'acme' });
+    const [message] = await receive({ MessageAttributeNames: ['All'], MessageSystemAttributeNames: ['All'] });
+    expect(message).toMatchObject({ MessageId: sent.MessageId, Body: 'grüße ✓' });
+    expect(message?.MD5OfMessageAttributes).toBe(sent.MD5OfMessageAttributes);
+    expect(message?.MessageAttributes?.seal?.BinaryValue).toEqual(new Uint8Array([1, 2, 3]));
+    expect(message?.Attributes).toMatchObject({ ApproximateReceiveCount: '1', MessageGroupId: 'acme' });
+    expect(Number(message?.Attributes?.SentTimestamp)).toBeLessThanOrEqual(clock.now());
+  });
+
+  it('digests message attributes as AWS does', async () => {
+    // A digest that AWS itself returned, known from moto's test suite.
+    const sent = await sqs.call('SendMessage', {
+      QueueUrl,
+      MessageBody: 'x',
+      MessageAttributes: { timestamp: { DataType: 'Number.java.lang.Long', StringValue: '1493147359900' } },
+    });
+    expect(sent.MD5OfMessageAttributes).toBe('2e2e4876d8e0bd6b8c2c8f556831c349');
+  });
+
+  it('hides a message in flight until its visibility timeout, then shows it again', async () => {
+    await send('once');
+    expect(await bodies()).toEqual(['once']);
+    expect(await bodies()).toEqual([]);
+    expect(await counts()).toMatchObject({
+      ApproximateNumberOfMessages: '0',
+      ApproximateNumberOfMessagesNotVisible: '1',
+    });
+    clock.advance(orders.visibilityTimeoutSeconds * 1000);
+    const [again] = await receive({ AttributeNames: ['ApproximateReceiveCount'] as never });
+    expect(again?.Attributes?.ApproximateReceiveCount).toBe('2');
+  });
+
+  it('changes the visibility of a message in flight, and refuses one that is not', async () => {
+    await send('x');
+    const [message] = await receive();
+    const ReceiptHandle = message?.ReceiptHandle;
+    const change = (VisibilityTimeout: number) =>
+      client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout }));
+    await change(100);
+    clock.advance(99_000);
+    expect(await bodies()).toEqual([]);
+    await change(0);
+    await expect(change(5)).rejects.toMatchObject({ name: 'MessageNotInflight' });
+    expect(await bodies()).toEqual(['x']);
+  });
+
+  it('keeps messages, their age and their receive count when the data folder is opened again', async () => {
+    await send('waiting');
+    await send('in flight', { MessageGroupId: 'a' });
+    await receive({ MaxNumberOfMessages: 1, VisibilityTimeout: 60 });
+    await close();
+    await open();
+    expect(await counts()).toMatchObject({
+      ApproximateNumberOfMessages: '1',
+      ApproximateNumberOfMessagesNotVisible: '1',
+    });
+    clock.advance(60_000);
+    const received = await receive({ MessageSystemAttributeNames: ['All'] });
+    expect(received.map(({ Attributes }) => Attributes?.ApproximateReceiveCount).sort()).toEqual(['1', '2']);
+  });
+
+  it('deletes with the latest receipt only; an older one is harmless, a foreign one is refused', async () => {
+    await send('x');
+    const [first] = await receive({ VisibilityTimeout: 1 });
+    clock.advance(1_000);
+    const [second] = await receive();
+    const remove = (ReceiptHandle?: string) => client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+    await remove(first?.ReceiptHandle);
+    expect(await counts()).toMatchObject({ ApproximateNumberOfMessagesNotVisible: '1' });
+    await remove(second?.ReceiptHandle);
+    expect(await counts()).toMatchObject({ ApproximateNumberOfMessagesNotVisible: '0' });
+    await expect(remove('bm9uc2Vuc2U=')).rejects.toMatchObject({ name: 'ReceiptHandleIsInvalid' });
+  });
+
+  it('serves message groups in turn, oldest first within each, so that a noisy tenant starves nobody', async () => {
+    for (let n = 0; n < 8; n++) await send(`noisy ${n}`, { MessageGroupId: 'noisy' });
+    await send('quiet 0', { MessageGroupId: 'quiet' });
+    await send('calm 0', { MessageGroupId: 'calm' });
+    const first = await bodies({ MaxNumberOfMessages: 4 });
+    expect(new Set(first)).toEqual(new Set(['noisy 0', 'quiet 0', 'calm 0', 'noisy 1']));
+    await send('quiet 1', { MessageGroupId: 'quiet' });
+    expect(await bodies({ MaxNumberOfMessages: 2 })).toEqual(['quiet 1', 'noisy 2']);
+    expect(await bodies({ MaxNumberOfMessages: 10 })).toEqual(['noisy 3', 'noisy 4', 'noisy 5', 'noisy 6', 'noisy 7']);
+  });
+
+  it('moves a message to the dead-letter queue after maxReceiveCount receives, and redrives it as a new one', async () => {
+    const sent = await send('poison');
+    for (let receives = 0; receives < 3; receives++) {
+      expect(await bodies()).toEqual(['poison']);
+      clock.advance(orders.visibilityTimeoutSeconds * 1000);
+    }
+    expect(await bodies()).toEqual([]);
+    expect(await counts(ordersDead.url)).toMatchObject({ ApproximateNumberOfMessages: '1' });
+
+    await client.send(new StartMessageMoveTaskCommand({ SourceArn: ordersDead.arn }));
+    const tasks = await client.send(new ListMessageMoveTasksCommand({ SourceArn: ordersDead.arn }));
+    expect(tasks.Results).toMatchObject([{ Status: 'COMPLETED', ApproximateNumberOfMessagesMoved: 1 }]);
+    const [redriven] = await receive({ MessageSystemAttributeNames: ['All'] });
+    expect(redriven).toMatchObject({ Body: 'poison', Attributes: { ApproximateReceiveCount: '1' } });
+    expect(redriven?.MessageId).not.toBe(sent.MessageId);
+    await expect(client.send(new StartMessageMoveTaskCommand({ SourceArn: orders.arn }))).rejects.toThrow(
+      /Dead Letter/,
+    );
+  });
+
+  it('holds a delayed message back and drops one older than the retention', async () => {
+    await send('later', { DelaySeconds: 900 });
+    expect(await counts()).toMatchObject({ ApproximateNumberOfMessagesDelayed: '1', ApproximateNumberOfMessages: '0' });
+    clock.advance(900_000);
+    expect(await bodies({ VisibilityTimeout: 0 })).toEqual(['later']);
+    clock.advance(orders.retentionSeconds * 1000);
+    expect(await bodies()).toEqual([]);
+    expect(await counts()).toMatchObject({ ApproximateNumberOfMessages: '0' });
+  });
+
+  it('wakes a long poll by a send, by a visibility timeout, or not at all before its wait is over', async () => {
+    // Called in process: each call has parked before the next line runs.
+    const poll = async () => {
+      const { Messages = [] } = await sqs.call('ReceiveMessage', {
+        QueueUrl,
+        WaitTimeSeconds: 20,
+        VisibilityTimeout: 10,
+      });
+      return (Messages as { Body: string }[]).map(({ Body }) => Body);
+    };
+    const bySend = poll();
+    await send('sent');
+    expect(await bySend).toEqual(['sent']);
+    const byTimeout = poll();
+    clock.advance(10_000);
+    expect(await byTimeout).toEqual(['sent']);
+    await client.send(new PurgeQueueCommand({ QueueUrl }));
+    const byNothing = poll();
+    clock.advance(20_000);
+    expect(await byNothing).toEqual([]);
+  });
+
+  it('gives one message to one of many waiting receivers', async () => {
+    const waiting = Array.from({ length: 5 }, () => sqs.call('ReceiveMessage', { QueueUrl, WaitTimeSeconds: 20 }));
+    await send('only one');
+    clock.advance(20_000);
+    const received = (await Promise.all(waiting)).flatMap(({ Messages = [] }) => Messages);
+    expect(received).toHaveLength(1);
+  });
+
+  it('refuses what AWS refuses, with its codes', async () => {
+    const unknown = client.send(new GetQueueUrlCommand({ QueueName: 'nowhere' }));
+    await expect(unknown).rejects.toMatchObject({
+      name: 'QueueDoesNotExist',
+      Code: 'AWS.SimpleQueueService.NonExistentQueue',
+    });
+    const batch = (entries: { Id: string; MessageBody: string }[]) =>
+      client.send(new SendMessageBatchCommand({ QueueUrl, Entries: entries }));
+    const entry = (Id: string, MessageBody = 'x') => ({ Id, MessageBody });
+    await expect(batch([])).rejects.toMatchObject({ name: 'EmptyBatchRequest' });
+    await expect(batch([entry('a'), entry('a')])).rejects.toMatchObject({ name: 'BatchEntryIdsNotDistinct' });
+    await expect(batch([entry('not valid')])).rejects.toMatchObject({ name: 'InvalidBatchEntryId' });
+    const eleven = Array.from({ length: 11 }, (_, n) => entry(String(n)));
+    await expect(batch(eleven)).rejects.toMatchObject({ name: 'TooManyEntriesInBatchRequest' });
+    const halves = [entry('a', 'x'.repeat(MIB / 2)), entry('b', 'x'.repeat(MIB / 2 + 1))];
+    await expect(batch(halves)).rejects.toMatchObject({ name: 'BatchRequestTooLong' });
+    await send('x'.repeat(MIB));
+    await expect(send('x'.repeat(MIB + 1))).rejects.toMatchObject({ name: 'InvalidParameterValue' });
+    await expect(send('x', { DelaySeconds: 901 })).rejects.toMatchObject({ name: 'InvalidParameterValue' });
+    await expect(send('\u0000')).rejects.toMatchObject({ name: 'InvalidMessageContents' });
+  });
+
+  it('answers a batch entry by entry', async () => {
+    const Entries = [
+      { Id: 'good', MessageBody: 'x' },
+      { Id: 'bad', MessageBody: 'x', DelaySeconds: 1_000 },
+    ];
+    const { Successful, Failed } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+    expect(Successful?.map(({ Id }) => Id)).toEqual(['good']);
+    expect(Failed).toMatchObject([{ Id: 'bad', SenderFault: true }]);
+    await client.send(new PurgeQueueCommand({ QueueUrl }));
+    expect(await counts()).toMatchObject({ ApproximateNumberOfMessages: '0' });
+  });
+
+  it('sends, receives and deletes thousands of messages a second', async () => {
+    const startedMs = performance.now();
+    const total = 2_000;
+    for (let n = 0; n < total; n++) {
+      await sqs.call('SendMessage', { QueueUrl, MessageBody: `m${n}`, MessageGroupId: `g${n % 7}` });
+    }
+    let received = 0;
+    while (received < total) {
+      const { Messages } = (await sqs.call('ReceiveMessage', { QueueUrl, MaxNumberOfMessages: 10 })) as {
+        Messages: { ReceiptHandle: string }[];
+      };
+      const Entries = Messages.map(({ ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle }));
+      await sqs.call('DeleteMessageBatch', { QueueUrl, Entries });
+      received += Messages.length;
+    }
+    expect(performance.now() - startedMs).toBeLessThan(1_500);
+  });
+});
