@@ -1,3 +1,6 @@
+// Functions run in threads of this process, and Lambda's clock is UTC.
+process.env.TZ = 'UTC';
+
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startHost } from './host.ts';

@@ -5,21 +5,22 @@ import type { EvidenceRecord } from '../run/run-store.ts';
 import type { Step } from '../run/step.ts';
 import type { Workflow } from '../workflow/workflow.ts';
 
-/** Runs as the API shows them: no keys of ours, no due times, no leases of no concern to a reader. */
+/** Runs as the API shows them: what a reader needs, in an order a reader expects, none of our storage. */
 export function runSummary(run: Run) {
-  const { runId, automation, workflow, status, subject, trigger, createdAt, updatedAt, startedAt } = run;
   return {
-    runId,
-    status,
+    runId: run.runId,
+    status: run.status,
     title: run.enrichment?.title ?? null,
-    subject: subject ?? null,
-    automation,
-    workflow,
-    trigger,
-    createdAt,
-    updatedAt,
-    startedAt: startedAt ?? null,
-    ...(isTerminal(run) && { completedAt: run.completedAt, durationMs: run.durationMs, error: run.error ?? null }),
+    subject: run.subject ?? null,
+    automation: run.automation,
+    workflow: { name: run.workflow.name, version: run.workflow.version },
+    trigger: { source: run.trigger.source, event: run.trigger.event, key: run.trigger.key },
+    createdAt: run.createdAt,
+    startedAt: run.startedAt ?? null,
+    updatedAt: run.updatedAt,
+    completedAt: isTerminal(run) ? run.completedAt : null,
+    durationMs: isTerminal(run) ? run.durationMs : null,
+    error: (isTerminal(run) && run.error) || null,
   };
 }
 
@@ -40,10 +41,10 @@ export function runDetail({ run, steps, workflow, commits, receipts, evidence }:
     deadlineAt: run.deadlineAt,
     head: { seq: run.seq, hash: run.headHash },
     steps: (workflow?.steps ?? []).map(({ id, tool }, index) => stepView(id, tool, index, steps)),
-    commits,
+    receipts: receipts.map(receiptView),
+    commits: commits.map(commitView),
     /** Where `GET …/events?since=` goes on, if there are more commits than fit here. */
     ...(last < run.seq && { moreCommitsSince: last }),
-    receipts,
     evidence: evidence ?? null,
   };
 }
@@ -52,6 +53,15 @@ export function runDetail({ run, steps, workflow, commits, receipts, evidence }:
 function stepView(id: string, tool: string, index: number, rows: Step[]) {
   const step = rows.find((row) => row.index === index);
   if (!step) return { id, index, tool, status: 'pending' as const };
-  const { schemaVersion: _version, ...view } = step;
-  return view;
+  const { schemaVersion: _version, id: _id, index: _index, tool: _tool, status, attempt, ...rest } = step;
+  return { id, index, tool, status, attempt, ...rest };
+}
+
+function receiptView(receipt: Receipt) {
+  const { schemaVersion: _version, tenant: _tenant, stepId, tool, target, outcome, effect, fields, ...rest } = receipt;
+  return { stepId, tool, target, outcome, effect, fields, ...rest };
+}
+
+export function commitView({ seq, at, events, prevHash, hash }: Commit) {
+  return { seq, at, events: events.map(({ type, ...rest }) => ({ type, ...rest })), prevHash, hash };
 }

@@ -6,7 +6,7 @@ import type { RunStore } from '../run/run-store.ts';
 import { receiptKeyOf } from '../run/step.ts';
 import { Caller } from './api-keys.ts';
 import { openCursor, sealCursor } from './cursor.ts';
-import { runDetail, runSummary } from './run-views.ts';
+import { commitView, runDetail, runSummary } from './run-views.ts';
 
 const PAGE_MAX = 100;
 const PAGE_DEFAULT = 25;
@@ -80,7 +80,7 @@ async function events(api: RunsApi, { tenant }: Caller, runId: string, event: Ht
   const { run } = await mustLoad(api, tenant, runId);
   const commits = await api.runs.listCommits(tenant, runId, { after: since, limit });
   const next = commits.at(-1)?.seq ?? since;
-  return json(200, { status: run.status, commits, next, more: next < run.seq });
+  return json(200, { status: run.status, commits: commits.map(commitView), next, more: next < run.seq });
 }
 
 async function mustLoad(api: RunsApi, tenant: string, runId: string) {
