@@ -46,7 +46,8 @@ function schemaProblems(definition: object): string[] {
   if (valid.has(text)) return [];
   // CommonJS without type declarations; loaded here because a template without state machines does not need it.
   const validate = createRequire(import.meta.url)('asl-validator') as (definition: object) => Validation;
-  const result = validate(definition);
+  // A copy, because the validator writes defaults into what it is given.
+  const result = validate(JSON.parse(text));
   if (!result.isValid) return [result.errorsText('; ')];
   valid.add(text);
   return [];

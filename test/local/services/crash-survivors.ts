@@ -1,0 +1,27 @@
+/** What the killed process and the one that looks afterwards have in common. */
+import type { MachineOptions } from '../../../local/services/step-functions.ts';
+
+export const plainBucket = { name: 'plain', objectLock: false, versioned: false };
+
+export function approvalMachine(onToken: (token: string) => void): MachineOptions {
+  return {
+    logicalId: 'Approval',
+    name: 'approval',
+    arn: 'arn:aws:states:us-east-1:000000000000:stateMachine:approval',
+    definition: {
+      StartAt: 'Ask',
+      States: {
+        Ask: {
+          Type: 'Task',
+          Resource: 'arn:aws:states:::lambda:invoke.waitForTaskToken',
+          Parameters: {
+            FunctionName: 'arn:aws:lambda:us-east-1:000000000000:function:notify',
+            Payload: { 'token.$': '$$.Task.Token' },
+          },
+          End: true,
+        },
+      },
+    },
+    invoke: async (_arn, event) => onToken((event as { token: string }).token),
+  };
+}

@@ -1,0 +1,30 @@
+/** A process that is killed while it works: after each acknowledged change it writes a line that names it. */
+import { HostClock } from '../../../local/clock.ts';
+import { LocalS3 } from '../../../local/services/s3.ts';
+import { LocalSqs } from '../../../local/services/sqs.ts';
+import { LocalStepFunctions } from '../../../local/services/step-functions.ts';
+import { approvalMachine, plainBucket } from './crash-survivors.ts';
+import { orders, queues } from './queues.ts';
+
+const [dataFolder = ''] = process.argv.slice(2);
+const clock = new HostClock(dataFolder);
+const sqs = new LocalSqs({ dataFolder, clock, queues });
+const s3 = new LocalS3({ dataFolder, clock, buckets: [plainBucket] });
+const machine = approvalMachine((token) => process.stdout.write(`token ${token}\n`));
+const stepFunctions = new LocalStepFunctions({ dataFolder, clock, machines: [machine] });
+
+for (let n = 0; ; n++) {
+  await sqs.call('SendMessage', { QueueUrl: orders.url, MessageBody: `m${n}` });
+  const query = new URLSearchParams();
+  await s3.handle({
+    operation: 'PutObject',
+    bucket: plainBucket.name,
+    key: `k${n}`,
+    query,
+    headers: {},
+    body: Buffer.from(`v${n}`),
+  });
+  await stepFunctions.call('StartExecution', { stateMachineArn: machine.arn, name: `e${n}`, input: '{}' });
+  process.stdout.write(`done ${n}\n`);
+  await new Promise((turn) => setImmediate(turn));
+}

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { expect, it } from 'vitest';
+import { HostClock } from '../../../local/clock.ts';
+import { LocalS3 } from '../../../local/services/s3.ts';
+import { LocalSqs } from '../../../local/services/sqs.ts';
+import { LocalStepFunctions } from '../../../local/services/step-functions.ts';
+import { approvalMachine, plainBucket } from './crash-survivors.ts';
+import { orders, queues } from './queues.ts';
+import { temporaryFolder } from './wire.ts';
+
+const ROUNDS_BEFORE_THE_KILL = 40;
+
+it('every acknowledged message, object and task token survives kill -9', async () => {
+  const folder = temporaryFolder();
+  const victim = new URL('crash-victim.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [victim, folder.path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  let done = -1;
+  const tokens: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [what, value = ''] = line.split(' ');
+    if (what === 'token') tokens.push(value);
+    else done = Number(value);
+    if (done === ROUNDS_BEFORE_THE_KILL) child.kill('SIGKILL');
+  }
+  expect(await exited).toEqual([null, 'SIGKILL']);
+
+  const dataFolder = folder.path;
+  const clock = new HostClock(dataFolder);
+  const sqs = new LocalSqs({ dataFolder, clock, queues });
+  expect(sqs.counts(orders.arn).ready).toBeGreaterThan(done);
+  sqs.close();
+
+  const s3 = new LocalS3({ dataFolder, clock, buckets: [plainBucket] });
+  for (let n = 0; n <= done; n++) {
+    const query = new URLSearchParams();
+    const object = { operation: 'GetObject', bucket: 'plain', key: `k${n}`, query, headers: {}, body: Buffer.alloc(0) };
+    expect((await s3.handle(object)).body.toString()).toBe(`v${n}`);
+  }
+  s3.close();
+
+  const stepFunctions = new LocalStepFunctions({ dataFolder, clock, machines: [approvalMachine(() => {})] });
+  for (const taskToken of tokens) await stepFunctions.call('SendTaskSuccess', { taskToken, output: '"yes"' });
+  await new Promise((turn) => setImmediate(turn));
+  const ended = { stateMachineArn: approvalMachine(() => {}).arn, statusFilter: 'SUCCEEDED', maxResults: 1_000 };
+  const { executions } = await stepFunctions.call('ListExecutions', ended);
+  expect(executions).toHaveLength(tokens.length);
+  expect(tokens.length).toBeGreaterThan(done);
+  stepFunctions.stop();
+  clock.stop();
+  folder.remove();
+});
