@@ -214,7 +214,7 @@ export class DynamoRunStore implements RunStore {
   }
 
   receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
-    return this.#batchGet(receiptKeys.map((key) => keys.receiptKey(tenant, key)));
+    return this.#batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
   }
 
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
@@ -235,7 +235,7 @@ export class DynamoRunStore implements RunStore {
         Limit: limit,
       }),
     );
-    const rows = Items.map((item) => unmarshall(item) as keys.Key);
+    const rows = Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }));
     const runs = rows.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
     const entries = await this.#batchGet<OutboxEntry>(rows.filter(({ pk }) => pk.startsWith('OUTBOX#')));
     return [
