@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/local/synthesize-once.ts',
     // The local end-to-end tests start the whole system, so a hook may take as long as a cold start.
     hookTimeout: 60_000,
     testTimeout: 60_000,

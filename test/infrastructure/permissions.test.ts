@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { STAGES, synthesized } from './synthesized.ts';
+
+/** What AWS gives no narrower way for, and what is named after things that do not exist yet. */
+const WILDCARDS: Record<string, RegExp> = {
+  ApprovalFlowMachineRole: /^(logs|xray):/,
+  EvidenceVaultSealRole: /^s3:(Put|Get)Object$/,
+};
+
+/** The streams of one log group and the versions of one function are spelled with a star at the end. */
+const PARTS_OF_ONE_THING = /:(log-group|function):[^*]+:\*$/;
+
+describe.each(STAGES)('in stage %s', (stage) => {
+  const { stack, statements } = synthesized(stage);
+  const functions = stack.ofType('AWS::Lambda::Function');
+  const functionRoles = new Set(functions.map(({ properties }) => stack.byArn(String(properties.Role))?.logicalId));
+  const ofFunctions = statements.filter(({ role }) => functionRoles.has(role));
+  const tableArn = stack.ofType('AWS::DynamoDB::GlobalTable')[0]?.arn ?? '';
+
+  it('there are statements to check at all', () => {
+    expect(functions.length).toBeGreaterThanOrEqual(10);
+    expect(new Set(ofFunctions.map(({ role }) => role))).toEqual(functionRoles);
+  });
+
+  it('every function has a role of its own', () => {
+    expect(functionRoles.size).toBe(functions.length);
+    for (const role of stack.ofType('AWS::IAM::Role')) {
+      const document = role.properties.AssumeRolePolicyDocument as { Statement: { Principal: { Service: string } }[] };
+      const principals = document.Statement.map(({ Principal }) => Principal.Service);
+      expect(principals).toEqual([functionRoles.has(role.logicalId) ? 'lambda.amazonaws.com' : 'states.amazonaws.com']);
+    }
+  });
+
+  it('no action is granted by a wildcard', () => {
+    expect(statements.flatMap(({ actions }) => actions).filter((action) => action.includes('*'))).toEqual([]);
+  });
+
+  it('no resource is granted by a wildcard, but where AWS offers nothing narrower', () => {
+    const wide = statements.filter(({ resources }) => resources.some((resource) => resource.includes('*')));
+    const unexplained = wide.filter(({ role, actions, resources }) => {
+      if (resources.every((resource) => !resource.includes('*') || PARTS_OF_ONE_THING.test(resource))) return false;
+      const [, allowed] = Object.entries(WILDCARDS).find(([name]) => role.startsWith(name)) ?? [];
+      return !allowed || !actions.every((action) => allowed.test(action));
+    });
+    expect(unexplained).toEqual([]);
+    const evidence = wide.filter(({ actions }) => actions.some((action) => action.startsWith('s3:')));
+    expect(evidence.flatMap(({ resources }) => resources)).toEqual([expect.stringMatching(/\/evidence\/\*$/)]);
+  });
+
+  it('nobody may scan, or describe, change or delete the table', () => {
+    const onTable = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('dynamodb:')));
+    const items = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'DeleteItem'].map((action) => `dynamodb:${action}`);
+    expect(onTable.filter((action) => !items.includes(action))).toEqual([]);
+  });
+
+  it('whoever may touch rows may touch named kinds of them; an index may only be queried', () => {
+    const onDynamo = statements.filter(({ actions }) => actions.some((action) => action.startsWith('dynamodb:')));
+    for (const { actions, resources, leadingKeys } of onDynamo) {
+      if (resources.some((resource) => resource === tableArn)) {
+        expect(resources).toEqual([tableArn]);
+        expect(leadingKeys?.length).toBeGreaterThan(0);
+        for (const key of leadingKeys ?? []) expect(key).toMatch(/^[A-Z]+#\*$/);
+      } else {
+        expect(actions).toEqual(['dynamodb:Query']);
+        for (const resource of resources) expect(resource.startsWith(`${tableArn}/index/`)).toBe(true);
+      }
+    }
+  });
+
+  it.each([
+    ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
+    ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
+    ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['ApiAuthorizeRole']],
+    ['dynamodb:PutItem', 'TENANT', []],
+    ['dynamodb:PutItem', 'APIKEY', []],
+    ['dynamodb:DeleteItem', 'RUN', []],
+    ['dynamodb:DeleteItem', 'RECEIPT', []],
+  ])('%s on %s rows is granted to %j only', (action, rows, roles) => {
+    const holders = statements
+      .filter(({ actions, leadingKeys }) => actions.includes(action) && leadingKeys?.includes(`${rows}#*`))
+      .map(({ role }) => role.replace(/[0-9A-F]{8}$/, ''));
+    expect(holders.sort()).toEqual(roles);
+  });
+
+  it.each([
+    ['kms:Sign', ['EvidenceVaultSealRole']],
+    ['s3:PutObject', ['EvidenceVaultSealRole']],
+    ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
+  ])('%s is granted to %j only', (action, roles) => {
+    const holders = statements.filter(({ actions }) => actions.includes(action));
+    expect(holders.map(({ role }) => role.replace(/[0-9A-F]{8}$/, '')).sort()).toEqual(roles);
+  });
+
+  it('no function can answer a task token: nobody decides an approval yet', () => {
+    expect(statements.flatMap(({ actions }) => actions).filter((action) => /^states:SendTask/.test(action))).toEqual(
+      [],
+    );
+  });
+
+  it('nobody can delete, unlock or rewrite the retention of evidence', () => {
+    const onS3 = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('s3:')));
+    expect(onS3.sort()).toEqual(['s3:GetObject', 's3:PutObject']);
+  });
+
+  it('each function reads only the secrets of its purpose', () => {
+    const reads = statements.filter(({ actions }) => actions.includes('secretsmanager:GetSecretValue'));
+    const purposes = reads.map(({ role, resources }) => [
+      role.replace(/[0-9A-F]{8}$/, ''),
+      [...new Set(resources.map((arn) => stack.byArn(arn)?.logicalId.replace(/(acme|globex)?[0-9A-F]{8}$/, '')))],
+    ]);
+    expect(Object.fromEntries(purposes)).toEqual({
+      IntakeGithubRole: ['WebhookSecrets'],
+      IntakeServicenowRole: ['WebhookSecrets'],
+      WorkerStepRole: ['ConnectionSecrets'],
+      ApiRunsRole: ['ApiCursorSecret'],
+    });
+  });
+
+  it('a service may invoke a function only on behalf of one resource of this stack', () => {
+    const permissions = stack.ofType('AWS::Lambda::Permission');
+    expect(permissions.length).toBeGreaterThan(0);
+    for (const { properties } of permissions) {
+      expect(properties.Action).toBe('lambda:InvokeFunction');
+      expect(['apigateway.amazonaws.com', 'events.amazonaws.com']).toContain(properties.Principal);
+      expect(properties.SourceArn).toMatch(/^arn:aws:(execute-api|events):[^*]+/);
+    }
+  });
+});

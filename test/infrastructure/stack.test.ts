@@ -1,0 +1,158 @@
+import { createRequire } from 'node:module';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, it } from 'vitest';
+import { INDEXES, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo-keys.ts';
+import { LEASE_DURATION_MS, QUARANTINE_MS, WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
+import { STAGES, synthesized } from './synthesized.ts';
+
+const VISIBILITY_PER_TIMEOUT = 6;
+
+describe.each(STAGES)('in stage %s', (stage) => {
+  const { template, stack, properties } = synthesized(stage);
+  const prod = stage === 'acme-prod';
+  const cdk = Template.fromJSON(template as Record<string, unknown>);
+
+  it('the HTTP API has these routes and no others; all but webhooks and health ask for a key', () => {
+    const routes = properties('AWS::ApiGatewayV2::Route').map(({ RouteKey, AuthorizationType }) => [
+      RouteKey,
+      AuthorizationType ?? 'NONE',
+    ]);
+    expect(Object.fromEntries(routes)).toEqual({
+      'POST /webhooks/github/{tenant}': 'NONE',
+      'POST /webhooks/servicenow/{tenant}': 'NONE',
+      'GET /healthz': 'NONE',
+      'GET /api/v1/runs': 'CUSTOM',
+      'GET /api/v1/runs/{id}': 'CUSTOM',
+      'GET /api/v1/runs/{id}/events': 'CUSTOM',
+    });
+  });
+
+  it('the run table is on demand, with its keys, its indexes, its stream and its time to live', () => {
+    cdk.hasResourceProperties('AWS::DynamoDB::GlobalTable', {
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: [
+        { AttributeName: 'pk', KeyType: 'HASH' },
+        { AttributeName: 'sk', KeyType: 'RANGE' },
+      ],
+      GlobalSecondaryIndexes: Match.arrayWith(
+        Object.values(INDEXES).map(({ name, partition, sort }) => ({
+          IndexName: name,
+          KeySchema: [
+            { AttributeName: partition, KeyType: 'HASH' },
+            { AttributeName: sort, KeyType: 'RANGE' },
+          ],
+          Projection: { ProjectionType: 'KEYS_ONLY' },
+        })),
+      ),
+      StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' },
+      TimeToLiveSpecification: { AttributeName: TTL_ATTRIBUTE, Enabled: true },
+    });
+  });
+
+  it(`the run table is ${prod ? '' : 'not '}kept from deletion and recoverable to any second`, () => {
+    cdk.hasResource('AWS::DynamoDB::GlobalTable', {
+      DeletionPolicy: prod ? 'Retain' : 'Delete',
+      UpdateReplacePolicy: prod ? 'Retain' : 'Delete',
+      Properties: {
+        Replicas: [
+          Match.objectLike({
+            DeletionProtectionEnabled: prod,
+            PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: prod },
+          }),
+        ],
+      },
+    });
+  });
+
+  it(`evidence is locked for ${prod ? 'seven years, even from administrators' : 'a day'}, and kept with the stack gone`, () => {
+    cdk.hasResource('AWS::S3::Bucket', {
+      DeletionPolicy: 'Retain',
+      Properties: {
+        ObjectLockEnabled: true,
+        ObjectLockConfiguration: {
+          ObjectLockEnabled: 'Enabled',
+          Rule: { DefaultRetention: prod ? { Mode: 'COMPLIANCE', Days: 2555 } : { Mode: 'GOVERNANCE', Days: 1 } },
+        },
+        VersioningConfiguration: { Status: 'Enabled' },
+      },
+    });
+    cdk.hasResource('AWS::KMS::Key', { DeletionPolicy: prod ? 'Retain' : 'Delete' });
+  });
+
+  it('no bucket is public, or reachable without TLS', () => {
+    const closed = {
+      BlockPublicAcls: true,
+      BlockPublicPolicy: true,
+      IgnorePublicAcls: true,
+      RestrictPublicBuckets: true,
+    };
+    cdk.allResourcesProperties('AWS::S3::Bucket', { PublicAccessBlockConfiguration: closed });
+    cdk.allResourcesProperties('AWS::S3::BucketPolicy', {
+      PolicyDocument: Match.objectLike({
+        Statement: Match.arrayWith([
+          Match.objectLike({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
+        ]),
+      }),
+    });
+  });
+
+  it('whoever consumes a queue reports single failures, and what fails for good goes to a dead-letter queue', () => {
+    const mappings = properties('AWS::Lambda::EventSourceMapping');
+    expect(mappings).toHaveLength(2);
+    for (const { EventSourceArn, FunctionResponseTypes } of mappings) {
+      expect(FunctionResponseTypes).toEqual(['ReportBatchItemFailures']);
+      const redrive = stack.byArn(String(EventSourceArn))?.properties.RedrivePolicy as { deadLetterTargetArn: string };
+      const deadLetters = stack.byArn(redrive.deadLetterTargetArn);
+      expect(deadLetters?.type).toBe('AWS::SQS::Queue');
+      // Looked at by people: it must outlast a long weekend and then some.
+      expect(deadLetters?.properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
+    }
+  });
+
+  it('a message stays hidden for six times as long as its consumer may take', () => {
+    for (const { EventSourceArn, FunctionName } of properties('AWS::Lambda::EventSourceMapping')) {
+      const consumer = stack.ofType('AWS::Lambda::Function').find(({ ref }) => ref === FunctionName);
+      const visibility = Number(stack.byArn(String(EventSourceArn))?.properties.VisibilityTimeout);
+      expect(visibility).toBeGreaterThanOrEqual(VISIBILITY_PER_TIMEOUT * Number(consumer?.properties.Timeout));
+    }
+  });
+
+  it('a lease outlives whatever its worker can still do', () => {
+    const worker = stack.ofType('AWS::Lambda::Function').find(({ logicalId }) => logicalId.startsWith('WorkerStep'));
+    expect(Number(worker?.properties.Timeout) * 1000).toBe(WORKER_TIMEOUT_MS);
+    expect(QUARANTINE_MS).toBeGreaterThan(WORKER_TIMEOUT_MS);
+    expect(LEASE_DURATION_MS).toBeGreaterThanOrEqual(QUARANTINE_MS);
+  });
+
+  it('the approval machine is valid, durable, and keeps task tokens out of its log', () => {
+    const [machine] = properties('AWS::StepFunctions::StateMachine');
+    const validate = createRequire(import.meta.url)('asl-validator') as (definition: object) => { isValid: boolean };
+    const definition = JSON.parse(String(machine?.DefinitionString));
+    expect(validate(definition)).toMatchObject({ isValid: true });
+    const broken = { ...definition, StartAt: 'Nowhere' };
+    expect(validate(broken)).toMatchObject({ isValid: false });
+    expect(machine?.StateMachineType).toBe('STANDARD');
+    expect(machine?.LoggingConfiguration).toMatchObject({ IncludeExecutionData: false });
+  });
+
+  it('every function runs Node.js 24 on arm64 and logs into a group of its own that ends', () => {
+    const groups = properties('AWS::Lambda::Function').map(({ Runtime, Architectures, LoggingConfig }) => {
+      expect([Runtime, Architectures]).toEqual(['nodejs24.x', ['arm64']]);
+      return (LoggingConfig as { LogGroup: string }).LogGroup;
+    });
+    expect(new Set(groups).size).toBe(groups.length);
+    cdk.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 30 });
+  });
+
+  it('no secret stands in the template or in the environment of a function', () => {
+    const text = JSON.stringify(template);
+    for (const known of ['local-github-secret', 'local-servicenow', 'xoxb', 'local-owner-key']) {
+      expect(text).not.toContain(known);
+    }
+    cdk.allResourcesProperties('AWS::SecretsManager::Secret', { GenerateSecretString: Match.anyValue() });
+  });
+
+  it('the sweeper looks every minute', () => {
+    cdk.hasResourceProperties('AWS::Events::Rule', { ScheduleExpression: 'rate(1 minute)', State: 'ENABLED' });
+  });
+});

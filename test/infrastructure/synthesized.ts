@@ -1,0 +1,50 @@
+import { inject } from 'vitest';
+import { readAssembly } from '../../local/synthesize.ts';
+import { type CloudFormationTemplate, resolveTemplate } from '../../local/template.ts';
+
+export const STAGES = ['local', 'acme-prod'] as const;
+export type Stage = (typeof STAGES)[number];
+
+export interface Statement {
+  /** The logical id of the role that holds it. */
+  role: string;
+  actions: string[];
+  resources: string[];
+  leadingKeys: string[] | undefined;
+}
+
+/** A stage as it was synthesized for this test run, with every reference resolved. */
+export function synthesized(stage: Stage) {
+  const { template, stackName } = readAssembly(inject('assemblies')[stage], stage);
+  const stack = resolveTemplate(template, { stackName });
+  const properties = (type: string) => stack.ofType(type).map((resource) => resource.properties);
+  return { template, stack, properties, statements: statementsOf(template, stack) };
+}
+
+/** Every statement of every role that allows something, whichever policy it stands in. */
+function statementsOf(template: CloudFormationTemplate, stack: ReturnType<typeof resolveTemplate>): Statement[] {
+  const inline = stack.ofType('AWS::IAM::Role').flatMap(({ logicalId, properties }) => {
+    if (properties.ManagedPolicyArns) throw new Error(`${logicalId} has managed policies, which nobody here checks`);
+    const policies = (properties.Policies ?? []) as { PolicyDocument: unknown }[];
+    return policies.map(({ PolicyDocument }) => ({ role: logicalId, document: PolicyDocument }));
+  });
+  const attached = stack.ofType('AWS::IAM::Policy').flatMap(({ logicalId, properties }) => {
+    const roles = (template.Resources?.[logicalId]?.Properties?.Roles ?? []) as { Ref: string }[];
+    return roles.map(({ Ref }) => ({ role: Ref, document: properties.PolicyDocument }));
+  });
+  return [...inline, ...attached].flatMap(({ role, document }) =>
+    (document as { Statement: RawStatement[] }).Statement.filter(({ Effect }) => Effect === 'Allow').map((raw) => ({
+      role,
+      actions: [raw.Action].flat(),
+      resources: [raw.Resource].flat(),
+      leadingKeys: raw.Condition?.['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'],
+    })),
+  );
+}
+
+interface RawStatement {
+  Effect: string;
+  Action: string | string[];
+  Resource: string | string[];
+  Condition?: { 'ForAllValues:StringLike'?: { 'dynamodb:LeadingKeys'?: string[] } };
+}

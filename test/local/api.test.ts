@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
+import { incident, issueOpened } from './deliveries.ts';
+import { GLOBEX_KEY, type ListedRun, type ShownRun } from './host-client.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+const ISSUES = [1, 2, 3, 4, 5];
+let host: TestHost;
+let acmeRuns: string[];
+let triageRun: string;
+let globexRun: string;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  triageRun = await host.fileIncident(incident('seen through the API'));
+  acmeRuns = [triageRun];
+  for (const issue of ISSUES) acmeRuns.push(await host.openIssue(issue));
+  const { body } = await host.sendGithub(issueOpened(1), { tenant: 'globex', secret: 'local-globex-github-secret' });
+  globexRun = body.runIds[0] ?? '';
+  await host.waitForRun(triageRun);
+  await host.idle();
+});
+afterAll(() => host.stop());
+
+describe('the API needs a key', () => {
+  it.each(['/runs', '/runs/run_0', '/runs/run_0/events'])('for %s', async (path) => {
+    const none = await host.request('GET', `/api/v1${path}`);
+    expect(none.status).toBe(401);
+    for (const key of ['no-such-key', 'local-owner-key ', "' OR 1=1"]) {
+      const { status, text } = await host.request('GET', `/api/v1${path}`, { headers: { 'x-api-key': `${key}x` } });
+      expect([key, status]).toEqual([key, 403]);
+      expect(text).not.toContain('run_');
+    }
+  });
+
+  it('but to ask whether the stage answers', async () => {
+    expect((await host.request('GET', '/healthz')).body).toEqual({ status: 'ok' });
+  });
+});
+
+describe('a list of runs', () => {
+  interface Page {
+    runs: ListedRun[];
+    nextCursor: string | null;
+  }
+  const list = (query: string, key?: string) => host.api<Page>(`/runs?${query}`, key);
+
+  it('gives the runs of the tenant, newest first, page by page, each once', async () => {
+    const seen: ListedRun[] = [];
+    const sizes: number[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { body }: { body: Page } = await list(`limit=2${cursor && `&cursor=${cursor}`}`);
+      seen.push(...body.runs);
+      sizes.push(body.runs.length);
+      cursor = body.nextCursor;
+    }
+    expect(seen.map(({ runId }) => runId)).toEqual(acmeRuns.toReversed());
+    expect(Math.max(...sizes)).toBe(2);
+    expect((await list('', GLOBEX_KEY)).body.runs.map(({ runId }) => runId)).toEqual([globexRun]);
+  });
+
+  it('can be narrowed to a status', async () => {
+    const { body } = await list('status=succeeded&limit=100');
+    expect(body.runs.map(({ runId }) => runId).sort()).toEqual(acmeRuns.toSorted());
+    expect((await list('status=needs_human')).body).toEqual({ runs: [], nextCursor: null });
+  });
+
+  it('takes no cursor but its own', async () => {
+    const cursor = (await list('limit=2')).body.nextCursor ?? '';
+    const [position = '', mac = ''] = cursor.split('.');
+    const elsewhere = Buffer.from(`2099-01-01T00:00:00.000Z ${globexRun}`).toString('base64url');
+    const refused = {
+      'made up': await list('cursor=abc'),
+      'with another position': await list(`cursor=${elsewhere}.${mac}`),
+      'with another signature': await list(`cursor=${position}.${mac.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`),
+      "another tenant's": await list(`cursor=${cursor}`, GLOBEX_KEY),
+      "another list's": await list(`status=succeeded&cursor=${cursor}`),
+    };
+    for (const [which, { status, body }] of Object.entries(refused)) {
+      expect([which, status, body]).toEqual([which, 400, expect.objectContaining({ code: 'BAD_CURSOR' })]);
+    }
+    expect((await list(`cursor=${cursor}`)).status).toBe(200);
+  });
+
+  it.each(['limit=0', 'limit=101', 'limit=x', 'status=done', 'stauts=queued', 'cursor='])(
+    'refuses the query %s with a problem that says why',
+    async (query) => {
+      const { status, headers, body } = await list(query);
+      expect(status).toBe(400);
+      expect(headers.get('content-type')).toBe('application/problem+json');
+      expect(body).toMatchObject({
+        type: expect.stringMatching(/^urn:countersign:/),
+        status: 400,
+        detail: expect.stringMatching(/./),
+      });
+    },
+  );
+});
+
+describe('a run', () => {
+  it('is shown with its steps, commits, receipts and evidence, and its chain verifies', async () => {
+    const run = await host.run(triageRun);
+    expect(run.steps.map(({ id, status }) => [id, status])).toEqual([
+      ['route', 'succeeded'],
+      ['assign', 'succeeded'],
+      ['note', 'succeeded'],
+      ['tell', 'succeeded'],
+    ]);
+    expect(run.receipts.map(({ stepId, outcome }) => [stepId, outcome])).toEqual([
+      ['assign', 'succeeded'],
+      ['note', 'succeeded'],
+      ['tell', 'succeeded'],
+    ]);
+    expect(run.evidence).toMatchObject({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    assertChain({ tenant: 'acme', runId: triageRun, seq: run.head.seq, headHash: run.head.hash }, run.commits);
+    expect(run.commits.flatMap(({ events }) => events.map(({ type }) => type))).toEqual(
+      expect.arrayContaining(['run.accepted', 'run.status_changed', 'write.intended', 'write.settled']),
+    );
+  });
+
+  it('tells nothing that could be used to act in its name', async () => {
+    const { text } = await host.api(`/runs/${triageRun}`);
+    for (const secret of ['local-servicenow-password', 'xoxb-local', 'local-github-token']) {
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  it('gives its events from any commit on', async () => {
+    const whole = await host.run(triageRun);
+    const { body } = await host.api<{ commits: Commit[]; next: number; more: boolean }>(
+      `/runs/${triageRun}/events?since=1&limit=2`,
+    );
+    expect(body.commits).toEqual(whole.commits.slice(1, 3));
+    expect([body.next, body.more]).toEqual([3, whole.head.seq > 3]);
+  });
+
+  it.each(['', '/events'])('of another tenant cannot be told from one that never was (%s)', async (suffix) => {
+    const invented = `run_${'0'.repeat(32)}`;
+    const others = await host.api(`/runs/${globexRun}${suffix}`);
+    const nobodys = await host.api(`/runs/${invented}${suffix}`);
+    expect([others.status, nobodys.status]).toEqual([404, 404]);
+    expect(others.text.replaceAll(globexRun, 'ID')).toBe(nobodys.text.replaceAll(invented, 'ID'));
+    expect((await host.api<ShownRun>(`/runs/${globexRun}${suffix}`, GLOBEX_KEY)).status).toBe(200);
+  });
+
+  it.each(['run_x', 'RUN%23acme', '..%2Fruns', '%00'])('with the malformed id %s is not found', async (id) => {
+    expect((await host.api(`/runs/${id}`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { incident } from './deliveries.ts';
+import { isTerminal } from './host-client.ts';
+import { labelWrites, triageWrites } from './seen-writes.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+let host: TestHost;
+
+beforeAll(async () => {
+  host = await startTestHost();
+});
+afterAll(() => host.stop());
+
+it('with every message of intake and worker lost, the sweeper brings every run to its end and its evidence', async () => {
+  for (const sender of ['IntakeGithub', 'IntakeServicenow', 'WorkerStep']) {
+    await host.fault({ function: sender, service: 'sqs', operation: 'SendMessage', kind: 'error', times: 'always' });
+  }
+  const filed = incident('that nobody was told of');
+  const runIds = [await host.fileIncident(filed), await host.openIssue(1)];
+
+  // Nothing happens by itself: no message, no work.
+  await host.idle();
+  for (const runId of runIds) expect((await host.run(runId)).status).toBe('queued');
+
+  const runs = await host.letTimePassUntil(runIds, (run) => isTerminal(run) && run.evidence !== null);
+  expect(runs.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+  const calls = await host.calls();
+  expect(triageWrites(calls, filed)).toEqual({ assign: 1, note: 1, tell: 1 });
+  expect(labelWrites(calls, 1)).toBe(1);
+  expect((await host.faults()).every(({ hits }) => hits > 0)).toBe(true);
+});

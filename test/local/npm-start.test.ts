@@ -1,0 +1,128 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
+import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
+import { eventually, inParallel } from './eventually.ts';
+import { isTerminal, type ShownRun } from './host-client.ts';
+import { labelWrites, triageWrites } from './seen-writes.ts';
+import { startTestHost } from './test-host.ts';
+
+const OF_EACH_SOURCE = 25;
+const ANSWERED_BEFORE_THE_KILL = 30;
+let data: string;
+const spawned: SpawnedHost[] = [];
+
+beforeEach(() => {
+  data = mkdtempSync(join(tmpdir(), 'countersign-start-'));
+});
+afterEach(async () => {
+  for (const each of spawned.splice(0)) await each.end('SIGKILL');
+  rmSync(data, { recursive: true, force: true });
+});
+
+async function start(...options: string[]): Promise<SpawnedHost> {
+  const host = await spawnHost('--data', data, '--quiet', ...options);
+  spawned.push(host);
+  return host;
+}
+
+const enginePid = () => Number(readFileSync(join(data, 'dynamodb.pid'), 'utf8'));
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function expectNothingLeft(host: SpawnedHost, engine: number): Promise<void> {
+  await eventually('the DynamoDB engine is gone', async () => (isRunning(engine) ? undefined : true));
+  await expect(fetch(host.url)).rejects.toThrow();
+}
+
+it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repeats no write', async () => {
+  const host = await start('--port', '0');
+  const engine = enginePid();
+  const incidents = Array.from({ length: OF_EACH_SOURCE }, (_, index) => incident(`before the kill ${index}`));
+  await inParallel(incidents, 8, (each) => host.createIncident(each));
+
+  const accepted: { runId: string; filed?: Incident; issue?: number }[] = [];
+  const deliveries = incidents.flatMap((filed, issue) => [
+    async () => ({ issue, answer: await host.sendGithub(issueOpened(issue + 1)) }),
+    async () => ({ filed, answer: await host.sendServicenow(incidentInserted(filed)) }),
+  ]);
+  await inParallel(deliveries, 8, async (deliver) => {
+    if (host.process.killed) return;
+    // A webhook that was not answered was not accepted; its sender sends it again.
+    const delivered = await deliver().catch(() => undefined);
+    const runId = delivered?.answer.body?.runIds[0];
+    if (runId === undefined) return;
+    accepted.push({ ...delivered, runId });
+    if (accepted.length === ANSWERED_BEFORE_THE_KILL) await host.end('SIGKILL');
+  });
+  expect(accepted.length).toBeGreaterThanOrEqual(ANSWERED_BEFORE_THE_KILL);
+  await expectNothingLeft(host, engine);
+
+  const again = await startTestHost({ dataFolder: data });
+  try {
+    await again.idle();
+    const known = (await again.allRuns()).map(({ runId }) => runId);
+    expect(known).toEqual(expect.arrayContaining(accepted.map(({ runId }) => runId)));
+    const runs = await again.letTimePassUntil(known, (run) => isTerminal(run) && run.evidence !== null);
+    expect(runs.filter(({ status }) => status !== 'succeeded')).toEqual([]);
+    const calls = await again.calls();
+    const attempts = (runId: string) => runs.find((run) => run.runId === runId)?.receipts[0]?.attempt ?? 0;
+    for (const { runId, filed, issue } of accepted) {
+      // A repeat is only ever a second attempt, and only of a write that sets what is already set.
+      const repeatable = filed ? triageWrites(calls, filed).assign : labelWrites(calls, Number(issue) + 1);
+      expect(repeatable).toBeGreaterThanOrEqual(1);
+      expect(repeatable, runId).toBeLessThanOrEqual(attempts(runId));
+      if (filed) expect(triageWrites(calls, filed), runId).toMatchObject({ note: 1, tell: 1 });
+    }
+  } finally {
+    await again.stop();
+  }
+});
+
+it('a stop by SIGTERM or SIGINT leaves nothing running, and a restart continues with the same data', async () => {
+  const first = await start('--port', '0');
+  const firstEngine = enginePid();
+  const runId = await first.openIssue(1);
+  const isSealed = (run: ShownRun) => run.evidence !== null;
+  await first.waitForRun(runId, isSealed);
+  expect((await first.end('SIGTERM')).code).toBe(0);
+  await expectNothingLeft(first, firstEngine);
+
+  const second = await start('--port', '0');
+  const secondEngine = enginePid();
+  expect((await second.run(runId)).status).toBe('succeeded');
+
+  const { port } = new URL(second.url);
+  const refused = await runCommand('local/start.ts', '--port', port, '--data', `${data}-other`);
+  rmSync(`${data}-other`, { recursive: true, force: true });
+  expect(refused.code).toBe(1);
+  expect(refused.output).toMatch(new RegExp(`port ${port} is taken; .*--port`));
+  expect(refused.output).not.toMatch(/^ +at /m);
+
+  expect((await second.end('SIGINT')).code).toBe(0);
+  await expectNothingLeft(second, secondEngine);
+});
+
+it('--fresh forgets what an earlier start knew', async () => {
+  const earlier = await startTestHost({ dataFolder: data });
+  await earlier.waitForRun(await earlier.openIssue(1));
+  await earlier.stop();
+  const fresh = await start('--port', '0', '--fresh');
+  expect(await fresh.allRuns()).toEqual([]);
+  expect(await fresh.calls()).toEqual([]);
+});
+
+it('an option that does not exist is answered with how to use it', async () => {
+  const { code, output } = await runCommand('local/start.ts', '--prot', '1');
+  expect(code).toBe(2);
+  expect(output).toContain('--port');
+});

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { inject } from 'vitest';
+import { REGION } from '../../local/aws.ts';
+import { HOST_CREDENTIALS } from '../../local/gateway.ts';
+import { type Host, startHost } from '../../local/host.ts';
+import { type Assembly, readAssembly } from '../../local/synthesize.ts';
+import { eventually } from './eventually.ts';
+import { HostClient, type ShownRun } from './host-client.ts';
+
+interface TestHostOptions {
+  /** Continue with what an earlier host left; whoever made the folder removes it. */
+  dataFolder?: string;
+  /** The template to host instead, made from the synthesized one. */
+  change?: (assembly: Assembly) => Assembly;
+}
+
+/** Longer than any lease, and longer than the time a ready step may wait for its message. */
+const PAST_ANY_LEASE_MS = 61_000;
+/** Every retry, resend and lease is behind a run after this many leases. */
+const ROUNDS_MAX = 30;
+
+/** The whole system in this process, on the template synthesized for this test run. */
+export async function startTestHost(options: TestHostOptions = {}): Promise<TestHost> {
+  const dataFolder = options.dataFolder ?? mkdtempSync(join(tmpdir(), 'countersign-test-'));
+  const synthesized = readAssembly(inject('assemblies').local);
+  const log: string[] = [];
+  const host = await startHost({
+    port: 0,
+    dataFolder,
+    assembly: options.change?.(synthesized) ?? synthesized,
+    log: (source, line) => log.push(`${source}: ${line}`),
+  });
+  return new TestHost(host, dataFolder, options.dataFolder === undefined, log);
+}
+
+export class TestHost extends HostClient {
+  readonly dataFolder: string;
+  /** What functions and host said, line by line. */
+  readonly log: readonly string[];
+  readonly stack: Host['stack'];
+  readonly #host: Host;
+  readonly #ownsFolder: boolean;
+  readonly #sqs: SQSClient;
+
+  constructor(host: Host, dataFolder: string, ownsFolder: boolean, log: readonly string[]) {
+    super(host.url);
+    this.#host = host;
+    this.dataFolder = dataFolder;
+    this.#ownsFolder = ownsFolder;
+    this.log = log;
+    this.stack = host.stack;
+    this.#sqs = new SQSClient(this.clientConfig());
+  }
+
+  async stop(): Promise<void> {
+    this.#sqs.destroy();
+    await this.#host.stop();
+    if (this.#ownsFolder) rmSync(this.dataFolder, { recursive: true, force: true });
+  }
+
+  /** For any AWS client: as the host itself, or with the access key of a function's thread. */
+  clientConfig(credentials = HOST_CREDENTIALS) {
+    return { endpoint: this.#host.gatewayUrl, region: REGION, credentials, maxAttempts: 1, forcePathStyle: true };
+  }
+
+  get tableName(): string {
+    return this.only('AWS::DynamoDB::GlobalTable').ref;
+  }
+
+  /** The one resource of this type whose logical id starts so. */
+  only(type: string, logicalIdStart = '') {
+    const found = this.stack.ofType(type).filter(({ logicalId }) => logicalId.startsWith(logicalIdStart));
+    const [one, ...others] = found;
+    if (!one || others.length > 0) throw new Error(`there are ${found.length} of ${type} ${logicalIdStart}`);
+    return one;
+  }
+
+  /** Until no message waits to be received and no function works: nothing happens now unless time passes. */
+  async idle(options: { withinMs?: number } = {}): Promise<void> {
+    const queues = this.stack.ofType('AWS::SQS::Queue').filter(({ properties }) => 'RedrivePolicy' in properties);
+    await eventually(
+      'the host is idle',
+      async () => {
+        // The queues first: a message taken from one is with a function by the time the functions are asked.
+        for (const { ref: QueueUrl } of queues) {
+          const asked = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
+          const { Attributes } = await this.#sqs.send(asked);
+          if (Attributes?.ApproximateNumberOfMessages !== '0') return undefined;
+        }
+        const working = Object.values(await this.functions()).some(({ busy, queued }) => busy + queued > 0);
+        return working ? undefined : true;
+      },
+      options,
+    );
+  }
+
+  /**
+   * Lets time pass, a lease at a time and only while nothing works (a function's own time is real), with a sweep
+   * each time, until every one of these runs is as wanted.
+   */
+  async letTimePassUntil(runIds: readonly string[], wanted: (run: ShownRun) => boolean): Promise<ShownRun[]> {
+    for (let round = 0; ; round += 1) {
+      await this.idle();
+      const runs = await Promise.all(runIds.map((runId) => this.run(runId)));
+      const open = runs.filter((run) => !wanted(run));
+      if (open.length === 0) return runs;
+      if (round === ROUNDS_MAX) throw new Error(`still not there: ${JSON.stringify(open, null, 1)}`);
+      await this.advance(PAST_ANY_LEASE_MS);
+      await this.sweep();
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { type SourceFile, sourceFiles } from './source.ts';
+
+const lambdas = sourceFiles('lambdas/**/*.ts');
+const lib = sourceFiles('lib/**/*.ts', 'bin/app.ts');
+
+/** A file that talks to a technology says so in its name. */
+const NAMED_FOR_TECHNOLOGY = /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports)\.ts$/;
+
+const offences = (files: SourceFile[], isWrong: (file: SourceFile, from: string) => boolean): string[] =>
+  files.flatMap((file) =>
+    file.imports.filter(({ from }) => isWrong(file, from)).map(({ from }) => `${file.path} imports ${from}`),
+  );
+
+describe('imports go one way', () => {
+  it('and are found at all', () => {
+    expect(lambdas.length).toBeGreaterThan(50);
+    expect(lambdas.flatMap(({ imports }) => imports).length).toBeGreaterThan(200);
+    const store = lambdas.find(({ path }) => path === 'lambdas/run/dynamo-run-store.ts');
+    expect(store?.imports.map(({ from }) => from)).toEqual(
+      expect.arrayContaining(['@aws-sdk/client-dynamodb', 'lambdas/run/dynamo-keys.ts', 'lambdas/run/run-store.ts']),
+    );
+  });
+
+  it('only files named for a technology import an AWS client', () => {
+    expect(
+      offences(lambdas, ({ path }, from) => from.startsWith('@aws-sdk/') && !NAMED_FOR_TECHNOLOGY.test(path)),
+    ).toEqual([]);
+  });
+
+  it('nothing but an entry point, or what builds its ports, imports an adapter', () => {
+    const ADAPTER = /(^|\/)(dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+\.ts$/;
+    expect(offences(lambdas, ({ path }, from) => ADAPTER.test(from) && !NAMED_FOR_TECHNOLOGY.test(path))).toEqual([]);
+  });
+
+  it('nothing imports an entry point', () => {
+    expect(offences([...lambdas, ...lib], (_file, from) => from.endsWith('.lambda.ts'))).toEqual([]);
+  });
+
+  it('what runs knows nothing of what deploys, hosts or tests it', () => {
+    const outside = /^(aws-cdk-lib|constructs|cdk-nag|esbuild)(\/|$)|^(lib|local|test|bin)\//;
+    expect(offences(lambdas, (_file, from) => outside.test(from))).toEqual([]);
+  });
+
+  it('what deploys knows of what runs only environments, the spelling of the table, and bounds', () => {
+    const allowed: Record<string, string[]> = {
+      'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
+      'lambdas/run/dynamo-keys.ts': ['INDEXES', 'TTL_ATTRIBUTE'],
+      'lambdas/approval/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],
+    };
+    const taken = lib.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => from.startsWith('lambdas/') && !from.endsWith('/environment.ts'))
+        .flatMap(({ from, names }) => names.map((name) => ({ path, from, name }))),
+    );
+    expect(taken.filter(({ from, name }) => !allowed[from]?.includes(name))).toEqual([]);
+    expect(offences(lib, (_file, from) => /^(local|test)\//.test(from))).toEqual([]);
+  });
+
+  it('every relative import names a file with its ending', () => {
+    const relative = sourceFiles('{lambdas,lib,local,bin,test,bench}/**/*.ts').flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => /^(lambdas|lib|local|bin|test|bench)\//.test(from) && !/\.(ts|mjs|json)$/.test(from))
+        .map(({ from }) => `${path}: ${from}`),
+    );
+    expect(relative).toEqual([]);
+  });
+});

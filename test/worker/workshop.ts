@@ -1,0 +1,160 @@
+import { isoNow } from '../../lambdas/entry/ports.ts';
+import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
+import type { Receipt } from '../../lambdas/run/receipt.ts';
+import { isTerminal, type Run } from '../../lambdas/run/run.ts';
+import { receiptKeyOf, type Step } from '../../lambdas/run/step.ts';
+import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { advanceRun } from '../../lambdas/worker/advance-run.ts';
+import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { Worker } from '../../lambdas/worker/worker.ts';
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { FakeOutside } from '../fakes/fake-outside.ts';
+import { MemoryConnections } from '../fakes/memory-connections.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryOutbox } from '../fakes/memory-outbox.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { type Passage, undisturbed } from '../fakes/passage.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { type AcceptedOptions, accepted } from '../fakes/story.ts';
+
+export const SYS_ID = '1'.repeat(32);
+export const ISSUE = 'octo-org/payments#7';
+const TENANT = 'acme';
+
+/** Not a divisor of the lease: whoever takes a run over comes some time after it could. */
+const LOOKS_EVERY_MS = 45_000;
+const LOOKS_MAX = 400;
+
+export interface RunNow {
+  run: Run;
+  steps: Step[];
+  commits: Commit[];
+  receipts: Receipt[];
+  /** Its evidence is recorded. */
+  sealed: boolean;
+}
+
+/** A worker and all it works with, in one process and on one clock; `disturb` sets what befalls its calls. */
+export class Workshop {
+  readonly clock = new FakeClock();
+  readonly log = new MemoryLog();
+  readonly definitions = new MemoryDefinitions();
+  readonly evidence = new MemoryEvidenceStore((name, run) => this.#passage(name, run));
+  readonly signer = new SeededSigner();
+  readonly runs = new MemoryRunStore((name, run) => this.#passage(name, run));
+  readonly queue = new MemoryStepQueue(this.clock, (name, run) => this.#passage(name, run));
+  readonly outbox = new MemoryOutbox((name, run) => this.#passage(name, run));
+  readonly outside = new FakeOutside(this.clock, (name, run) => this.#passage(name, run));
+  readonly worker: Worker;
+  #passage: Passage = undisturbed;
+  #runs = 0;
+
+  constructor(differing: Partial<Worker> = {}) {
+    this.outside.incidents.set(SYS_ID, { fields: { assignment_group: '', state: '1', number: 'INC1' }, workNotes: [] });
+    this.outside.issueLabels.set(ISSUE, ['bug']);
+    this.worker = {
+      runs: this.runs,
+      definitions: this.definitions,
+      connections: new MemoryConnections({ [TENANT]: this.outside.access() }),
+      queue: this.queue,
+      outbox: this.outbox,
+      clock: this.clock,
+      ids: new CountingIds(),
+      random: () => 0.5,
+      log: this.log,
+      hasTime: () => true,
+      ...differing,
+    };
+  }
+
+  disturb(passage: Passage): void {
+    this.#passage = passage;
+  }
+
+  /** A run of this workflow, accepted now; its message is for the caller to deliver. */
+  async begin(yaml: string, options: AcceptedOptions = {}): Promise<StepMessage> {
+    const workflow = parseWorkflow(yaml, 'test.yaml');
+    await this.definitions.publishWorkflow(TENANT, workflow, 1);
+    this.#runs += 1;
+    const runId = `run_${this.#runs.toString(16).padStart(8, '0')}`;
+    const at = isoNow(this.clock);
+    const { ingest } = accepted({ tenant: TENANT, runId, at, workflow: workflow.name, ...options });
+    await this.runs.ingest(ingest);
+    return { tenant: TENANT, runId };
+  }
+
+  work(message: StepMessage): Promise<void> {
+    return advanceRun(this.worker, message);
+  }
+
+  /** The run as stored, its chain checked. Looking is no call of a worker's: nothing befalls it. */
+  async now(message: StepMessage): Promise<RunNow> {
+    const passage = this.#passage;
+    this.#passage = undisturbed;
+    try {
+      return await this.#look(message);
+    } finally {
+      this.#passage = passage;
+    }
+  }
+
+  async #look({ tenant, runId }: StepMessage): Promise<RunNow> {
+    const loaded = await this.runs.load(tenant, runId);
+    if (!loaded) throw new Error(`there is no run ${runId}`);
+    const commits = await this.runs.listCommits(tenant, runId, { after: 0, limit: 1_000 });
+    assertChain(loaded.run, commits);
+    const keys = loaded.steps.flatMap((step) => receiptKeyOf(step) ?? []);
+    const sealed = (await this.runs.evidence(tenant, runId)) !== undefined;
+    return { ...loaded, commits, receipts: await this.runs.receipts(tenant, keys), sealed };
+  }
+
+  /** Lets time pass with workers, sealer and sweeper at work until this run has ended and its evidence is recorded. */
+  async finish(message: StepMessage): Promise<RunNow> {
+    for (let look = 0; look < LOOKS_MAX; look += 1) {
+      await this.#workThroughMessages();
+      const now = await this.now(message);
+      if (isTerminal(now.run) && now.sealed) return now;
+      this.clock.advance(LOOKS_EVERY_MS);
+      await survived(() => sweep(this.worker));
+    }
+    throw new Error(`the run did not finish: ${JSON.stringify(await this.now(message))}`);
+  }
+
+  async #workThroughMessages(): Promise<void> {
+    for (let due = this.queue.receive(); due.length > 0; due = this.queue.receive()) {
+      // A function that failed, or died, is no concern of the others; its message comes again by the sweeper.
+      for (const message of due) await survived(() => this.work(message));
+    }
+    for (const seal of this.outbox.receiveSeals()) {
+      const { runs, evidence: store, signer, clock, log } = this;
+      await survived(() => sealRun({ runs, store, signer, clock, log }, seal));
+    }
+  }
+}
+
+let notice = () => {};
+
+/** A call that never returns: what a killed process looks like from outside. */
+export function die<T>(): Promise<T> {
+  notice();
+  return new Promise(() => {});
+}
+
+/** Waits until a process has ended, failed or been killed. */
+async function survived(process: () => Promise<unknown>): Promise<void> {
+  const { promise: killed, resolve } = Promise.withResolvers<void>();
+  notice = resolve;
+  await Promise.race([process().catch(() => undefined), killed]);
+}
+
+export const eventTypes = ({ commits }: RunNow): string[] =>
+  commits.flatMap(({ events }) => events.map(({ type }) => type));
+
+export const statuses = ({ commits }: RunNow): string[] =>
+  commits.flatMap(({ events }) => events.flatMap((event) => (event.type === 'run.status_changed' ? [event.to] : [])));
