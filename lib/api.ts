@@ -4,23 +4,29 @@ import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-ap
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import * as z from 'zod';
+import { CONTROL_COMMANDS } from '../lambdas/api/control-commands.ts';
 import { ApiEnvironment, AuthorizerEnvironment } from '../lambdas/api/environment.ts';
+import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
 /** A revoked key works at most this long. */
 const KEY_VERDICT_KEPT = Duration.minutes(1);
 
+interface ApiProps {
+  bundles: FunctionBundles;
+  door: FrontDoor;
+  runTable: RunTable;
+  worker: Worker;
+}
+
 /** What people and programs ask of runs, behind API keys. */
 export class Api extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { bundles, door, runTable }: { bundles: FunctionBundles; door: FrontDoor; runTable: RunTable },
-  ) {
+  constructor(scope: Construct, id: string, { bundles, door, runTable, worker }: ApiProps) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
     const authorize = new NodeFunction(this, 'Authorize', {
@@ -54,6 +60,19 @@ export class Api extends Construct {
     runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
     for (const path of ['/api/v1/runs', '/api/v1/runs/{id}', '/api/v1/runs/{id}/events']) {
       door.guarded(HttpMethod.GET, path, runs, authorizer);
+    }
+
+    const control = new NodeFunction(this, 'Control', {
+      bundles,
+      entry: 'api/control',
+      description: 'Cancels, pauses, resumes, retries and signals runs',
+      schema: WorkerEnvironment,
+      environment: worker.environment,
+      timeout: API_TIMEOUT,
+    });
+    worker.allowMoves(control);
+    for (const command of CONTROL_COMMANDS) {
+      door.guarded(HttpMethod.POST, `/api/v1/runs/{id}/${command}`, control, authorizer);
     }
 
     const health = new NodeFunction(this, 'Health', {

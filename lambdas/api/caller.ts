@@ -1,0 +1,9 @@
+import { type HttpEvent, Problem } from '../entry/http.ts';
+import { Caller } from './api-keys.ts';
+
+/** Who the authorizer said is calling: the tenant comes from here and nowhere else. */
+export function callerOf(event: HttpEvent): Caller {
+  const parsed = Caller.safeParse(event.requestContext.authorizer?.lambda);
+  if (!parsed.success) throw new Problem(401, 'UNAUTHORIZED', 'send an API key in the header x-api-key');
+  return parsed.data;
+}
