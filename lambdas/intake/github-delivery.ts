@@ -20,7 +20,7 @@ const Payload = z.looseObject({
   discussion: Titled.nullish(),
 });
 
-const EVENT_NAME = /^[a-z_]{1,100}$/;
+const EVENT_NAME = /^[a-z][a-z0-9_]{0,99}$/;
 const DELIVERY_ID = /^[A-Za-z0-9-]{1,100}$/;
 
 export function githubDelivery(headers: Record<string, string | undefined>, payload: unknown): Delivery {

@@ -43,3 +43,7 @@ export const attemptsAre = (attempts: number): Condition => ({
   expression: '#doc.#attempts = :attempts',
   values: { ':attempts': attempts },
 });
+export const APPROVAL_IS_OPEN: Condition = {
+  expression: '#doc.#status = :requested OR #doc.#status = :notified',
+  values: { ':requested': 'requested', ':notified': 'notified' },
+};

@@ -14,6 +14,7 @@ import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit, RunChange } from './commit.ts';
 import { capWrite, runningByWorkspace } from './dynamo-caps.ts';
 import {
+  APPROVAL_IS_OPEN,
   attemptsAre,
   intentIsOurs,
   keyIsFreeFor,
@@ -233,7 +234,7 @@ export class DynamoRunStore implements RunStore {
   }
 
   receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
-    return this.#batchGet(receiptKeys.map((key) => keys.receiptKey(tenant, key)));
+    return this.#batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
   }
 
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
@@ -254,7 +255,7 @@ export class DynamoRunStore implements RunStore {
         Limit: limit,
       }),
     );
-    const rows = Items.map((item) => unmarshall(item) as keys.Key);
+    const rows = Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }));
     const runs = rows.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
     const entries = await this.#batchGet<OutboxEntry>(rows.filter(({ pk }) => pk.startsWith('OUTBOX#')));
     return [
@@ -288,14 +289,16 @@ export class DynamoRunStore implements RunStore {
     if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
   }
 
-  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void> {
+  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean> {
     const { tenant, runId, approvalId } = approval;
-    await this.#transact([
-      put(this.#table, approvalItem({ ...approval, status: 'notified' }), statusIs(approval.status)),
+    const refusals = await this.#transact([
+      put(this.#table, approvalItem({ ...approval, status: 'notified' }), APPROVAL_IS_OPEN),
       // Beside the approval, not in it: whoever may read an approval never sees its token.
       put(this.#table, toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
       remove(this.#table, keys.outboxKey(entryId)),
     ]);
+    if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
+    return !refusals;
   }
 
   #transact(writes: Parameters<typeof transact>[1]) {

@@ -41,5 +41,5 @@ export interface RecordedError {
 const RECORDED_MESSAGE_MAX_CHARACTERS = 500;
 
 export function recordedError(code: ErrorCode, message: string): RecordedError {
-  return { code, message: message.slice(0, RECORDED_MESSAGE_MAX_CHARACTERS) };
+  return { code, message: message.slice(0, RECORDED_MESSAGE_MAX_CHARACTERS).toWellFormed() };
 }

@@ -81,6 +81,11 @@ export class RunDraft {
     return this;
   }
 
+  /** A receipt as this draft leaves it, if it touches it. */
+  receipt(key: string): Receipt | undefined {
+    return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt;
+  }
+
   putReceipt(receipt: Receipt, expects: ReceiptWrite['expects']): this {
     this.#receipts.push({ receipt, expects });
     return this;

@@ -80,8 +80,11 @@ export interface RunStore {
   bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean>;
   /** The effect of a promise happened: the promise goes, and what the effect left is recorded, together and once. */
   fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void>;
-  /** The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes. */
-  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void>;
+  /**
+   * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.
+   * False if the approval was closed meanwhile: then only the promise goes.
+   */
+  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean>;
 }
 
 /** The due index is spread over this many partitions, so that no single one limits the runtime. */

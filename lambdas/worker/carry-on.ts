@@ -91,7 +91,7 @@ export async function beginStep(
         return undefined;
       }
       default:
-        return await claimStep(worker, state, draft, { step, input, unsettled: false }, known);
+        return await claimStep(worker, state, draft, { step, input }, known);
     }
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;

@@ -18,14 +18,15 @@ export async function claimStep(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
-  { step, input, unsettled }: { step: StepFacts; input: unknown; unsettled: boolean },
+  { step, input, openSince }: { step: StepFacts; input: unknown; openSince?: string },
   known: HeldReceipts,
 ): Promise<HeldStep | undefined> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
   const proposal = await propose(worker, state, operation, step, input);
   const claimed = { ...factsOf(step, draft.at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
-  const held = known.get(proposal.key);
+  // Another step of this very commit may have the identical write: settled just now, or about to begin.
+  const held = draft.receipt(proposal.key) ?? known.get(proposal.key);
 
   if (held?.outcome === 'succeeded') {
     const reused: SucceededStep = {
@@ -59,7 +60,7 @@ export async function claimStep(
     lease,
     startedAt: draft.at,
   };
-  const receipt = intent(draft, running, operation, proposal);
+  const receipt = intent(draft, running, operation, proposal, openSince);
   draft
     .put(running)
     .putReceipt(receipt, 'free')
@@ -84,7 +85,7 @@ export async function claimStep(
         requestHash: receipt.requestHash,
       },
     );
-  return { step: running, receipt, unsettled };
+  return { step: running, receipt, unsettled: openSince !== undefined };
 }
 
 /** The write budget is part of the run row, so that no crash can lose count of it. */
@@ -110,7 +111,13 @@ async function propose(
   return oncePerRun ? { ...proposal, key: `${proposal.key}:${state.run.runId}:${step.id}` } : proposal;
 }
 
-function intent(draft: RunDraft, step: RunningStep, operation: Operation, proposal: Proposal): IntentReceipt {
+function intent(
+  draft: RunDraft,
+  step: RunningStep,
+  operation: Operation,
+  proposal: Proposal,
+  openSince = draft.at,
+): IntentReceipt {
   return {
     schemaVersion: RECEIPT_SCHEMA_VERSION,
     tenant: draft.run.tenant,
@@ -126,6 +133,7 @@ function intent(draft: RunDraft, step: RunningStep, operation: Operation, propos
     attempt: step.attempt,
     leaseVersion: step.leaseVersion,
     intentAt: draft.at,
+    openSince,
     outcome: 'intent',
   };
 }

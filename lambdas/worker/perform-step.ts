@@ -22,7 +22,7 @@ export async function performStep(worker: Worker, tenant: string, runId: string,
     const performance: Performance = {
       access: await worker.connections.open(tenant, operation.connection),
       mark: markOf(tenant, receipt.key),
-      intentAt: receipt.intentAt,
+      openSince: receipt.openSince,
       firstAttempt: !unsettled,
     };
     outcome = { kind: 'done', result: await recoverOrPerform(operation, held, performance) };

@@ -121,7 +121,13 @@ async function resume(
   const opaque = findOperation(step.tool)?.effect === 'opaque';
   if (own && unsettled && (opaque || step.attempt >= attemptsMax)) return askHuman(draft, step, own);
   try {
-    return await claimStep(worker, state, draft, { step, input: step.input, unsettled }, known);
+    return await claimStep(
+      worker,
+      state,
+      draft,
+      { step, input: step.input, ...(own && unsettled && { openSince: own.openSince }) },
+      known,
+    );
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     fail(draft, step, recordedError(error.code, error.message), step);

@@ -1,0 +1,62 @@
+import { createPublicKey } from 'node:crypto';
+import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
+import { S3Client } from '@aws-sdk/client-s3';
+import { KmsSigner } from '../../lambdas/evidence/kms-signer.ts';
+import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
+import { HostClock } from '../../local/clock.ts';
+import { LocalKms } from '../../local/services/kms.ts';
+import { LocalS3 } from '../../local/services/s3.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { openWire, temporaryFolder } from '../local/services/wire.ts';
+import { describeEvidenceStoreContract } from './evidence-store-contract.ts';
+import { describeSignerContract } from './signer-contract.ts';
+
+const close = async () => {};
+
+describeEvidenceStoreContract('memory', async () => ({ store: new MemoryEvidenceStore(), close }));
+describeEvidenceStoreContract('S3 with Object Lock', async () => {
+  const folder = temporaryFolder();
+  const clock = new HostClock(folder.path);
+  const locked = { mode: 'COMPLIANCE', days: 1 } as const;
+  const s3 = new LocalS3({
+    dataFolder: folder.path,
+    clock,
+    buckets: [{ name: 'evidence', objectLock: true, versioned: true, defaultRetention: locked }],
+  });
+  const wire = await openWire({ s3 });
+  const client = new S3Client({ ...wire.client, forcePathStyle: true });
+  return {
+    store: new S3EvidenceStore(client, 'evidence'),
+    close: async () => {
+      client.destroy();
+      await wire.close();
+      s3.close();
+      clock.stop();
+      folder.remove();
+    },
+  };
+});
+
+describeSignerContract('a seeded key', async () => {
+  const signer = new SeededSigner();
+  return { signer, publicKey: signer.publicKey, keyId: signer.keyId, close };
+});
+describeSignerContract('KMS', async () => {
+  const folder = temporaryFolder();
+  const arn = 'arn:aws:kms:us-east-1:000000000000:key/evidence';
+  const key = { id: 'evidence', arn, keySpec: 'ECC_NIST_EDWARDS25519', keyUsage: 'SIGN_VERIFY' };
+  const wire = await openWire({ json: { TrentService: new LocalKms({ dataFolder: folder.path, keys: [key] }) } });
+  const client = new KMSClient(wire.client);
+  const { PublicKey } = await client.send(new GetPublicKeyCommand({ KeyId: arn }));
+  return {
+    signer: new KmsSigner(client, arn),
+    publicKey: createPublicKey({ key: Buffer.from(PublicKey ?? []), format: 'der', type: 'spki' }),
+    keyId: arn,
+    close: async () => {
+      client.destroy();
+      await wire.close();
+      folder.remove();
+    },
+  };
+});

@@ -1,0 +1,126 @@
+import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
+import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { describe, expect, it } from 'vitest';
+import { AwsOutbox } from '../../lambdas/outbox/aws-outbox.ts';
+import { SqsStepQueue } from '../../lambdas/worker/sqs-step-queue.ts';
+import { HostClock } from '../../local/clock.ts';
+import { LocalSqs, type QueueDefinition } from '../../local/services/sqs.ts';
+import { LocalStepFunctions } from '../../local/services/step-functions.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryOutbox } from '../fakes/memory-outbox.ts';
+import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { openWire, temporaryFolder } from '../local/services/wire.ts';
+import { describeOutboxContract } from './outbox-contract.ts';
+import { describeStepQueueContract } from './step-queue-contract.ts';
+
+const queue = (name: string): QueueDefinition => ({
+  logicalId: name,
+  name,
+  url: `http://127.0.0.1/000000000000/${name}`,
+  arn: `arn:aws:sqs:us-east-1:000000000000:${name}`,
+  visibilityTimeoutSeconds: 30,
+  delaySeconds: 0,
+  retentionSeconds: 345_600,
+});
+const steps = queue('steps');
+const seals = queue('seals');
+const approvalMachineArn = 'arn:aws:states:us-east-1:000000000000:stateMachine:approvals';
+/** Nobody answers: an execution stays open, as an approval does. */
+const nobodyAnswers = { StartAt: 'Wait', States: { Wait: { Type: 'Wait', Seconds: 86_400, End: true } } };
+
+/** SQS and Step Functions of the local host behind the real SDK. */
+async function openAws() {
+  const folder = temporaryFolder();
+  const clock = new HostClock(folder.path);
+  const queues = new LocalSqs({ dataFolder: folder.path, clock, queues: [steps, seals] });
+  const machines = new LocalStepFunctions({
+    dataFolder: folder.path,
+    clock,
+    machines: [
+      {
+        logicalId: 'Approvals',
+        name: 'approvals',
+        arn: approvalMachineArn,
+        definition: nobodyAnswers,
+        invoke: async () => ({}),
+      },
+    ],
+  });
+  const wire = await openWire({ json: { AmazonSQS: queues, AWSStepFunctions: machines } });
+  const sqs = new SQSClient(wire.client);
+  const sfn = new SFNClient(wire.client);
+  return {
+    sqs,
+    sfn,
+    clock,
+    received: async ({ url }: QueueDefinition) => {
+      const all = { MaxNumberOfMessages: 10, MessageSystemAttributeNames: ['All' as const] };
+      return (await sqs.send(new ReceiveMessageCommand({ QueueUrl: url, ...all }))).Messages ?? [];
+    },
+    close: async () => {
+      sqs.destroy();
+      sfn.destroy();
+      await wire.close();
+      queues.close();
+      machines.stop();
+      clock.stop();
+      folder.remove();
+    },
+  };
+}
+
+describeStepQueueContract('memory', async () => {
+  const clock = new FakeClock();
+  const memory = new MemoryStepQueue(clock);
+  return {
+    queue: memory,
+    receive: async () => memory.receive(),
+    advance: (ms) => clock.advance(ms),
+    close: async () => {},
+  };
+});
+describeStepQueueContract('SQS', async () => {
+  const aws = await openAws();
+  return {
+    queue: new SqsStepQueue(aws.sqs, steps.url),
+    receive: async () => (await aws.received(steps)).map(({ Body }) => JSON.parse(Body ?? '')),
+    advance: (ms) => aws.clock.advance(ms),
+    close: aws.close,
+  };
+});
+
+describe('SQS', () => {
+  it('is told which tenant a message is for, so that one busy tenant cannot hold up another', async () => {
+    const aws = await openAws();
+    await new SqsStepQueue(aws.sqs, steps.url).send({ tenant: 'globex', runId: 'run_1' });
+    expect((await aws.received(steps))[0]?.Attributes).toMatchObject({ MessageGroupId: 'globex' });
+    await aws.close();
+  });
+});
+
+describeOutboxContract('memory', async () => {
+  const outbox = new MemoryOutbox();
+  return {
+    outbox,
+    seals: async () => outbox.receiveSeals(),
+    approvals: async () => outbox.startedApprovals(),
+    close: async () => {},
+  };
+});
+describeOutboxContract('AWS', async () => {
+  const aws = await openAws();
+  return {
+    outbox: new AwsOutbox(aws.sqs, aws.sfn, { sealQueueUrl: seals.url, approvalMachineArn }),
+    seals: async () => (await aws.received(seals)).map(({ Body }) => JSON.parse(Body ?? '')),
+    approvals: async () => {
+      const { executions = [] } = await aws.sfn.send(
+        new ListExecutionsCommand({ stateMachineArn: approvalMachineArn }),
+      );
+      const described = executions.map(({ executionArn }) =>
+        aws.sfn.send(new DescribeExecutionCommand({ executionArn })),
+      );
+      return (await Promise.all(described)).map(({ input }) => JSON.parse(input ?? ''));
+    },
+    close: aws.close,
+  };
+});

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type OutboxDispatcher, promised } from '../../lambdas/outbox/outbox.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import type { ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
+
+export interface OpenOutbox {
+  outbox: OutboxDispatcher;
+  /** What the sealer would be handed. */
+  seals(): Promise<SealRequest[]>;
+  /** What the approval machine was started with, by execution. */
+  approvals(): Promise<ApprovalStart[]>;
+  close(): Promise<void>;
+}
+
+export function describeOutboxContract(name: string, open: () => Promise<OpenOutbox>): void {
+  describe(`${name} as the outbox`, () => {
+    let opened: OpenOutbox;
+    beforeEach(async () => {
+      opened = await open();
+    });
+    afterEach(() => opened.close());
+    const facts = { tenant: 'acme', runId: 'run_1' };
+    const seal = promised({ kind: 'seal_evidence', ...facts }, STORY_BEGINS_AT);
+    const start = (approvalId: string) => promised({ kind: 'start_approval', ...facts, approvalId }, STORY_BEGINS_AT);
+
+    it('asks the sealer to seal the run, naming the promise', async () => {
+      await opened.outbox.dispatch(seal);
+      expect(await opened.seals()).toEqual([{ entryId: seal.id, ...facts }]);
+      expect(await opened.approvals()).toEqual([]);
+    });
+
+    it('starts the approval, naming the promise', async () => {
+      await opened.outbox.dispatch(start('approval_1'));
+      expect(await opened.approvals()).toEqual([
+        { entryId: start('approval_1').id, ...facts, approvalId: 'approval_1' },
+      ]);
+      expect(await opened.seals()).toEqual([]);
+    });
+
+    it('starts an approval once, however often it is dispatched', async () => {
+      await opened.outbox.dispatch(start('approval_1'));
+      await opened.outbox.dispatch(start('approval_1'));
+      await opened.outbox.dispatch(start('approval_2'));
+      expect((await opened.approvals()).map(({ approvalId }) => approvalId).sort()).toEqual([
+        'approval_1',
+        'approval_2',
+      ]);
+    });
+
+    it('does not complain about an approval that runs under another promise', async () => {
+      await opened.outbox.dispatch(start('approval_1'));
+      await opened.outbox.dispatch({ ...start('approval_1'), id: 'another-promise' });
+      expect(await opened.approvals()).toHaveLength(1);
+    });
+  });
+}

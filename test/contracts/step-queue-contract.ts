@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+
+export interface OpenStepQueue {
+  queue: StepQueue;
+  /** Takes out what can be received now. */
+  receive(): Promise<StepMessage[]>;
+  advance(byMs: number): void;
+  close(): Promise<void>;
+}
+
+export function describeStepQueueContract(name: string, open: () => Promise<OpenStepQueue>): void {
+  describe(`${name} as the step queue`, () => {
+    let opened: OpenStepQueue;
+    beforeEach(async () => {
+      opened = await open();
+    });
+    afterEach(() => opened.close());
+    const message = { tenant: 'acme', runId: 'run_1' };
+
+    it('delivers a message as it was sent', async () => {
+      await opened.queue.send(message);
+      expect(await opened.receive()).toEqual([message]);
+      expect(await opened.receive()).toEqual([]);
+    });
+
+    it('delivers two equal messages as two', async () => {
+      await Promise.all([opened.queue.send(message), opened.queue.send(message)]);
+      expect(await opened.receive()).toEqual([message, message]);
+    });
+
+    it('holds a delayed message back until its time, also within a second', async () => {
+      await opened.queue.send(message, 30_500);
+      opened.advance(29_000);
+      expect(await opened.receive()).toEqual([]);
+      opened.advance(2_000);
+      expect(await opened.receive()).toEqual([message]);
+    });
+
+    it('takes a delay of hours, and delivers no later than that', async () => {
+      await opened.queue.send(message, 2 * 60 * 60 * 1000);
+      opened.advance(2 * 60 * 60 * 1000);
+      expect(await opened.receive()).toEqual([message]);
+    });
+  });
+}

@@ -1,0 +1,14 @@
+import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/api-keys.ts';
+import { MemoryRows } from './memory-rows.ts';
+
+export class MemoryApiKeys implements ApiKeys {
+  readonly #callers = new MemoryRows<Caller>();
+
+  async find(apiKey: string): Promise<Caller | undefined> {
+    return this.#callers.get(apiKeyHash(apiKey));
+  }
+
+  async save(apiKey: string, caller: Caller): Promise<void> {
+    this.#callers.set(apiKeyHash(apiKey), '', caller);
+  }
+}

@@ -1,0 +1,39 @@
+import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { CountersignError } from '../../lambdas/run/errors.ts';
+import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { MemoryRows } from './memory-rows.ts';
+
+export class MemoryDefinitions implements Definitions {
+  readonly #automations = new MemoryRows<Automation>();
+  readonly #connections = new MemoryRows<Connection>();
+  readonly #workflows = new MemoryRows<Workflow>();
+
+  async automations(tenant: string): Promise<Automation[]> {
+    return this.#automations.inPartition(tenant);
+  }
+
+  async workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {
+    return this.#workflows.get(tenant, `${name}#${version}`);
+  }
+
+  async connection(tenant: string, name: string): Promise<Connection | undefined> {
+    return this.#connections.get(tenant, name);
+  }
+
+  async saveAutomation(tenant: string, automation: Automation): Promise<void> {
+    this.#automations.set(tenant, automation.name, automation);
+  }
+
+  async saveConnection(tenant: string, connection: Connection): Promise<void> {
+    this.#connections.set(tenant, connection.name, connection);
+  }
+
+  async publishWorkflow(tenant: string, workflow: Workflow, version: number): Promise<void> {
+    const published = this.#workflows.get(tenant, `${workflow.name}#${version}`);
+    if (published && hashOf(published) !== hashOf(JSON.parse(JSON.stringify(workflow)))) {
+      throw new CountersignError('WORKFLOW_INVALID', `version ${version} of ${workflow.name} is published and differs`);
+    }
+    this.#workflows.set(tenant, `${workflow.name}#${version}`, workflow);
+  }
+}

@@ -1,0 +1,31 @@
+import type { EvidenceStore } from '../../lambdas/evidence/evidence-store.ts';
+import { type Passage, undisturbed } from './passage.ts';
+
+export class MemoryEvidenceStore implements EvidenceStore {
+  readonly #objects = new Map<string, Buffer>();
+  readonly #passage: Passage;
+
+  constructor(passage: Passage = undisturbed) {
+    this.#passage = passage;
+  }
+
+  putOnce(key: string, content: Buffer, _contentType: string): Promise<boolean> {
+    return this.#passage('evidence.putOnce', async () => {
+      if (this.#objects.has(key)) return false;
+      this.#objects.set(key, Buffer.from(content));
+      return true;
+    });
+  }
+
+  get(key: string): Promise<Buffer> {
+    return this.#passage('evidence.get', async () => {
+      const content = this.#objects.get(key);
+      if (!content) throw new Error(`there is nothing under ${key}`);
+      return Buffer.from(content);
+    });
+  }
+
+  keys(): string[] {
+    return [...this.#objects.keys()];
+  }
+}

@@ -1,0 +1,67 @@
+/** Rows of one kind, by partition and sort key. What goes in and out is a copy, so no caller shares state with the store. */
+export class MemoryRows<T> {
+  readonly #partitions = new Map<string, Map<string, T>>();
+
+  get(partition: string, sort = ''): T | undefined {
+    return copy(this.#partitions.get(partition)?.get(sort));
+  }
+
+  /** In the order of their sort keys. */
+  inPartition(partition: string): T[] {
+    const rows = [...(this.#partitions.get(partition) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+    return rows.map(([, row]) => copy(row));
+  }
+
+  all(): T[] {
+    return [...this.#partitions.keys()].flatMap((partition) => this.inPartition(partition));
+  }
+
+  set(partition: string, sort: string, row: T | undefined): void {
+    const rows = this.#partitions.get(partition) ?? new Map<string, T>();
+    this.#partitions.set(partition, rows);
+    if (row === undefined) rows.delete(sort);
+    else rows.set(sort, copy(row));
+  }
+}
+
+/** Documents are JSON: undefined fields are gone after a copy, as they are after DynamoDB. */
+function copy<T>(value: T): T {
+  return value === undefined ? value : JSON.parse(JSON.stringify(value));
+}
+
+/** A write that happens only if its row, as it is now, allows it; without a document it deletes. */
+export interface RowWrite {
+  row: string;
+  refuses(): boolean;
+  apply(): void;
+}
+
+export function write<T>(
+  rows: MemoryRows<T>,
+  [partition, sort = '']: readonly [partition: string, sort?: string],
+  doc: T | undefined,
+  allowedIf: (current: T | undefined) => boolean = () => true,
+): RowWrite & { rows: MemoryRows<T> } {
+  return {
+    rows,
+    row: `${partition} ${sort}`,
+    refuses: () => !allowedIf(rows.get(partition, sort)),
+    apply: () => rows.set(partition, sort, doc),
+  };
+}
+
+const TRANSACTION_ROWS_MAX = 100;
+
+/** All writes or none, within one turn of the event loop. Returns which of them refused, in order, if any did. */
+export function transact(writes: (RowWrite & { rows: unknown })[]): boolean[] | undefined {
+  if (writes.length > TRANSACTION_ROWS_MAX) throw new Error(`a transaction of ${writes.length} rows`);
+  for (const [index, { row, rows }] of writes.entries()) {
+    const again = writes.findIndex((other) => other.row === row && other.rows === rows);
+    // DynamoDB refuses such a transaction as malformed, whatever its conditions.
+    if (again !== index) throw new Error(`a transaction with more than one write to ${row}`);
+  }
+  const refusals = writes.map((each) => each.refuses());
+  if (refusals.includes(true)) return refusals;
+  for (const each of writes) each.apply();
+  return undefined;
+}

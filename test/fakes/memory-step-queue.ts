@@ -1,0 +1,38 @@
+import type { Clock } from '../../lambdas/entry/ports.ts';
+import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+import { type Passage, undisturbed } from './passage.ts';
+
+/** Remembers every message with the time from which it may be received. */
+export class MemoryStepQueue implements StepQueue {
+  readonly #clock: Clock;
+  readonly #passage: Passage;
+  #waiting: { message: StepMessage; dueMs: number }[] = [];
+
+  constructor(clock: Clock, passage: Passage = undisturbed) {
+    this.#clock = clock;
+    this.#passage = passage;
+  }
+
+  send(message: StepMessage, delayMs = 0): Promise<void> {
+    return this.#passage('queue.send', async () => {
+      this.#waiting.push({ message: { ...message }, dueMs: this.#clock.now() + delayMs });
+    });
+  }
+
+  /** Takes out what may be received now, oldest first. */
+  receive(): StepMessage[] {
+    const due = this.#waiting.filter(({ dueMs }) => dueMs <= this.#clock.now());
+    this.#waiting = this.#waiting.filter((entry) => !due.includes(entry));
+    return due.sort((a, b) => a.dueMs - b.dueMs).map(({ message }) => message);
+  }
+
+  /** Loses everything in it. */
+  purge(): void {
+    this.#waiting = [];
+  }
+
+  /** How long each waiting message still has to wait. */
+  delaysMs(): number[] {
+    return this.#waiting.map(({ dueMs }) => dueMs - this.#clock.now());
+  }
+}

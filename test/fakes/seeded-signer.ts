@@ -1,0 +1,24 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
+
+/** What stands before the 32 secret bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+const PKCS8_ED25519_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** A real Ed25519 key, the same for the same seed. */
+export class SeededSigner implements Signer {
+  readonly keyId: string;
+  readonly publicKey: KeyObject;
+  readonly #privateKey: KeyObject;
+
+  constructor(seed = 'evidence') {
+    const secret = createHash('sha256').update(seed).digest();
+    const key = Buffer.concat([PKCS8_ED25519_PREFIX, secret]);
+    this.keyId = `test-key/${seed}`;
+    this.#privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+    this.publicKey = createPublicKey(this.#privateKey);
+  }
+
+  async sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }> {
+    return { keyId: this.keyId, signature: sign(null, message, this.#privateKey) };
+  }
+}

@@ -1,0 +1,66 @@
+import { type Commit, commitHash, genesisHash } from '../../lambdas/run/commit.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../../lambdas/run/run.ts';
+import type { Ingest } from '../../lambdas/run/run-store.ts';
+import { STORY_BEGINS_AT } from './fake-clock.ts';
+
+/** A run as intake leaves it: accepted, queued, with its first commit. */
+export interface Accepted {
+  run: ActiveRun;
+  commit: Commit;
+  trigger: Trigger;
+  ingest: Ingest;
+}
+
+export interface AcceptedOptions {
+  tenant?: string;
+  runId?: string;
+  key?: string;
+  requestHash?: string;
+  at?: string;
+  dueAt?: string;
+  expiresAt?: string;
+  workflow?: string;
+  trigger?: Partial<Trigger>;
+}
+
+export function accepted(options: AcceptedOptions = {}): Accepted {
+  const { tenant = 'acme', runId = 'run_00000001', at = STORY_BEGINS_AT } = options;
+  const { key = `github:${runId}`, requestHash = 'hash-of-the-body', dueAt = later(at, 30_000) } = options;
+  const trigger: Trigger = {
+    source: 'github',
+    event: 'issues.opened',
+    fields: { title: 'Checkout fails', owner: 'octo-org', repo: 'payments', number: 7 },
+    payload: { action: 'opened', issue: { number: 7, title: 'Checkout fails' } },
+    receivedAt: at,
+    ...options.trigger,
+  };
+  const workflow = { name: options.workflow ?? 'label-new-issue', version: 1 };
+  const facts = { automation: 'label-new-issue', workflow };
+  const { source, event } = trigger;
+  const unsealed: Omit<Commit, 'hash'> = {
+    seq: 1,
+    prevHash: genesisHash(tenant, runId),
+    at,
+    events: [{ type: 'run.accepted', ...facts, source, event, key, triggerHash: 'hash-of-the-payload' }],
+  };
+  const commit = { ...unsealed, hash: commitHash(unsealed) };
+  const run: ActiveRun = {
+    schemaVersion: RUN_SCHEMA_VERSION,
+    tenant,
+    runId,
+    ...facts,
+    trigger: { source, event, key },
+    subject: 'github:octo-org/payments#7',
+    status: 'queued',
+    seq: 1,
+    headHash: commit.hash,
+    createdAt: at,
+    updatedAt: at,
+    deadlineAt: later(at, RUN_DEADLINE_MS),
+    dueAt,
+  };
+  const expiresAt = options.expiresAt ?? later(at, 24 * 60 * 60 * 1000);
+  const record = { tenant, key, source, requestHash, runIds: [runId], createdAt: at, expiresAt };
+  return { run, commit, trigger, ingest: { record, trigger, runs: [{ run, commit }], at } };
+}
