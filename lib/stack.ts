@@ -61,7 +61,7 @@ export class CountersignStack extends Stack {
 
     // The net under all of it, and the window into it.
     new Sweep(this, 'Sweep', { bundles, runTable, stepQueue, approvals, evidence });
-    new Api(this, 'Api', { bundles, door, runTable, worker });
+    new Api(this, 'Api', { bundles, door, runTable, worker, stepQueue, evidence });
 
     new CfnOutput(this, 'Url', { value: door.api.apiEndpoint });
   }

@@ -3,13 +3,11 @@ import { type HttpAnswer, type HttpEvent, json, Problem, rawBody } from '../entr
 import { CountersignError, type ErrorCode } from '../run/errors.ts';
 import { type Command, controlRun } from '../worker/control-run.ts';
 import type { Worker } from '../worker/worker.ts';
-import type { Caller } from './api-keys.ts';
-import { callerOf } from './caller.ts';
+import { assertMayControl, callerOf } from './caller.ts';
 import { COMMANDS } from './control-commands.ts';
 import { runSummary } from './run-views.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
-const MAY_CONTROL: readonly Caller['role'][] = ['owner', 'admin', 'operator'];
 
 const STATUS_OF: Partial<Record<ErrorCode, number>> = {
   NOT_FOUND: 404,
@@ -21,14 +19,12 @@ const STATUS_OF: Partial<Record<ErrorCode, number>> = {
 
 /** `POST /api/v1/runs/{id}/{command}`: what an operator may ask of a run. */
 export async function answerControl(worker: Omit<Worker, 'hasTime'>, event: HttpEvent): Promise<HttpAnswer> {
-  const { tenant, person, role } = callerOf(event);
+  const caller = callerOf(event);
   const runId = event.pathParameters?.id ?? '';
   const command = parseCommand(event);
-  if (!MAY_CONTROL.includes(role)) {
-    throw new Problem(403, 'FORBIDDEN', `a ${role} may look at runs; ask an operator to change one`);
-  }
+  assertMayControl(caller);
   try {
-    const { run } = await controlRun(worker, { tenant, runId }, command, person);
+    const { run } = await controlRun(worker, { tenant: caller.tenant, runId }, command, caller.person);
     return json(200, runSummary(run));
   } catch (error) {
     const status = error instanceof CountersignError && STATUS_OF[error.code];
