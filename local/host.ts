@@ -16,7 +16,7 @@ import { RequestCounts } from './requests.ts';
 import { LOCAL_SLACK_SIGNING_SECRET, seed } from './seed.ts';
 import { openSimulators } from './simulators/index.ts';
 import { type Assembly, synthesize } from './synthesize.ts';
-import { resolveTemplate } from './template.ts';
+import { type ResolvedStack, resolveTemplate } from './template.ts';
 import { startWorld } from './world.ts';
 
 export interface HostOptions {
@@ -32,6 +32,9 @@ export interface HostOptions {
 
 export interface Host {
   url: string;
+  /** Where the stack's AWS services answer, for tools that look inside (with HOST_CREDENTIALS). */
+  gatewayUrl: string;
+  stack: ResolvedStack;
   /** Ends everything that was started, functions first. */
   stop(): Promise<void>;
 }
@@ -120,7 +123,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       control: new LocalControl({ clock, faults, requests, iam, functions, stack, sweep: work.sweep }),
       simulators,
     });
-    return { url: world.url, stop };
+    return { url: world.url, gatewayUrl: gateway.url, stack, stop };
   } catch (error) {
     await stop();
     throw error;

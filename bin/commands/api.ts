@@ -1,0 +1,130 @@
+import type { runDetail, runSummary } from '../../lambdas/api/run-views.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import type { Receipt } from '../../lambdas/run/receipt.ts';
+import type { RunStatus } from '../../lambdas/run/run.ts';
+import type { Step } from '../../lambdas/run/step.ts';
+import { EXIT, Failure, UsageError } from './failure.ts';
+
+export type RunSummary = ReturnType<typeof runSummary>;
+export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' | 'commits'> & {
+  steps: ShownStep[];
+  receipts: ShownReceipt[];
+  commits: Commit[];
+};
+export type ShownStep =
+  | WithoutEach<Step, 'schemaVersion'>
+  | (Pick<Step, 'id' | 'index' | 'tool'> & { status: 'pending' });
+export type ShownReceipt = WithoutEach<Receipt, 'schemaVersion' | 'tenant'>;
+
+/** `Omit` for each member of a union, which therefore stays one that its status tells apart. */
+type WithoutEach<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
+
+export interface RunPage {
+  runs: RunSummary[];
+  nextCursor: string | null;
+}
+
+/** What happened after a commit: `next` is where to go on, `more` says whether there is more already. */
+export interface RunEvents {
+  status: RunStatus;
+  commits: Commit[];
+  next: number;
+  more: boolean;
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+
+/** Nobody answered, or not for long; asking again may help. */
+export class Unavailable extends Failure {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(EXIT.refused, message, options);
+  }
+}
+
+export class Api {
+  readonly #url: string;
+  readonly #key: string;
+
+  constructor({ url, key }: { url: string; key: string }) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  runs(query: { status?: string; limit?: string; cursor?: string }): Promise<RunPage> {
+    return this.#get('/api/v1/runs', query);
+  }
+
+  run(runId: string): Promise<RunDetail> {
+    return this.#get(`/api/v1/runs/${runId}`);
+  }
+
+  events(runId: string, since: number): Promise<RunEvents> {
+    return this.#get(`/api/v1/runs/${runId}/events`, { since: String(since) });
+  }
+
+  async #get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
+    const search = new URLSearchParams(
+      Object.entries(query).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as [string, string]],
+      ),
+    );
+    const { status, text } = await send(this.#url, `${path}${search.size > 0 ? `?${search}` : ''}`, {
+      headers: { 'x-api-key': this.#key },
+    });
+    const body = parse(text);
+    if (status === 200 && body) return body as T;
+    throw this.#failure(status, body);
+  }
+
+  #failure(status: number, body: Record<string, unknown> | undefined): Failure {
+    const problem = problemOf(body);
+    if (status === 401 || status === 403) {
+      return new Failure(
+        EXIT.refused,
+        `${this.#url} does not take this API key; give another with --key or COUNTERSIGN_API_KEY`,
+      );
+    }
+    if (status >= 500 || status === 429) {
+      return new Unavailable(`${this.#url} answered ${status}${problem ? `: ${problem}` : '; try again in a moment'}`);
+    }
+    if (problem === undefined) {
+      return new Failure(EXIT.refused, `${this.#url} is not a Countersign API (it answered ${status}); check --url`);
+    }
+    return status === 400 ? new UsageError(problem) : new Failure(EXIT.failed, problem);
+  }
+}
+
+export interface Answer {
+  status: number;
+  text: string;
+}
+
+/** One request. That nobody answers is told in a sentence that says what to do. */
+export async function send(url: string, path: string, init: RequestInit): Promise<Answer> {
+  try {
+    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return { status: response.status, text: await response.text() };
+  } catch (cause) {
+    const late = cause instanceof Error && cause.name === 'TimeoutError';
+    throw new Unavailable(
+      late
+        ? `${url} did not answer within ${ANSWER_WITHIN_MS / 1000} s; try again, or name a stage with --url`
+        : `nothing answers at ${url}; start it with npm start, or name a stage with --url`,
+      { cause },
+    );
+  }
+}
+
+/** The sentence of an `application/problem+json`, or of an answer of API Gateway's own. */
+export function problemOf(body: Record<string, unknown> | undefined): string | undefined {
+  return typeof body?.detail === 'string' ? body.detail : undefined;
+}
+
+export function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+import { parseArgs } from 'node:util';
+import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
+import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
+import { groupHelp, helpOf, overview, usageOf } from './help.ts';
+import { runsList } from './runs-list.ts';
+import { runsShow } from './runs-show.ts';
+import { runsWatch } from './runs-watch.ts';
+import type { Terminal } from './terminal.ts';
+import { webhookSend } from './webhook-send.ts';
+
+export const COMMANDS: readonly Command[] = [runsList, runsShow, runsWatch, webhookSend];
+
+/** Reads a command line, runs its command, and says with which code to exit. */
+export async function runCommandLine(
+  argv: string[],
+  environment: NodeJS.ProcessEnv,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  let command: Command | undefined;
+  try {
+    const { values, positionals } = readArguments(argv);
+    const [group = '', verb = '', ...rest] = positionals;
+    const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
+    command = ofGroup.find(({ name }) => name === `${group} ${verb}`);
+    if (values.help) {
+      terminal.print(command ? helpOf(command) : ofGroup.length > 0 ? groupHelp(ofGroup) : overview(COMMANDS));
+      return EXIT.ok;
+    }
+    if (!command) throw unknownCommand(group, verb, ofGroup);
+    assertTakes(command, values, rest);
+    return await command.run(new Call(terminal, environment, { values, positionals: rest }));
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    terminal.note(error.message);
+    if (error instanceof UsageError) terminal.note(`\n${command ? usageOf(command) : overview(COMMANDS)}`);
+    return error.exitCode;
+  }
+}
+
+/** Options may stand anywhere; which command they belong to is known only after reading them all. */
+function readArguments(argv: string[]) {
+  const all = Object.assign({}, GLOBAL_OPTIONS, ...COMMANDS.map(({ options }) => options)) as Command['options'];
+  const options = Object.fromEntries(
+    Object.entries(all).map(([name, { value }]) => [name, { type: value ? 'string' : 'boolean' } as const]),
+  );
+  try {
+    return parseArgs({
+      args: argv,
+      options: { ...options, help: { type: 'boolean', short: 'h' } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    if (error instanceof TypeError && 'code' in error) throw new UsageError(firstSentence(error.message));
+    throw error;
+  }
+}
+
+/** Node goes on to explain how to give positionals that begin with a dash, which no command here takes. */
+const firstSentence = (message: string) => message.split('. ')[0] ?? message;
+
+function assertTakes(command: Command, values: object, positionals: string[]): void {
+  const foreign = Object.keys(values).find((name) => !(name in command.options) && !(name in GLOBAL_OPTIONS));
+  if (foreign) throw new UsageError(`countersign ${command.name} has no option --${foreign}`);
+  const missing = command.takes[positionals.length];
+  if (missing) throw new UsageError(`countersign ${command.name} needs ${missing}`);
+  const surplus = positionals[command.takes.length];
+  if (surplus !== undefined) throw new UsageError(`countersign ${command.name} does not take "${surplus}"`);
+}
+
+function unknownCommand(group: string, verb: string, ofGroup: Command[]): UsageError {
+  if (!group) return new UsageError('name a command');
+  if (ofGroup.length === 0) return new UsageError(`there is no command "${group}"`);
+  const verbs = ofGroup.map(({ name }) => name.split(' ')[1]).join(', ');
+  return new UsageError(
+    verb ? `there is no command "${group} ${verb}"; ${group} knows ${verbs}` : `${group} what? One of: ${verbs}`,
+  );
+}

@@ -1,0 +1,37 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { TriggerSource } from '../../lambdas/run/run.ts';
+
+export interface DeliveryFacts {
+  secret: string;
+  /** The sender's name for this delivery; the same again is a repeat. Made up if not given. */
+  id?: string;
+  /** What GitHub says happened, `issues`. */
+  event: string;
+  nowMs: number;
+}
+
+/** The headers a sender adds to a body, so that the intake knows who sent it and that nobody changed it. */
+export function signedHeaders(
+  source: TriggerSource,
+  body: Buffer,
+  { secret, id = randomUUID(), event, nowMs }: DeliveryFacts,
+): Record<string, string> {
+  const type = { 'content-type': 'application/json' };
+  if (source === 'github') {
+    const signature = createHmac('sha256', secret).update(body).digest('hex');
+    return { ...type, 'x-github-event': event, 'x-github-delivery': id, 'x-hub-signature-256': `sha256=${signature}` };
+  }
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
+  return { ...type, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+}
+
+/** Standard Webhooks writes a key as `whsec_` and base64; any other secret is its own bytes. */
+function keyOf(secret: string): Buffer {
+  return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret);
+}
+
+/** The secrets of the local host, by its own scheme. */
+export function localSecret(source: TriggerSource, tenant: string): string {
+  return tenant === 'acme' ? `local-${source}-secret` : `local-${tenant}-${source}-secret`;
+}

@@ -1,0 +1,47 @@
+import { styleText } from 'node:util';
+
+export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'quiet' | 'strong';
+
+const STYLES = {
+  good: 'green',
+  bad: 'red',
+  busy: 'cyan',
+  waiting: 'yellow',
+  quiet: 'dim',
+  strong: 'bold',
+} as const satisfies Record<Tone, Parameters<typeof styleText>[0]>;
+
+/** Where a command writes: a person's terminal, with colours and a width to fit, or a pipe, with neither. */
+export interface Terminal {
+  /** True if a person looks at the output, so that short beats complete. */
+  isInteractive: boolean;
+  /** How wide a line may be; unbounded in a pipe. */
+  columns: number;
+  print(line: string): void;
+  /** Beside the result: hints and errors, never part of what is piped on. */
+  note(line: string): void;
+  paint(tone: Tone | undefined, text: string): string;
+}
+
+export function processTerminal(): Terminal {
+  const { stdout, stderr } = process;
+  return {
+    isInteractive: stdout.isTTY === true,
+    columns: stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY,
+    print: (line) => void stdout.write(`${line}\n`),
+    note: (line) => void stderr.write(`${line}\n`),
+    // styleText looks at the stream, NO_COLOR and FORCE_COLOR itself.
+    paint: (tone, text) => (tone ? styleText(STYLES[tone], text, { stream: stdout }) : text),
+  };
+}
+
+/** C0 and C1 controls, and marks that turn the direction of text around. */
+const UNPRINTABLE = /[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
+
+/** Titles come from whoever opens a ticket: what they contain must not steer the reader's terminal. */
+export function printable<T>(value: T): T {
+  if (typeof value === 'string') return value.replace(UNPRINTABLE, ' ') as T;
+  if (Array.isArray(value)) return value.map(printable) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [printable(key), printable(inner)])) as T;
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { runCommandLine } from './commands/command-line.ts';
+import { EXIT } from './commands/failure.ts';
+import { processTerminal } from './commands/terminal.ts';
+
+// `countersign runs list | head` closes the pipe early; that is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(EXIT.ok);
+});
+process.on('SIGINT', () => process.exit(EXIT.interrupted));
+
+process.exitCode = await runCommandLine(process.argv.slice(2), process.env, processTerminal());

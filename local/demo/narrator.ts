@@ -1,0 +1,48 @@
+import { isDeepStrictEqual, styleText } from 'node:util';
+
+/** What the story said was not so. */
+export class ClaimFailed extends Error {
+  readonly expected: unknown;
+  readonly seen: unknown;
+
+  constructor(claim: string, expected: unknown, seen: unknown) {
+    super(claim);
+    this.expected = expected;
+    this.seen = seen;
+  }
+}
+
+/** Tells the story line by line. Every claim is looked at before it is made; the first that is not so ends the story. */
+export class Narrator {
+  #chapters = 0;
+  #held = 0;
+
+  get claimsHeld(): number {
+    return this.#held;
+  }
+
+  chapter(title: string): void {
+    this.#chapters += 1;
+    console.log(`\n${styleText('bold', `${this.#chapters}  ${title}`)}`);
+  }
+
+  says(text: string): void {
+    console.log(`   ${text}`);
+  }
+
+  shows(text: string): void {
+    console.log(styleText('dim', `     ${text}`));
+  }
+
+  claim(claim: string, seen: unknown, expected: unknown = true): void {
+    if (!isDeepStrictEqual(seen, expected)) throw new ClaimFailed(claim, expected, seen);
+    this.#held += 1;
+    console.log(`   ${styleText('green', '✓')} ${claim}`);
+  }
+
+  failed({ message, expected, seen }: ClaimFailed): void {
+    console.log(`   ${styleText('red', '✗')} ${message}`);
+    console.log(`     expected  ${JSON.stringify(expected)}`);
+    console.log(`     seen      ${JSON.stringify(seen)}`);
+  }
+}

@@ -1,0 +1,248 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { cut, widthOf } from '../../bin/commands/table.ts';
+import {
+  countersign,
+  onTerminal,
+  plainEnvironment,
+  Running,
+  type StubApi,
+  startCountersign,
+  stubApi,
+} from './command-line.ts';
+
+const RUN_ID = `run_${'ab12'.repeat(8)}`;
+const SIMILAR_RUN_ID = `run_${'ab13'.repeat(8)}`;
+
+const summary = (runId: string, facts: object = {}) => ({
+  runId,
+  status: 'running',
+  title: 'A title',
+  subject: 'github:octo-org/payments#1',
+  automation: 'label-new-issue',
+  workflow: { name: 'label-new-issue', version: 1 },
+  trigger: { source: 'github', event: 'issues.opened', key: 'github:1' },
+  createdAt: '2026-03-02T09:00:00.000Z',
+  startedAt: null,
+  updatedAt: '2026-03-02T09:00:00.000Z',
+  completedAt: null,
+  durationMs: null,
+  error: null,
+  ...facts,
+});
+
+const readyCommit = (seq: number) => ({
+  seq,
+  at: '2026-03-02T09:00:00.000Z',
+  events: [{ type: 'step.ready', step: `step-${seq}`, index: seq }],
+  prevHash: '',
+  hash: '',
+});
+
+let api: StubApi | undefined;
+afterEach(async () => {
+  await api?.close();
+  api = undefined;
+});
+
+/** A port nobody listens on: it was free a moment ago. */
+async function unreachable(): Promise<string> {
+  const closed = await stubApi(() => ({ status: 200, body: {} }));
+  await closed.close();
+  return closed.url;
+}
+
+describe('usage', () => {
+  test.each([
+    [[], 'name a command'],
+    [['run'], 'there is no command "run"'],
+    [['runs'], 'runs what? One of: list, show, watch'],
+    [['runs', 'delete'], 'there is no command "runs delete"; runs knows list, show, watch'],
+    [['runs', 'list', '--colour'], "Unknown option '--colour'"],
+    [['runs', 'list', '--secret', 'x'], 'countersign runs list has no option --secret'],
+    [['runs', 'list', '--limit', '0'], '--limit is a number from 1 to 100, not "0"'],
+    [['runs', 'list', '--limit', '101'], '--limit is a number from 1 to 100, not "101"'],
+    [['runs', 'list', '--status', 'done'], 'there is no status "done"'],
+    [['runs', 'list', 'everything'], 'countersign runs list does not take "everything"'],
+    [['runs', 'show'], 'countersign runs show needs ID'],
+    [['runs', 'show', 'INC0010001'], '"INC0010001" is not a run id'],
+    [['runs', 'list', '--url', 'here'], '--url here is not a URL'],
+    [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com needs an API key'],
+  ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
+    const { exitCode, stdout, stderr } = await onTerminal(100, args);
+    expect(stderr).toContain(sentence);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  });
+
+  test.each([
+    [['--help']],
+    [['-h']],
+    [['runs', '--help']],
+    [['runs', 'list', '--help']],
+    [['runs', 'show', '--help']],
+    [['webhook', 'send', '--help']],
+  ])('%j explains itself within 100 columns', async (args) => {
+    const { exitCode, lines, stderr } = await onTerminal(100, args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(lines.join('\n')).toContain(`countersign ${args.filter((each) => !each.startsWith('-')).join(' ')}`.trim());
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+  });
+
+  test.each([
+    ['npm', ['run', '--silent', 'countersign', '--', '--help']],
+    ['npx', ['countersign', '--help']],
+  ])('works through %s', async (program, args) => {
+    const { exitCode, stdout } = await new Running(program, args, plainEnvironment()).ended;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('countersign runs watch ID');
+  });
+});
+
+describe('an API that cannot be used', () => {
+  test('says what to do if nothing answers, with code 3', async () => {
+    const url = await unreachable();
+    for (const args of [
+      ['runs', 'list'],
+      ['runs', 'show', RUN_ID],
+      ['runs', 'watch', RUN_ID],
+      ['webhook', 'send', 'events/github-ping.json'],
+    ]) {
+      const { exitCode, stdout, stderr } = await countersign(args, { COUNTERSIGN_URL: url });
+      expect({ exitCode, stdout, stderr }).toEqual({
+        exitCode: 3,
+        stdout: '',
+        stderr: `nothing answers at ${url}; start it with npm start, or name a stage with --url\n`,
+      });
+    }
+  });
+
+  test.each([
+    [401, { message: 'Unauthorized' }, 3, 'does not take this API key; give another with --key or COUNTERSIGN_API_KEY'],
+    [403, { message: 'Forbidden' }, 3, 'does not take this API key'],
+    [404, { message: 'Not Found' }, 3, 'is not a Countersign API (it answered 404); check --url'],
+    [500, { detail: 'something went wrong on our side' }, 3, 'answered 500: something went wrong on our side'],
+    [404, { detail: `there is no run ${RUN_ID}` }, 1, `there is no run ${RUN_ID}`],
+    [400, { detail: 'the cursor is odd' }, 2, 'the cursor is odd'],
+  ])('an answer %i %j ends the command with code %i', async (status, body, code, sentence) => {
+    api = await stubApi(() => ({ status, body }));
+    const { exitCode, stderr } = await onTerminal(100, ['runs', 'show', RUN_ID, '--url', api.url]);
+    expect(stderr).toContain(sentence);
+    expect(exitCode).toBe(code);
+  });
+});
+
+describe('naming a run', () => {
+  test('a whole id is asked for at once', async () => {
+    api = await stubApi(() => ({ status: 404, body: { detail: 'no' } }));
+    await onTerminal(100, ['runs', 'show', RUN_ID, '--url', api.url]);
+    expect(api.asked).toEqual([`GET /api/v1/runs/${RUN_ID}`]);
+  });
+
+  test.each([
+    ['ab1', 2, `2 runs begin with run_ab1: ${RUN_ID}, ${SIMILAR_RUN_ID}; give more of the id`],
+    ['run_ab1', 2, '2 runs begin with run_ab1'],
+    ['cd', 1, 'none of the newest 100 runs begins with run_cd'],
+  ])('%s, which does not name one run, is refused with code %i', async (reference, code, sentence) => {
+    const runs = [summary(RUN_ID), summary(SIMILAR_RUN_ID)];
+    api = await stubApi(() => ({ status: 200, body: { runs, nextCursor: null } }));
+    const { exitCode, stderr } = await onTerminal(100, ['runs', 'watch', reference, '--url', api.url]);
+    expect(stderr).toContain(sentence);
+    expect(exitCode).toBe(code);
+  });
+
+  test('ids in a list are long enough to tell them apart', async () => {
+    const twins = [`run_${'0'.repeat(20)}${'1'.repeat(12)}`, `run_${'0'.repeat(20)}${'2'.repeat(12)}`];
+    api = await stubApi(() => ({ status: 200, body: { runs: twins.map((id) => summary(id)), nextCursor: null } }));
+    const { lines } = await onTerminal(120, ['runs', 'list', '--url', api.url]);
+    expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(twins.map((id) => id.slice(0, 25)));
+  });
+});
+
+describe('what others wrote', () => {
+  test('a title cannot steer the terminal', async () => {
+    const title = 'red \u001b[31malert\u001b]0;owned\u0007 \u202eesrever\nnext line';
+    api = await stubApi(() => ({ status: 200, body: { runs: [summary(RUN_ID, { title })], nextCursor: null } }));
+    const { stdout, lines } = await onTerminal(200, ['runs', 'list', '--url', api.url]);
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(lines).toHaveLength(2);
+    expect(stdout).toContain('red  [31malert ]0;owned   esrever next line');
+  });
+
+  test('wide characters take two columns, and are never halved', () => {
+    expect(widthOf('建物 🚒')).toBe(7);
+    expect(cut('建物のビルド', 6)).toBe('建物…');
+    expect(cut('octo-org/payments#1', 10, 'end')).toBe('…ayments#1');
+  });
+
+  test('an event of a newer server is shown as it is', async () => {
+    const events = [{ type: 'policy.decided', decision: 'allow' }];
+    api = await stubApi(() => ({
+      status: 200,
+      body: { status: 'succeeded', commits: [{ ...readyCommit(1), events }], next: 1, more: false },
+    }));
+    const { stdout } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
+    expect(stdout).toContain('policy.decided {"decision":"allow"}');
+  });
+});
+
+describe('long runs', () => {
+  test('show fetches the commits that do not fit the first page', async () => {
+    const detail = {
+      ...summary(RUN_ID),
+      enrichment: null,
+      deadlineAt: '2026-03-02T11:00:00.000Z',
+      head: { seq: 3, hash: '00' },
+      steps: [],
+      receipts: [],
+      evidence: null,
+      commits: [readyCommit(1)],
+      moreCommitsSince: 1,
+    };
+    api = await stubApi((path) => {
+      const since = /events\?since=(\d+)/.exec(path)?.[1];
+      if (since === undefined) return { status: 200, body: detail };
+      const seq = Number(since) + 1;
+      return { status: 200, body: { status: 'running', commits: [readyCommit(seq)], next: seq, more: seq < 3 } };
+    });
+    const { stdout } = await countersign(['runs', 'show', RUN_ID, '--json', '--url', api.url]);
+    const shown = JSON.parse(stdout);
+    expect(shown.commits).toEqual([readyCommit(1), readyCommit(2), readyCommit(3)]);
+    expect(shown).not.toHaveProperty('moreCommitsSince');
+  });
+
+  test('watch goes on after the API was away for a moment, and shows nothing twice', async () => {
+    let answers = 0;
+    api = await stubApi((path) => {
+      answers += 1;
+      if (answers === 2) return { status: 503, body: { message: 'Service Unavailable' } };
+      const seq = Number(/since=(\d+)/.exec(path)?.[1]) + 1;
+      const status = seq === 2 ? 'succeeded' : 'running';
+      return { status: 200, body: { status, commits: [readyCommit(seq)], next: seq, more: false } };
+    });
+    const { exitCode, lines, stderr } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
+    expect(exitCode).toBe(0);
+    expect(lines.map((line) => line.slice(14, 20))).toEqual(['step-1', 'step-2']);
+    expect(stderr).toContain('answered 503');
+  });
+
+  test('Ctrl-C ends a watch quietly with 130', async () => {
+    api = await stubApi((path) => {
+      const seq = path.endsWith('since=0') ? 1 : 0;
+      return { status: 200, body: { status: 'running', commits: seq ? [readyCommit(1)] : [], next: 1, more: false } };
+    });
+    const watch = startCountersign(['runs', 'watch', RUN_ID, '--url', api.url]);
+    await watch.hasPrinted('step-1: ready');
+    watch.signal('SIGINT');
+    const { exitCode, stderr } = await watch.ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
+  });
+});
+
+test('statuses are coloured when colours are wanted, and not when NO_COLOR is set', async () => {
+  api = await stubApi(() => ({
+    status: 200,
+    body: { runs: [summary(RUN_ID, { status: 'succeeded' })], nextCursor: null },
+  }));
+  const list = ['runs', 'list', '--url', api.url];
+  expect((await countersign(list, { FORCE_COLOR: '1' })).stdout).toContain('\u001b[32msucceeded\u001b[39m');
+  expect((await countersign(list, { NO_COLOR: '1' })).stdout).not.toContain('\u001b');
+});

@@ -1,0 +1,114 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { runCommandLine } from '../../bin/commands/command-line.ts';
+import { eventually } from '../local/eventually.ts';
+
+export const ROOT = join(import.meta.dirname, '..', '..');
+
+export interface Ended {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A program under way, with what it has written so far. */
+export class Running {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+
+  constructor(command: string, args: readonly string[], environment: NodeJS.ProcessEnv) {
+    this.#child = spawn(command, args, { cwd: ROOT, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child.stdout.on('data', (chunk) => {
+      this.stdout += chunk;
+    });
+    this.#child.stderr.on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.on('error', reject);
+      this.#child.on('close', (exitCode) => resolve({ exitCode, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  async hasPrinted(text: string): Promise<void> {
+    await eventually(`"${text}" is printed`, async () => this.stdout.includes(text) || undefined, {
+      lastSeen: () => this.stdout + this.stderr,
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+}
+
+/** The environment of whoever runs the tests, without what would change the output. */
+export function plainEnvironment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const {
+    FORCE_COLOR: _force,
+    NO_COLOR: _none,
+    COUNTERSIGN_URL: _url,
+    COUNTERSIGN_API_KEY: _key,
+    ...rest
+  } = process.env;
+  return { ...rest, ...extra };
+}
+
+export function startCountersign(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
+  return new Running(process.execPath, ['bin/countersign.ts', ...args], plainEnvironment(environment));
+}
+
+/** The program as a user starts it, in a process of its own, piped. */
+export function countersign(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return startCountersign(args, environment).ended;
+}
+
+/** The same in this process, on a terminal of a given width but without colours. */
+export async function onTerminal(columns: number, args: readonly string[]): Promise<Ended & { lines: string[] }> {
+  const printed: string[] = [];
+  const noted: string[] = [];
+  const exitCode = await runCommandLine(
+    [...args],
+    {},
+    {
+      isInteractive: true,
+      columns,
+      print: (line) => printed.push(line),
+      note: (line) => noted.push(line),
+      paint: (_tone, text) => text,
+    },
+  );
+  return { exitCode, stdout: printed.join('\n'), stderr: noted.join('\n'), lines: printed.join('\n').split('\n') };
+}
+
+export interface StubApi {
+  url: string;
+  /** `GET /api/v1/runs?limit=100` and the like, in order. */
+  asked: string[];
+  close(): Promise<void>;
+}
+
+/** An API that answers what the test says: for what a real one does rarely. */
+export async function stubApi(answer: (path: string) => { status: number; body: unknown }): Promise<StubApi> {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push(`${request.method} ${path}`);
+    const { status, body } = answer(path);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

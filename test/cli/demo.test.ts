@@ -1,0 +1,60 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ClaimFailed, Narrator } from '../../local/demo/narrator.ts';
+import { plainEnvironment, Running } from './command-line.ts';
+
+const CHAPTERS = [
+  'The system starts',
+  'An incident arrives, twice',
+  'The run is followed to its end',
+  'A worker is killed in the middle of a write',
+  'Another worker takes over',
+  'The evidence is there',
+  'Tenants are kept apart',
+];
+
+describe('npm run demo', () => {
+  /** The demo's own place for temporary files, to see what it leaves there. */
+  let temporary: string;
+  beforeEach(() => {
+    temporary = mkdtempSync(join(tmpdir(), 'countersign-demo-test-'));
+  });
+  afterEach(() => rmSync(temporary, { recursive: true, force: true }));
+
+  const demo = (environment: NodeJS.ProcessEnv = {}) =>
+    new Running(process.execPath, ['local/demo.ts'], plainEnvironment({ TMPDIR: temporary, ...environment }));
+
+  test('tells the whole story, each claim checked, and leaves nothing on disk', async () => {
+    const { exitCode, stdout, stderr } = await demo().ended;
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect([...stdout.matchAll(/^\d {2}(.*)$/gm)].map(([, title]) => title)).toEqual(CHAPTERS);
+    expect(stdout).toContain('✓ every write was made once, the work note too');
+    const claims = stdout.match(/^ {3}✓ /gm)?.length;
+    expect(stdout).toContain(`${claims} claims checked, all held`);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  test('exits with 1 and cleans up if the system cannot start', async () => {
+    const { exitCode } = await demo({ DYNOXIDE_BIN: join(temporary, 'there-is-none') }).ended;
+    expect(exitCode).toBe(1);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  test('cleans up when it is ended in the middle', async () => {
+    const running = demo();
+    await running.hasPrinted('✓ it answers at');
+    running.signal('SIGTERM');
+    expect((await running.ended).exitCode).toBe(130);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});
+
+test('a claim that is not so ends the story with what was expected and seen', () => {
+  const narrator = new Narrator();
+  const claim = () => narrator.claim('one note', 2, 1);
+  expect(claim).toThrow(ClaimFailed);
+  expect(claim).toThrow(expect.objectContaining({ message: 'one note', expected: 1, seen: 2 }));
+  expect(narrator.claimsHeld).toBe(0);
+});

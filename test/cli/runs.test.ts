@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RunPage } from '../../bin/commands/api.ts';
+import { incident, incidentInserted } from '../local/deliveries.ts';
+import { GLOBEX_KEY } from '../local/host-client.ts';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { countersign, onTerminal, startCountersign } from './command-line.ts';
+
+const ESCAPE = '\u001b';
+
+let host: TestHost;
+/** A triaged incident, three labelled issues, and a run that failed: oldest first. */
+let triaged: string;
+let labelled: string[];
+let failed: string;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  triaged = await host.fileIncident(incident('orders', { short_description: 'Orders database is slow' }));
+  await host.waitForRun(triaged);
+  labelled = [];
+  for (const number of [1, 2, 3]) labelled.push(await host.openIssue(number));
+  const unknown = incidentInserted(incident('nowhere'));
+  const { body } = await host.sendServicenow(unknown);
+  failed = body.runIds[0] ?? '';
+  await Promise.all([...labelled, failed].map((runId) => host.waitForRun(runId)));
+});
+
+afterAll(() => host?.stop());
+
+const cli = (...args: string[]) => countersign(args, { COUNTERSIGN_URL: host.url });
+const newestFirst = () => [failed, ...[...labelled].reverse(), triaged];
+
+describe('runs list', () => {
+  test('shows every run on a line, newest first, in full and without colours when piped', async () => {
+    const { exitCode, stdout } = await cli('runs', 'list');
+    const [head, ...rows] = stdout.trimEnd().split('\n');
+    expect(exitCode).toBe(0);
+    expect(head).toMatch(/^RUN +STATUS +ACCEPTED +TOOK +AUTOMATION +SUBJECT +TITLE$/);
+    expect(rows.map((row) => row.split(/ {2,}/)[0])).toEqual(newestFirst());
+    expect(rows.at(-1)).toMatch(
+      / {2}succeeded .*T.*Z .*triage-incident {2}servicenow:acme:INC\d+ +Orders database is slow$/,
+    );
+    expect(rows[0]).toContain('  failed_terminal  ');
+    expect(stdout).not.toContain(ESCAPE);
+  });
+
+  test('aligns its columns', async () => {
+    const [head = '', ...rows] = (await cli('runs', 'list')).stdout.trimEnd().split('\n');
+    const subjectAt = head.indexOf('SUBJECT');
+    for (const row of rows) expect(row.slice(subjectAt - 2)).toMatch(/^ {2}(servicenow|github):/);
+  });
+
+  test('gives one JSON document with --json, the same as the API', async () => {
+    const { stdout } = await cli('runs', 'list', '--json');
+    expect(JSON.parse(stdout)).toEqual((await host.api('/runs')).body);
+  });
+
+  test('filters by status', async () => {
+    const { stdout } = await cli('runs', 'list', '--status', 'failed_terminal', '--json');
+    expect((JSON.parse(stdout) as RunPage).runs.map(({ runId }) => runId)).toEqual([failed]);
+  });
+
+  test('goes from page to page by cursor, without gap or repeat', async () => {
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { stdout } = await cli('runs', 'list', '--json', '--limit', '2', ...(cursor ? ['--cursor', cursor] : []));
+      const page = JSON.parse(stdout) as RunPage;
+      expect(page.runs.length).toBeLessThanOrEqual(2);
+      seen.push(...page.runs.map(({ runId }) => runId));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toEqual(newestFirst());
+  });
+
+  test('says on stderr how to see more, so that a pipe gets runs only', async () => {
+    const { stdout, stderr } = await cli('runs', 'list', '--limit', '2');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(3);
+    expect(stderr).toMatch(/there are more: --all, or --cursor \S+/);
+  });
+
+  test('reads all pages with --all', async () => {
+    const { stdout, stderr } = await cli('runs', 'list', '--all', '--limit', '2', '--json');
+    expect((JSON.parse(stdout) as RunPage).runs.map(({ runId }) => runId)).toEqual(newestFirst());
+    expect(JSON.parse(stdout).nextCursor).toBeNull();
+    expect(stderr).toBe('');
+  });
+
+  test('refuses a cursor that is not one of ours with what the API says', async () => {
+    const { exitCode, stderr } = await cli('runs', 'list', '--cursor', 'made-up');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('start the list again without it');
+  });
+
+  test('fits a terminal of 100 columns', async () => {
+    const { lines } = await onTerminal(100, ['runs', 'list', '--url', host.url]);
+    expect(lines).toHaveLength(6);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(lines.at(-1)).toMatch(new RegExp(`^${triaged.slice(0, 12)} +succeeded +(now|\\d+s) `));
+  });
+});
+
+describe('runs show', () => {
+  test('shows the run, its steps, receipts, commits and evidence', async () => {
+    const { exitCode, stdout } = await cli('runs', 'show', triaged);
+    const run = await host.run(triaged);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^${triaged} {2}succeeded\nOrders database is slow\n`));
+    expect(stdout).toMatch(/^workflow +triage-incident, version 1$/m);
+    expect(stdout).toMatch(/^route +transform +succeeded +- +-$/m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +1 +succeeded$/m);
+    expect(stdout).toMatch(/^ {2}wrote +assignment_group: succeeded$/m);
+    expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
+    expect(stdout).toMatch(/^ {2}undo +cannot be undone: a work note cannot be taken back/m);
+    expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
+    expect(stdout).toContain('tell: intends to write to slack:#incidents');
+    expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);
+    expect(stdout).toContain(`commit ${run.head.seq}, ${run.head.hash}`);
+    expect(stdout).not.toContain(ESCAPE);
+  });
+
+  test('says why a run failed', async () => {
+    const { exitCode, stdout } = await cli('runs', 'show', failed);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^error +TARGET_REFUSED: ServiceNow refused \(404\)/m);
+    expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +1 /m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +-$/m);
+  });
+
+  test('gives what the API gives with --json', async () => {
+    const { stdout } = await cli('runs', 'show', triaged, '--json');
+    expect(JSON.parse(stdout)).toEqual(await host.run(triaged));
+  });
+
+  test('finds a run by the beginning of its id, with or without run_', async () => {
+    for (const reference of [triaged.slice(0, 20), triaged.slice(4, 20)]) {
+      expect((await cli('runs', 'show', reference)).stdout).toContain(`${triaged}  succeeded`);
+    }
+  });
+
+  test('fits a terminal of 100 columns, only what is to be copied stays whole', async () => {
+    const { lines } = await onTerminal(100, ['runs', 'show', triaged, '--url', host.url]);
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+    expect(lines.some((line) => line.endsWith('/bundle.json'))).toBe(true);
+  });
+
+  test('does not show the run of another tenant, nor that it exists', async () => {
+    const { exitCode, stdout, stderr } = await cli('runs', 'show', triaged, '--key', GLOBEX_KEY);
+    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: '', stderr: `there is no run ${triaged}\n` });
+  });
+});
+
+describe('runs watch', () => {
+  test('shows a run that has ended from its first commit, and exits with 0', async () => {
+    const { exitCode, stdout, stderr } = await cli('runs', 'watch', triaged);
+    expect(exitCode).toBe(0);
+    expect(stdout.split('\n')[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert/);
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/run: succeeded$/);
+    expect(stderr).toMatch(/^succeeded after /);
+  });
+
+  test('follows a run as it happens, across the death of its worker', async () => {
+    await host.fault({
+      function: 'WorkerStep',
+      service: 'dynamodb',
+      operation: 'TransactWriteItems',
+      kind: 'crash_before',
+      nth: 3,
+    });
+    const runId = await host.fileIncident(incident('followed'));
+    const watch = startCountersign(['runs', 'watch', runId, '--url', host.url]);
+    await watch.hasPrinted('note: intends to write to');
+    expect(watch.stdout).not.toContain('tell:');
+    await host.letTimePassUntil([runId], ({ status }) => status === 'succeeded');
+    const { exitCode, stdout } = await watch.ended;
+    await host.clearFaults();
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('note: attempt 2 of servicenow.incident.add_work_note');
+    expect(stdout).toContain('note: the write was found at the target: recovered, not repeated');
+    expect(stdout.match(/note: succeeded/g)).toHaveLength(1);
+  });
+
+  test('exits with 1 if the run did not succeed', async () => {
+    const { exitCode, stdout } = await cli('runs', 'watch', failed);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/run: failed_terminal: TARGET_REFUSED: ServiceNow refused \(404\)\n$/);
+  });
+
+  test('gives every event as a line of JSON with --json', async () => {
+    const { stdout, stderr } = await cli('runs', 'watch', triaged, '--json');
+    const { commits } = await host.run(triaged);
+    const expected = commits.flatMap(({ seq, at, events }) =>
+      events.map((event) => ({ runId: triaged, seq, at, ...event })),
+    );
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual(expected);
+    expect(stderr).toBe('');
+  });
+});

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { countersign, onTerminal } from './command-line.ts';
+
+let host: TestHost;
+beforeAll(async () => {
+  host = await startTestHost();
+});
+afterAll(() => host?.stop());
+
+const send = (sample: string, ...options: string[]) =>
+  countersign(['webhook', 'send', `events/${sample}`, ...options], { COUNTERSIGN_URL: host.url });
+
+describe('webhook send', () => {
+  test('signs a GitHub sample, and the run it starts labels the issue', async () => {
+    const { exitCode, stdout } = await send('github-issue-opened.json');
+    const runId = /^accepted: (run_[0-9a-f]{32})$/m.exec(stdout)?.[1] ?? '';
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`follow it with npx countersign runs watch ${runId.slice(0, 12)}`);
+    expect((await host.waitForRun(runId)).subject).toBe('github:octo-org/payments#1');
+    const labels = await host.calls({ system: 'github', method: 'POST' });
+    expect(labels.map(({ path, body }) => [path, body])).toEqual([
+      ['/repos/octo-org/payments/issues/1/labels', { labels: ['triage'] }],
+    ]);
+  });
+
+  test('signs a ServiceNow sample, and says so when it was seen before', async () => {
+    const first = JSON.parse((await send('servicenow-incident-p1.json', '--json')).stdout);
+    const second = JSON.parse((await send('servicenow-incident-p1.json', '--json')).stdout);
+    expect(first).toEqual({ status: 202, runIds: [expect.stringMatching(/^run_/)], deduplicated: false });
+    expect(second).toEqual({ ...first, deduplicated: true });
+    expect((await send('servicenow-incident-p1.json')).stdout).toContain(
+      `seen before, nothing was started again: ${first.runIds[0]}`,
+    );
+  });
+
+  test('sends one delivery twice if it is told its id', async () => {
+    const first = JSON.parse((await send('github-issue-opened-other.json', '--json', '--delivery', 'the-same')).stdout);
+    const second = JSON.parse(
+      (await send('github-issue-opened-other.json', '--json', '--delivery', 'the-same')).stdout,
+    );
+    expect(second).toEqual({ ...first, deduplicated: true });
+  });
+
+  test('reaches another tenant with that tenant’s local secret', async () => {
+    const { exitCode, stdout } = await send('github-issue-opened.json', '--tenant', 'globex', '--json');
+    expect(exitCode).toBe(0);
+    expect((await host.api(`/runs/${JSON.parse(stdout).runIds[0]}`, 'local-globex-owner-key')).status).toBe(200);
+  });
+
+  test.each([
+    ['github-ping.json', [], 0, 'no automation waits for it'],
+    ['github-issue-opened.json', ['--event', 'issue_comment'], 0, 'no automation waits for it'],
+    ['servicenow-incident-p4.json', [], 0, 'no automation waits for it'],
+    ['github-malformed.json', [], 1, 'answered 400: the body is not JSON'],
+    ['servicenow-incident-missing-sys-id.json', [], 1, 'sys_id'],
+    ['servicenow-not-an-object.json', [], 1, 'answered 400: not what the business rule sends'],
+    ['github-issue-opened.json', ['--secret', 'a-guess'], 3, 'answered 401: the signature does not fit'],
+    ['github-issue-opened.json', ['--source', 'pagerduty'], 2, '--source is github or servicenow, not "pagerduty"'],
+    ['README.md', [], 2, 'the name of README.md does not say who sends it'],
+    ['github-missing.json', [], 2, 'cannot read events/github-missing.json'],
+  ])('%s with %j exits with %i', async (sample, options, code, sentence) => {
+    const args = ['webhook', 'send', `events/${sample}`, '--url', host.url, ...options];
+    const { exitCode, stdout, stderr } = await onTerminal(100, args);
+    expect(stdout + stderr).toContain(sentence);
+    expect(exitCode).toBe(code);
+  });
+
+  test('does not sign for a deployed stage with a local secret', async () => {
+    const { exitCode, stderr } = await send('github-ping.json', '--url', 'https://stage.example.com');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('to sign for https://stage.example.com, give the secret with --secret');
+  });
+});
