@@ -1,26 +1,36 @@
-import { Duration, Validations } from 'aws-cdk-lib';
+import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import * as z from 'zod';
-import { ApiEnvironment, AuthorizerEnvironment } from '../lambdas/api/environment.ts';
+import { CONTROL_COMMANDS } from '../lambdas/api/control-commands.ts';
+import { ApiEnvironment, AuthorizerEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
+import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { WorkQueue } from './work-queue.ts';
+import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
 /** A revoked key works at most this long. */
 const KEY_VERDICT_KEPT = Duration.minutes(1);
 
+interface ApiProps {
+  bundles: FunctionBundles;
+  door: FrontDoor;
+  runTable: RunTable;
+  worker: Worker;
+  stepQueue: WorkQueue;
+  evidence: EvidenceVault;
+}
+
 /** What people and programs ask of runs, behind API keys. */
 export class Api extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { bundles, door, runTable }: { bundles: FunctionBundles; door: FrontDoor; runTable: RunTable },
-  ) {
+  constructor(scope: Construct, id: string, { bundles, door, runTable, worker, stepQueue, evidence }: ApiProps) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
     const authorize = new NodeFunction(this, 'Authorize', {
@@ -55,6 +65,40 @@ export class Api extends Construct {
     for (const path of ['/api/v1/runs', '/api/v1/runs/{id}', '/api/v1/runs/{id}/events']) {
       door.guarded(HttpMethod.GET, path, runs, authorizer);
     }
+
+    const control = new NodeFunction(this, 'Control', {
+      bundles,
+      entry: 'api/control',
+      description: 'Cancels, pauses, resumes, retries and signals runs',
+      schema: WorkerEnvironment,
+      environment: worker.environment,
+      timeout: API_TIMEOUT,
+    });
+    worker.allowMoves(control);
+    for (const command of CONTROL_COMMANDS) {
+      door.guarded(HttpMethod.POST, `/api/v1/runs/{id}/${command}`, control, authorizer);
+    }
+
+    const queues = { steps: stepQueue, evidence: evidence.sealQueue };
+    const redrive = new NodeFunction(this, 'Redrive', {
+      bundles,
+      entry: 'api/redrive',
+      description: 'Counts dead letters and sends them back',
+      schema: RedriveEnvironment,
+      environment: {
+        DEAD_LETTER_QUEUES: Stack.of(this).toJsonString(
+          Object.entries(queues).map(([name, { deadLetters }]) => ({
+            name,
+            url: deadLetters.queueUrl,
+            arn: deadLetters.queueArn,
+          })),
+        ),
+      },
+      timeout: API_TIMEOUT,
+    });
+    for (const queue of Object.values(queues)) queue.allowRedrive(redrive);
+    door.guarded(HttpMethod.GET, '/api/v1/dead-letters', redrive, authorizer);
+    door.guarded(HttpMethod.POST, '/api/v1/dead-letters/redrive', redrive, authorizer);
 
     const health = new NodeFunction(this, 'Health', {
       bundles,

@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { buildSync } from 'esbuild';
 
@@ -15,7 +15,7 @@ export type FunctionBundles = (entry: string) => string;
 /** Bundles every `*.lambda.ts` in one call: one small minified ESM file for each function, nothing shared at run time. */
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
-  buildSync({
+  const { outputFiles } = buildSync({
     entryPoints: Object.fromEntries(entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)])),
     outdir: outputFolder,
     outExtension: { '.js': '.mjs' },
@@ -29,7 +29,9 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     keepNames: true,
     banner: { js: REQUIRE_FOR_COMMONJS },
     logLevel: 'warning',
+    write: false,
   });
+  for (const { path, contents } of outputFiles) replaceIfChanged(path, contents);
   return (entry) => {
     if (!entries.includes(entry)) {
       throw new Error(
@@ -38,4 +40,13 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     }
     return dirname(join(outputFolder, entry, 'index.mjs'));
   };
+}
+
+/** Another process may be reading the same bundle: it sees the old file or the new one, never half of one. */
+function replaceIfChanged(path: string, contents: Uint8Array): void {
+  if (existsSync(path) && readFileSync(path).equals(contents)) return;
+  mkdirSync(dirname(path), { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, contents);
+  renameSync(unfinished, path);
 }

@@ -5,9 +5,9 @@ import { INDEXES, TTL_ATTRIBUTE } from '../lambdas/run/dynamo-keys.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 
-type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'DeleteItem';
+type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
 /** What rows are about: the first part of their partition key. */
-type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY';
+type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY' | 'CAPS' | 'RATE' | 'LOCK';
 type Index = keyof typeof INDEXES;
 
 /** The one table: runs, steps, commits, receipts, promises and definitions. DynamoDB's conditions are the authority. */
@@ -49,6 +49,18 @@ export class RunTable extends Construct {
       [this.table.tableArn],
       { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': rows.map((row) => `${row}#*`) } },
     );
+  }
+
+  /** What it takes to commit changes of runs, with their receipts, promises and places under the caps. */
+  allowCommits(to: NodeFunction): void {
+    this.allow(to, ['Query'], ['RUN']);
+    this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
+    this.allow(to, ['BatchGetItem'], ['RUN', 'RECEIPT', 'CAPS']);
+    this.allow(to, ['PutItem'], ['RUN', 'RECEIPT', 'OUTBOX', 'LOCK']);
+    this.allow(to, ['UpdateItem'], ['RUN', 'CAPS', 'RATE']);
+    this.allow(to, ['DeleteItem'], ['LOCK']);
+    // To wake whoever waits longest when a place becomes free.
+    this.allowIndexQuery(to, 'byStatus');
   }
 
   allowIndexQuery(to: NodeFunction, ...indexes: Index[]): void {

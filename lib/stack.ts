@@ -49,11 +49,19 @@ export class CountersignStack extends Stack {
       description: 'Credentials of connections: {"servicenow": {...}, "github": {...}, "slack": {...}}',
       generatedEntry: 'unused',
     });
-    new Worker(this, 'Worker', { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence });
+    const worker = new Worker(this, 'Worker', {
+      bundles,
+      config,
+      runTable,
+      stepQueue,
+      connectionSecrets,
+      approvals,
+      evidence,
+    });
 
     // The net under all of it, and the window into it.
     new Sweep(this, 'Sweep', { bundles, runTable, stepQueue, approvals, evidence });
-    new Api(this, 'Api', { bundles, door, runTable });
+    new Api(this, 'Api', { bundles, door, runTable, worker, stepQueue, evidence });
 
     new CfnOutput(this, 'Url', { value: door.api.apiEndpoint });
   }

@@ -34,6 +34,15 @@ export class WorkQueue extends Construct {
     );
   }
 
+  /** Moving dead letters back takes reading and deleting them there, and sending them here. */
+  allowRedrive(to: NodeFunction): void {
+    to.allow(
+      ['sqs:StartMessageMoveTask', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'],
+      [this.deadLetters.queueArn],
+    );
+    this.allowSend(to);
+  }
+
   allowSend(...senders: NodeFunction[]): void {
     for (const sender of senders) sender.allow(['sqs:SendMessage'], [this.queue.queueArn]);
   }

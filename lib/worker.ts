@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import type * as z from 'zod';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
@@ -25,31 +26,41 @@ interface WorkerProps {
 
 /** Takes step messages, holds leases, performs the writes. */
 export class Worker extends Construct {
+  /** What everything that moves runs has in its environment and may do. */
+  readonly environment: z.input<typeof WorkerEnvironment>;
+  readonly #props: WorkerProps;
+
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
     const { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence } = props;
+    this.#props = props;
+    this.environment = {
+      RUN_TABLE: runTable.table.tableName,
+      STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+      SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+      APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
+      CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+    };
     const step = new NodeFunction(this, 'Step', {
       bundles,
       entry: 'worker/step',
       description: 'Moves runs from step to step',
       schema: WorkerEnvironment,
-      environment: {
-        RUN_TABLE: runTable.table.tableName,
-        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
-        SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
-        APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
-        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
-      },
+      environment: this.environment,
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
     });
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
-    runTable.allow(step, ['Query'], ['RUN']);
-    runTable.allow(step, ['GetItem'], ['RUN', 'TENANT']);
-    runTable.allow(step, ['BatchGetItem'], ['RECEIPT']);
-    runTable.allow(step, ['PutItem'], ['RUN', 'RECEIPT', 'OUTBOX']);
-    stepQueue.allowSend(step);
-    evidence.sealQueue.allowSend(step);
-    approvals.allowStart(step);
+    this.allowMoves(step);
+    // Only the worker reaches outside, so only it reads credentials.
     connectionSecrets.readableBy(step);
+  }
+
+  /** Lets a function commit changes of runs and send on what follows from them. */
+  allowMoves(to: NodeFunction): void {
+    const { runTable, stepQueue, evidence, approvals } = this.#props;
+    runTable.allowCommits(to);
+    stepQueue.allowSend(to);
+    evidence.sealQueue.allowSend(to);
+    approvals.allowStart(to);
   }
 }

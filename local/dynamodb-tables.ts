@@ -36,17 +36,23 @@ export async function createTables(url: string, stack: ResolvedStack): Promise<v
     credentials: { accessKeyId: ENGINE_ACCESS_KEY_ID, secretAccessKey: 'local' },
   });
   try {
-    for (const table of tablesOf(stack)) await ensureTable(client, table);
+    for (const table of tablesOf(stack)) await ensureTable(client, table, streamIsRead(stack));
   } finally {
     client.destroy();
   }
 }
 
-async function ensureTable(client: DynamoDBClient, table: ResolvedResource): Promise<void> {
+/** The engine searches all records of a stream on every write, so a stream that nobody reads would slow everything down. */
+function streamIsRead(stack: ResolvedStack): boolean {
+  const mappings = stack.ofType('AWS::Lambda::EventSourceMapping');
+  return mappings.some(({ properties }) => String(properties.EventSourceArn).includes('/stream/'));
+}
+
+async function ensureTable(client: DynamoDBClient, table: ResolvedResource, withStream: boolean): Promise<void> {
   const wanted = table.properties as unknown as TableShape;
   const existing = await describe(client, table.ref);
   if (!existing) {
-    await client.send(new CreateTableCommand(creation(table.ref, wanted)));
+    await client.send(new CreateTableCommand(creation(table.ref, wanted, withStream)));
     return;
   }
   const [stored, expected] = [shapeText(existing), shapeText(wanted)];
@@ -66,7 +72,7 @@ async function describe(client: DynamoDBClient, name: string): Promise<TableDesc
   }
 }
 
-function creation(name: string, shape: TableShape) {
+function creation(name: string, shape: TableShape, withStream: boolean) {
   const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes, LocalSecondaryIndexes, StreamSpecification } = shape;
   return {
     TableName: name,
@@ -79,7 +85,7 @@ function creation(name: string, shape: TableShape) {
       Projection,
     })),
     LocalSecondaryIndexes,
-    StreamSpecification: StreamSpecification && { ...StreamSpecification, StreamEnabled: true },
+    StreamSpecification: withStream && StreamSpecification ? { ...StreamSpecification, StreamEnabled: true } : undefined,
   };
 }
 

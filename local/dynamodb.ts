@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 
@@ -135,12 +136,10 @@ function isEngineOf(pid: number, database: string): boolean {
 function collectOutput(child: ChildProcess, log: (line: string) => void): string[] {
   const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8');
-    stream?.on('data', (text: string) => {
-      for (const line of text.split('\n').filter(Boolean)) {
-        lines.push(line);
-        log(line);
-      }
+    if (!stream) continue;
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line);
+      log(line);
     });
   }
   return lines;

@@ -46,12 +46,14 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
     name: 'label-new-issue',
     description: 'New GitHub issues go into triage',
     enabled: true,
+    workspace: 'default',
     trigger: { source: 'github', event: 'issues.opened' },
   },
   {
     name: 'triage-incident',
     description: 'Incidents of priority 1 and 2 are routed at once',
     enabled: true,
+    workspace: 'default',
     trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
   },
 ];

@@ -62,22 +62,38 @@ export class Api {
     return this.#get(`/api/v1/runs/${runId}/events`, { since: String(since) });
   }
 
-  async #get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
+  control(runId: string, command: string, body: unknown): Promise<RunSummary> {
+    return this.#ask(`/api/v1/runs/${runId}/${command}`, { method: 'POST', body: JSON.stringify(body) });
+  }
+
+  deadLetters(): Promise<{ queues: { queue: string; messages: number }[] }> {
+    return this.#get('/api/v1/dead-letters');
+  }
+
+  redrive(): Promise<{ redriven: { queue: string; messages: number }[] }> {
+    return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
+  }
+
+  #get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([name, value]) =>
         value === undefined ? [] : [[name, value] as [string, string]],
       ),
     );
-    const { status, text } = await send(this.#url, `${path}${search.size > 0 ? `?${search}` : ''}`, {
-      headers: { 'x-api-key': this.#key },
-    });
+    return this.#ask(`${path}${search.size > 0 ? `?${search}` : ''}`, {});
+  }
+
+  async #ask<T>(path: string, init: RequestInit): Promise<T> {
+    const headers = { 'x-api-key': this.#key, 'content-type': 'application/json' };
+    const { status, text } = await send(this.#url, path, { ...init, headers });
     const body = parse(text);
-    if (status === 200 && body) return body as T;
+    if (status >= 200 && status < 300 && body) return body as T;
     throw this.#failure(status, body);
   }
 
   #failure(status: number, body: Record<string, unknown> | undefined): Failure {
     const problem = problemOf(body);
+    if (status === 403 && problem !== undefined) return new Failure(EXIT.refused, problem);
     if (status === 401 || status === 403) {
       return new Failure(
         EXIT.refused,

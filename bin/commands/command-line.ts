@@ -2,13 +2,15 @@ import { parseArgs } from 'node:util';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
 import { groupHelp, helpOf, overview, usageOf } from './help.ts';
+import { redrive } from './redrive.ts';
+import { runsControl } from './runs-control.ts';
 import { runsList } from './runs-list.ts';
 import { runsShow } from './runs-show.ts';
 import { runsWatch } from './runs-watch.ts';
 import type { Terminal } from './terminal.ts';
 import { webhookSend } from './webhook-send.ts';
 
-export const COMMANDS: readonly Command[] = [runsList, runsShow, runsWatch, webhookSend];
+export const COMMANDS: readonly Command[] = [runsList, runsShow, runsWatch, ...runsControl, webhookSend, redrive];
 
 /** Reads a command line, runs its command, and says with which code to exit. */
 export async function runCommandLine(
@@ -19,9 +21,10 @@ export async function runCommandLine(
   let command: Command | undefined;
   try {
     const { values, positionals } = readArguments(argv);
-    const [group = '', verb = '', ...rest] = positionals;
+    const [group = '', verb = ''] = positionals;
     const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
-    command = ofGroup.find(({ name }) => name === `${group} ${verb}`);
+    command = COMMANDS.find(({ name }) => name === `${group} ${verb}` || name === group);
+    const rest = positionals.slice(command?.name.split(' ').length);
     if (values.help) {
       terminal.print(command ? helpOf(command) : ofGroup.length > 0 ? groupHelp(ofGroup) : overview(COMMANDS));
       return EXIT.ok;

@@ -48,12 +48,20 @@ export function eventInWords(event: CommitEvent): string {
       const why = event.error ? `: ${errorInWords(event.error)}` : event.reason ? ` (${event.reason})` : '';
       return `run: ${event.to}${why}`;
     }
-    case 'step.ready':
-      return `${event.step}: ready, waits for a worker`;
+    case 'run.stop_requested':
+      return `${event.actor} asks to ${event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;
     case 'step.claimed':
       return `${event.step}: attempt ${event.attempt} of ${event.tool}, lease until ${clockTime(event.leaseExpiresAt)}`;
     case 'step.succeeded':
       return `${event.step}: ${event.skipped ? 'skipped' : 'succeeded'}`;
+    case 'step.waiting':
+      return `${event.step}: waits for ${event.event ? `the signal "${event.event}" ` : ''}until ${clockTime(event.until)}`;
+    case 'step.signaled':
+      return `${event.step}: ${event.actor} gave the signal "${event.event}"`;
+    case 'step.retry_requested':
+      return `${event.step}: ${event.actor} asks for another try`;
+    case 'step.canceled':
+      return `${event.step}: closed with the run`;
     case 'step.retry_scheduled':
       return `${event.step}: tries again at ${clockTime(event.retryAt)}: ${errorInWords(event.error)}`;
     case 'step.failed':
@@ -68,6 +76,8 @@ export function eventInWords(event: CommitEvent): string {
       return `${event.step}: waits for approval ${event.approvalId} until ${clockTime(event.expiresAt)}`;
     case 'approval.expired':
       return `${event.step}: approval ${event.approvalId} expired`;
+    case 'approval.canceled':
+      return `${event.step}: approval ${event.approvalId} is no longer asked for`;
     default:
       return newerEvent(event);
   }

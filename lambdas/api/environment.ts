@@ -2,4 +2,11 @@ import * as z from 'zod';
 
 export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
 
+const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), arn: z.string() }));
+
+export const RedriveEnvironment = z.object({
+  /** JSON: name, URL and ARN of each dead-letter queue. */
+  DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
+});
+
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });

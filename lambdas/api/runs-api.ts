@@ -4,7 +4,8 @@ import type { Definitions } from '../pipeline/definitions.ts';
 import { RunStatus } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { receiptKeyOf } from '../run/step.ts';
-import { Caller } from './api-keys.ts';
+import type { Caller } from './api-keys.ts';
+import { callerOf } from './caller.ts';
 import { openCursor, sealCursor } from './cursor.ts';
 import { commitView, runDetail, runSummary } from './run-views.ts';
 
@@ -88,12 +89,6 @@ async function mustLoad(api: RunsApi, tenant: string, runId: string) {
   // Another tenant's run and one that never was answer alike.
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
   return loaded;
-}
-
-function callerOf(event: HttpEvent): Caller {
-  const parsed = Caller.safeParse(event.requestContext.authorizer?.lambda);
-  if (!parsed.success) throw new Problem(401, 'UNAUTHORIZED', 'send an API key in the header x-api-key');
-  return parsed.data;
 }
 
 function parseQuery<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {

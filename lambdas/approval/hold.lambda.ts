@@ -21,5 +21,7 @@ export const handler = middy<unknown, void>().handler(async (event: unknown) => 
   const { entryId, tenant, runId, approvalId, taskToken } = HoldInput.parse(event);
   const approval = await runs.approval(tenant, runId, approvalId);
   if (!approval) throw new Error(`run ${runId} has no approval ${approvalId}`);
-  await runs.fulfilApproval(entryId, approval, taskToken);
+  const open = await runs.fulfilApproval(entryId, approval, taskToken);
+  // Nobody will ever answer this token: the execution ends here instead of waiting for its timeout.
+  if (!open) throw new Error(`approval ${approvalId} was closed before it could be held`);
 });

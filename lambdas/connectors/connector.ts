@@ -22,8 +22,8 @@ export interface Performance {
   access: Access;
   /** Left at the target by operations of effect `probe`, and looked for when an answer was lost. */
   mark: string;
-  /** When the intent was committed: nothing of ours can be older at the target. */
-  intentAt: string;
+  /** When the write was first intended, with no outcome known since: nothing of ours can be older at the target. */
+  openSince: string;
   /** False when an earlier attempt may have had its effect: what is read now may not be the state before. */
   firstAttempt: boolean;
 }

@@ -5,6 +5,7 @@ import { exchange } from './http-exchange.ts';
 
 const API_VERSION = '2022-11-28';
 const LABEL_MAX_CHARACTERS = 50;
+const LABELS_PER_ISSUE_MAX = 100;
 
 const Credential = z.object({ token: z.string() });
 const Labels = z.array(z.object({ name: z.string() }));
@@ -30,7 +31,9 @@ export const addLabels = operation({
   async perform({ owner, repo, number, labels }, { access, firstAttempt }) {
     const path = `/repos/${owner}/${repo}/issues/${number}/labels`;
     const before = firstAttempt
-      ? (await exchange({ ...request(access, 'GET', path), answer: Labels })).answer.map(({ name }) => name)
+      ? (
+          await exchange({ ...request(access, 'GET', `${path}?per_page=${LABELS_PER_ISSUE_MAX}`), answer: Labels })
+        ).answer.map(({ name }) => name)
       : undefined;
     const { status, answer } = await exchange({ ...request(access, 'POST', path), body: { labels }, answer: Labels });
     return {
@@ -45,7 +48,9 @@ export const addLabels = operation({
 /** Only what this write added is ours to take away. */
 function undo(input: z.infer<typeof AddLabelsInput>, before: string[] | undefined) {
   if (!before) return { irreversible: 'the labels before the write could not be read' };
-  const added = input.labels.filter((label) => !before.includes(label));
+  // GitHub tells labels apart without regard to case.
+  const there = new Set(before.map((label) => label.toLowerCase()));
+  const added = input.labels.filter((label) => !there.has(label.toLowerCase()));
   if (added.length === 0) return { irreversible: 'nothing was changed: the labels were already there' };
   return { tool: 'github.labels.remove', input: { ...input, labels: added } };
 }

@@ -1,11 +1,15 @@
 import type * as z from 'zod';
+import { wellFormed } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 
 /** Longer than a healthy target ever takes, and short enough that a lease outlives several calls. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
 
 const FIRST_SERVER_ERROR = 500;
+const FORBIDDEN = 403;
 const TOO_MANY_REQUESTS = 429;
+/** A target that wants us to slow down without saying for how long gets at least this. */
+const RATE_LIMIT_PAUSE_MS = 60_000;
 
 /** The target certainly did not do it. Retryable if asking again later may help. */
 export class TargetRefused extends CountersignError {
@@ -81,12 +85,14 @@ async function send({ system, method, url, headers, body }: Exchange<unknown>): 
 }
 
 function refusal(system: string, response: Response): CountersignError {
-  const { status } = response;
-  if (status === TOO_MANY_REQUESTS) {
-    const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
-    return new TargetRefused(`${system} asked to slow down (429)`, {
+  const { status, headers } = response;
+  const retryAfterMs = Number(headers.get('retry-after')) * 1000;
+  // GitHub says "slow down" with 403 too, and then says until when or that nothing is left.
+  const slowDown = status === FORBIDDEN && (retryAfterMs > 0 || headers.get('x-ratelimit-remaining') === '0');
+  if (status === TOO_MANY_REQUESTS || slowDown) {
+    return new TargetRefused(`${system} asked to slow down (${status})`, {
       retryable: true,
-      ...(retryAfterMs > 0 && { retryAfterMs }),
+      retryAfterMs: retryAfterMs > 0 ? retryAfterMs : RATE_LIMIT_PAUSE_MS,
     });
   }
   if (status >= FIRST_SERVER_ERROR) return new OutcomeUnknown(`${system} failed (${status})`);
@@ -95,7 +101,7 @@ function refusal(system: string, response: Response): CountersignError {
 
 function parseJson(system: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return wellFormed(JSON.parse(text));
   } catch (error) {
     throw new OutcomeUnknown(`${system} answered with something that is not JSON`, error);
   }

@@ -6,8 +6,8 @@ import { postMessage } from './slack.ts';
 /** One line per operation; a workflow step names one of them in `tool`. */
 const OPERATIONS: readonly Operation[] = [updateIncident, addWorkNote, addLabels, postMessage];
 
-/** `transform` hands on its rendered input; `approval` waits for a person. Neither touches anything outside. */
-export const INNER_TOOLS = ['transform', 'approval'] as const;
+/** `transform` hands on its rendered input, the others wait: for a person, a time, a signal. None touches anything outside. */
+export const INNER_TOOLS = ['transform', 'approval', 'wait', 'wait.external'] as const;
 
 const byTool = new Map(OPERATIONS.map((operation) => [operation.tool, operation]));
 

@@ -12,6 +12,11 @@ export const systemPause = {
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 };
 
+export function systemEvery(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms);
+  return () => clearInterval(timer);
+}
+
 const logger = new Logger();
 
 export const systemLog: Log = {

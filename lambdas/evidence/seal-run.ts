@@ -54,6 +54,6 @@ async function allCommits(sealer: Sealer, tenant: string, runId: string): Promis
   for (;;) {
     const page = await sealer.runs.listCommits(tenant, runId, { after: commits.length, limit: COMMITS_PER_PAGE });
     commits.push(...page);
-    if (page.length === 0) return commits;
+    if (page.length < COMMITS_PER_PAGE) return commits;
   }
 }

@@ -2,18 +2,18 @@ import { type Clock, type Ids, isoNow, type Log } from '../entry/ports.ts';
 import type { Automation, Definitions } from '../pipeline/definitions.ts';
 import { matchAutomations } from '../pipeline/match-automations.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { type Commit, commitHash, genesisHash } from '../run/commit.ts';
+import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
-import { IDEMPOTENCY_RETENTION_MS } from '../run/idempotency.ts';
+import { BURST_WINDOW_MS, IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord } from '../run/idempotency.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { PICK_UP_WITHIN_MS } from '../worker/plan-endings.ts';
+import { PICK_UP_WITHIN_MS } from '../worker/conclude-run.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
 import type { Delivery } from './delivery.ts';
 
-/** One transaction holds 100 rows: the idempotency record and three for each run. */
-const RUNS_PER_DELIVERY_MAX = 33;
+/** One transaction holds 100 rows: two idempotency records and three for each run. */
+const RUNS_PER_DELIVERY_MAX = 32;
 
 export interface Intake {
   runs: Pick<RunStore, 'ingest'>;
@@ -50,24 +50,27 @@ export async function acceptDelivery(
   }
   const runs = matching.map((automation) => newRun(intake, tenant, automation, delivery, trigger));
   const runIds = runs.map(({ run }) => run.runId);
-  const record = {
+  const remembered = (recordKey: string, forMs: number): IdempotencyRecord => ({
     tenant,
-    key,
+    key: recordKey,
     source,
     requestHash,
     runIds,
     createdAt: at,
-    expiresAt: later(at, IDEMPOTENCY_RETENTION_MS[source]),
-  };
-  const result = await intake.runs.ingest({ record, trigger, runs, at });
+    expiresAt: later(at, forMs),
+  });
+  const records = [remembered(key, IDEMPOTENCY_RETENTION_MS[source])];
+  if (delivery.burstKey !== undefined) records.push(remembered(delivery.burstKey, BURST_WINDOW_MS));
+  const result = await intake.runs.ingest({ records, trigger, runs, at });
   if (result.outcome === 'duplicate') {
-    if (result.record.requestHash !== requestHash) {
+    const { record } = result;
+    if (record.key === key && record.requestHash !== requestHash) {
       throw new CountersignError(
         'IDEMPOTENCY_CONFLICT',
         `${key} was delivered before with another body; nothing was started`,
       );
     }
-    return { runIds: result.record.runIds, deduplicated: true };
+    return { runIds: record.runIds, deduplicated: true };
   }
   await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
   return { runIds, deduplicated: false };
@@ -89,7 +92,7 @@ function newRun(
 ): { run: ActiveRun; commit: Commit } {
   const { source, event, receivedAt: at } = trigger;
   const runId = intake.ids.next('run');
-  const unsealed: Omit<Commit, 'hash'> = {
+  const commit = sealCommit({
     seq: 1,
     prevHash: genesisHash(tenant, runId),
     at,
@@ -104,14 +107,15 @@ function newRun(
         triggerHash: hashOf(trigger.payload),
       },
     ],
-  };
-  const commit = { ...unsealed, hash: commitHash(unsealed) };
+  });
   const run: ActiveRun = {
     schemaVersion: RUN_SCHEMA_VERSION,
     tenant,
     runId,
     automation: automation.name,
+    workspace: automation.workspace,
     workflow: automation.workflow,
+    writes: 0,
     trigger: { source, event, key },
     ...(subject !== undefined && { subject }),
     status: 'queued',

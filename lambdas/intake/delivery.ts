@@ -7,6 +7,8 @@ export interface Delivery {
   event: string;
   /** The idempotency key: the same delivery again has the same. */
   key: string;
+  /** Set where one change may come as several deliveries within seconds: only the first of a burst starts a run. */
+  burstKey?: string;
   /** What it is about, `github:octo-org/payments#7`; runs about one thing are found by it. */
   subject?: string;
   /** Fields that workflows ask for by name, `trigger.sysId`. */

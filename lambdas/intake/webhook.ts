@@ -1,6 +1,6 @@
 import { type HttpAnswer, type HttpEvent, json, Problem, rawBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
-import { sha256Hex } from '../run/canonical-json.ts';
+import { sha256Hex, wellFormed } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
@@ -52,12 +52,9 @@ function parse(body: Buffer): unknown {
   const text = body.toString('utf8');
   assertShallow(text);
   try {
-    return JSON.parse(text);
-  } catch {
-    throw new Problem(
-      400,
-      'BAD_REQUEST',
-      'the body is not JSON; set the content type of the webhook to application/json',
-    );
+    return wellFormed(JSON.parse(text));
+  } catch (error) {
+    const why = error instanceof RangeError ? error.message : 'send application/json';
+    throw new Problem(400, 'BAD_REQUEST', `the body is not JSON that can be kept: ${why}`);
   }
 }

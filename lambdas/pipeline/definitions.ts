@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { TenantSettings } from '../run/caps.ts';
 import { Expression, type Workflow } from '../workflow/workflow.ts';
 
 /** Policy on when to run what: which events of which source start which workflow version. */
@@ -6,6 +7,10 @@ export const Automation = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/),
   description: z.string().max(500).optional(),
   enabled: z.boolean().default(true),
+  workspace: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,39}$/)
+    .default('default'),
   trigger: z.strictObject({
     source: z.enum(['github', 'servicenow']),
     /** `issues.opened`, `incident.insert`; the part after the dot may be left out to mean any. */
@@ -28,10 +33,12 @@ export type Connection = z.infer<typeof Connection>;
 
 /** What a tenant has defined. Workflow versions are immutable, so they may be kept for ever once read. */
 export interface Definitions {
+  settings(tenant: string): Promise<TenantSettings>;
   automations(tenant: string): Promise<Automation[]>;
   workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
 
+  saveSettings(tenant: string, settings: TenantSettings): Promise<void>;
   saveAutomation(tenant: string, automation: Automation): Promise<void>;
   saveConnection(tenant: string, connection: Connection): Promise<void>;
   /** Publishes version `version`; the identical one again changes nothing, another one under its number is refused. */

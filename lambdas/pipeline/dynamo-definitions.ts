@@ -7,6 +7,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { canonicalJson } from '../run/canonical-json.ts';
+import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
 import { docOf, type Item, toItem } from '../run/dynamo-items.ts';
 import * as keys from '../run/dynamo-keys.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -40,12 +41,20 @@ export class DynamoDefinitions implements Definitions {
     return found;
   }
 
+  async settings(tenant: string): Promise<TenantSettings> {
+    return (await this.#get<TenantSettings>(keys.settingsKey(tenant))) ?? NO_SETTINGS;
+  }
+
   workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {
     return this.#get(keys.workflowKey(tenant, name, version));
   }
 
   connection(tenant: string, name: string): Promise<Connection | undefined> {
     return this.#get(keys.connectionKey(tenant, name));
+  }
+
+  saveSettings(tenant: string, settings: TenantSettings): Promise<void> {
+    return this.#put(toItem(keys.settingsKey(tenant), settings));
   }
 
   saveAutomation(tenant: string, automation: Automation): Promise<void> {

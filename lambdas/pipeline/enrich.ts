@@ -13,7 +13,7 @@ export function enrich(trigger: Trigger): Enrichment {
     );
   }
   return {
-    title: title.trim().slice(0, TITLE_MAX_CHARACTERS),
+    title: title.trim().slice(0, TITLE_MAX_CHARACTERS).toWellFormed(),
     ...(typeof actor === 'string' && { actor }),
     ...(typeof severity === 'string' && { severity }),
     links: typeof url === 'string' ? [url] : [],

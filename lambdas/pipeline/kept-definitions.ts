@@ -1,23 +1,30 @@
 import { Kept } from '../entry/kept.ts';
+import type { TenantSettings } from '../run/caps.ts';
 import type { Workflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
 
-/** A changed automation takes effect within this time; a busy function asks once instead of for every event. */
-const AUTOMATIONS_KEPT_MS = 5_000;
+/** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
+const CHANGES_SEEN_WITHIN_MS = 5_000;
 
-/** Definitions kept in a warm function: automations briefly, workflow versions for ever since they never change. */
-export class KeptDefinitions implements Pick<Definitions, 'automations' | 'workflow'> {
-  readonly #source: Pick<Definitions, 'automations' | 'workflow'>;
+/** Definitions kept in a warm function: what may change briefly, workflow versions for ever since they never change. */
+export class KeptDefinitions implements Pick<Definitions, 'automations' | 'settings' | 'workflow'> {
+  readonly #source: Pick<Definitions, 'automations' | 'settings' | 'workflow'>;
   readonly #automations: Kept<Automation[]>;
+  readonly #settings: Kept<TenantSettings>;
   readonly #workflows = new Map<string, Workflow>();
 
-  constructor(source: Pick<Definitions, 'automations' | 'workflow'>, now: () => number) {
+  constructor(source: Pick<Definitions, 'automations' | 'settings' | 'workflow'>, now: () => number) {
     this.#source = source;
-    this.#automations = new Kept(AUTOMATIONS_KEPT_MS, now);
+    this.#automations = new Kept(CHANGES_SEEN_WITHIN_MS, now);
+    this.#settings = new Kept(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
     return this.#automations.get(tenant, () => this.#source.automations(tenant));
+  }
+
+  settings(tenant: string): Promise<TenantSettings> {
+    return this.#settings.get(tenant, () => this.#source.settings(tenant));
   }
 
   async workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {

@@ -25,7 +25,8 @@ export function runItem(run: Run): Item {
     tenantKey: keys.tenantIndexKey(tenant),
     statusKey: keys.statusIndexKey(tenant, run.status),
     ...(subject !== undefined && { subjectKey: keys.subjectIndexKey(tenant, subject) }),
-    ...(!isTerminal(run) && { dueShard: keys.dueIndexKey(keys.shardOf(runId)), dueAt: run.dueAt }),
+    ...(!isTerminal(run) &&
+      run.dueAt !== undefined && { dueShard: keys.dueIndexKey(keys.shardOf(runId)), dueAt: run.dueAt }),
   });
 }
 

@@ -43,6 +43,16 @@ export const receiptKey = (tenant: string, key: string): Key => ({ pk: `RECEIPT#
 export const idempotencyKey = (tenant: string, key: string): Key => ({ pk: `IDEM#${tenant}#${key}`, sk: 'IDEM' });
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `APIKEY#${keyHash}`, sk: 'APIKEY' });
 
+export const slotCounterKey = (tenant: string, shard: number): Key => ({
+  pk: `CAPS#${tenant}#${padded(shard, 2)}`,
+  sk: 'SLOTS',
+});
+export const startCounterKey = (tenant: string, minute: string): Key => ({
+  pk: `RATE#${tenant}#${minute}`,
+  sk: 'STARTS',
+});
+export const concurrencyLockKey = (tenant: string, key: string): Key => ({ pk: `LOCK#${tenant}#${key}`, sk: 'LOCK' });
+
 /** The run id leads the entry's id, so its shard can be found again from the id alone. */
 export const outboxKey = (entryId: string): Key => ({
   pk: `OUTBOX#${shardOf(entryId.split('.')[0] ?? '')}`,
@@ -63,6 +73,7 @@ export const connectionKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `CONNECTION#${name}`,
 });
+export const settingsKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'SETTINGS' });
 export const tenantItems = tenantPartition;
 
 /** Index keys start with the tenant, except the due index, which only the sweeper reads. */

@@ -6,11 +6,25 @@ import {
   PutItemCommand,
   QueryCommand,
   type QueryCommandInput,
+  UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import type { Approval } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit, RunChange } from './commit.ts';
+import { capWrite, runningByWorkspace } from './dynamo-caps.ts';
+import {
+  APPROVAL_IS_OPEN,
+  attemptsAre,
+  intentIsOurs,
+  keyIsFreeFor,
+  leaseIsHeldAt,
+  ROW_IS_NEW,
+  recordIsNewOrExpired,
+  runIsAt,
+  statusIs,
+  stepIsHeldAt,
+} from './dynamo-conditions.ts';
 import {
   approvalItem,
   docOf,
@@ -23,15 +37,7 @@ import {
   triggerOf,
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
-import {
-  type Condition,
-  conditionFields,
-  isRefusal,
-  type Pause,
-  put,
-  remove,
-  transact,
-} from './dynamo-transactions.ts';
+import { conditionFields, isRefusal, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { Receipt } from './receipt.ts';
 import type { Run, RunStatus } from './run.ts';
@@ -44,40 +50,9 @@ import type {
   LoadedRun,
   Page,
   RunStore,
+  WaitingLine,
 } from './run-store.ts';
-import type { Step } from './step.ts';
-
-const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
-const runIsAt = (seq: number): Condition => ({ expression: '#doc.#seq = :seq', values: { ':seq': seq } });
-const stepIsHeldAt = (leaseVersion: number): Condition => ({
-  expression: '#doc.#leaseVersion = :leaseVersion',
-  values: { ':leaseVersion': leaseVersion },
-});
-const statusIs = (status: string): Condition => ({
-  expression: '#doc.#status = :status',
-  values: { ':status': status },
-});
-const recordIsNewOrExpired = (now: string): Condition => ({
-  expression: 'attribute_not_exists(#pk) OR #doc.#expiresAt <= :now',
-  values: { ':now': now },
-});
-
-/** No receipt yet, one whose write certainly did not happen, or this step's own open intent from an earlier attempt. */
-const keyIsFreeFor = (receipt: Receipt): Condition => ({
-  expression:
-    'attribute_not_exists(#pk) OR #doc.#outcome = :failed' +
-    ' OR (#doc.#outcome <> :succeeded AND #doc.#runId = :runId AND #doc.#stepIndex = :stepIndex)',
-  values: {
-    ':failed': 'failed',
-    ':succeeded': 'succeeded',
-    ':runId': receipt.runId,
-    ':stepIndex': receipt.stepIndex,
-  },
-});
-const intentIsOurs = (receipt: Receipt): Condition => ({
-  expression: '#doc.#runId = :runId AND #doc.#leaseVersion = :leaseVersion',
-  values: { ':runId': receipt.runId, ':leaseVersion': receipt.leaseVersion },
-});
+import type { RunningStep, Step } from './step.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
 
@@ -92,9 +67,9 @@ export class DynamoRunStore implements RunStore {
     this.#pause = pause;
   }
 
-  async ingest({ record, trigger, runs, at }: Ingest): Promise<IngestResult> {
+  async ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
     const refusals = await this.#transact([
-      put(this.#table, idempotencyItem(record), recordIsNewOrExpired(at)),
+      ...records.map((record) => put(this.#table, idempotencyItem(record), recordIsNewOrExpired(at))),
       ...runs.flatMap(({ run, commit }) => [
         put(this.#table, runItem(run), ROW_IS_NEW),
         put(this.#table, toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
@@ -102,8 +77,9 @@ export class DynamoRunStore implements RunStore {
       ]),
     ]);
     if (!refusals) return { outcome: 'created' };
-    const held = refusals[0]?.Item && docOf<IdempotencyRecord>(refusals[0].Item);
-    if (!held) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
+    const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
+    if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
+    const held = docOf<IdempotencyRecord>(item);
     // The same run ids can only come from this very transaction, applied with its reply lost.
     const own = held.runIds.length === runs.length && held.runIds.every((id, i) => id === runs[i]?.run.runId);
     return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
@@ -134,6 +110,7 @@ export class DynamoRunStore implements RunStore {
         put(this.#table, approvalItem(approval), expectedStatus === 'new' ? ROW_IS_NEW : statusIs(expectedStatus)),
       ),
       ...change.outbox.map((entry) => put(this.#table, outboxItem(entry))),
+      ...change.caps.map((write) => capWrite(this.#table, tenant, write)),
     ]);
     if (!refusals) return { outcome: 'committed' };
     if (isRefusal(refusals[0]) || isRefusal(refusals[1])) {
@@ -143,13 +120,35 @@ export class DynamoRunStore implements RunStore {
       (write, index) => write.expects === 'free' && isRefusal(refusals[beforeReceipts + index]),
     );
     const held = refusals[beforeReceipts + heldAt]?.Item;
-    return heldAt >= 0 && held ? { outcome: 'receipt_held', receipt: docOf(held) } : { outcome: 'lost' };
+    if (heldAt >= 0 && held) return { outcome: 'receipt_held', receipt: docOf(held) };
+    const caps = refusals.slice(refusals.length - change.caps.length);
+    return change.caps.length > 0 && caps.some(isRefusal) ? { outcome: 'no_room' } : { outcome: 'lost' };
   }
 
   /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
   async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
     const stored = await this.#get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
     return stored?.hash === commit.hash;
+  }
+
+  async renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
+    const held = conditionFields(leaseIsHeldAt(step.leaseVersion));
+    try {
+      await this.#client.send(
+        new UpdateItemCommand({
+          TableName: this.#table,
+          Key: marshall(keys.stepKey(tenant, runId, step.index)),
+          UpdateExpression: 'SET #doc.#lease.#expiresAt = :expiresAt',
+          ConditionExpression: held.ConditionExpression,
+          ExpressionAttributeNames: { ...held.ExpressionAttributeNames, '#lease': 'lease', '#expiresAt': 'expiresAt' },
+          ExpressionAttributeValues: { ...held.ExpressionAttributeValues, ...marshall({ ':expiresAt': expiresAt }) },
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException) return false;
+      throw error;
+    }
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
@@ -213,6 +212,27 @@ export class DynamoRunStore implements RunStore {
     return Items.map((item) => docOf<Commit>(item));
   }
 
+  async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
+    const { Items = [] } = await this.#client.send(
+      new QueryCommand({
+        TableName: this.#table,
+        IndexName: keys.INDEXES.byStatus.name,
+        KeyConditionExpression: 'statusKey = :queued',
+        ExpressionAttributeValues: marshall({ ':queued': keys.statusIndexKey(tenant, 'queued') }),
+        Limit: limit,
+      }),
+    );
+    const [runs, counters] = await Promise.all([
+      this.#batchGet<Run>(Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }))),
+      this.#batchGetItems(Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard))),
+    ]);
+    const waiting = runs.filter(({ status }) => status === 'queued');
+    return {
+      waiting: waiting.map(({ runId, workspace, createdAt }) => ({ runId, workspace, createdAt })),
+      running: runningByWorkspace(counters),
+    };
+  }
+
   receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
     return this.#batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
   }
@@ -249,10 +269,9 @@ export class DynamoRunStore implements RunStore {
     const item = outboxItem(bumped);
     // Given up on: the row stays for people to see, but leaves the index the sweeper reads.
     if (dueAt === undefined) delete item.dueShard;
-    const unchanged: Condition = { expression: '#doc.#attempts = :attempts', values: { ':attempts': entry.attempts } };
     try {
       await this.#client.send(
-        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(unchanged) }),
+        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(attemptsAre(entry.attempts)) }),
       );
       return true;
     } catch (error) {
@@ -270,14 +289,16 @@ export class DynamoRunStore implements RunStore {
     if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
   }
 
-  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void> {
+  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean> {
     const { tenant, runId, approvalId } = approval;
-    await this.#transact([
-      put(this.#table, approvalItem({ ...approval, status: 'notified' }), statusIs(approval.status)),
+    const refusals = await this.#transact([
+      put(this.#table, approvalItem({ ...approval, status: 'notified' }), APPROVAL_IS_OPEN),
       // Beside the approval, not in it: whoever may read an approval never sees its token.
       put(this.#table, toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
       remove(this.#table, keys.outboxKey(entryId)),
     ]);
+    if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
+    return !refusals;
   }
 
   #transact(writes: Parameters<typeof transact>[1]) {
@@ -292,14 +313,18 @@ export class DynamoRunStore implements RunStore {
   }
 
   async #batchGet<T>(wanted: keys.Key[]): Promise<T[]> {
-    const found: T[] = [];
+    return (await this.#batchGetItems(wanted)).map((item) => docOf<T>(item));
+  }
+
+  async #batchGetItems(wanted: keys.Key[]): Promise<Item[]> {
+    const found: Item[] = [];
     let open = wanted.map((key) => marshall(key));
     while (open.length > 0) {
       const asked = open.slice(0, BATCH_GET_MAX_KEYS);
       const { Responses, UnprocessedKeys } = await this.#client.send(
         new BatchGetItemCommand({ RequestItems: { [this.#table]: { Keys: asked, ConsistentRead: true } } }),
       );
-      found.push(...(Responses?.[this.#table] ?? []).map((item) => docOf<T>(item)));
+      found.push(...(Responses?.[this.#table] ?? []));
       open = [...open.slice(BATCH_GET_MAX_KEYS), ...(UnprocessedKeys?.[this.#table]?.Keys ?? [])];
     }
     return found;

@@ -36,23 +36,52 @@ const NAMES: Record<string, string> = {
   '#status': 'status',
   '#attempts': 'attempts',
   '#expiresAt': 'expiresAt',
+  '#holder': 'holder',
+  '#running': 'running',
+  '#starts': 'starts',
 };
 
 export function put(table: string, item: Item, condition?: Condition): TransactWriteItem {
-  return { Put: { TableName: table, Item: item, ...conditionFields(condition) } };
+  return { Put: { TableName: table, Item: item, ...(condition && conditionFields(condition)) } };
 }
 
 export function remove(table: string, key: Key, condition?: Condition): TransactWriteItem {
-  return { Delete: { TableName: table, Key: marshall(key), ...conditionFields(condition) } };
+  return { Delete: { TableName: table, Key: marshall(key), ...(condition && conditionFields(condition)) } };
 }
 
-export function conditionFields(condition: Condition | undefined) {
-  if (!condition) return {};
-  const used = Object.entries(NAMES).filter(([name]) => new RegExp(`${name}\\b`).test(condition.expression));
+/** Adds to counters of a row, on condition that there is room; the row comes into being with the first. */
+export function add(
+  table: string,
+  key: Key,
+  amounts: Record<string, number>,
+  condition?: Condition,
+): TransactWriteItem {
+  const fields = condition && conditionFields(condition);
+  const names = Object.keys(amounts);
   return {
-    ConditionExpression: condition.expression,
+    Update: {
+      TableName: table,
+      Key: marshall(key),
+      ...fields,
+      UpdateExpression: `ADD ${names.map((_, index) => `#n${index} :n${index}`).join(', ')}`,
+      ExpressionAttributeNames: {
+        ...fields?.ExpressionAttributeNames,
+        ...Object.fromEntries(names.map((name, index) => [`#n${index}`, name])),
+      },
+      ExpressionAttributeValues: {
+        ...fields?.ExpressionAttributeValues,
+        ...marshall(Object.fromEntries(names.map((name, index) => [`:n${index}`, amounts[name]]))),
+      },
+    },
+  };
+}
+
+export function conditionFields({ expression, values }: Condition) {
+  const used = Object.entries(NAMES).filter(([name]) => new RegExp(`${name}\\b`).test(expression));
+  return {
+    ConditionExpression: expression,
     ExpressionAttributeNames: Object.fromEntries(used),
-    ...(condition.values && { ExpressionAttributeValues: marshall(condition.values) }),
+    ...(values && { ExpressionAttributeValues: marshall(values) }),
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
   };
 }

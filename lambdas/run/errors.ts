@@ -3,6 +3,9 @@ export type ErrorCode =
   | 'RUN_INVALID_TRANSITION'
   | 'RUN_TERMINAL_STATE'
   | 'RUN_TIMED_OUT'
+  | 'RUN_ORPHANED'
+  | 'WAIT_TIMED_OUT'
+  | 'CAP_EXCEEDED'
   | 'IDEMPOTENCY_CONFLICT'
   | 'LEASE_LOST'
   | 'OUTCOME_UNKNOWN'
@@ -38,5 +41,5 @@ export interface RecordedError {
 const RECORDED_MESSAGE_MAX_CHARACTERS = 500;
 
 export function recordedError(code: ErrorCode, message: string): RecordedError {
-  return { code, message: message.slice(0, RECORDED_MESSAGE_MAX_CHARACTERS) };
+  return { code, message: message.slice(0, RECORDED_MESSAGE_MAX_CHARACTERS).toWellFormed() };
 }

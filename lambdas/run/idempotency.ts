@@ -23,6 +23,12 @@ export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {
   servicenow: 24 * HOUR_MS,
 };
 
+/** GitHub may send one change of a pull request as several deliveries in a burst. */
+export const BURST_WINDOW_MS = 5_000;
+
+export const githubBurstKey = (repository: string, number: number, event: string) =>
+  `github:burst:${repository}#${number}:${event}`;
+
 export const githubKey = (deliveryId: string) => `github:${deliveryId}`;
 
 export const servicenowKey = (record: { instance: string; table: string; sysId: string; modCount: number }) =>

@@ -16,6 +16,8 @@ const REQUEST_FLIGHT_MS = 10_000;
 const CLOCK_SKEW_MS = 10_000;
 export const QUARANTINE_MS = WORKER_TIMEOUT_MS + REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
 export const LEASE_DURATION_MS = 60_000;
+/** Long work renews well before its lease ends: one lost renewal does no harm. */
+export const LEASE_RENEWAL_MS = LEASE_DURATION_MS / 3;
 
 export function newLease(owner: string, at: string): Lease {
   return { owner, expiresAt: later(at, LEASE_DURATION_MS) };

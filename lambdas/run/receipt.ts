@@ -25,6 +25,8 @@ interface ReceiptFacts {
   attempt: number;
   leaseVersion: number;
   intentAt: string;
+  /** When the first attempt whose outcome is still open was intended: a probe looks back that far. */
+  openSince: string;
 }
 
 /** Before-state where it could be read, the way back, and what the target answered. */

@@ -1,14 +1,16 @@
 import type { Approval } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus, Trigger } from './run.ts';
-import type { Step } from './step.ts';
+import type { RunningStep, Step } from './step.ts';
 
 /** A delivery turned into runs: the idempotency record, the runs with their first commit and trigger, one transaction. */
 export interface Ingest {
-  record: IdempotencyRecord;
+  /** The delivery's own record first; others only keep a second event about the same thing from starting a second run. */
+  records: IdempotencyRecord[];
   trigger: Trigger;
   runs: { run: ActiveRun; commit: Commit }[];
   /** An idempotency record that expired before this time may be replaced; TTL deletion is never relied on. */
@@ -21,6 +23,8 @@ export type CommitResult =
   | { outcome: 'committed' }
   /** Someone else moved the run or holds the step; this writer must stop. */
   | { outcome: 'lost' }
+  /** There is no room under a cap, or another run holds the concurrency key. */
+  | { outcome: 'no_room' }
   /** The write's key is held by another receipt: a success to reuse, or an intent still open elsewhere. */
   | { outcome: 'receipt_held'; receipt: Receipt };
 
@@ -40,6 +44,11 @@ export interface Page<T> {
 /** What the due index points at: only a hint, the reader's own conditions decide. */
 export type DueItem = { kind: 'run'; tenant: string; runId: string } | { kind: 'outbox'; entry: OutboxEntry };
 
+export interface WaitingLine {
+  waiting: Waiting[];
+  running: Record<string, number>;
+}
+
 export interface EvidenceRecord {
   documentKey: string;
   envelopeKey: string;
@@ -52,10 +61,15 @@ export interface RunStore {
   ingest(ingest: Ingest): Promise<IngestResult>;
   commit(change: RunChange): Promise<CommitResult>;
 
+  /** Prolongs a lease that is still held under this fencing number; false means it is lost. */
+  renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
+
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
   listRuns(tenant: string, query: { status?: RunStatus; limit: number; after?: string }): Promise<Page<Run>>;
   /** Commits after a sequence number, oldest first. */
   listCommits(tenant: string, runId: string, query: { after: number; limit: number }): Promise<Commit[]>;
+  /** The runs that wait in `queued`, longest first, and how many run in each workspace: hints for whom to wake. */
+  waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine>;
   receipts(tenant: string, keys: string[]): Promise<Receipt[]>;
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined>;
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
@@ -66,8 +80,11 @@ export interface RunStore {
   bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean>;
   /** The effect of a promise happened: the promise goes, and what the effect left is recorded, together and once. */
   fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void>;
-  /** The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes. */
-  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void>;
+  /**
+   * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.
+   * False if the approval was closed meanwhile: then only the promise goes.
+   */
+  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean>;
 }
 
 /** The due index is spread over this many partitions, so that no single one limits the runtime. */

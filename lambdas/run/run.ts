@@ -24,6 +24,9 @@ export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]);
 /** A run not finished this long after it was accepted ends as `timed_out`. */
 export const RUN_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
+/** A running run that nothing happened to for this long has been lost by everyone who should move it. */
+export const INACTIVITY_MAX_MS = 30 * 60 * 1000;
+
 /** What enrichment found in the trigger: deterministic, local, shown wherever the run is shown. */
 export interface Enrichment {
   title: string;
@@ -37,6 +40,8 @@ interface RunFacts {
   tenant: string;
   runId: string;
   automation: string;
+  /** Runs of a tenant share its capacity by workspace. */
+  workspace: string;
   /** Pinned when the run is accepted: a later publication does not change a run under way. */
   workflow: { name: string; version: number };
   trigger: { source: TriggerSource; event: string; key: string };
@@ -49,13 +54,37 @@ interface RunFacts {
   createdAt: string;
   updatedAt: string;
   startedAt?: string;
+  /** Moved on by the time the run spends waiting for people. */
   deadlineAt: string;
+  /** Since when people are waited for, while they are. */
+  waitingForPeopleSince?: string;
+  /** Writes begun so far, counted against the cap. */
+  writes: number;
+  /** The place taken under the tenant's cap while the run is `running`. */
+  slot?: Slot;
+  /** Held from start to end: no other run with the same key runs meanwhile. */
+  concurrencyKey?: string;
+  /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
+  stopRequest?: StopRequest;
+}
+
+/** Which counter the place was taken from, so that it is given back to the same. */
+export interface Slot {
+  shard: number;
+  workspace: string;
+}
+
+export interface StopRequest {
+  kind: 'cancel' | 'pause';
+  actor: string;
+  reason?: string;
+  at: string;
 }
 
 export type ActiveRun = RunFacts & {
   status: ActiveStatus;
-  /** When someone must look at this run again, whatever else happens. The sweeper's index is built on it. */
-  dueAt: string;
+  /** When someone must look at this run again, whatever else happens; only a paused run is nobody's to look at. */
+  dueAt?: string;
 };
 export type TerminalRun = RunFacts & {
   status: TerminalStatus;

@@ -5,7 +5,7 @@ export const STEP_SCHEMA_VERSION = 1;
 /** Everything a step hands on must fit beside the run's other rows and in a later step's input. */
 export const STEP_OUTPUT_MAX_BYTES = 64 * 1024;
 
-interface StepFacts {
+export interface StepFacts {
   schemaVersion: typeof STEP_SCHEMA_VERSION;
   index: number;
   id: string;
@@ -17,10 +17,10 @@ interface StepFacts {
 }
 
 /** A step's input is fixed when it is first claimed, so that a repeat repeats the same write. */
-interface Prepared {
+export interface Prepared {
   input: unknown;
-  /** The receipt that holds the intent; absent for a step that touches nothing outside. */
-  receiptKey?: string;
+  /** The receipt that holds the intent. */
+  receiptKey: string;
 }
 
 export interface Lease {
@@ -28,11 +28,14 @@ export interface Lease {
   expiresAt: string;
 }
 
-export type ReadyStep = StepFacts & { status: 'ready' };
+/** What a waiting step waits for: a point in time, or a signal from outside until then. */
+export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event: string; until: string };
+
 export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease; startedAt: string };
-export type WaitingApprovalStep = StepFacts & { status: 'waiting_approval'; approvalId: string };
 export type RetryableStep = StepFacts &
-  Prepared & { status: 'failed_retryable'; retryAt: string; error: RecordedError };
+  Partial<Prepared> & { status: 'failed_retryable'; retryAt: string; error: RecordedError };
+export type WaitingApprovalStep = StepFacts & { status: 'waiting_approval'; approvalId: string; expiresAt: string };
+export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
 export type SucceededStep = StepFacts & {
   status: 'succeeded';
   output: unknown;
@@ -40,16 +43,28 @@ export type SucceededStep = StepFacts & {
   skipped?: true;
   completedAt: string;
 };
-export type FailedStep = StepFacts & {
-  status: 'failed_terminal';
-  error: RecordedError;
-  receiptKey?: string;
-  completedAt: string;
-};
+export type FailedStep = StepFacts &
+  Partial<Prepared> & { status: 'failed_terminal'; error: RecordedError; completedAt: string };
+export type CanceledStep = StepFacts & Partial<Prepared> & { status: 'canceled'; completedAt: string };
 
 /** A step that no commit has reached yet is pending and has no row: its definition in the workflow says it all. */
-export type Step = ReadyStep | RunningStep | WaitingApprovalStep | RetryableStep | SucceededStep | FailedStep;
+export type Step =
+  | RunningStep
+  | RetryableStep
+  | WaitingApprovalStep
+  | WaitingExternalStep
+  | SucceededStep
+  | FailedStep
+  | CanceledStep;
+
+export type Steps = ReadonlyMap<number, Step>;
 
 export function receiptKeyOf(step: Step): string | undefined {
   return 'receiptKey' in step ? step.receiptKey : undefined;
+}
+
+/** What stays the same about a step whatever becomes of it. */
+export function factsOf(step: StepFacts, at: string): StepFacts {
+  const { schemaVersion, index, id, tool, leaseVersion, attempt } = step;
+  return { schemaVersion, index, id, tool, leaseVersion, attempt, updatedAt: at };
 }

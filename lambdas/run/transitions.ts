@@ -1,5 +1,6 @@
 import { CountersignError, type RecordedError } from './errors.ts';
 import {
+  type ActiveRun,
   type ActiveStatus,
   isTerminal,
   type Run,
@@ -75,7 +76,12 @@ export function transition(run: Run, to: RunStatus, context: TransitionContext, 
 }
 
 function ended(run: Run, status: TerminalStatus, at: string, error?: RecordedError): Run {
-  const { dueAt: _nobodyNeedsToLookAgain, ...facts } = run as Run & { dueAt?: string };
+  const {
+    dueAt: _nobodyLooksAgain,
+    stopRequest: _fulfilled,
+    waitingForPeopleSince: _over,
+    ...facts
+  } = run as ActiveRun;
   return {
     ...facts,
     status,

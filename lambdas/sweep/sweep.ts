@@ -1,7 +1,7 @@
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
-import { DUE_SHARDS, type RunStore } from '../run/run-store.ts';
+import { DUE_SHARDS, type DueItem, type RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
 
 /** More than this per shard waits a minute for the next sweep. */
@@ -29,16 +29,19 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const swept: Swept = { runs: 0, promises: 0 };
   for (let shard = 0; shard < DUE_SHARDS; shard += 1) {
     const due = await sweeper.runs.due(shard, now, DUE_PER_SHARD_MAX);
-    await Promise.all(
-      due.map(async (item) => {
-        if (item.kind === 'run') {
-          await sweeper.queue.send({ tenant: item.tenant, runId: item.runId });
-          swept.runs += 1;
-        } else if (await resend(sweeper, item.entry, now)) swept.promises += 1;
-      }),
-    );
+    const sent = await Promise.allSettled(due.map((item) => send(sweeper, item, now, swept)));
+    // One thing that cannot be sent must not keep the others waiting: it is still due at the next sweep.
+    for (const each of sent)
+      if (each.status === 'rejected') sweeper.log.error('a due item was not sent', { error: each.reason });
   }
   return swept;
+}
+
+async function send(sweeper: Sweeper, item: DueItem, now: string, swept: Swept): Promise<void> {
+  if (item.kind === 'run') {
+    await sweeper.queue.send({ tenant: item.tenant, runId: item.runId });
+    swept.runs += 1;
+  } else if (await resend(sweeper, item.entry, now)) swept.promises += 1;
 }
 
 /** Counted before it is sent: two sweeps at once send a promise once. */

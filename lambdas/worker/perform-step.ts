@@ -2,6 +2,7 @@ import { markOf, type Operation, type Performance } from '../connectors/connecto
 import { OutcomeUnknown, TargetRefused } from '../connectors/http-exchange.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../run/lease.ts';
 import type { WriteResult } from '../run/receipt.ts';
 import type { HeldStep, Worker } from './worker.ts';
 
@@ -11,26 +12,42 @@ export type StepOutcome =
   | { kind: 'refused'; error: RecordedError; retryable: boolean; retryAfterMs?: number }
   | { kind: 'unknown'; error: RecordedError; retryable: boolean };
 
-export async function performStep(worker: Worker, held: HeldStep): Promise<StepOutcome> {
-  const { step, receipt, unsettled, state } = held;
-  const operation = findOperation(step.tool);
-  if (!operation)
-    return { kind: 'refused', error: recordedError('WORKFLOW_INVALID', `no tool ${step.tool}`), retryable: false };
+export async function performStep(worker: Worker, tenant: string, runId: string, held: HeldStep): Promise<StepOutcome> {
+  const { step, receipt, unsettled } = held;
+  const stopRenewing = worker.every(LEASE_RENEWAL_MS, () => renew(worker, tenant, runId, held));
   let outcome: StepOutcome;
   try {
+    const operation = findOperation(step.tool);
+    if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
     const performance: Performance = {
-      access: await worker.connections.open(state.run.tenant, operation.connection),
-      mark: markOf(state.run.tenant, receipt.key),
-      intentAt: receipt.intentAt,
+      access: await worker.connections.open(tenant, operation.connection),
+      mark: markOf(tenant, receipt.key),
+      openSince: receipt.openSince,
       firstAttempt: !unsettled,
     };
     outcome = { kind: 'done', result: await recoverOrPerform(operation, held, performance) };
   } catch (error) {
     outcome = classify(worker, error);
+  } finally {
+    stopRenewing();
   }
   // After an unknown attempt even a clear "no" settles nothing: the earlier request may have been the one that worked.
-  if (unsettled && outcome.kind === 'refused') return { ...outcome, kind: 'unknown' };
+  if (unsettled && outcome.kind === 'refused') {
+    return {
+      kind: 'unknown',
+      error: recordedError('OUTCOME_UNKNOWN', outcome.error.message),
+      retryable: outcome.retryable,
+    };
+  }
   return outcome;
+}
+
+/** Long work keeps its lease. If it is lost all the same, the commit will say so: a renewal decides nothing. */
+function renew(worker: Worker, tenant: string, runId: string, { step }: HeldStep): void {
+  const expiresAt = new Date(worker.clock.now() + LEASE_DURATION_MS).toISOString();
+  worker.runs.renewLease(tenant, runId, step, expiresAt).catch((error: unknown) => {
+    worker.log.warn('a lease could not be renewed', { runId, step: step.id, error });
+  });
 }
 
 async function recoverOrPerform(operation: Operation, held: HeldStep, performance: Performance): Promise<WriteResult> {

@@ -1,25 +1,27 @@
 import type { Connections } from '../connectors/connections.ts';
 import type { Clock, Ids, Log } from '../entry/ports.ts';
-import type { OutboxDispatcher, OutboxEntry } from '../outbox/outbox.ts';
+import type { OutboxDispatcher } from '../outbox/outbox.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
-import type { RunDraft } from '../run/commit.ts';
-import type { Receipt } from '../run/receipt.ts';
+import type { TenantSettings } from '../run/caps.ts';
+import type { IntentReceipt, Receipt } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import type { RunningStep, Step } from '../run/step.ts';
+import type { RunningStep, Steps } from '../run/step.ts';
 import type { Workflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
 
 /** What a worker works with. */
 export interface Worker {
   runs: RunStore;
-  definitions: Pick<Definitions, 'workflow'>;
+  definitions: Pick<Definitions, 'workflow' | 'settings'>;
   connections: Connections;
   queue: StepQueue;
   outbox: OutboxDispatcher;
   clock: Clock;
   ids: Ids;
   random: () => number;
+  /** Calls again and again until the returned function is called. */
+  every: (ms: number, run: () => void) => () => void;
   log: Log;
   /** False when too little of this invocation is left to take on another step. */
   hasTime: () => boolean;
@@ -30,30 +32,25 @@ export interface RunState {
   run: Run;
   trigger: Trigger;
   workflow: Workflow;
-  steps: ReadonlyMap<number, Step>;
+  settings: TenantSettings;
+  steps: Steps;
 }
 
 /** A step this worker holds the lease of, with its intent committed, ready to be performed. */
 export interface HeldStep {
-  state: RunState;
   step: RunningStep;
-  receipt: Receipt & { outcome: 'intent' };
+  receipt: IntentReceipt;
   /** An earlier attempt may have had its effect at the target. */
   unsettled: boolean;
 }
 
-/** One commit to be made, and what follows once it is. */
-export interface Plan {
-  draft: RunDraft;
-  /** The steps as they are after this commit. */
-  steps: ReadonlyMap<number, Step>;
-  /** The step whose lease the commit hands to this worker. */
-  hold?: Omit<HeldStep, 'state'>;
+/** Receipts found to hold a key that a draft wanted: it is drafted again with them in view. */
+export type HeldReceipts = ReadonlyMap<string, Receipt>;
+
+/** What a draft leads to once it is committed. */
+export interface FollowUp {
+  /** Steps whose lease the commit hands to this worker. */
+  holds: HeldStep[];
   /** Ask for the run to be looked at again after this long. */
   wakeAfterMs?: number;
-  /** Effects promised by the commit, to be sent on the fast path. */
-  promises: OutboxEntry[];
 }
-
-/** Receipts found to hold a key that a plan wanted: the plan is made again with them in view. */
-export type HeldReceipts = ReadonlyMap<string, Receipt>;

@@ -1,10 +1,12 @@
 import jsonata from 'jsonata';
+import { wellFormed } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 
 /** Bounds counted in evaluations, not milliseconds: the same expression on the same data always ends the same way. */
 const EVALUATIONS_MAX = 100_000;
 const DEPTH_MAX = 200;
 const RESULT_MAX_BYTES = 64 * 1024;
+const LIST_MAX = 10_000;
 
 const ENTRY = Symbol.for('jsonata.__evaluate_entry') as unknown as string;
 const EXIT = Symbol.for('jsonata.__evaluate_exit') as unknown as string;
@@ -51,23 +53,42 @@ function asText(value: unknown): string {
 /** Evaluates one expression within its bounds; what it finds missing is `null`, what it breaks is EXPRESSION_FAILED. */
 async function evaluate(source: string, context: ExpressionContext): Promise<unknown> {
   try {
-    const expression = jsonata(source);
+    const expression = compile(source);
     bound(expression);
     const value = (await expression.evaluate(context)) ?? null;
     const text = JSON.stringify(value);
-    if (text.length > RESULT_MAX_BYTES) throw new Error(`its result exceeds ${RESULT_MAX_BYTES} bytes`);
+    if (Buffer.byteLength(text) > RESULT_MAX_BYTES) throw new Bound(`its result exceeds ${RESULT_MAX_BYTES} bytes`);
     // JSONata marks its sequences with hidden properties; a plain copy has none.
-    return JSON.parse(text);
+    return wellFormed(JSON.parse(text));
   } catch (error) {
-    const why = error instanceof Error || hasMessage(error) ? error.message : String(error);
-    throw new CountersignError('EXPRESSION_FAILED', `{% ${source.trim()} %}: ${why}`, { cause: error });
+    throw new CountersignError('EXPRESSION_FAILED', `{% ${source.trim()} %}: ${reason(error)}`, { cause: error });
   }
+}
+
+/** JSONata quotes the values it stumbled over, which may be anybody's text: its code and place say enough. */
+function reason(error: unknown): string {
+  if (error instanceof Bound) return error.message;
+  const { code, position } = (error ?? {}) as { code?: unknown; position?: unknown };
+  return typeof code === 'string' ? `JSONata error ${code} at character ${position}` : 'it cannot be evaluated';
+}
+
+class Bound extends Error {}
+
+/** Patterns can take exponential time on a few dozen characters of a stranger's text, and nothing can interrupt them. */
+class NoPatterns {
+  constructor() {
+    throw new Bound('regular expressions are not available; use $contains, $split, $substringBefore and the like');
+  }
+}
+
+function compile(source: string): jsonata.Expression {
+  return jsonata(source, { RegexEngine: NoPatterns as unknown as RegExpConstructor });
 }
 
 /** Says what is wrong with an expression's syntax, or nothing. */
 export function syntaxError(source: string): string | undefined {
   try {
-    jsonata(source);
+    compile(source);
     return undefined;
   } catch (error) {
     return hasMessage(error) ? error.message : String(error);
@@ -87,12 +108,22 @@ function bound(expression: jsonata.Expression): void {
   expression.assign(ENTRY, () => {
     evaluations += 1;
     depth += 1;
-    if (evaluations > EVALUATIONS_MAX) throw new Error(`it takes more than ${EVALUATIONS_MAX} evaluations`);
-    if (depth > DEPTH_MAX) throw new Error(`it nests deeper than ${DEPTH_MAX}`);
+    if (evaluations > EVALUATIONS_MAX) throw new Bound(`it takes more than ${EVALUATIONS_MAX} evaluations`);
+    if (depth > DEPTH_MAX) throw new Bound(`it nests deeper than ${DEPTH_MAX}`);
   });
-  expression.assign(EXIT, () => {
+  expression.assign(EXIT, (_expression: unknown, _input: unknown, _environment: unknown, result: unknown) => {
     depth -= 1;
+    const tooLong =
+      typeof result === 'string' ? result.length > RESULT_MAX_BYTES : Array.isArray(result) && result.length > LIST_MAX;
+    if (tooLong) throw new Bound(`a value in it exceeds ${RESULT_MAX_BYTES} characters or ${LIST_MAX} items`);
   });
+  // The one function that can make a huge text out of nothing in a single evaluation.
+  expression.registerFunction('pad', pad, '<s-ns?:s>');
+}
+
+function pad(text: string, width: number, filler = ' '): string {
+  if (Math.abs(width) > RESULT_MAX_BYTES) throw new Bound(`$pad is limited to ${RESULT_MAX_BYTES} characters`);
+  return width < 0 ? text.padStart(-width, filler) : text.padEnd(width, filler);
 }
 
 // JSONata throws plain objects, not errors.

@@ -2,6 +2,7 @@ import { isNode, LineCounter, parseDocument } from 'yaml';
 import { toolNames } from '../connectors/registry.ts';
 import { CountersignError } from '../run/errors.ts';
 import { expressionsIn, syntaxError } from './expressions.ts';
+import { findCycle, needsOf } from './order.ts';
 import { Workflow } from './workflow.ts';
 
 interface Problem {
@@ -34,24 +35,51 @@ export function parseWorkflow(text: string, file: string): Workflow {
 }
 
 function check(workflow: Workflow): Problem[] {
-  const seen = new Set<string>();
+  const problems = checkSteps(workflow);
+  if (problems.length > 0) return problems;
+  return findCycle(workflow).map((id) => {
+    const index = workflow.steps.findIndex((step) => step.id === id);
+    const message = `"${id}" needs itself through others; take one need out of the circle`;
+    return { path: ['steps', index, 'needs'], message };
+  });
+}
+
+function checkSteps(workflow: Workflow): Problem[] {
+  const ids = workflow.steps.map(({ id }) => id);
   return workflow.steps.flatMap((step, index) => {
     const problems: Problem[] = [];
     const at = (path: PropertyKey[], message: string) => problems.push({ path: ['steps', index, ...path], message });
-    if (seen.has(step.id)) at(['id'], `another step is called "${step.id}"; give each its own id`);
+    if (ids.indexOf(step.id) < index) at(['id'], `another step is called "${step.id}"; give each its own id`);
     if (!toolNames().includes(step.tool)) {
       at(['tool'], `there is no tool "${step.tool}"; use one of ${toolNames().join(', ')}`);
     }
+    for (const need of step.needs ?? []) {
+      if (!ids.includes(need) || need === step.id)
+        at(['needs'], `"${need}" is no other step; there are ${ids.join(', ')}`);
+    }
+    const before = reachable(workflow, index);
     for (const source of expressionsIn([step.with, step.when])) {
       const wrong = syntaxError(source);
       if (wrong) at(['with'], `the expression "${source.trim()}" is not JSONata: ${wrong}`);
       for (const [, id] of source.matchAll(/\bsteps\.([a-z][a-z0-9_]*)/g)) {
-        if (id && !seen.has(id)) at(['with'], `steps.${id} is not an earlier step; refer to one that runs before`);
+        if (id && !before.has(id))
+          at(['with'], `steps.${id} is not sure to have run before; refer to one that this step needs`);
       }
     }
-    seen.add(step.id);
     return problems;
   });
+}
+
+/** The ids of all steps that have surely run before this one. */
+function reachable(workflow: Workflow, index: number): Set<string> {
+  const found = new Set<number>();
+  const open = needsOf(workflow, index);
+  for (let need = open.pop(); need !== undefined; need = open.pop()) {
+    if (need < 0 || found.has(need)) continue;
+    found.add(need);
+    open.push(...needsOf(workflow, need));
+  }
+  return new Set([...found].map((need) => workflow.steps[need]?.id ?? ''));
 }
 
 function invalid(problems: string[]): CountersignError {

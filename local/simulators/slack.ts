@@ -23,6 +23,11 @@ export function openSlack(context: SystemContext): Slack {
     'chat.postMessage': (args) => postMessage(workspace, args),
     'chat.update': (args) => updateMessage(workspace, args),
     'views.open': (args) => openView(workspace, args),
+    'conversations.list': () =>
+      ok({
+        channels: workspace.channels().map(({ id, name }) => ({ id, name })),
+        response_metadata: { next_cursor: '' },
+      }),
     'conversations.history': (args) => history(workspace, args),
     'conversations.replies': (args) => replies(workspace, args),
     'users.info': ({ user }) =>
@@ -131,15 +136,20 @@ function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
 }
 
 /** Newest first, threads' replies left out; `oldest` and `latest` are exclusive unless `inclusive`. */
+/** Slack takes a channel's name where a message is posted, but only its id where messages are read. */
+function channelById(workspace: SlackWorkspace, args: Arguments) {
+  return workspace.channels().find(({ id }) => id === textOf(args.channel));
+}
+
 function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
-  const channel = workspace.channel(textOf(args.channel));
+  const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
   const top = workspace.messages(channel.id).filter(({ ts, thread_ts }) => !thread_ts || thread_ts === ts);
   return messagePage(top.reverse(), args);
 }
 
 function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
-  const channel = workspace.channel(textOf(args.channel));
+  const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
   const thread = workspace
     .messages(channel.id)

@@ -1,78 +1,69 @@
 import type { Operation, Proposal } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import type { RunDraft } from '../run/commit.ts';
+import { effectiveCaps } from '../run/caps.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION } from '../run/receipt.ts';
-import { type RunningStep, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
-import { dueBy, expectedVersion, planRetry, type Steps, succeeded } from './plan-endings.ts';
-import type { HeldReceipts, Plan, RunState, Worker } from './worker.ts';
-
-type Claimable = Pick<Step, 'index' | 'id' | 'tool' | 'leaseVersion' | 'attempt'> & { input: unknown };
+import type { RunDraft } from '../run/run-draft.ts';
+import { factsOf, type RunningStep, type StepFacts, type SucceededStep } from '../run/step.ts';
+import { scheduleRetry, succeeded } from './step-endings.ts';
+import type { HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
 
 /**
  * Takes the lease and puts the receipt as intent, in one commit. If the key is held by a success, the step succeeds with
  * that receipt and nothing is written; if by another run's open intent, this one comes back later.
  */
-export async function planClaim(
+export async function claimStep(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
-  before: Steps,
-  { step, unsettled }: { step: Claimable; unsettled: boolean },
+  { step, input, openSince }: { step: StepFacts; input: unknown; openSince?: string },
   known: HeldReceipts,
-): Promise<Plan & { reused?: true }> {
+): Promise<HeldStep | undefined> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-  const expected = expectedVersion(before, step.index);
-  const proposal = await propose(worker, state, operation, step);
-  const held = known.get(proposal.key);
-  const facts = {
-    schemaVersion: STEP_SCHEMA_VERSION,
-    index: step.index,
-    id: step.id,
-    tool: step.tool,
-    leaseVersion: step.leaseVersion + 1,
-    attempt: step.attempt + 1,
-    updatedAt: draft.at,
-  } as const;
+  const proposal = await propose(worker, state, operation, step, input);
+  const claimed = { ...factsOf(step, draft.at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
+  // Another step of this very commit may have the identical write: settled just now, or about to begin.
+  const held = draft.receipt(proposal.key) ?? known.get(proposal.key);
 
   if (held?.outcome === 'succeeded') {
-    const reused: Step = {
-      ...facts,
+    const reused: SucceededStep = {
+      ...claimed,
       status: 'succeeded',
       output: held.output,
       receiptKey: held.key,
       completedAt: draft.at,
     };
     draft
-      .writeStep(reused, expected)
+      .put(reused)
       .record({ type: 'write.reused', step: step.id, receiptKey: held.key, firstRunId: held.runId }, succeeded(reused));
-    return { draft, steps: new Map(before).set(step.index, reused), promises: [], reused: true };
+    return undefined;
   }
   if (held) {
     const error = recordedError(
       'OUTCOME_UNKNOWN',
       `run ${held.runId} is making the identical write; waiting for its outcome`,
     );
-    return planRetry(worker, draft, before, { ...facts, input: step.input, receiptKey: proposal.key }, expected, error);
+    scheduleRetry(worker, draft, { ...claimed, input, receiptKey: proposal.key }, error);
+    return undefined;
   }
+  if (step.leaseVersion === 0) countWrite(state, draft);
 
   const lease = newLease(worker.ids.next('lease'), draft.at);
   const running: RunningStep = {
-    ...facts,
+    ...claimed,
     status: 'running',
-    input: step.input,
+    input,
     receiptKey: proposal.key,
     lease,
     startedAt: draft.at,
   };
-  const receipt = intent(draft, running, operation, proposal);
+  const receipt = intent(draft, running, operation, proposal, openSince);
   draft
-    .note({ dueAt: dueBy(draft.run, lease.expiresAt) })
-    .writeStep(running, expected)
-    .writeReceipt(receipt, 'free')
+    .put(running)
+    .putReceipt(receipt, 'free')
     .record(
       {
         type: 'step.claimed',
@@ -83,7 +74,7 @@ export async function planClaim(
         leaseVersion: running.leaseVersion,
         leaseExpiresAt: lease.expiresAt,
         attempt: running.attempt,
-        inputHash: hashOf(step.input),
+        inputHash: hashOf(input),
       },
       {
         type: 'write.intended',
@@ -94,18 +85,39 @@ export async function planClaim(
         requestHash: receipt.requestHash,
       },
     );
-  const steps = new Map(before).set(step.index, running);
-  return { draft, steps, hold: { step: running, receipt, unsettled }, promises: [] };
+  return { step: running, receipt, unsettled: openSince !== undefined };
 }
 
-async function propose(worker: Worker, state: RunState, operation: Operation, step: Claimable): Promise<Proposal> {
+/** The write budget is part of the run row, so that no crash can lose count of it. */
+function countWrite({ settings, workflow }: RunState, draft: RunDraft): void {
+  const { maxWritesPerRun } = effectiveCaps(settings.caps, workflow.caps);
+  const writes = draft.run.writes + 1;
+  if (maxWritesPerRun !== undefined && writes > maxWritesPerRun) {
+    throw new CountersignError('CAP_EXCEEDED', `this run may make ${maxWritesPerRun} writes and has made them`);
+  }
+  draft.note({ writes });
+}
+
+async function propose(
+  worker: Worker,
+  state: RunState,
+  operation: Operation,
+  step: StepFacts,
+  input: unknown,
+): Promise<Proposal> {
   const { instance } = await worker.connections.open(state.run.tenant, operation.connection);
-  const proposal = operation.propose(operation.parse(step.input), instance);
+  const proposal = operation.propose(operation.parse(input), instance);
   const oncePerRun = state.workflow.steps[step.index]?.dedupeScope === 'run';
   return oncePerRun ? { ...proposal, key: `${proposal.key}:${state.run.runId}:${step.id}` } : proposal;
 }
 
-function intent(draft: RunDraft, step: RunningStep, operation: Operation, proposal: Proposal): IntentReceipt {
+function intent(
+  draft: RunDraft,
+  step: RunningStep,
+  operation: Operation,
+  proposal: Proposal,
+  openSince = draft.at,
+): IntentReceipt {
   return {
     schemaVersion: RECEIPT_SCHEMA_VERSION,
     tenant: draft.run.tenant,
@@ -121,6 +133,7 @@ function intent(draft: RunDraft, step: RunningStep, operation: Operation, propos
     attempt: step.attempt,
     leaseVersion: step.leaseVersion,
     intentAt: draft.at,
+    openSince,
     outcome: 'intent',
   };
 }

@@ -1,0 +1,287 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
+import type { Workflow } from '../lambdas/workflow/workflow.ts';
+import { REGION } from '../local/aws.ts';
+import { tablesOf } from '../local/dynamodb-tables.ts';
+import { HOST_CREDENTIALS } from '../local/gateway.ts';
+import { type Host, startHost } from '../local/host.ts';
+import type { RequestReport } from '../local/requests.ts';
+
+/**
+ * Measures a run of five natural writes on the local host. Counts of requests are exact and comparable between machines;
+ * times are this machine's, and include the simulated targets.
+ */
+const { values: options } = parseArgs({
+  options: {
+    json: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '2000' },
+    sequential: { type: 'string', default: '200' },
+    concurrency: { type: 'string', default: '32' },
+  },
+});
+const RUNS = Number(options.runs);
+const SEQUENTIAL = Number(options.sequential);
+const CONCURRENCY = Number(options.concurrency);
+const STEPS = 5;
+const WORKFLOW_SIZES = [5, 50, 500];
+const WAIT_MAX_MS = 15 * 60_000;
+/** Only these move a run from webhook to terminal commit; sealing and looking at runs come after. */
+const PATH_FUNCTIONS = /^(Intake|Worker)/;
+
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+async function main() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  const host = await startHost({ port: 0, dataFolder, log: () => {} });
+  try {
+    const bench = new Bench(host);
+    await bench.define();
+    await bench.send(STEPS);
+    await bench.settle();
+
+    say(`${SEQUENTIAL} runs, one at a time`);
+    const alone = await bench.oneAtATime(SEQUENTIAL);
+    say(`${RUNS} runs, ${CONCURRENCY} at a time`);
+    const together = await bench.atOnce(RUNS, CONCURRENCY);
+    say('runs of 5, 50 and 500 steps');
+    const requestsPerStep: Record<string, number> = {};
+    for (const steps of WORKFLOW_SIZES) {
+      const { perRun } = await bench.counted(() => bench.oneAtATime(1, steps), 1);
+      requestsPerStep[steps] = round(perRun.dynamodb / steps);
+    }
+    const late = await bench.counted(() => bench.oneAtATime(20), 20);
+    report({
+      dynamodbRequestsPerRun: together.perRun.dynamodb,
+      awsRequestsPerRun: together.perRun.aws,
+      runsPerSecond: together.runsPerSecond,
+      p50Ms: alone.p50Ms,
+      p99Ms: alone.p99Ms,
+      ingestP50Ms: alone.ingestP50Ms,
+      requestsPerStep,
+      requestsPerRunAtTableSize: {
+        [SEQUENTIAL]: alone.perRun.dynamodb,
+        [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
+      },
+      requestsByOperation: together.byOperation,
+    });
+  } finally {
+    await host.stop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+class Bench {
+  readonly #host: Host;
+  #issue = 0;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** One automation per size, told apart by the repository's name; every step adds another label. */
+  async define(): Promise<void> {
+    const table = String(tablesOf(this.#host.stack)[0]?.ref);
+    const client = new DynamoDBClient({
+      endpoint: this.#host.gatewayUrl,
+      region: REGION,
+      credentials: HOST_CREDENTIALS,
+    });
+    const definitions = new DynamoDefinitions(client, table);
+    for (const size of WORKFLOW_SIZES) {
+      await definitions.publishWorkflow('acme', labelling(size), 1);
+      await definitions.saveAutomation('acme', {
+        name: `bench-${size}`,
+        enabled: true,
+        workspace: 'default',
+        trigger: { source: 'github', event: 'issues.edited', filter: `{% trigger.repo = "bench-${size}" %}` },
+        workflow: { name: `bench-${size}`, version: 1 },
+      });
+    }
+    client.destroy();
+    // A function that has just asked keeps its answer for some seconds.
+    await this.#control('POST', 'clock', { advanceSeconds: 10 });
+  }
+
+  async send(steps: number): Promise<string> {
+    this.#issue += 1;
+    const repository = { name: `bench-${steps}`, full_name: `octo-org/bench-${steps}` };
+    const body = JSON.stringify({
+      action: 'edited',
+      issue: { number: this.#issue, title: `Issue ${this.#issue}` },
+      repository,
+      sender: { login: 'mona' },
+    });
+    const signature = createHmac('sha256', 'local-github-secret').update(body).digest('hex');
+    const answer = await fetch(`${this.#host.url}/webhooks/github/acme`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-github-event': 'issues',
+        'x-github-delivery': randomUUID(),
+        'x-hub-signature-256': `sha256=${signature}`,
+      },
+      body,
+    });
+    const { runIds } = (await answer.json()) as { runIds?: string[] };
+    const runId = runIds?.[0];
+    if (answer.status !== 202 || !runId) throw new Error(`the webhook was answered ${answer.status} without a run`);
+    return runId;
+  }
+
+  async oneAtATime(count: number, steps = STEPS) {
+    const durations: number[] = [];
+    const ingests: number[] = [];
+    const counted = await this.counted(async () => {
+      for (let index = 0; index < count; index += 1) {
+        const sentAt = performance.now();
+        const runId = await this.send(steps);
+        ingests.push(performance.now() - sentAt);
+        durations.push(await this.#finished(runId));
+      }
+    }, count);
+    return {
+      ...counted,
+      p50Ms: percentile(durations, 50),
+      p99Ms: percentile(durations, 99),
+      ingestP50Ms: percentile(ingests, 50),
+    };
+  }
+
+  async atOnce(count: number, concurrency: number) {
+    const startedAt = performance.now();
+    const counted = await this.counted(async () => {
+      let left = count;
+      const sender = async () => {
+        while (left > 0) {
+          left -= 1;
+          await this.send(STEPS);
+        }
+      };
+      await Promise.all(Array.from({ length: concurrency }, sender));
+    }, count);
+    return { ...counted, runsPerSecond: round(count / ((performance.now() - startedAt) / 1000)) };
+  }
+
+  /** Counts the requests of some runs, from the first webhook until nothing is left to do. */
+  async counted(work: () => Promise<unknown>, runs: number) {
+    await this.settle();
+    await this.#control('DELETE', 'requests');
+    await work();
+    await this.settle();
+    const report = (await this.#control('GET', 'requests')) as RequestReport;
+    const onPath = sum(report, (name, service) => PATH_FUNCTIONS.test(name) && service === 'dynamodb');
+    const all = sum(report, (name) => !name.startsWith('Api') && !name.startsWith('Sweep'));
+    return {
+      perRun: { dynamodb: round(total(onPath) / runs), aws: round(total(all) / runs) },
+      byOperation: Object.fromEntries(
+        Object.entries(all).map(([operation, count]) => [operation, round(count / runs)]),
+      ),
+    };
+  }
+
+  /** Until no run is queued or running and every finished one is sealed. */
+  async settle(): Promise<void> {
+    const until = Date.now() + WAIT_MAX_MS;
+    while (Date.now() < until) {
+      const functions = (await this.#control('GET', 'functions')) as Record<string, { busy: number; queued: number }>;
+      const busy = Object.entries(functions).some(
+        ([name, { busy, queued }]) => !name.startsWith('Api') && busy + queued > 0,
+      );
+      const open = busy || (await this.#open('queued')) || (await this.#open('running'));
+      if (!open) return;
+      await pause(50);
+    }
+    throw new Error('the runs do not come to an end');
+  }
+
+  async #open(status: string): Promise<boolean> {
+    const { runs } = (await this.#api(`/api/v1/runs?limit=1&status=${status}`)) as { runs: unknown[] };
+    return runs.length > 0;
+  }
+
+  async #finished(runId: string): Promise<number> {
+    for (;;) {
+      const run = (await this.#api(`/api/v1/runs/${runId}/events?limit=1`)) as { status: string };
+      if (run.status === 'succeeded') break;
+      if (run.status === 'failed_terminal') throw new Error(`run ${runId} failed`);
+      await pause(2);
+    }
+    const { durationMs } = (await this.#api(`/api/v1/runs/${runId}`)) as { durationMs: number };
+    return durationMs;
+  }
+
+  async #api(path: string): Promise<unknown> {
+    const answer = await fetch(`${this.#host.url}${path}`, { headers: { 'x-api-key': 'local-owner-key' } });
+    if (!answer.ok) throw new Error(`${path} was answered ${answer.status}`);
+    return answer.json();
+  }
+
+  async #control(method: string, path: string, body?: unknown): Promise<unknown> {
+    const answer = await fetch(`${this.#host.url}/_local/${path}`, {
+      method,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return answer.json();
+  }
+}
+
+function labelling(size: number): Workflow {
+  return {
+    name: `bench-${size}`,
+    onFailure: 'fail',
+    steps: Array.from({ length: size }, (_, index) => ({
+      id: `label_${index}`,
+      tool: 'github.labels.add',
+      dedupeScope: 'tenant' as const,
+      with: {
+        owner: '{% trigger.owner %}',
+        repo: '{% trigger.repo %}',
+        number: '{% trigger.number %}',
+        labels: [`label-${index}`],
+      },
+    })),
+  };
+}
+
+function sum(
+  report: RequestReport,
+  counts: (functionName: string, service: string) => boolean,
+): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const [name, services] of Object.entries(report.functions)) {
+    for (const [service, operations] of Object.entries(services)) {
+      if (!counts(name, service)) continue;
+      for (const [operation, count] of Object.entries(operations)) {
+        const key = `${service}.${operation}`;
+        found[key] = (found[key] ?? 0) + count;
+      }
+    }
+  }
+  return found;
+}
+
+const total = (counts: Record<string, number>) => Object.values(counts).reduce((a, b) => a + b, 0);
+const round = (value: number) => Math.round(value * 100) / 100;
+
+function percentile(values: number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return round(sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? 0);
+}
+
+function report(figures: Record<string, unknown>): void {
+  if (options.json) {
+    console.log(JSON.stringify(figures, null, 2));
+    return;
+  }
+  for (const [name, figure] of Object.entries(figures)) {
+    console.log(`${name.padEnd(28)} ${typeof figure === 'object' ? JSON.stringify(figure) : figure}`);
+  }
+}
+
+await main();

@@ -1,0 +1,20 @@
+import { recordedError } from '../run/errors.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { RunStore } from '../run/run-store.ts';
+import type { WaitingApprovalStep } from '../run/step.ts';
+import { fail } from '../worker/step-endings.ts';
+
+/** Ends a gate nobody answered in time. Silence is `expired`: neither a yes nor a human no. */
+export async function expireGate(
+  runs: Pick<RunStore, 'approval'>,
+  draft: RunDraft,
+  step: WaitingApprovalStep,
+): Promise<void> {
+  if (step.expiresAt > draft.at) return;
+  const approval = await runs.approval(draft.run.tenant, draft.run.runId, step.approvalId);
+  if (approval?.status !== 'requested' && approval?.status !== 'notified') return;
+  draft
+    .putApproval({ ...approval, status: 'expired' }, approval.status)
+    .record({ type: 'approval.expired', step: step.id, approvalId: approval.approvalId });
+  fail(draft, step, recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`));
+}

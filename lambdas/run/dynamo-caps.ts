@@ -1,0 +1,57 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { CapWrite } from './caps.ts';
+import { type Item, toItem } from './dynamo-items.ts';
+import * as keys from './dynamo-keys.ts';
+import { add, type Condition, put, remove } from './dynamo-transactions.ts';
+import type { Slot } from './run.ts';
+
+/** How many runs of a workspace are running, beside the total, in the counter's row. */
+const WORKSPACE_COUNTER = 'workspace:';
+
+const thereIsRoom = (counter: '#running' | '#starts', max: number): Condition => ({
+  expression: `attribute_not_exists(${counter}) OR ${counter} < :max`,
+  values: { ':max': max },
+});
+const holderIs = (runId: string): Condition => ({
+  expression: 'attribute_not_exists(#pk) OR #doc.#holder = :runId',
+  values: { ':runId': runId },
+});
+
+/** A place, a start or a key, as the item of the transaction that needs it. */
+export function capWrite(table: string, tenant: string, write: CapWrite): TransactWriteItem {
+  switch (write.kind) {
+    case 'take_slot':
+      return add(
+        table,
+        keys.slotCounterKey(tenant, write.slot.shard),
+        slotCount(write.slot, 1),
+        thereIsRoom('#running', write.max),
+      );
+    case 'return_slot':
+      return add(table, keys.slotCounterKey(tenant, write.slot.shard), slotCount(write.slot, -1));
+    case 'count_start':
+      return add(table, keys.startCounterKey(tenant, write.minute), { starts: 1 }, thereIsRoom('#starts', write.max));
+    case 'take_key':
+      return put(
+        table,
+        toItem(keys.concurrencyLockKey(tenant, write.key), { holder: write.runId }),
+        holderIs(write.runId),
+      );
+    case 'release_key':
+      return remove(table, keys.concurrencyLockKey(tenant, write.key), holderIs(write.runId));
+  }
+}
+
+const slotCount = ({ workspace }: Slot, by: 1 | -1) => ({ running: by, [`${WORKSPACE_COUNTER}${workspace}`]: by });
+
+/** Adds up what the counters of all shards say about each workspace. */
+export function runningByWorkspace(counters: Item[]): Record<string, number> {
+  const running: Record<string, number> = {};
+  for (const [name, value] of counters.flatMap((counter) => Object.entries(unmarshall(counter)))) {
+    if (!name.startsWith(WORKSPACE_COUNTER)) continue;
+    const workspace = name.slice(WORKSPACE_COUNTER.length);
+    running[workspace] = (running[workspace] ?? 0) + value;
+  }
+  return running;
+}

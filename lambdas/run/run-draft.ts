@@ -1,0 +1,126 @@
+import type { Approval } from '../approval/approval.ts';
+import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { CapWrite } from './caps.ts';
+import { type ApprovalWrite, type CommitEvent, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
+import type { RecordedError } from './errors.ts';
+import type { Receipt } from './receipt.ts';
+import type { ActiveRun, Run, RunStatus } from './run.ts';
+import type { Step, Steps } from './step.ts';
+import { ALLOWED_TRANSITIONS, type Initiator, transition } from './transitions.ts';
+
+export interface By {
+  initiator: Initiator;
+  actor: string;
+  reason?: string;
+}
+
+/** What happens to a run, collected until it is sealed into one commit. */
+export class RunDraft {
+  readonly at: string;
+  readonly #before: { run: Run; steps: Steps };
+  readonly #steps: Map<number, Step>;
+  readonly #changedSteps = new Set<number>();
+  readonly #events: CommitEvent[] = [];
+  readonly #receipts: ReceiptWrite[] = [];
+  readonly #approvals: ApprovalWrite[] = [];
+  readonly #caps: CapWrite[] = [];
+  readonly #outbox: OutboxEntry[] = [];
+  #run: Run;
+
+  constructor(before: { run: Run; steps: Steps }, at: string) {
+    this.#before = before;
+    this.#run = before.run;
+    this.#steps = new Map(before.steps);
+    this.at = at;
+  }
+
+  get run(): Run {
+    return this.#run;
+  }
+
+  get before(): Run {
+    return this.#before.run;
+  }
+
+  /** The steps as they are after what was drafted so far. */
+  get steps(): Steps {
+    return this.#steps;
+  }
+
+  /** Nothing happened, so there is nothing to commit. */
+  get isEmpty(): boolean {
+    return this.#events.length === 0;
+  }
+
+  /** Moves the run to another status, through `running` where there is no direct way; no way at all throws its refusal. */
+  move(to: RunStatus, by: By, error?: RecordedError): this {
+    if (this.#run.status === to) return this;
+    const allowed = ALLOWED_TRANSITIONS[(this.#run as ActiveRun).status];
+    if (allowed && !allowed.includes(to) && allowed.includes('running')) this.move('running', by);
+    const moved = transition(this.#run, to, { at: this.at, ...by }, error);
+    if (!moved.ok) throw moved.refusal;
+    this.#run = moved.run;
+    this.#events.push(moved.event);
+    return this;
+  }
+
+  /** Facts that go with an active run. */
+  note(facts: Partial<Omit<ActiveRun, 'status' | 'seq' | 'headHash' | 'runId' | 'tenant'>>): this {
+    this.#run = { ...this.#run, ...facts } as Run;
+    return this;
+  }
+
+  record(...events: CommitEvent[]): this {
+    this.#events.push(...events);
+    return this;
+  }
+
+  put(step: Step): this {
+    this.#steps.set(step.index, step);
+    this.#changedSteps.add(step.index);
+    return this;
+  }
+
+  /** A receipt as this draft leaves it, if it touches it. */
+  receipt(key: string): Receipt | undefined {
+    return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt;
+  }
+
+  putReceipt(receipt: Receipt, expects: ReceiptWrite['expects']): this {
+    this.#receipts.push({ receipt, expects });
+    return this;
+  }
+
+  putApproval(approval: Approval, expectedStatus: ApprovalWrite['expectedStatus']): this {
+    this.#approvals.push({ approval, expectedStatus });
+    return this;
+  }
+
+  cap(...writes: CapWrite[]): this {
+    this.#caps.push(...writes);
+    return this;
+  }
+
+  promise(entry: OutboxEntry): this {
+    this.#outbox.push(entry);
+    return this;
+  }
+
+  seal(): RunChange {
+    const { run, steps } = this.#before;
+    const commit = sealCommit({ seq: run.seq + 1, prevHash: run.headHash, at: this.at, events: this.#events });
+    return {
+      expectedSeq: run.seq,
+      run: { ...this.#run, seq: commit.seq, headHash: commit.hash, updatedAt: this.at },
+      commit,
+      steps: [...this.#changedSteps].map((index) => ({
+        step: this.#steps.get(index) as Step,
+        expectedLeaseVersion: steps.get(index)?.leaseVersion ?? 'new',
+      })),
+      receipts: this.#receipts,
+      approvals: this.#approvals,
+      caps: this.#caps,
+      outbox: this.#outbox,
+    };
+  }
+}

@@ -1,0 +1,113 @@
+import { openGate } from '../approval/open-gate.ts';
+import { triggerView } from '../pipeline/match-automations.ts';
+import { CountersignError, recordedError } from '../run/errors.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
+import { type ExpressionContext, render } from '../workflow/expressions.ts';
+import { runnableSteps } from '../workflow/order.ts';
+import type { WorkflowStep } from '../workflow/workflow.ts';
+import { claimStep } from './claim-step.ts';
+import { concludeRun } from './conclude-run.ts';
+import { fail, succeed } from './step-endings.ts';
+import { parseWait } from './wait-step.ts';
+import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+
+/** A transaction holds 100 rows, and a claim writes two: this many steps begun in one commit leave room for the rest. */
+const STEPS_BEGUN_PER_COMMIT_MAX = 20;
+
+/**
+ * Goes as far as the run can go now: begins every step whose needs are met, past those that need nothing outside,
+ * until all that is left is at work, waiting, or done; then says what that makes of the run.
+ */
+export async function carryOn(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  known: HeldReceipts,
+  holding: HeldStep[] = [],
+): Promise<FollowUp> {
+  const holds = [...holding];
+  let begun = 0;
+  const mayBegin = () =>
+    draft.run.stopRequest === undefined &&
+    ![...draft.steps.values()].some(({ status }) => status === 'failed_terminal') &&
+    begun < STEPS_BEGUN_PER_COMMIT_MAX &&
+    worker.hasTime();
+  for (let next = runnableSteps(state.workflow, draft.steps); next.length > 0 && mayBegin(); ) {
+    for (const index of next) {
+      if (!mayBegin()) break;
+      begun += 1;
+      const held = await beginStep(worker, state, draft, index, known);
+      if (held) holds.push(held);
+    }
+    next = runnableSteps(state.workflow, draft.steps);
+  }
+  return { holds, ...(await concludeRun(worker.runs, state, draft)) };
+}
+
+/** Begins one step: done at once, set to wait, or claimed for this worker. What cannot begin fails, with the reason. */
+export async function beginStep(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  index: number,
+  known: HeldReceipts,
+): Promise<HeldStep | undefined> {
+  const definition = state.workflow.steps[index] as WorkflowStep;
+  const step: StepFacts = {
+    schemaVersion: STEP_SCHEMA_VERSION,
+    index,
+    id: definition.id,
+    tool: definition.tool,
+    leaseVersion: draft.steps.get(index)?.leaseVersion ?? 0,
+    attempt: 0,
+    updatedAt: draft.at,
+  };
+  try {
+    const context = expressionContext(state, draft);
+    if (definition.when !== undefined && (await render(definition.when, context)) !== true) {
+      succeed(draft, step, { output: null, skipped: true });
+      return undefined;
+    }
+    const input = await render(definition.with, context);
+    switch (definition.tool) {
+      case 'transform':
+        succeed(draft, step, { output: input });
+        return undefined;
+      case 'approval':
+        openGate(worker, draft, step);
+        return undefined;
+      case 'wait':
+      case 'wait.external': {
+        const awaits = parseWait(definition.tool, input, draft.at);
+        draft.put({ ...step, status: 'waiting_external', awaits }).record({
+          type: 'step.waiting',
+          step: step.id,
+          index,
+          awaits: awaits.kind,
+          ...(awaits.kind === 'signal' && { event: awaits.event }),
+          until: awaits.until,
+        });
+        return undefined;
+      }
+      default:
+        return await claimStep(worker, state, draft, { step, input }, known);
+    }
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    fail(draft, step, recordedError(error.code, error.message));
+    return undefined;
+  }
+}
+
+function expressionContext(state: RunState, draft: RunDraft): ExpressionContext {
+  const outputs = [...draft.steps.values()].flatMap((step) =>
+    step.status === 'succeeded' ? [[step.id, { output: step.output }] as const] : [],
+  );
+  return {
+    trigger: triggerView(state.trigger),
+    enrichment: draft.run.enrichment,
+    steps: Object.fromEntries(outputs),
+    run: { id: draft.run.runId },
+  };
+}

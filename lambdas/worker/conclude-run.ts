@@ -1,0 +1,134 @@
+import { promised } from '../outbox/outbox.ts';
+import { effectiveCaps, slotOf, slotsOfShard, usableShards } from '../run/caps.ts';
+import type { RecordedError } from '../run/errors.ts';
+import { earlier, later } from '../run/lease.ts';
+import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
+import type { RunStore } from '../run/run-store.ts';
+import type { Step } from '../run/step.ts';
+import { runnableSteps } from '../workflow/order.ts';
+import { closeOpenSteps } from './stop-run.ts';
+import type { FollowUp, RunState } from './worker.ts';
+
+export const SYSTEM: By = { initiator: 'system', actor: 'worker' };
+
+/** How long a run with work left may wait for its message before the sweeper sends another. */
+export const PICK_UP_WITHIN_MS = 30_000;
+/** Step Functions keeps an approval's time; if it did not, the sweeper looks this long after it should have expired. */
+const RECONCILE_APPROVAL_AFTER_MS = 60_000;
+
+type Verdict = { to: RunStatus; by: By; error?: RecordedError };
+
+/** What its steps make of the run: its status, when someone must look again, and its place under the caps. */
+export async function concludeRun(
+  runs: Pick<RunStore, 'approval'>,
+  state: RunState,
+  draft: RunDraft,
+): Promise<Pick<FollowUp, 'wakeAfterMs'>> {
+  const workLeft = runnableSteps(state.workflow, draft.steps).length > 0;
+  if (!isTerminal(draft.run)) {
+    const { to, by, error } = verdict(state, draft, workLeft);
+    draft.move(to, by, error);
+  }
+  countPeoplesTime(draft);
+  settlePlace(state, draft);
+  if (isTerminal(draft.run)) {
+    await closeOpenSteps(runs, draft);
+    const { tenant, runId } = draft.run;
+    draft.promise(promised({ kind: 'seal_evidence', tenant, runId }, draft.at));
+    return {};
+  }
+  const dueAt = nextLook(draft, workLeft);
+  draft.note({ dueAt });
+  return wake(draft, workLeft, dueAt);
+}
+
+function verdict(state: RunState, draft: RunDraft, workLeft: boolean): Verdict {
+  const steps = [...draft.steps.values()];
+  const has = (status: Step['status']) => steps.some((step) => step.status === status);
+  const failed = steps.find((step) => step.status === 'failed_terminal');
+  const { stopRequest } = draft.run;
+  // Nothing ends while a write is in flight: "canceled" and "failed" mean that nothing of the run is sent any more.
+  if (has('running')) return { to: 'running', by: SYSTEM };
+  if (failed) return failureVerdict(state, failed.error);
+  if (stopRequest) {
+    const { kind, actor, reason } = stopRequest;
+    return { to: kind === 'cancel' ? 'canceled' : 'paused', by: { initiator: 'user', actor, reason } };
+  }
+  if (draft.steps.size === state.workflow.steps.length && steps.every(({ status }) => status === 'succeeded')) {
+    return { to: 'succeeded', by: SYSTEM };
+  }
+  if (workLeft) return { to: 'running', by: SYSTEM };
+  if (has('failed_retryable')) return { to: 'failed_retryable', by: SYSTEM };
+  return has('waiting_approval')
+    ? { to: 'waiting_approval', by: { initiator: 'approval', actor: 'worker' } }
+    : { to: 'waiting_external', by: SYSTEM };
+}
+
+function failureVerdict({ workflow }: RunState, error: RecordedError): Verdict {
+  if (error.code === 'OUTCOME_UNKNOWN') return { to: 'needs_human', by: SYSTEM, error };
+  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by: { initiator: 'timeout', actor: 'worker' }, error };
+  if (workflow.onFailure === 'pause') return { to: 'paused', by: { ...SYSTEM, reason: error.code } };
+  return { to: 'failed_terminal', by: SYSTEM, error };
+}
+
+/** The deadline is moved on by the time that people took. */
+function countPeoplesTime(draft: RunDraft): void {
+  const { run } = draft;
+  const waits = run.status === 'waiting_approval' || run.status === 'paused';
+  if (waits && run.waitingForPeopleSince === undefined) draft.note({ waitingForPeopleSince: draft.at });
+  if (!waits && !isTerminal(run) && run.waitingForPeopleSince !== undefined) {
+    const tookMs = Date.parse(draft.at) - Date.parse(run.waitingForPeopleSince);
+    draft.note({ deadlineAt: later(run.deadlineAt, Math.max(0, tookMs)), waitingForPeopleSince: undefined });
+  }
+}
+
+/** A place is held exactly while the run is `running`: taken and given back by the commits that begin and end it. */
+function settlePlace({ settings, workflow }: RunState, draft: RunDraft): void {
+  const { run, before } = draft;
+  const { maxConcurrency } = effectiveCaps(settings.caps, workflow.caps);
+  if (run.status === 'running' && before.status !== 'running' && maxConcurrency !== undefined) {
+    const shards = usableShards(maxConcurrency, settings.counterShards);
+    const slot = slotOf(run, shards);
+    draft.note({ slot }).cap({ kind: 'take_slot', slot, max: slotsOfShard(maxConcurrency, shards, slot.shard) });
+  }
+  if (run.status !== 'running' && before.slot !== undefined) {
+    draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });
+  }
+  if (isTerminal(run) && before.concurrencyKey !== undefined) {
+    draft.cap({ kind: 'release_key', key: before.concurrencyKey, runId: run.runId });
+  }
+}
+
+function nextLook(draft: RunDraft, workLeft: boolean): string | undefined {
+  const { run } = draft;
+  if (run.status === 'paused') return undefined;
+  const looks = [...draft.steps.values()].flatMap((step) => lookAt(step) ?? []);
+  if (workLeft && run.status === 'running') looks.push(later(draft.at, PICK_UP_WITHIN_MS));
+  if (run.status !== 'waiting_approval') looks.push(run.deadlineAt);
+  return looks.reduce(earlier);
+}
+
+function lookAt(step: Step): string | undefined {
+  switch (step.status) {
+    case 'running':
+      return step.lease.expiresAt;
+    case 'failed_retryable':
+      return step.retryAt;
+    case 'waiting_external':
+      return step.awaits.until;
+    case 'waiting_approval':
+      return later(step.expiresAt, RECONCILE_APPROVAL_AFTER_MS);
+    default:
+      return undefined;
+  }
+}
+
+/** A message for what is due soon or now; what is in flight needs none, and what is due late is the sweeper's. */
+function wake(draft: RunDraft, workLeft: boolean, dueAt: string | undefined): Pick<FollowUp, 'wakeAfterMs'> {
+  const inFlight = [...draft.steps.values()].some(({ status }) => status === 'running');
+  const status = draft.run.status as ActiveStatus;
+  if (status === 'running') return workLeft && !inFlight ? { wakeAfterMs: 0 } : {};
+  const timed = status === 'failed_retryable' || status === 'waiting_external';
+  return timed && dueAt !== undefined ? { wakeAfterMs: Math.max(0, Date.parse(dueAt) - Date.parse(draft.at)) } : {};
+}

@@ -1,0 +1,148 @@
+import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
+import { isTerminal } from '../run/run.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
+import { factsOf } from '../run/step.ts';
+import { draftAndCommit, loadState } from './advance-run.ts';
+import { concludeRun } from './conclude-run.ts';
+import { succeed } from './step-endings.ts';
+import type { FollowUp, RunState, Worker } from './worker.ts';
+
+/** Others may be moving the run at the same time; a command is tried on what they left. */
+const TRIES_MAX = 8;
+
+/** What a person may ask of a run. */
+export type Command =
+  | { kind: 'cancel'; reason?: string }
+  | { kind: 'pause'; reason?: string }
+  | { kind: 'resume' }
+  | { kind: 'retry'; step?: string }
+  | { kind: 'signal'; event: string; payload: unknown };
+
+/** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
+export async function controlRun(
+  ports: Omit<Worker, 'hasTime'>,
+  target: { tenant: string; runId: string },
+  command: Command,
+  actor: string,
+): Promise<RunState> {
+  const worker: Worker = { ...ports, hasTime: () => false };
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const state = await loadState(worker, target);
+    if (!state) throw new CountersignError('NOT_FOUND', `there is no run ${target.runId}`);
+    if (isTerminal(state.run)) {
+      throw new CountersignError(
+        'RUN_TERMINAL_STATE',
+        `the run has ended as ${state.run.status}; it can no longer be changed`,
+      );
+    }
+    const drafted = await draftAndCommit(worker, state, (draft) => carryOut(worker, state, draft, command, actor));
+    if (drafted.outcome === 'committed') return drafted.state;
+    if (drafted.outcome === 'nothing') return state;
+    if (drafted.outcome === 'no_room') {
+      throw new CountersignError(
+        'CAP_EXCEEDED',
+        'as many runs are running as the cap allows; try again when one has ended',
+      );
+    }
+  }
+  throw new CountersignError('LEASE_LOST', 'the run is changing too fast; try again');
+}
+
+async function carryOut(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  command: Command,
+  actor: string,
+): Promise<FollowUp | undefined> {
+  const by: By = { initiator: 'user', actor };
+  switch (command.kind) {
+    case 'cancel':
+    case 'pause':
+      if (!requestStop(state, draft, command.kind, { ...by, reason: command.reason })) return undefined;
+      break;
+    case 'resume':
+      if (state.run.status !== 'paused') throw wrongStatus(state, 'resumed', 'paused');
+      draft.note({ stopRequest: undefined }).move('running', by);
+      break;
+    case 'retry':
+      retryFailed(state, draft, command.step, actor);
+      if (state.run.status === 'paused') draft.note({ stopRequest: undefined }).move('running', by);
+      break;
+    case 'signal':
+      giveSignal(state, draft, command, actor);
+      break;
+  }
+  return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
+}
+
+/** Asking again for what is already asked for changes nothing; a cancel overrides a pause. */
+function requestStop({ run }: RunState, draft: RunDraft, kind: 'cancel' | 'pause', by: By): boolean {
+  if (run.stopRequest?.kind === kind || run.stopRequest?.kind === 'cancel') return false;
+  if (kind === 'pause' && run.status === 'paused') return false;
+  const { actor, reason } = by;
+  draft
+    .note({ stopRequest: { kind, actor, reason, at: draft.at } })
+    .record({ type: 'run.stop_requested', kind, ...by });
+  return true;
+}
+
+/** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
+function retryFailed(state: RunState, draft: RunDraft, stepId: string | undefined, actor: string): void {
+  const paused = state.run.status === 'paused';
+  const failed = [...state.steps.values()].filter(
+    (step) =>
+      (step.status === 'failed_retryable' || (paused && step.status === 'failed_terminal')) &&
+      (stepId === undefined || step.id === stepId),
+  );
+  if (failed.length === 0) {
+    throw new CountersignError('RUN_INVALID_TRANSITION', `${stepId ?? 'no step'} of this run can be tried again now`);
+  }
+  for (const step of failed) {
+    if (step.status !== 'failed_retryable' && step.status !== 'failed_terminal') continue;
+    const { input, receiptKey, error } = step;
+    draft
+      .put({
+        ...factsOf(step, draft.at),
+        // A new go: the attempts that failed do not count against it.
+        attempt: 0,
+        input,
+        receiptKey,
+        status: 'failed_retryable',
+        retryAt: draft.at,
+        error,
+      })
+      .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
+  }
+}
+
+function giveSignal(
+  state: RunState,
+  draft: RunDraft,
+  { event, payload }: { event: string; payload: unknown },
+  actor: string,
+): void {
+  const waiting = [...state.steps.values()].find(
+    (step) => step.status === 'waiting_external' && step.awaits.kind === 'signal' && step.awaits.event === event,
+  );
+  if (!waiting) {
+    throw new CountersignError('RUN_INVALID_TRANSITION', `no step of this run waits for the signal "${event}" now`);
+  }
+  draft.record({
+    type: 'step.signaled',
+    step: waiting.id,
+    index: waiting.index,
+    event,
+    actor,
+    payloadHash: hashOf(payload ?? null),
+  });
+  succeed(draft, waiting, { output: payload ?? null });
+}
+
+function wrongStatus({ run }: RunState, done: string, wanted: string): CountersignError {
+  return new CountersignError(
+    'RUN_INVALID_TRANSITION',
+    `only a ${wanted} run can be ${done}; this one is ${run.status}`,
+  );
+}

@@ -1,0 +1,85 @@
+import { hashOf } from '../run/canonical-json.ts';
+import { type RecordedError, recordedError } from '../run/errors.ts';
+import { earlier, later } from '../run/lease.ts';
+import type { Receipt } from '../run/receipt.ts';
+import { backoffMs } from '../run/retry-policy.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import {
+  factsOf,
+  type Prepared,
+  type RetryableStep,
+  STEP_OUTPUT_MAX_BYTES,
+  type StepFacts,
+  type SucceededStep,
+} from '../run/step.ts';
+import type { Worker } from './worker.ts';
+
+/** The ways an attempt at a step can end. */
+
+export function succeed(
+  draft: RunDraft,
+  step: StepFacts,
+  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped'>,
+): void {
+  const size = Buffer.byteLength(JSON.stringify(ending.output ?? null));
+  if (size > STEP_OUTPUT_MAX_BYTES) {
+    const error = recordedError(
+      'OUTPUT_TOO_LARGE',
+      `${step.tool} gave ${size} bytes; at most ${STEP_OUTPUT_MAX_BYTES} fit`,
+    );
+    fail(draft, step, error, { receiptKey: ending.receiptKey });
+    return;
+  }
+  const done: SucceededStep = { ...factsOf(step, draft.at), status: 'succeeded', completedAt: draft.at, ...ending };
+  draft.put(done).record(succeeded(done));
+}
+
+export function succeeded(step: SucceededStep) {
+  return {
+    type: 'step.succeeded' as const,
+    step: step.id,
+    index: step.index,
+    outputHash: hashOf(step.output ?? null),
+    ...(step.skipped && { skipped: step.skipped }),
+  };
+}
+
+export function fail(draft: RunDraft, step: StepFacts, error: RecordedError, prepared: Partial<Prepared> = {}): void {
+  const { input, receiptKey } = prepared;
+  draft
+    .put({ ...factsOf(step, draft.at), input, receiptKey, status: 'failed_terminal', error, completedAt: draft.at })
+    .record({ type: 'step.failed', step: step.id, index: step.index, error });
+}
+
+/** The step waits for its backoff; never past the run's deadline, which then ends it. */
+export function scheduleRetry(
+  worker: Pick<Worker, 'random'>,
+  draft: RunDraft,
+  step: StepFacts & Partial<Prepared>,
+  error: RecordedError,
+  wait: { retryAfterMs?: number; notBefore?: string } = {},
+): void {
+  const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs));
+  const wanted = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
+  const retryAt = earlier(wanted, draft.run.deadlineAt);
+  const waiting: RetryableStep = {
+    ...factsOf(step, draft.at),
+    input: step.input,
+    receiptKey: step.receiptKey,
+    status: 'failed_retryable',
+    retryAt,
+    error,
+  };
+  draft.put(waiting).record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt, error });
+}
+
+/** A receipt gets its outcome, in the same commit as the step. */
+export function settleReceipt(draft: RunDraft, receipt: Exclude<Receipt, { outcome: 'intent' }>): void {
+  draft.putReceipt(receipt, 'ours').record({
+    type: 'write.settled',
+    step: receipt.stepId,
+    receiptKey: receipt.key,
+    outcome: receipt.outcome,
+    ...(receipt.outcome === 'succeeded' && receipt.recovered && { recovered: receipt.recovered }),
+  });
+}

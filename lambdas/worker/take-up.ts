@@ -1,0 +1,190 @@
+import { expireGate } from '../approval/expire-gate.ts';
+import { findOperation } from '../connectors/registry.ts';
+import { enrich } from '../pipeline/enrich.ts';
+import { triggerView } from '../pipeline/match-automations.ts';
+import { hashOf, sha256Hex } from '../run/canonical-json.ts';
+import { effectiveCaps } from '../run/caps.ts';
+import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { hasExpired, later } from '../run/lease.ts';
+import type { Receipt } from '../run/receipt.ts';
+import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
+import { INACTIVITY_MAX_MS } from '../run/run.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import { factsOf, type RetryableStep, type RunningStep, type Step } from '../run/step.ts';
+import { render } from '../workflow/expressions.ts';
+import { beginStep, carryOn } from './carry-on.ts';
+import { claimStep } from './claim-step.ts';
+import { concludeRun, SYSTEM } from './conclude-run.ts';
+import { fail, settleReceipt, succeed } from './step-endings.ts';
+import { STOPPED_IN_FLIGHT } from './stop-run.ts';
+import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+
+/** What is to be done with a run when a message asks to look at it; nothing if everything of it is someone else's. */
+export async function takeUp(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  known: HeldReceipts,
+): Promise<FollowUp | undefined> {
+  const { run } = state;
+  if (run.status === 'paused') return undefined;
+  const inFlight = [...state.steps.values()].some(
+    (step) => step.status === 'running' && !hasExpired(step.lease, draft.at),
+  );
+  // While a write is in flight the run is not ended under it; its lease runs out within the minute.
+  const overdue = inFlight ? undefined : overdueError(state, draft.at);
+  if (overdue) return endOverdue(worker, state, draft, overdue);
+  if (run.status === 'queued') return start(worker, state, draft, known);
+  const holds: HeldStep[] = [];
+  for (const step of state.steps.values()) {
+    const held = await lookAtStep(worker, state, draft, step, known);
+    if (held) holds.push(held);
+  }
+  return carryOn(worker, state, draft, known, holds);
+}
+
+/** Queued to running in one commit: enrichment is local and deterministic, so nothing can fail between its stages. */
+async function start(worker: Worker, state: RunState, draft: RunDraft, known: HeldReceipts): Promise<FollowUp> {
+  const { settings, workflow, trigger } = state;
+  draft.move('enriching', SYSTEM);
+  try {
+    const enrichment = enrich(trigger);
+    if (workflow.deadlineSeconds !== undefined) {
+      draft.note({ deadlineAt: later(draft.run.createdAt, workflow.deadlineSeconds * 1000) });
+    }
+    draft
+      .note({ enrichment, startedAt: draft.at })
+      .record({ type: 'run.enriched', enrichmentHash: hashOf(enrichment) });
+    if (workflow.concurrencyKey !== undefined) {
+      const text = await render(workflow.concurrencyKey, { trigger: triggerView(trigger), enrichment });
+      const key = sha256Hex(`${workflow.name}\n${JSON.stringify(text)}`);
+      draft.note({ concurrencyKey: key }).cap({ kind: 'take_key', key, runId: draft.run.runId });
+    }
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    draft.move('failed_terminal', SYSTEM, recordedError(error.code, error.message));
+    return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
+  }
+  const { maxRunsPerMinute } = effectiveCaps(settings.caps, workflow.caps);
+  if (maxRunsPerMinute !== undefined) {
+    draft.cap({ kind: 'count_start', minute: draft.at.slice(0, 16), max: maxRunsPerMinute });
+  }
+  draft.move('ready', SYSTEM).move('running', SYSTEM);
+  return carryOn(worker, state, draft, known);
+}
+
+/** One step of a run that is under way: taken over, tried again, woken or given up, if its time has come. */
+async function lookAtStep(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: Step,
+  known: HeldReceipts,
+): Promise<HeldStep | undefined> {
+  const now = draft.at;
+  switch (step.status) {
+    case 'running':
+      return hasExpired(step.lease, now) ? resume(worker, state, draft, step, known) : undefined;
+    case 'failed_retryable':
+      return step.retryAt <= now ? resume(worker, state, draft, step, known) : undefined;
+    case 'waiting_external':
+      if (step.awaits.until > now) return undefined;
+      if (step.awaits.kind === 'time') succeed(draft, step, { output: { waitedUntil: step.awaits.until } });
+      else
+        fail(
+          draft,
+          step,
+          recordedError('WAIT_TIMED_OUT', `no signal "${step.awaits.event}" came before ${step.awaits.until}`),
+        );
+      return undefined;
+    case 'waiting_approval':
+      await expireGate(worker.runs, draft, step);
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** A step that was tried before: its receipt says whether the target may have acted already. */
+async function resume(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: RunningStep | RetryableStep,
+  known: HeldReceipts,
+): Promise<HeldStep | undefined> {
+  if (state.run.stopRequest) return setAside(worker, draft, step);
+  if (step.input === undefined) return beginStep(worker, state, draft, step.index, known);
+  const own = await ownReceipt(worker, draft, step);
+  const unsettled = own?.outcome === 'intent' || own?.outcome === 'unknown';
+  const attemptsMax = state.workflow.steps[step.index]?.retry?.attempts ?? DEFAULT_ATTEMPTS;
+  const opaque = findOperation(step.tool)?.effect === 'opaque';
+  if (own && unsettled && (opaque || step.attempt >= attemptsMax)) return askHuman(draft, step, own);
+  try {
+    return await claimStep(
+      worker,
+      state,
+      draft,
+      { step, input: step.input, ...(own && unsettled && { openSince: own.openSince }) },
+      known,
+    );
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    fail(draft, step, recordedError(error.code, error.message), step);
+    return undefined;
+  }
+}
+
+/** This step's own receipt: another run's identical write under the same key says nothing about ours. */
+async function ownReceipt(
+  worker: Worker,
+  draft: RunDraft,
+  step: RunningStep | RetryableStep,
+): Promise<Receipt | undefined> {
+  const { tenant, runId } = draft.run;
+  const [receipt] = step.receiptKey ? await worker.runs.receipts(tenant, [step.receiptKey]) : [];
+  return receipt?.runId === runId && receipt.stepIndex === step.index ? receipt : undefined;
+}
+
+/** The run is being stopped: nothing of it is sent any more. A pause keeps the step for later, an end closes it. */
+async function setAside(worker: Worker, draft: RunDraft, step: RunningStep | RetryableStep): Promise<undefined> {
+  const own = await ownReceipt(worker, draft, step);
+  if (own?.outcome === 'intent') {
+    settleReceipt(draft, { ...own, outcome: 'unknown', settledAt: draft.at, error: STOPPED_IN_FLIGHT });
+  }
+  if (step.status === 'failed_retryable') return;
+  const { input, receiptKey } = step;
+  const error = STOPPED_IN_FLIGHT;
+  draft
+    .put({ ...factsOf(step, draft.at), input, receiptKey, status: 'failed_retryable', retryAt: draft.at, error })
+    .record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt: draft.at, error });
+}
+
+function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: Receipt): undefined {
+  const error = recordedError(
+    'OUTCOME_UNKNOWN',
+    `nobody knows whether ${step.tool} reached ${receipt.target}; look there, then resolve the run by hand`,
+  );
+  settleReceipt(draft, { ...receipt, outcome: 'unknown', settledAt: draft.at, error });
+  fail(draft, step, error, step);
+}
+
+/** Past its deadline, or nobody moved it for so long that nobody will: the time people take does not count. */
+function overdueError({ run }: RunState, now: string) {
+  if (run.status === 'waiting_approval') return undefined;
+  if (run.deadlineAt <= now) {
+    return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}`);
+  }
+  const silentMs = Date.parse(now) - Date.parse(run.updatedAt);
+  if (run.status === 'running' && silentMs >= INACTIVITY_MAX_MS) {
+    return recordedError('RUN_ORPHANED', `nothing happened to the run since ${run.updatedAt}`);
+  }
+  return undefined;
+}
+
+async function endOverdue(worker: Worker, state: RunState, draft: RunDraft, error: RecordedError): Promise<FollowUp> {
+  for (const step of state.steps.values()) if (step.status === 'running') await setAside(worker, draft, step);
+  const by = { initiator: 'timeout', actor: 'worker' } as const;
+  draft.move(error.code === 'RUN_TIMED_OUT' ? 'timed_out' : 'failed_terminal', by, error);
+  return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
+}
