@@ -1,0 +1,108 @@
+import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
+import { publish, saveSettings } from './definitions.ts';
+import type { ShownRun } from './host-client.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+let host: TestHost;
+
+beforeEach(async () => {
+  host = await startTestHost();
+});
+afterEach(() => host.stop());
+
+const label = (id: string) => ({
+  id,
+  tool: 'github.labels.add',
+  with: { owner: 'octo-org', repo: 'payments', number: '{% trigger.number %}', labels: [id] },
+});
+
+async function start(action: string, number: number): Promise<string> {
+  const { body } = await host.sendGithub({
+    action,
+    issue: { number, title: `Issue ${number}` },
+    repository: { name: 'payments', full_name: 'octo-org/payments' },
+  });
+  return body.runIds[0] ?? '';
+}
+
+const spanOf = (run: ShownRun) => {
+  const begun = run.commits.find(({ events }) =>
+    events.some((event) => event.type === 'run.status_changed' && event.to === 'running'),
+  );
+  return { from: begun?.at ?? '', to: run.commits.at(-1)?.at ?? '' };
+};
+
+async function placesTaken(): Promise<number> {
+  const client = new DynamoDBClient(host.clientConfig());
+  const { Item } = await client.send(
+    new GetItemCommand({ TableName: host.tableName, Key: marshall(slotCounterKey('acme', 0)), ConsistentRead: true }),
+  );
+  client.destroy();
+  return Item ? unmarshall(Item).running : 0;
+}
+
+describe('maxConcurrency', () => {
+  it('lets no more runs run at once, starts the others oldest first, and every place is given back', async () => {
+    await saveSettings(host, { caps: { maxConcurrency: 1 } });
+    await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
+    // The first run is kept at work until all others have come and found no room.
+    await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: 1500 });
+    const runIds: string[] = [];
+    for (let number = 1; number <= 6; number += 1) runIds.push(await start('closed', number));
+    const runs = await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
+    const spans = runs.map(spanOf);
+    for (const [index, { from }] of spans.entries()) expect(from >= (spans[index - 1]?.to ?? '')).toBe(true);
+    expect(await placesTaken()).toBe(0);
+  });
+
+  it('is not leaked by a worker that dies, and is free again when its run has ended', async () => {
+    await saveSettings(host, { caps: { maxConcurrency: 1 } });
+    await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
+    await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth: 2, kind: 'crash_after' });
+    const runIds = [await start('closed', 1), await start('closed', 2)];
+    await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
+    expect(await placesTaken()).toBe(0);
+  });
+});
+
+it('maxRunsPerMinute lets the rest wait for the next minute', async () => {
+  await saveSettings(host, { caps: { maxRunsPerMinute: 2 } });
+  await publish(host, { name: 'one-label', event: 'issues.closed', steps: [label('one')] });
+  const runIds: string[] = [];
+  for (let number = 1; number <= 5; number += 1) runIds.push(await start('closed', number));
+  const runs = await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
+  const minutes = runs.map((run) => spanOf(run).from.slice(0, 16));
+  for (const minute of minutes) expect(minutes.filter((each) => each === minute).length).toBeLessThanOrEqual(2);
+});
+
+it('maxWritesPerRun ends a run at its first write too many', async () => {
+  await publish(host, {
+    name: 'three-labels',
+    event: 'issues.closed',
+    caps: { maxWritesPerRun: 2 },
+    steps: [label('one'), label('two'), label('three')],
+  });
+  const run = await host.waitForRun(await start('closed', 1));
+  expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'CAP_EXCEEDED' } });
+  expect((await host.calls({ system: 'github', method: 'POST' })).length).toBe(2);
+});
+
+it('runs with the same concurrency key run one after the other, others beside them', async () => {
+  await publish(host, {
+    name: 'held',
+    event: 'issues.closed',
+    concurrencyKey: '{% trigger.number %}',
+    steps: [{ id: 'nap', tool: 'wait', with: { seconds: 120 } }, label('done')],
+  });
+  const [first, second, other] = [await start('closed', 1), await start('closed', 1), await start('closed', 2)];
+  await host.waitForRun(first, ({ status }) => status === 'waiting_external');
+  await host.waitForRun(other, ({ status }) => status === 'waiting_external');
+  await host.idle();
+  expect((await host.run(second)).status).toBe('queued');
+  const runs = await host.letTimePassUntil([first, second], ({ status }) => status === 'succeeded');
+  const [one, two] = runs.map(spanOf);
+  expect((two?.from ?? '') >= (one?.to ?? '~')).toBe(true);
+});

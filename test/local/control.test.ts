@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { publish } from './definitions.ts';
+import { ACME_KEY, type Answer, type ListedRun } from './host-client.ts';
+import { labelWrites } from './seen-writes.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+let host: TestHost;
+let issue = 0;
+
+const label = (id: string, more: object = {}) => ({
+  id,
+  tool: 'github.labels.add',
+  with: { owner: 'octo-org', repo: 'payments', number: '{% trigger.number %}', labels: [id] },
+  ...more,
+});
+
+beforeAll(async () => {
+  host = await startTestHost();
+  const signal = { id: 'told', tool: 'wait.external', with: { event: 'told', timeoutSeconds: 3600 } };
+  await publish(host, { name: 'wait-then-label', event: 'issues.closed', steps: [signal, label('after')] });
+  await publish(host, {
+    name: 'diamond',
+    event: 'issues.reopened',
+    steps: [
+      label('first'),
+      label('left', { needs: ['first'] }),
+      label('right', { needs: ['first'] }),
+      label('last', { needs: ['left', 'right'] }),
+    ],
+  });
+  const wait = { id: 'nap', tool: 'wait', with: { seconds: 300 } };
+  await publish(host, { name: 'nap-then-label', event: 'issues.pinned', steps: [wait, label('awake')] });
+  await publish(host, {
+    name: 'pause-on-failure',
+    event: 'issues.locked',
+    onFailure: 'pause',
+    steps: [label('doomed', { retry: { attempts: 1 } })],
+  });
+});
+afterAll(() => host.stop());
+
+async function start(action: string): Promise<{ runId: string; number: number }> {
+  issue += 1;
+  const number = 5000 + issue;
+  const { body, text } = await host.sendGithub({
+    action,
+    issue: { number, title: `Issue ${number}` },
+    repository: { name: 'payments', full_name: 'octo-org/payments' },
+  });
+  const [runId] = body.runIds ?? [];
+  if (!runId) throw new Error(text);
+  return { runId, number };
+}
+
+function command(
+  runId: string,
+  name: string,
+  body: object = {},
+  key = ACME_KEY,
+): Promise<Answer<ListedRun & { code: string }>> {
+  return host.request('POST', `/api/v1/runs/${runId}/${name}`, {
+    headers: { 'x-api-key': key },
+    body: JSON.stringify(body),
+  });
+}
+
+const waitFor = (runId: string, status: string) => host.waitForRun(runId, (run) => run.status === status);
+
+describe('a signal', () => {
+  it('wakes the step that waits for it, hands over its payload, and the run goes on', async () => {
+    const { runId, number } = await start('closed');
+    await waitFor(runId, 'waiting_external');
+    expect((await command(runId, 'signal', { event: 'other' })).status).toBe(409);
+    expect((await command(runId, 'signal', { event: 'told', payload: { by: 'a test' } })).status).toBe(200);
+    const run = await host.waitForRun(runId);
+    expect(run.status).toBe('succeeded');
+    expect(run.steps[0]).toMatchObject({ status: 'succeeded', output: { by: 'a test' } });
+    expect(labelWrites(await host.calls(), number)).toBe(1);
+  });
+
+  it('that never comes ends the run as timed out, and nothing is written', async () => {
+    const { runId, number } = await start('closed');
+    await waitFor(runId, 'waiting_external');
+    await host.advance(3_601_000);
+    const run = await host.waitForRun(runId);
+    expect(run).toMatchObject({ status: 'timed_out', error: { code: 'WAIT_TIMED_OUT' } });
+    expect(labelWrites(await host.calls(), number)).toBe(0);
+  });
+});
+
+it('a wait ends when its time has come', async () => {
+  const { runId, number } = await start('pinned');
+  await waitFor(runId, 'waiting_external');
+  await host.advance(301_000);
+  expect((await host.waitForRun(runId)).status).toBe('succeeded');
+  expect(labelWrites(await host.calls(), number)).toBe(1);
+});
+
+it('steps whose needs are met run side by side, and the last only after both', async () => {
+  const { runId, number } = await start('reopened');
+  const run = await host.waitForRun(runId);
+  expect(run.status).toBe('succeeded');
+  const claims = run.commits.map(({ events }) =>
+    events.flatMap((event) => (event.type === 'step.claimed' ? [event.step] : [])),
+  );
+  expect(claims.filter((steps) => steps.length > 0)).toEqual([['first'], ['left', 'right'], ['last']]);
+  expect(labelWrites(await host.calls(), number)).toBe(4);
+});
+
+describe('cancel', () => {
+  it('ends a waiting run, closes what was open, and nothing is written afterwards', async () => {
+    const { runId, number } = await start('closed');
+    await waitFor(runId, 'waiting_external');
+    const answer = await command(runId, 'cancel', { reason: 'not needed any more' });
+    expect(answer).toMatchObject({ status: 200, body: { status: 'canceled' } });
+    expect((await command(runId, 'signal', { event: 'told' })).body.code).toBe('RUN_TERMINAL_STATE');
+    const run = await host.waitForRun(runId);
+    expect(run.steps.map(({ status }) => status)).toEqual(['canceled', 'pending']);
+    await host.advance(7_200_000);
+    await host.sweep();
+    await host.idle();
+    expect(await host.run(runId)).toEqual(run);
+    expect(labelWrites(await host.calls(), number)).toBe(0);
+  });
+
+  it('of a run whose worker died in mid-write waits until nobody can be writing any more', async () => {
+    await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth: 2, kind: 'crash_before' });
+    const { runId, number } = await start('reopened');
+    await host.idle();
+    expect(await command(runId, 'cancel')).toMatchObject({ status: 200, body: { status: 'running' } });
+    const [run] = await host.letTimePassUntil([runId], ({ status }) => status === 'canceled');
+    await host.clearFaults();
+    expect(run?.receipts).toMatchObject([{ stepId: 'first', outcome: 'unknown' }]);
+    expect(labelWrites(await host.calls(), number)).toBe(1);
+  });
+});
+
+it('a paused run makes no write until it is resumed', async () => {
+  const { runId, number } = await start('pinned');
+  await waitFor(runId, 'waiting_external');
+  expect((await command(runId, 'pause')).body.status).toBe('paused');
+  await host.advance(301_000);
+  await host.sweep();
+  await host.idle();
+  expect((await host.run(runId)).status).toBe('paused');
+  expect(labelWrites(await host.calls(), number)).toBe(0);
+  expect((await command(runId, 'resume')).status).toBe(200);
+  expect((await host.waitForRun(runId)).status).toBe('succeeded');
+  expect(labelWrites(await host.calls(), number)).toBe(1);
+});
+
+it('a step that failed is tried again on the word of an operator, and only of one', async () => {
+  await host.simulatedFault({ system: 'github', method: 'POST', kind: 'status', status: 422 });
+  const { runId, number } = await start('locked');
+  await waitFor(runId, 'paused');
+  expect((await command(runId, 'retry', {}, 'local-member-key')).status).toBe(403);
+  expect((await command(runId, 'retry', {}, 'local-globex-owner-key')).status).toBe(404);
+  expect((await command(runId, 'retry', {}, 'local-operator-key')).status).toBe(200);
+  expect((await host.waitForRun(runId)).status).toBe('succeeded');
+  expect(labelWrites(await host.calls(), number)).toBe(2);
+});
+
+it('a command that makes no sense is refused with the reason', async () => {
+  const { runId } = await start('closed');
+  await waitFor(runId, 'waiting_external');
+  expect((await command(runId, 'resume')).body).toMatchObject({ status: 409, code: 'RUN_INVALID_TRANSITION' });
+  expect((await command(runId, 'retry')).body).toMatchObject({ status: 409, code: 'RUN_INVALID_TRANSITION' });
+  expect((await command(runId, 'cancel', { why: 'unknown field' })).body).toMatchObject({ status: 400 });
+  expect((await command('run_00', 'cancel')).body).toMatchObject({ status: 404 });
+  await command(runId, 'cancel');
+});
