@@ -2,8 +2,9 @@ import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
-import { publish, saveSettings } from './definitions.ts';
+import { publish } from './definitions.ts';
 import type { ShownRun } from './host-client.ts';
+import { saveSettings } from './settings.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 let host: TestHost;
