@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { HOST_CALLER } from './requests.ts';
 
 const FaultRuleSchema = z
   .strictObject({
@@ -102,6 +103,8 @@ export class Faults {
 }
 
 function matches(rule: FaultRule, call: FaultableCall): boolean {
+  // The host's own calls (seeding, tests looking on) are no part of the system: they fail only if a rule says so.
+  if (call.functionLogicalId === HOST_CALLER && rule.function === undefined) return false;
   return (
     (rule.kind !== 'conflict' || call.service === 'dynamodb') &&
     (rule.function === undefined || namesFunction(rule.function, call.functionLogicalId)) &&
