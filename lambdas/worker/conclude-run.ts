@@ -50,11 +50,10 @@ function verdict(state: RunState, draft: RunDraft, workLeft: boolean): Verdict {
   const { stopRequest } = draft.run;
   // Nothing ends while a write is in flight: "canceled" and "failed" mean that nothing of the run is sent any more.
   if (has('running')) return { to: 'running', by: SYSTEM };
+  const onRequest: By = { initiator: 'user', actor: stopRequest?.actor ?? '', reason: stopRequest?.reason };
+  if (stopRequest?.kind === 'cancel') return { to: 'canceled', by: onRequest };
   if (failed) return failureVerdict(state, failed.error);
-  if (stopRequest) {
-    const { kind, actor, reason } = stopRequest;
-    return { to: kind === 'cancel' ? 'canceled' : 'paused', by: { initiator: 'user', actor, reason } };
-  }
+  if (stopRequest?.kind === 'pause') return { to: 'paused', by: onRequest };
   if (draft.steps.size === state.workflow.steps.length && steps.every(({ status }) => status === 'succeeded')) {
     return { to: 'succeeded', by: SYSTEM };
   }

@@ -160,6 +160,13 @@ it('a step that failed is tried again on the word of an operator, and only of on
   expect(labelWrites(await host.calls(), number)).toBe(2);
 });
 
+it('a run that paused over a failed step can be canceled', async () => {
+  await host.simulatedFault({ system: 'github', method: 'POST', kind: 'status', status: 422 });
+  const { runId } = await start('locked');
+  await waitFor(runId, 'paused');
+  expect((await command(runId, 'cancel')).body.status).toBe('canceled');
+});
+
 it('a command that makes no sense is refused with the reason', async () => {
   const { runId } = await start('closed');
   await waitFor(runId, 'waiting_external');
