@@ -57,7 +57,7 @@ export class RunTable extends Construct {
     this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
     this.allow(to, ['BatchGetItem'], ['RUN', 'RECEIPT', 'CAPS']);
     this.allow(to, ['PutItem'], ['RUN', 'RECEIPT', 'OUTBOX', 'LOCK']);
-    this.allow(to, ['UpdateItem'], ['RUN', 'CAPS', 'RATE']);
+    this.allow(to, ['UpdateItem'], ['CAPS', 'RATE']);
     this.allow(to, ['DeleteItem'], ['LOCK']);
     // To wake whoever waits longest when a place becomes free.
     this.allowIndexQuery(to, 'byStatus');

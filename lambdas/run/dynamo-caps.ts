@@ -14,7 +14,7 @@ const thereIsRoom = (counter: '#running' | '#starts', max: number): Condition =>
   values: { ':max': max },
 });
 const holderIs = (runId: string): Condition => ({
-  expression: 'attribute_not_exists(#pk) OR #doc.#holder = :runId',
+  expression: 'attribute_not_exists(#pk) OR #holder = :runId',
   values: { ':runId': runId },
 });
 

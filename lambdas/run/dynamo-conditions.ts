@@ -4,25 +4,25 @@ import type { Receipt } from './receipt.ts';
 /** Every condition of the run table has a name that says what it guards. */
 
 export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
-export const runIsAt = (seq: number): Condition => ({ expression: '#doc.#seq = :seq', values: { ':seq': seq } });
+export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
 export const stepIsHeldAt = (leaseVersion: number): Condition => ({
-  expression: '#doc.#leaseVersion = :leaseVersion',
+  expression: '#leaseVersion = :leaseVersion',
   values: { ':leaseVersion': leaseVersion },
 });
 export const statusIs = (status: string): Condition => ({
-  expression: '#doc.#status = :status',
+  expression: '#status = :status',
   values: { ':status': status },
 });
 export const recordIsNewOrExpired = (now: string): Condition => ({
-  expression: 'attribute_not_exists(#pk) OR #doc.#expiresAt <= :now',
+  expression: 'attribute_not_exists(#pk) OR #expiresAt <= :now',
   values: { ':now': now },
 });
 
 /** No receipt yet, one whose write certainly did not happen, or this step's own open intent from an earlier attempt. */
 export const keyIsFreeFor = (receipt: Receipt): Condition => ({
   expression:
-    'attribute_not_exists(#pk) OR #doc.#outcome = :failed' +
-    ' OR (#doc.#outcome <> :succeeded AND #doc.#runId = :runId AND #doc.#stepIndex = :stepIndex)',
+    'attribute_not_exists(#pk) OR #outcome = :failed' +
+    ' OR (#outcome <> :succeeded AND #runId = :runId AND #stepIndex = :stepIndex)',
   values: {
     ':failed': 'failed',
     ':succeeded': 'succeeded',
@@ -31,19 +31,19 @@ export const keyIsFreeFor = (receipt: Receipt): Condition => ({
   },
 });
 export const intentIsOurs = (receipt: Receipt): Condition => ({
-  expression: '#doc.#runId = :runId AND #doc.#leaseVersion = :leaseVersion',
+  expression: '#runId = :runId AND #leaseVersion = :leaseVersion',
   values: { ':runId': receipt.runId, ':leaseVersion': receipt.leaseVersion },
 });
 
 export const leaseIsHeldAt = (leaseVersion: number): Condition => ({
-  expression: '#doc.#leaseVersion = :leaseVersion AND #doc.#status = :running',
+  expression: '#leaseVersion = :leaseVersion AND #status = :running',
   values: { ':leaseVersion': leaseVersion, ':running': 'running' },
 });
 export const attemptsAre = (attempts: number): Condition => ({
-  expression: '#doc.#attempts = :attempts',
+  expression: '#attempts = :attempts',
   values: { ':attempts': attempts },
 });
 export const APPROVAL_IS_OPEN: Condition = {
-  expression: '#doc.#status = :requested OR #doc.#status = :notified',
+  expression: '#status = :requested OR #status = :notified',
   values: { ':requested': 'requested', ':notified': 'notified' },
 };

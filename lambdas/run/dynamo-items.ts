@@ -7,15 +7,35 @@ import * as keys from './dynamo-keys.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import { isTerminal, type Run, type Trigger } from './run.ts';
 
-/** A row: its key, the document as the domain knows it under `doc`, and beside it only what indexes and TTL need. */
+/**
+ * A row: its key, the document as JSON text, and beside it only what conditions, indexes and TTL need. Documents carry
+ * what targets and workflows made, and JSON holds what DynamoDB's own types do not: long numbers, deep nesting, order.
+ */
 export type Item = Record<string, AttributeValue>;
 
+/** Fields of documents that conditions name. */
+const CONDITIONED = [
+  'seq',
+  'leaseVersion',
+  'outcome',
+  'runId',
+  'stepIndex',
+  'status',
+  'attempts',
+  'expiresAt',
+  'holder',
+];
+
 export function toItem(key: keys.Key, doc: object, besides: Record<string, unknown> = {}): Item {
-  return marshall({ ...key, doc, ...besides }, { removeUndefinedValues: true, convertClassInstanceToMap: true });
+  const conditioned = Object.entries(doc).filter(([name]) => CONDITIONED.includes(name));
+  return marshall(
+    { ...key, doc: JSON.stringify(doc), ...Object.fromEntries(conditioned), ...besides },
+    { removeUndefinedValues: true },
+  );
 }
 
 export function docOf<T>(item: Item): T {
-  return unmarshall(item).doc as T;
+  return JSON.parse(item.doc?.S ?? 'null');
 }
 
 export function runItem(run: Run): Item {
@@ -37,8 +57,8 @@ export function triggerItem(tenant: string, runId: string, trigger: Trigger): It
 }
 
 export function triggerOf(item: Item): Trigger {
-  const { doc, payloadGzip } = unmarshall(item);
-  return { ...doc, payload: JSON.parse(gunzipSync(payloadGzip).toString()) };
+  const { payloadGzip } = unmarshall(item);
+  return { ...docOf<Omit<Trigger, 'payload'>>(item), payload: JSON.parse(gunzipSync(payloadGzip).toString()) };
 }
 
 export function idempotencyItem(record: IdempotencyRecord): Item {

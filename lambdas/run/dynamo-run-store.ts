@@ -6,7 +6,6 @@ import {
   PutItemCommand,
   QueryCommand,
   type QueryCommandInput,
-  UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import type { Approval } from '../approval/approval.ts';
@@ -37,7 +36,15 @@ import {
   triggerOf,
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
-import { conditionFields, isRefusal, type Pause, put, remove, transact } from './dynamo-transactions.ts';
+import {
+  type Condition,
+  conditionFields,
+  isRefusal,
+  type Pause,
+  put,
+  remove,
+  transact,
+} from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { Receipt } from './receipt.ts';
 import type { Run, RunStatus } from './run.ts';
@@ -132,23 +139,9 @@ export class DynamoRunStore implements RunStore {
   }
 
   async renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
-    const held = conditionFields(leaseIsHeldAt(step.leaseVersion));
-    try {
-      await this.#client.send(
-        new UpdateItemCommand({
-          TableName: this.#table,
-          Key: marshall(keys.stepKey(tenant, runId, step.index)),
-          UpdateExpression: 'SET #doc.#lease.#expiresAt = :expiresAt',
-          ConditionExpression: held.ConditionExpression,
-          ExpressionAttributeNames: { ...held.ExpressionAttributeNames, '#lease': 'lease', '#expiresAt': 'expiresAt' },
-          ExpressionAttributeValues: { ...held.ExpressionAttributeValues, ...marshall({ ':expiresAt': expiresAt }) },
-        }),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof ConditionalCheckFailedException) return false;
-      throw error;
-    }
+    const renewed: RunningStep = { ...step, lease: { ...step.lease, expiresAt } };
+    const item = toItem(keys.stepKey(tenant, runId, step.index), renewed);
+    return this.#putIf(item, leaseIsHeldAt(step.leaseVersion));
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
@@ -269,15 +262,7 @@ export class DynamoRunStore implements RunStore {
     const item = outboxItem(bumped);
     // Given up on: the row stays for people to see, but leaves the index the sweeper reads.
     if (dueAt === undefined) delete item.dueShard;
-    try {
-      await this.#client.send(
-        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(attemptsAre(entry.attempts)) }),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof ConditionalCheckFailedException) return false;
-      throw error;
-    }
+    return this.#putIf(item, attemptsAre(entry.attempts));
   }
 
   async fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void> {
@@ -299,6 +284,19 @@ export class DynamoRunStore implements RunStore {
     ]);
     if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
     return !refusals;
+  }
+
+  /** One conditional write; false if its condition does not hold. */
+  async #putIf(item: Item, condition: Condition): Promise<boolean> {
+    try {
+      await this.#client.send(
+        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(condition) }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException) return false;
+      throw error;
+    }
   }
 
   #transact(writes: Parameters<typeof transact>[1]) {

@@ -24,10 +24,9 @@ export interface Condition {
   values?: Record<string, unknown>;
 }
 
-/** Every path that a condition names, spelled once: `#doc.#seq` reads as the document's `seq`. */
+/** Every attribute that a condition names; some of these words DynamoDB keeps for itself. */
 const NAMES: Record<string, string> = {
   '#pk': 'pk',
-  '#doc': 'doc',
   '#seq': 'seq',
   '#leaseVersion': 'leaseVersion',
   '#outcome': 'outcome',

@@ -1,4 +1,4 @@
-import { isNode, LineCounter, parseDocument } from 'yaml';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { toolNames } from '../connectors/registry.ts';
 import { CountersignError } from '../run/errors.ts';
 import { expressionsIn, syntaxError } from './expressions.ts';
@@ -17,7 +17,7 @@ export function parseWorkflow(text: string, file: string): Workflow {
   if (document.errors.length > 0) {
     throw invalid(document.errors.map((error) => `${file}:${error.linePos?.[0].line ?? 1}: ${error.message}`));
   }
-  const parsed = Workflow.safeParse(document.toJS());
+  const parsed = Workflow.safeParse(contentOf(document, file));
   const problems: Problem[] = parsed.success ? check(parsed.data) : parsed.error.issues;
   if (!parsed.success || problems.length > 0) {
     throw invalid(problems.map(({ path, message }) => `${file}:${lineOf(path)}: ${path.join('.')}: ${message}`));
@@ -31,6 +31,15 @@ export function parseWorkflow(text: string, file: string): Workflow {
       if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
     }
     return 1;
+  }
+}
+
+/** The reader refuses aliases that multiply beyond reason: a mistake in the file like any other. */
+function contentOf(document: Document, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw invalid([`${file}:1: ${error instanceof Error ? error.message : String(error)}`]);
   }
 }
 
@@ -58,12 +67,14 @@ function checkSteps(workflow: Workflow): Problem[] {
         at(['needs'], `"${need}" is no other step; there are ${ids.join(', ')}`);
     }
     const before = reachable(workflow, index);
-    for (const source of expressionsIn([step.with, step.when])) {
-      const wrong = syntaxError(source);
-      if (wrong) at(['with'], `the expression "${source.trim()}" is not JSONata: ${wrong}`);
-      for (const [, id] of source.matchAll(/\bsteps\.([a-z][a-z0-9_]*)/g)) {
-        if (id && !before.has(id))
-          at(['with'], `steps.${id} is not sure to have run before; refer to one that this step needs`);
+    for (const field of ['with', 'when'] as const) {
+      for (const source of expressionsIn(step[field])) {
+        const wrong = syntaxError(source);
+        if (wrong) at([field], `the expression "${source.trim()}" is not JSONata: ${wrong}`);
+        for (const [, id] of source.matchAll(/\bsteps\.([a-z][a-z0-9_]*)/g)) {
+          if (id && !before.has(id))
+            at([field], `steps.${id} is not sure to have run before; refer to one that this step needs`);
+        }
       }
     }
     return problems;

@@ -3,6 +3,7 @@ import type { Access, Operation, Performance } from '../../lambdas/connectors/co
 import { addLabels } from '../../lambdas/connectors/github.ts';
 import { addWorkNote, updateIncident } from '../../lambdas/connectors/servicenow.ts';
 import { postMessage } from '../../lambdas/connectors/slack.ts';
+import { later } from '../../lambdas/run/lease.ts';
 import type { WriteResult } from '../../lambdas/run/receipt.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
@@ -11,7 +12,7 @@ type System = 'servicenow' | 'github' | 'slack';
 /** What may befall the next call to a system. */
 export type Fault = { status: number; retryAfterSeconds?: number } | 'lost_answer' | 'truncated';
 
-/** The systems that connectors write to, with an incident, an issue labelled `bug`, and no Slack channel yet. */
+/** The systems that connectors write to, with an incident, an issue labelled `bug`, and the Slack channel #incidents. */
 export interface Outside {
   access: Record<System, Access>;
   sysId: string;
@@ -19,7 +20,8 @@ export interface Outside {
   fault(system: System, method: string, fault: Fault): Promise<void>;
   incident(): Promise<{ assignmentGroup: string; workNotes: string[] }>;
   labels(): Promise<string[]>;
-  messages(channel: string): Promise<string[]>;
+  /** Texts of the messages in #incidents. */
+  messages(): Promise<string[]>;
   /** Methods of the calls a system received, in order. */
   methods(system: System): Promise<string[]>;
   close(): Promise<void>;
@@ -35,7 +37,7 @@ export function describeConnectorsContract(name: string, open: () => Promise<Out
 
     function performance(operation: Operation, differing: Partial<Performance> = {}): Performance {
       const access = outside.access[operation.connection as System];
-      return { access, mark: 'countersign:0123456789', intentAt: STORY_BEGINS_AT, firstAttempt: true, ...differing };
+      return { access, mark: 'countersign:0123456789', openSince: STORY_BEGINS_AT, firstAttempt: true, ...differing };
     }
     const perform = (operation: Operation, input: unknown, differing: Partial<Performance> = {}) =>
       operation.perform(operation.parse(input), performance(operation, differing));
@@ -167,7 +169,7 @@ export function describeConnectorsContract(name: string, open: () => Promise<Out
 
       it('posts once, and says where', async () => {
         const { output, reversal } = await perform(postMessage, input);
-        expect(await outside.messages('#incidents')).toEqual([input.text]);
+        expect((await outside.messages()).filter((text) => text === input.text)).toHaveLength(1);
         expect(output).toEqual({ channel: expect.any(String), ts: expect.stringMatching(/^\d+\.\d{6}$/) });
         expect(reversal).toHaveProperty('irreversible');
       });
@@ -184,10 +186,22 @@ export function describeConnectorsContract(name: string, open: () => Promise<Out
         expect(posted).toMatchObject({ recovered: true, response: { ts: expect.any(String) } });
       });
 
-      it('does not find a message in a channel that never was, nor another write’s', async () => {
+      it('does not find a message that is not there, nor another write’s', async () => {
         expect(await probe(postMessage, input)).toBeUndefined();
         await perform(postMessage, input, { mark: 'countersign:another' });
         expect(await probe(postMessage, input)).toBeUndefined();
+      });
+
+      it('settles nothing about a channel that is not listed', async () => {
+        const elsewhere = { ...input, channel: '#nowhere' };
+        await expect(probe(postMessage, elsewhere)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+      });
+
+      it('looks back to where the write was first intended, and not further', async () => {
+        await perform(postMessage, input);
+        const from = (ms: number) => probe(postMessage, input, { openSince: later(STORY_BEGINS_AT, ms) });
+        expect(await from(-3_600_000)).toMatchObject({ recovered: true });
+        expect(await from(3_600_000)).toBeUndefined();
       });
 
       it('finds its reply in a thread, and only there', async () => {

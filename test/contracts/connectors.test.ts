@@ -7,6 +7,7 @@ import { describeConnectorsContract, type Fault } from './connectors-contract.ts
 
 const issue = { owner: 'octo-org', repo: 'payments', number: 7 };
 const sysId = seededSysId('INC0010001');
+const BOT = { authorization: 'Bearer xoxb-local' };
 afterAll(() => vi.unstubAllGlobals());
 
 describeConnectorsContract('the fake outside', async () => {
@@ -14,6 +15,7 @@ describeConnectorsContract('the fake outside', async () => {
   vi.stubGlobal('fetch', outside.fetch);
   outside.incidents.set(sysId, { fields: { assignment_group: '', number: 'INC0010001' }, workNotes: [] });
   outside.issueLabels.set('octo-org/payments#7', ['bug']);
+  outside.channels.set('#incidents', []);
   return {
     access: outside.access(),
     sysId,
@@ -24,10 +26,12 @@ describeConnectorsContract('the fake outside', async () => {
       return { assignmentGroup: fields.assignment_group ?? '', workNotes };
     },
     labels: async () => outside.issueLabels.get('octo-org/payments#7') ?? [],
-    messages: async (channel) => (outside.channels.get(channel) ?? []).map(({ text }) => text),
+    messages: async () => (outside.channels.get('#incidents') ?? []).map(({ text }) => text),
     methods: async (system) =>
       outside.calls.flatMap(({ name }) => (name.endsWith(system) ? [name.split(' ')[0] ?? ''] : [])),
-    close: async () => vi.unstubAllGlobals(),
+    close: async () => {
+      vi.unstubAllGlobals();
+    },
   };
 });
 
@@ -41,6 +45,9 @@ describeConnectorsContract('the simulators', async () => {
   const world = await openWorld();
   const labelsPath = '/github/repos/octo-org/payments/issues/7/labels';
   await world.ask('POST', labelsPath, { labels: ['bug'] }, BEARER);
+  // A channel of the simulator comes to be with its first message.
+  const first = { channel: '#incidents', text: 'a first message' };
+  const posted = await world.ask('POST', '/slack/api/chat.postMessage', first, BOT);
   await world.ask('DELETE', '/calls');
   const at = (system: string) => ({ baseUrl: `${world.url}/_sim/${system}`, instance: 'acme' });
   return {
@@ -66,9 +73,9 @@ describeConnectorsContract('the simulators', async () => {
     },
     labels: async () =>
       (await world.ask('GET', labelsPath, undefined, BEARER)).body.map(({ name }: { name: string }) => name),
-    messages: async (channel) => {
-      const path = `/slack/api/conversations.history?channel=${encodeURIComponent(channel)}`;
-      const { body } = await world.ask('GET', path, undefined, { authorization: 'Bearer xoxb-local' });
+    messages: async () => {
+      const path = `/slack/api/conversations.history?channel=${posted.body.channel}`;
+      const { body } = await world.ask('GET', path, undefined, BOT);
       return body.messages.map(({ text }: { text: string }) => text);
     },
     methods: async (system) => (await world.calls(`?system=${system}`)).map(({ method }) => String(method)),

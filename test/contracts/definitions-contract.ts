@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
+import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 
 export function describeDefinitionsContract(
@@ -26,6 +27,7 @@ export function describeDefinitionsContract(
     const automation = (named: string, enabled = true): Automation => ({
       name: named,
       enabled,
+      workspace: 'default',
       trigger: { source: 'github', event: 'issues.opened', filter: '{% true %}' },
       workflow: { name: 'label-new-issue', version: 1 },
     });
@@ -70,6 +72,15 @@ export function describeDefinitionsContract(
       const other = { ...workflow, description: 'not the same' };
       await expect(definitions.publishWorkflow(tenant, other, 1)).rejects.toMatchObject({ code: 'WORKFLOW_INVALID' });
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
+    });
+
+    it('has no caps for a tenant that set none, and then those it set', async () => {
+      const tenant = newTenant();
+      expect(await definitions.settings(tenant)).toEqual(NO_SETTINGS);
+      const settings = { caps: { maxConcurrency: 3 }, workspaces: { payments: 2 }, counterShards: 4 };
+      await definitions.saveSettings(tenant, settings);
+      expect(await definitions.settings(tenant)).toEqual(settings);
+      expect(await definitions.settings(newTenant())).toEqual(NO_SETTINGS);
     });
 
     it('keeps connections by name, per tenant', async () => {

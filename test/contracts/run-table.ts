@@ -1,15 +1,19 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { App, Stack } from 'aws-cdk-lib';
-import { RunTable } from '../../lib/run-table.ts';
+import { inject } from 'vitest';
 import { createTables, startDynamoDb } from '../../local/dynamodb.ts';
+import { tablesOf } from '../../local/dynamodb-tables.ts';
+import { readAssembly } from '../../local/synthesize.ts';
 import { resolveTemplate } from '../../local/template.ts';
 import { temporaryFolder } from '../local/services/wire.ts';
 
-/** The run table as the stack deploys it, on the embedded engine. */
+/** The run table of the synthesized template, on the embedded engine. */
 export async function openRunTable(): Promise<{ client: DynamoDBClient; table: string; close(): Promise<void> }> {
+  const { template, stackName } = readAssembly(inject('assemblies').local);
+  const stack = resolveTemplate(template, { stackName });
+  const [runTable] = tablesOf(stack);
+  if (!runTable) throw new Error('the template has no table');
   const folder = temporaryFolder();
   const engine = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {} });
-  const stack = resolveTemplate(runTableTemplate(), { stackName: 'Contracts' });
   await createTables(engine.url, stack);
   const client = new DynamoDBClient({
     endpoint: engine.url,
@@ -18,25 +22,11 @@ export async function openRunTable(): Promise<{ client: DynamoDBClient; table: s
   });
   return {
     client,
-    table: stack.ofType('AWS::DynamoDB::GlobalTable')[0]?.ref ?? '',
+    table: runTable.ref,
     close: async () => {
       client.destroy();
       await engine.stop();
       folder.remove();
     },
   };
-}
-
-/** Only the table's own construct: its keys and indexes are spelled there and nowhere else. */
-function runTableTemplate() {
-  const app = new App({ analyticsReporting: false });
-  const stack = new Stack(app, 'Contracts');
-  new RunTable(stack, 'RunTable', {
-    stage: 'contracts',
-    kind: 'dev',
-    tenants: ['acme'],
-    workerConcurrency: 2,
-    evidenceRetentionDays: 1,
-  });
-  return app.synth().getStackByName('Contracts').template;
 }

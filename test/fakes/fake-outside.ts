@@ -38,6 +38,7 @@ type Answer = { status: number; body: unknown };
 export class FakeOutside {
   readonly incidents = new Map<string, Incident>();
   readonly issueLabels = new Map<string, string[]>();
+  /** By name, `#incidents`. */
   readonly channels = new Map<string, SlackMessage[]>();
   readonly calls: OutsideCall[] = [];
   readonly #clock: Clock;
@@ -124,27 +125,40 @@ export class FakeOutside {
     return { status: 200, body: labels.map((label) => ({ name: label })) };
   }
 
+  /** Takes a channel's name or id where a message is posted, but only its id where messages are read. */
   #slack(url: URL, method: string, body: Record<string, unknown>): Answer {
-    if (method === 'chat.postMessage') {
-      const channel = String(body.channel);
-      this.#messages += 1;
-      const seconds = Math.floor(this.#clock.now() / 1000);
-      const ts = `${seconds}.${String(this.#messages).padStart(6, '0')}`;
-      const { text, metadata, thread_ts } = body as unknown as SlackMessage;
-      const posted = { ts, text, metadata, ...(thread_ts && { thread_ts }) };
-      this.channels.set(channel, [...(this.channels.get(channel) ?? []), posted]);
-      return { status: 200, body: { ok: true, channel, ts } };
+    if (method === 'chat.postMessage') return this.#post(body);
+    if (method === 'conversations.list') {
+      const channels = [...this.channels.keys()].map((name) => ({ id: slackId(name), name: name.slice(1) }));
+      return { status: 200, body: { ok: true, channels } };
     }
-    const messages = this.channels.get(url.searchParams.get('channel') ?? '');
-    if (!messages) return { status: 200, body: { ok: false, error: 'channel_not_found' } };
+    const read = [...this.channels].find(([name]) => slackId(name) === url.searchParams.get('channel'));
+    if (!read) return { status: 200, body: { ok: false, error: 'channel_not_found' } };
     const oldest = url.searchParams.get('oldest') ?? '';
     const thread = url.searchParams.get('ts') ?? undefined;
-    const wanted = messages.filter(
+    const wanted = read[1].filter(
       ({ ts, thread_ts }) => ts > oldest && (thread === undefined ? !thread_ts : [ts, thread_ts].includes(thread)),
     );
     return { status: 200, body: { ok: true, messages: wanted } };
   }
+
+  #post({ channel, text, metadata, thread_ts }: Record<string, unknown>): Answer {
+    const name = [...this.channels.keys()].find((each) => each === channel || slackId(each) === channel);
+    if (name === undefined) return { status: 200, body: { ok: false, error: 'channel_not_found' } };
+    this.#messages += 1;
+    const ts = `${Math.floor(this.#clock.now() / 1000)}.${String(this.#messages).padStart(6, '0')}`;
+    const posted: SlackMessage = {
+      ts,
+      text: String(text),
+      metadata,
+      ...(thread_ts !== undefined && { thread_ts: String(thread_ts) }),
+    };
+    this.channels.get(name)?.push(posted);
+    return { status: 200, body: { ok: true, channel: slackId(name), ts } };
+  }
 }
+
+const slackId = (name: string) => `C0${name.slice(1).toUpperCase()}`;
 
 function fetchFailed(code: string): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });

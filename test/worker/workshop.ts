@@ -58,6 +58,7 @@ export class Workshop {
   constructor(differing: Partial<Worker> = {}) {
     this.outside.incidents.set(SYS_ID, { fields: { assignment_group: '', state: '1', number: 'INC1' }, workNotes: [] });
     this.outside.issueLabels.set(ISSUE, ['bug']);
+    this.outside.channels.set('#incidents', []);
     this.worker = {
       runs: this.runs,
       definitions: this.definitions,
@@ -67,6 +68,7 @@ export class Workshop {
       clock: this.clock,
       ids: new CountingIds(),
       random: () => 0.5,
+      every: () => () => {},
       log: this.log,
       hasTime: () => true,
       ...differing,

@@ -1,0 +1,128 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { exchange } from '../../lambdas/connectors/http-exchange.ts';
+import { freePort } from '../../local/free-port.ts';
+
+type Answering = (request: IncomingMessage, response: ServerResponse) => void;
+
+let server: Server;
+let url: string;
+let answering: Answering;
+let received: { method?: string; body: string; headers: IncomingMessage['headers'] }[] = [];
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    received.push({ method: request.method, body: Buffer.concat(chunks).toString(), headers: request.headers });
+    answering(request, response);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const ask = (method: 'GET' | 'POST', how: Answering, address = url) => {
+  received = [];
+  answering = how;
+  const answer = z.object({ done: z.boolean() });
+  return exchange({
+    system: 'Target',
+    method,
+    url: address,
+    headers: { authorization: 'Bearer x' },
+    body: method === 'POST' ? { a: 1 } : undefined,
+    answer,
+  });
+};
+const says =
+  (status: number, body: string, headers: Record<string, string> = {}): Answering =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body);
+const DONE = '{"done":true}';
+
+const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
+const LATER = { code: 'TARGET_REFUSED', retryable: true };
+const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
+
+/** Each answer, and what it means for a write and for a read. */
+const ANSWERS: [string, Answering, object, object][] = [
+  [
+    '429 with Retry-After',
+    says(429, '', { 'retry-after': '7' }),
+    { ...LATER, retryAfterMs: 7_000 },
+    { ...LATER, retryAfterMs: 7_000 },
+  ],
+  ['429 without', says(429, ''), { ...LATER, retryAfterMs: 60_000 }, { ...LATER, retryAfterMs: 60_000 }],
+  [
+    '429 with a date',
+    says(429, '', { 'retry-after': 'Fri, 02 Jan 2026 03:04:05 GMT' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  ['403 that says slow down', says(403, '', { 'retry-after': '9' }), { ...LATER, retryAfterMs: 9_000 }, LATER],
+  ['403 with nothing left of a rate', says(403, '', { 'x-ratelimit-remaining': '0' }), LATER, LATER],
+  ['403', says(403, ''), REFUSED, REFUSED],
+  ['400', says(400, DONE), REFUSED, REFUSED],
+  ['404', says(404, DONE), REFUSED, REFUSED],
+  ['500', says(500, DONE), UNKNOWN, LATER],
+  ['503', says(503, ''), UNKNOWN, LATER],
+  ['200 that is no JSON', says(200, '<html>'), UNKNOWN, LATER],
+  ['200 of another shape', says(200, '{"error":"no"}'), UNKNOWN, LATER],
+  ['200 with nothing', says(200, ''), UNKNOWN, LATER],
+  ['a redirect', says(302, '', { location: '/elsewhere' }), UNKNOWN, LATER],
+  ['a connection that ends', (_request, response) => response.socket?.destroy(), UNKNOWN, LATER],
+  [
+    'a body that ends too early',
+    (_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write(DONE, () => response.socket?.destroy());
+    },
+    UNKNOWN,
+    LATER,
+  ],
+];
+
+describe('an exchange', () => {
+  it('sends what it was given once, and gives the answer', async () => {
+    expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toEqual({ status: 201, answer: { done: true } });
+    expect(received).toHaveLength(1);
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      body: '{"a":1}',
+      headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
+    });
+  });
+
+  it.each(ANSWERS)('takes %s for what it means to a write, and asks no second time', async (_what, how, meaning) => {
+    await expect(ask('POST', how)).rejects.toMatchObject(meaning);
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(ANSWERS)('takes %s for what it means to a read: it changed nothing', async (_what, how, _write, meaning) => {
+    await expect(ask('GET', how)).rejects.toMatchObject(meaning);
+  });
+
+  it('with nobody there was certainly not made', async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
+  });
+
+  it('never quotes the target: its text may echo what was sent', async () => {
+    for (const status of [200, 400, 429, 500]) {
+      const failure = await ask('POST', says(status, 'CANARY')).catch((error: Error) => error);
+      expect((failure as Error).message).not.toContain('CANARY');
+    }
+  });
+
+  it('gives no half characters on: nothing could hash them', async () => {
+    answering = says(200, '{"done":"\\ud83d"}');
+    const answer = z.object({ done: z.string() });
+    const request = { system: 'Target', method: 'GET', url, headers: {}, answer } as const;
+    expect((await exchange(request)).answer.done).toBe('\ufffd');
+  });
+});

@@ -1,0 +1,149 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import type { RunStore } from '../../lambdas/run/run-store.ts';
+import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { ChangeDraft } from '../contracts/change-draft.ts';
+import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryOutbox } from '../fakes/memory-outbox.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { type Passage, undisturbed } from '../fakes/passage.ts';
+import { accepted } from '../fakes/story.ts';
+
+const BY = { initiator: 'system', actor: 'test' } as const;
+
+let passage: Passage;
+let clock: FakeClock;
+let log: MemoryLog;
+let runs: MemoryRunStore;
+let queue: MemoryStepQueue;
+let outbox: MemoryOutbox;
+beforeEach(() => {
+  passage = undisturbed;
+  clock = new FakeClock();
+  log = new MemoryLog();
+  runs = new MemoryRunStore();
+  queue = new MemoryStepQueue(clock, (name, run) => passage(name, run));
+  outbox = new MemoryOutbox((name, run) => passage(name, run));
+});
+
+const swept = (differing: Partial<Pick<RunStore, 'due' | 'bumpOutbox'>> = {}) =>
+  sweep({
+    runs: { due: runs.due.bind(runs), bumpOutbox: runs.bumpOutbox.bind(runs), ...differing },
+    queue,
+    outbox,
+    clock,
+    log,
+  });
+
+async function queued(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `run_${index.toString(16).padStart(8, '0')}`);
+  for (const runId of ids) await runs.ingest(accepted({ runId }).ingest);
+  return ids;
+}
+
+/** A run that has ended, with its evidence promised and not yet sealed. */
+async function withPromise(runId = 'run_00000001') {
+  const { run, ingest } = accepted({ runId });
+  await runs.ingest(ingest);
+  const entry = promised({ kind: 'seal_evidence', tenant: 'acme', runId }, STORY_BEGINS_AT);
+  await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
+  return entry;
+}
+
+describe('the sweeper', () => {
+  it('sends nothing for what is not due', async () => {
+    await queued(3);
+    await withPromise('run_000000ff');
+    clock.advance(29_999);
+    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    expect(queue.receive()).toEqual([]);
+    expect(outbox.receiveSeals()).toEqual([]);
+  });
+
+  it('wakes every run whose time has come, in whatever shard it is', async () => {
+    const ids = await queued(20);
+    clock.advance(30_000);
+    expect(await swept()).toEqual({ runs: 20, promises: 0 });
+    expect(
+      queue
+        .receive()
+        .map(({ runId }) => runId)
+        .sort(),
+    ).toEqual(ids);
+  });
+
+  it('sends a promise again after 30 s, and then ever later, five times in all, and then gives up loudly', async () => {
+    const entry = await withPromise();
+    const sentAfterMs: number[] = [];
+    for (let second = 0; second < 3_600; second += 10) {
+      await swept();
+      if (outbox.receiveSeals().length > 0) sentAfterMs.push(clock.now() - Date.parse(STORY_BEGINS_AT));
+      clock.advance(10_000);
+    }
+    const gaps = sentAfterMs.map((at, index) => at - (sentAfterMs[index - 1] ?? 0));
+    expect(gaps).toEqual([30_000, 60_000, 120_000, 240_000, 300_000]);
+    expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { details: { entry: { id: entry.id } } },
+    ]);
+    clock.advance(86_400_000);
+    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+  });
+
+  it('two at once send a promise once', async () => {
+    await withPromise();
+    clock.advance(30_000);
+    await Promise.all([swept(), swept()]);
+    expect(outbox.receiveSeals()).toHaveLength(1);
+  });
+
+  it('counts before it sends: a promise whose send fails is tried again, later', async () => {
+    await withPromise();
+    clock.advance(30_000);
+    passage = () => Promise.reject(new Error('down'));
+    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    passage = undisturbed;
+    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    clock.advance(60_000);
+    expect(await swept()).toEqual({ runs: 0, promises: 1 });
+  });
+
+  it('is not kept from the rest by one thing that cannot be sent', async () => {
+    await queued(12);
+    await withPromise('run_000000ff');
+    clock.advance(30_000);
+    let sends = 0;
+    passage = (name, run) => {
+      sends += 1;
+      return name.startsWith('outbox') || sends === 1 ? Promise.reject(new Error('down')) : run();
+    };
+    expect(await swept()).toEqual({ runs: 11, promises: 0 });
+    expect(log.messages('error')).toEqual(['a due item was not sent', 'a due item was not sent']);
+  });
+
+  it('leaves a promise alone that was fulfilled while it looked', async () => {
+    const entry = await withPromise();
+    clock.advance(30_000);
+    const due: RunStore['due'] = async (...asked) => {
+      const found = await runs.due(...asked);
+      const record = { documentKey: 'd', envelopeKey: 'e', sha256: 's', sizeBytes: 1, sealedAt: STORY_BEGINS_AT };
+      await runs.fulfilSeal(entry.id, 'acme', entry.runId, record);
+      return found;
+    };
+    expect(await swept({ due })).toEqual({ runs: 0, promises: 0 });
+    expect(outbox.receiveSeals()).toEqual([]);
+  });
+});
+
+it('a promise is first due 30 s after it was made, and its wait doubles up to five minutes', () => {
+  const entry = promised(
+    { kind: 'start_approval', tenant: 'acme', runId: 'run_1', approvalId: 'a_1' },
+    STORY_BEGINS_AT,
+  );
+  expect(entry).toMatchObject({ id: 'run_1.start_approval.a_1', attempts: 0, dueAt: later(STORY_BEGINS_AT, 30_000) });
+  expect([0, 1, 2, 3, 4, 5, 50].map(resendDelayMs)).toEqual([
+    30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000,
+  ]);
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import type { Step } from '../../lambdas/run/step.ts';
+import { findCycle, runnableSteps } from '../../lambdas/workflow/order.ts';
+import { Workflow } from '../../lambdas/workflow/workflow.ts';
+
+/** `{ a: undefined, b: ['a'] }`: each step and what it needs; undefined means all before it. */
+const workflow = (needs: Record<string, string[] | undefined>) =>
+  Workflow.parse({
+    name: 'example',
+    steps: Object.entries(needs).map(([id, needed]) => ({ id, tool: 'transform', needs: needed })),
+  });
+const steps = (...statuses: (Step['status'] | undefined)[]) =>
+  new Map(statuses.flatMap((status, index) => (status ? [[index, { index, status } as Step]] : [])));
+
+describe('the steps that can run', () => {
+  it('without needs come one after the other', () => {
+    const strict = workflow({ a: undefined, b: undefined, c: undefined });
+    expect(runnableSteps(strict, steps())).toEqual([0]);
+    expect(runnableSteps(strict, steps('running'))).toEqual([]);
+    expect(runnableSteps(strict, steps('succeeded'))).toEqual([1]);
+    expect(runnableSteps(strict, steps('succeeded', 'failed_terminal'))).toEqual([]);
+    expect(runnableSteps(strict, steps('succeeded', 'succeeded', 'succeeded'))).toEqual([]);
+  });
+
+  it('with needs are all whose needs have succeeded, side by side', () => {
+    const diamond = workflow({ a: [], b: ['a'], c: ['a'], d: ['b', 'c'] });
+    expect(runnableSteps(diamond, steps())).toEqual([0]);
+    expect(runnableSteps(diamond, steps('succeeded'))).toEqual([1, 2]);
+    expect(runnableSteps(diamond, steps('succeeded', 'running'))).toEqual([2]);
+    expect(runnableSteps(diamond, steps('succeeded', 'succeeded', 'running'))).toEqual([]);
+    expect(runnableSteps(diamond, steps('succeeded', 'succeeded', 'succeeded'))).toEqual([3]);
+  });
+
+  it('mixed: one that names no needs waits for all before it', () => {
+    const mixed = workflow({ a: [], b: [], c: undefined });
+    expect(runnableSteps(mixed, steps())).toEqual([0, 1]);
+    expect(runnableSteps(mixed, steps('succeeded', 'running'))).toEqual([]);
+    expect(runnableSteps(mixed, steps('succeeded', 'succeeded'))).toEqual([2]);
+  });
+});
+
+it('a circle of needs is found, and everything that hangs on it', () => {
+  expect(findCycle(workflow({ a: [], b: ['a'] }))).toEqual([]);
+  expect(findCycle(workflow({ a: ['c'], b: [], c: ['a'], d: ['a'] }))).toEqual(['a', 'c', 'd']);
+});
