@@ -1,16 +1,14 @@
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
-import { assertChain, type Commit } from '../run/commit.ts';
+import { assertChain } from '../run/commit.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { receiptKeyOf } from '../run/step.ts';
 import { buildBundle, signBundle } from './bundle.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
 
-const COMMITS_PER_PAGE = 500;
-
 export interface Sealer {
-  runs: Pick<RunStore, 'load' | 'listCommits' | 'receipts' | 'fulfilSeal'>;
+  runs: Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
   store: EvidenceStore;
   signer: Signer;
   clock: Clock;
@@ -22,11 +20,10 @@ export async function sealRun(
   sealer: Sealer,
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
 ): Promise<void> {
-  const loaded = await sealer.runs.load(tenant, runId);
+  const loaded = await sealer.runs.loadWhole(tenant, runId);
   if (!loaded) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
-  const { run, trigger, steps } = loaded;
+  const { run, trigger, steps, commits } = loaded;
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
-  const commits = await allCommits(sealer, tenant, runId);
   assertChain(run, commits);
   const receipts = await sealer.runs.receipts(
     tenant,
@@ -47,13 +44,4 @@ export async function sealRun(
     sizeBytes: document.length,
     sealedAt: isoNow(sealer.clock),
   });
-}
-
-async function allCommits(sealer: Sealer, tenant: string, runId: string): Promise<Commit[]> {
-  const commits: Commit[] = [];
-  for (;;) {
-    const page = await sealer.runs.listCommits(tenant, runId, { after: commits.length, limit: COMMITS_PER_PAGE });
-    commits.push(...page);
-    if (page.length < COMMITS_PER_PAGE) return commits;
-  }
 }

@@ -14,11 +14,11 @@ const runPartition = (tenant: string, runId: string) => `RUN#${tenant}#${runId}`
 export const runKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'RUN' });
 export const stepKey = (tenant: string, runId: string, index: number): Key => ({
   pk: runPartition(tenant, runId),
-  sk: `STEP#${padded(index, 4)}`,
+  sk: `${STEP_PREFIX}${padded(index, 4)}`,
 });
 export const commitKey = (tenant: string, runId: string, seq: number): Key => ({
   pk: runPartition(tenant, runId),
-  sk: `COMMIT#${padded(seq, 8)}`,
+  sk: `${COMMIT_PREFIX}${padded(seq, 8)}`,
 });
 export const triggerKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'TRIGGER' });
 export const evidenceKey = (tenant: string, runId: string): Key => ({
@@ -37,7 +37,9 @@ export const taskTokenKey = (tenant: string, runId: string, approvalId: string):
 
 /** Sorts before RUN, STEP# and TRIGGER, and after all that a worker does not need (APPROVAL#, COMMIT#, EVIDENCE). */
 export const FIRST_WORKING_SORT_KEY = 'RUN';
+export const FIRST_SORT_KEY = 'A';
 export const COMMIT_PREFIX = 'COMMIT#';
+export const STEP_PREFIX = 'STEP#';
 
 export const receiptKey = (tenant: string, key: string): Key => ({ pk: `RECEIPT#${tenant}#${key}`, sk: 'RECEIPT' });
 export const idempotencyKey = (tenant: string, key: string): Key => ({ pk: `IDEM#${tenant}#${key}`, sk: 'IDEM' });

@@ -58,6 +58,7 @@ import type {
   Page,
   RunStore,
   WaitingLine,
+  WholeRun,
 } from './run-store.ts';
 import type { RunningStep, Step } from './step.ts';
 
@@ -145,23 +146,21 @@ export class DynamoRunStore implements RunStore {
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
-    const items = await this.#queryAll({
-      KeyConditionExpression: 'pk = :pk AND sk >= :first',
-      ExpressionAttributeValues: marshall({
-        ':pk': keys.runKey(tenant, runId).pk,
-        ':first': keys.FIRST_WORKING_SORT_KEY,
-      }),
+    return assemble(await this.#partition(tenant, runId, keys.FIRST_WORKING_SORT_KEY));
+  }
+
+  async loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined> {
+    const items = await this.#partition(tenant, runId, keys.FIRST_SORT_KEY);
+    const loaded = assemble(items);
+    return loaded && { ...loaded, commits: items.filter(isCommit).map((item) => docOf<Commit>(item)) };
+  }
+
+  #partition(tenant: string, runId: string, from: string): Promise<Item[]> {
+    return this.#queryAll({
+      KeyConditionExpression: 'pk = :pk AND sk >= :from',
+      ExpressionAttributeValues: marshall({ ':pk': keys.runKey(tenant, runId).pk, ':from': from }),
       ConsistentRead: true,
     });
-    let run: Run | undefined;
-    let trigger: LoadedRun['trigger'] | undefined;
-    const steps: Step[] = [];
-    for (const item of items) {
-      if (item.sk?.S === 'RUN') run = docOf(item);
-      else if (item.sk?.S === 'TRIGGER') trigger = triggerOf(item);
-      else steps.push(docOf(item));
-    }
-    return run && trigger && { run, trigger, steps };
   }
 
   async listRuns(
@@ -339,6 +338,15 @@ export class DynamoRunStore implements RunStore {
     return items;
   }
 }
+
+function assemble(items: Item[]): LoadedRun | undefined {
+  const run = items.find(({ sk }) => sk?.S === 'RUN');
+  const trigger = items.find(({ sk }) => sk?.S === 'TRIGGER');
+  const steps = items.filter(({ sk }) => sk?.S?.startsWith(keys.STEP_PREFIX)).map((item) => docOf<Step>(item));
+  return run && trigger && { run: docOf(run), trigger: triggerOf(trigger), steps };
+}
+
+const isCommit = ({ sk }: Item) => sk?.S?.startsWith(keys.COMMIT_PREFIX) === true;
 
 /** A list's position is the last row's time and run: tenant and index come from the credential, never from the cursor. */
 function position(lastKey: Item): string {

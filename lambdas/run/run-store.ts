@@ -35,6 +35,11 @@ export interface LoadedRun {
   steps: Step[];
 }
 
+/** A run with every commit, in order. */
+export interface WholeRun extends LoadedRun {
+  commits: Commit[];
+}
+
 export interface Page<T> {
   items: T[];
   /** Where the next page starts; absent on the last one. */
@@ -65,6 +70,8 @@ export interface RunStore {
   renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
 
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
+  /** Everything its evidence is made of, in one strongly consistent read. */
+  loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined>;
   listRuns(tenant: string, query: { status?: RunStatus; limit: number; after?: string }): Promise<Page<Run>>;
   /** Commits after a sequence number, oldest first. */
   listCommits(tenant: string, runId: string, query: { after: number; limit: number }): Promise<Commit[]>;

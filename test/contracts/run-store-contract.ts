@@ -71,6 +71,7 @@ export function describeRunStoreContract(
         const { run, trigger, commit, ingest } = accepted({ tenant: newTenant(), runId: newRunId() });
         expect(await store.ingest(ingest)).toEqual({ outcome: 'created' });
         expect(await store.load(run.tenant, run.runId)).toEqual({ run, trigger, steps: [] });
+        expect((await store.loadWhole(run.tenant, run.runId))?.commits).toEqual([commit]);
         expect(await store.listCommits(run.tenant, run.runId, { after: 0, limit: 10 })).toEqual([commit]);
       });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sealRun } from '../../lambdas/evidence/seal-run.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
@@ -23,10 +24,15 @@ const ENVELOPE = 'evidence/acme/run_00000001/bundle.dsse.json';
 function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence): Promise<void> {
   const { signer, clock, log } = shop;
   const bound = Object.fromEntries(
-    (['load', 'listCommits', 'receipts', 'fulfilSeal'] as const).map((name) => [name, shop.runs[name].bind(shop.runs)]),
-  ) as Pick<RunStore, 'load' | 'listCommits' | 'receipts' | 'fulfilSeal'>;
+    (['loadWhole', 'receipts', 'fulfilSeal'] as const).map((name) => [name, shop.runs[name].bind(shop.runs)]),
+  ) as Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
   const entryId = `${message.runId}.seal_evidence`;
   return sealRun({ runs: { ...bound, ...runs }, store, signer, clock, log }, { entryId, ...message });
+}
+
+async function withCommits([tenant, runId]: [string, string], change: (commits: Commit[]) => Commit[]) {
+  const whole = await shop.runs.loadWhole(tenant, runId);
+  return whole && { ...whole, commits: change(whole.commits) };
 }
 
 async function endedRun(): Promise<StepMessage> {
@@ -108,17 +114,12 @@ describe('sealing', () => {
   });
 
   it.each<[string, Partial<RunStore>]>([
-    [
-      'misses its last commit',
-      { listCommits: async (...asked) => (await shop.runs.listCommits(...asked)).slice(0, -1) },
-    ],
+    ['misses its last commit', { loadWhole: (...asked) => withCommits(asked, (commits) => commits.slice(0, -1)) }],
     [
       'was edited',
       {
-        listCommits: async (...asked) =>
-          (await shop.runs.listCommits(...asked)).map((commit) =>
-            commit.seq === 2 ? { ...commit, events: [] } : commit,
-          ),
+        loadWhole: (...asked) =>
+          withCommits(asked, (commits) => commits.map((each) => (each.seq === 2 ? { ...each, events: [] } : each))),
       },
     ],
   ])('refuses a chain that %s, and writes nothing', async (_what, tampered) => {

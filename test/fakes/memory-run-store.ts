@@ -15,6 +15,7 @@ import type {
   Page,
   RunStore,
   WaitingLine,
+  WholeRun,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { MemoryCaps } from './memory-caps.ts';
@@ -142,6 +143,16 @@ export class MemoryRunStore implements RunStore {
       const run = this.#runs.get(key);
       const trigger = this.#triggers.get(key);
       return run && trigger && { run, trigger, steps: this.#steps.inPartition(key) };
+    });
+  }
+
+  loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined> {
+    return this.operation('loadWhole', () => {
+      const key = runOf(tenant, runId);
+      const run = this.#runs.get(key);
+      const trigger = this.#triggers.get(key);
+      const [steps, commits] = [this.#steps.inPartition(key), this.#commits.inPartition(key)];
+      return run && trigger && { run, trigger, steps, commits };
     });
   }
 
