@@ -4,8 +4,8 @@ import { EXIT } from './failure.ts';
 export const redrive: Command = {
   name: 'redrive',
   takes: [],
-  says: 'send messages that failed too often back to work, once their cause is mended',
-  details: 'A run that has moved on meanwhile is not disturbed by its message.',
+  says: 'send messages that failed too often back to work',
+  details: 'Mend their cause first. A run that has moved on meanwhile is not disturbed by its message.',
   options: { 'dry-run': { says: 'only count them' } },
   async run(call) {
     const api = call.api();

@@ -30,10 +30,10 @@ const summary = (runId: string, facts: object = {}) => ({
   ...facts,
 });
 
-const readyCommit = (seq: number) => ({
+const stepCommit = (seq: number) => ({
   seq,
   at: '2026-03-02T09:00:00.000Z',
-  events: [{ type: 'step.ready', step: `step-${seq}`, index: seq }],
+  events: [{ type: 'step.succeeded', step: `step-${seq}`, index: seq, outputHash: '00' }],
   prevHash: '',
   hash: '',
 });
@@ -177,7 +177,7 @@ describe('what others wrote', () => {
     const events = [{ type: 'policy.decided', decision: 'allow' }];
     api = await stubApi(() => ({
       status: 200,
-      body: { status: 'succeeded', commits: [{ ...readyCommit(1), events }], next: 1, more: false },
+      body: { status: 'succeeded', commits: [{ ...stepCommit(1), events }], next: 1, more: false },
     }));
     const { stdout } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
     expect(stdout).toContain('policy.decided {"decision":"allow"}');
@@ -194,18 +194,18 @@ describe('long runs', () => {
       steps: [],
       receipts: [],
       evidence: null,
-      commits: [readyCommit(1)],
+      commits: [stepCommit(1)],
       moreCommitsSince: 1,
     };
     api = await stubApi((path) => {
       const since = /events\?since=(\d+)/.exec(path)?.[1];
       if (since === undefined) return { status: 200, body: detail };
       const seq = Number(since) + 1;
-      return { status: 200, body: { status: 'running', commits: [readyCommit(seq)], next: seq, more: seq < 3 } };
+      return { status: 200, body: { status: 'running', commits: [stepCommit(seq)], next: seq, more: seq < 3 } };
     });
     const { stdout } = await countersign(['runs', 'show', RUN_ID, '--json', '--url', api.url]);
     const shown = JSON.parse(stdout);
-    expect(shown.commits).toEqual([readyCommit(1), readyCommit(2), readyCommit(3)]);
+    expect(shown.commits).toEqual([stepCommit(1), stepCommit(2), stepCommit(3)]);
     expect(shown).not.toHaveProperty('moreCommitsSince');
   });
 
@@ -216,7 +216,7 @@ describe('long runs', () => {
       if (answers === 2) return { status: 503, body: { message: 'Service Unavailable' } };
       const seq = Number(/since=(\d+)/.exec(path)?.[1]) + 1;
       const status = seq === 2 ? 'succeeded' : 'running';
-      return { status: 200, body: { status, commits: [readyCommit(seq)], next: seq, more: false } };
+      return { status: 200, body: { status, commits: [stepCommit(seq)], next: seq, more: false } };
     });
     const { exitCode, lines, stderr } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
     expect(exitCode).toBe(0);
@@ -227,10 +227,10 @@ describe('long runs', () => {
   test('Ctrl-C ends a watch quietly with 130', async () => {
     api = await stubApi((path) => {
       const seq = path.endsWith('since=0') ? 1 : 0;
-      return { status: 200, body: { status: 'running', commits: seq ? [readyCommit(1)] : [], next: 1, more: false } };
+      return { status: 200, body: { status: 'running', commits: seq ? [stepCommit(1)] : [], next: 1, more: false } };
     });
     const watch = startCountersign(['runs', 'watch', RUN_ID, '--url', api.url]);
-    await watch.hasPrinted('step-1: ready');
+    await watch.hasPrinted('step-1: succeeded');
     watch.signal('SIGINT');
     const { exitCode, stderr } = await watch.ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
