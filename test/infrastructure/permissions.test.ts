@@ -10,6 +10,8 @@ const WILDCARDS: Record<string, RegExp> = {
 /** The streams of one log group and the versions of one function are spelled with a star at the end. */
 const PARTS_OF_ONE_THING = /:(log-group|function):[^*]+:\*$/;
 
+const ITEM_ACTIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'];
+
 describe.each(STAGES)('in stage %s', (stage) => {
   const { stack, statements } = synthesized(stage);
   const functions = stack.ofType('AWS::Lambda::Function');
@@ -49,7 +51,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it('nobody may scan, or describe, change or delete the table', () => {
     const onTable = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('dynamodb:')));
-    const items = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'DeleteItem'].map((action) => `dynamodb:${action}`);
+    const items = ITEM_ACTIONS.map((action) => `dynamodb:${action}`);
     expect(onTable.filter((action) => !items.includes(action))).toEqual([]);
   });
 
@@ -68,12 +70,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it.each([
-    ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
+    ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['ApiAuthorizeRole']],
     ['dynamodb:PutItem', 'TENANT', []],
     ['dynamodb:PutItem', 'APIKEY', []],
+    ['dynamodb:UpdateItem', 'TENANT', []],
+    ['dynamodb:UpdateItem', 'RECEIPT', []],
     ['dynamodb:DeleteItem', 'RUN', []],
     ['dynamodb:DeleteItem', 'RECEIPT', []],
   ])('%s on %s rows is granted to %j only', (action, rows, roles) => {
@@ -86,7 +90,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['kms:Sign', ['EvidenceVaultSealRole']],
     ['s3:PutObject', ['EvidenceVaultSealRole']],
-    ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
+    ['states:StartExecution', ['ApiControlRole', 'SweepSweeperRole', 'WorkerStepRole']],
+    ['sqs:StartMessageMoveTask', ['ApiRedriveRole']],
   ])('%s is granted to %j only', (action, roles) => {
     const holders = statements.filter(({ actions }) => actions.includes(action));
     expect(holders.map(({ role }) => role.replace(/[0-9A-F]{8}$/, '')).sort()).toEqual(roles);

@@ -24,6 +24,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'GET /api/v1/runs': 'CUSTOM',
       'GET /api/v1/runs/{id}': 'CUSTOM',
       'GET /api/v1/runs/{id}/events': 'CUSTOM',
+      'POST /api/v1/runs/{id}/cancel': 'CUSTOM',
+      'POST /api/v1/runs/{id}/pause': 'CUSTOM',
+      'POST /api/v1/runs/{id}/resume': 'CUSTOM',
+      'POST /api/v1/runs/{id}/retry': 'CUSTOM',
+      'POST /api/v1/runs/{id}/signal': 'CUSTOM',
+      'GET /api/v1/dead-letters': 'CUSTOM',
+      'POST /api/v1/dead-letters/redrive': 'CUSTOM',
     });
   });
 

@@ -95,6 +95,10 @@ export class HostClient {
     return this.request('GET', `/api/v1${path}`, { headers: key === undefined ? {} : { 'x-api-key': key } });
   }
 
+  command<Body = Record<string, unknown>>(path: string, body: unknown = {}, key = ACME_KEY): Promise<Answer<Body>> {
+    return this.request('POST', `/api/v1${path}`, { headers: { 'x-api-key': key }, body: JSON.stringify(body) });
+  }
+
   async run(runId: string, key = ACME_KEY): Promise<ShownRun> {
     const { status, body, text } = await this.api<ShownRun>(`/runs/${runId}`, key);
     if (status !== 200) throw new Error(`GET run ${runId}: ${status} ${text}`);

@@ -1,11 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
 import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
 import { eventually, inParallel } from './eventually.ts';
-import { isTerminal, type ShownRun } from './host-client.ts';
+import { isTerminal } from './host-client.ts';
 import { labelWrites, triageWrites } from './seen-writes.ts';
 import { startTestHost } from './test-host.ts';
 
@@ -88,37 +90,31 @@ it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repea
   }
 });
 
-it('a stop by SIGTERM or SIGINT leaves nothing running, and a restart continues with the same data', async () => {
+it('SIGTERM and SIGINT leave nothing running, and --fresh forgets what an earlier start knew', async () => {
   const first = await start('--port', '0');
   const firstEngine = enginePid();
-  const runId = await first.openIssue(1);
-  const isSealed = (run: ShownRun) => run.evidence !== null;
-  await first.waitForRun(runId, isSealed);
+  await first.waitForRun(await first.openIssue(1));
   expect((await first.end('SIGTERM')).code).toBe(0);
   await expectNothingLeft(first, firstEngine);
 
-  const second = await start('--port', '0');
-  const secondEngine = enginePid();
-  expect((await second.run(runId)).status).toBe('succeeded');
-
-  const { port } = new URL(second.url);
-  const refused = await runCommand('local/start.ts', '--port', port, '--data', `${data}-other`);
-  rmSync(`${data}-other`, { recursive: true, force: true });
-  expect(refused.code).toBe(1);
-  expect(refused.output).toMatch(new RegExp(`port ${port} is taken; .*--port`));
-  expect(refused.output).not.toMatch(/^ +at /m);
-
-  expect((await second.end('SIGINT')).code).toBe(0);
-  await expectNothingLeft(second, secondEngine);
-});
-
-it('--fresh forgets what an earlier start knew', async () => {
-  const earlier = await startTestHost({ dataFolder: data });
-  await earlier.waitForRun(await earlier.openIssue(1));
-  await earlier.stop();
   const fresh = await start('--port', '0', '--fresh');
+  const freshEngine = enginePid();
   expect(await fresh.allRuns()).toEqual([]);
   expect(await fresh.calls()).toEqual([]);
+  expect((await fresh.end('SIGINT')).code).toBe(0);
+  await expectNothingLeft(fresh, freshEngine);
+});
+
+it('a taken port is a clear error', async () => {
+  const other = createServer();
+  await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
+  const { port } = other.address() as AddressInfo;
+  const { code, output } = await runCommand('local/start.ts', '--port', String(port), '--data', data);
+  other.close();
+  expect(code).toBe(1);
+  expect(output).toMatch(new RegExp(`port ${port} is taken; .*--port`));
+  expect(output).not.toMatch(/^ +at /m);
+  await expect(readFile(join(data, 'dynamodb.pid'))).rejects.toThrow();
 });
 
 it('an option that does not exist is answered with how to use it', async () => {
