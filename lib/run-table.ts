@@ -51,13 +51,13 @@ export class RunTable extends Construct {
     );
   }
 
-  /** What it takes to commit changes of runs, with their receipts, promises and places under the caps. */
+  /** What it takes to commit changes of runs, with their promises and places under the caps. */
   allowCommits(to: NodeFunction): void {
     this.allow(to, ['Query'], ['RUN']);
     this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
-    this.allow(to, ['BatchGetItem'], ['RUN', 'RECEIPT', 'CAPS']);
-    this.allow(to, ['PutItem'], ['RUN', 'RECEIPT', 'OUTBOX', 'LOCK']);
-    this.allow(to, ['UpdateItem'], ['CAPS', 'RATE']);
+    this.allow(to, ['BatchGetItem'], ['RUN', 'CAPS']);
+    this.allow(to, ['PutItem'], ['RUN', 'OUTBOX']);
+    this.allow(to, ['UpdateItem'], ['CAPS']);
     this.allow(to, ['DeleteItem'], ['LOCK']);
     // To wake whoever waits longest when a place becomes free.
     this.allowIndexQuery(to, 'byStatus');

@@ -51,16 +51,19 @@ export class Worker extends Construct {
     });
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
     this.allowMoves(step);
+    runTable.allow(step, ['BatchGetItem', 'PutItem'], ['RECEIPT']);
+    runTable.allow(step, ['PutItem'], ['LOCK']);
+    runTable.allow(step, ['UpdateItem'], ['RATE']);
+    approvals.allowStart(step);
     // Only the worker reaches outside, so only it reads credentials.
     connectionSecrets.readableBy(step);
   }
 
   /** Lets a function commit changes of runs and send on what follows from them. */
   allowMoves(to: NodeFunction): void {
-    const { runTable, stepQueue, evidence, approvals } = this.#props;
+    const { runTable, stepQueue, evidence } = this.#props;
     runTable.allowCommits(to);
     stepQueue.allowSend(to);
     evidence.sealQueue.allowSend(to);
-    approvals.allowStart(to);
   }
 }

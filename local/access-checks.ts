@@ -2,7 +2,7 @@ import { dynamoDbChecks } from './access-checks-dynamodb.ts';
 import { type S3Call, s3Checks } from './access-checks-s3.ts';
 import { ACCOUNT, REGION } from './aws.ts';
 import type { ConditionContext } from './iam-conditions.ts';
-import type { ResolvedStack } from './template.ts';
+import type { ResolvedResource, ResolvedStack } from './template.ts';
 
 /** One thing that IAM must allow before a call is executed; a transaction needs one per item. */
 export interface AccessCheck {
@@ -26,7 +26,7 @@ export function accessChecks(
     case 'dynamodb':
       return dynamoDbChecks(operation, input, stack);
     case 'sqs':
-      return sqsChecks(operation, input);
+      return sqsChecks(operation, input, stack);
     case 'states':
       return statesChecks(operation, input, stack);
     case 'secretsmanager':
@@ -40,15 +40,27 @@ export function accessChecks(
 
 export { s3Checks };
 
-function sqsChecks(operation: string, input: JsonInput): AccessCheck[] {
+function redrivenTo(deadLetterArn: string, stack: ResolvedStack): string[] {
+  const leadsThere = ({ properties }: ResolvedResource) =>
+    (properties.RedrivePolicy as { deadLetterTargetArn?: string } | undefined)?.deadLetterTargetArn === deadLetterArn;
+  return stack
+    .ofType('AWS::SQS::Queue')
+    .filter(leadsThere)
+    .map(({ arn }) => arn);
+}
+
+function sqsChecks(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck[] {
   const queueArn = (name: unknown) => `arn:aws:sqs:${REGION}:${ACCOUNT}:${String(name)}`;
   if (operation === 'StartMessageMoveTask') {
     const sources = ['StartMessageMoveTask', 'ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'].map((action) => ({
       action: `sqs:${action}`,
       resource: String(input.SourceArn),
     }));
-    const destination = input.DestinationArn;
-    return destination ? [...sources, { action: 'sqs:SendMessage', resource: String(destination) }] : sources;
+    // Without a destination they go back to the queues whose dead letters they are.
+    const destinations = input.DestinationArn
+      ? [String(input.DestinationArn)]
+      : redrivenTo(String(input.SourceArn), stack);
+    return [...sources, ...destinations.map((resource) => ({ action: 'sqs:SendMessage', resource }))];
   }
   if (input.SourceArn !== undefined) return [{ action: `sqs:${operation}`, resource: String(input.SourceArn) }];
   const name = input.QueueName ?? (typeof input.QueueUrl === 'string' ? input.QueueUrl.split('/').at(-1) : undefined);

@@ -70,7 +70,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it.each([
-    ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
+    ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['ApiAuthorizeRole']],
@@ -90,7 +90,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['kms:Sign', ['EvidenceVaultSealRole']],
     ['s3:PutObject', ['EvidenceVaultSealRole']],
-    ['states:StartExecution', ['ApiControlRole', 'SweepSweeperRole', 'WorkerStepRole']],
+    ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     ['sqs:StartMessageMoveTask', ['ApiRedriveRole']],
   ])('%s is granted to %j only', (action, roles) => {
     const holders = statements.filter(({ actions }) => actions.includes(action));

@@ -50,9 +50,10 @@ describe('maxConcurrency', () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
     await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
     // The first run is kept at work until all others have come and found no room.
-    await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: 1500 });
-    const runIds: string[] = [];
-    for (let number = 1; number <= 6; number += 1) runIds.push(await start('closed', number));
+    await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: 4_000 });
+    const runIds = [await start('closed', 1)];
+    await host.waitForRun(runIds[0] ?? '', ({ status }) => status === 'running');
+    for (let number = 2; number <= 5; number += 1) runIds.push(await start('closed', number));
     const runs = await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
     const spans = runs.map(spanOf);
     for (const [index, { from }] of spans.entries()) expect(from >= (spans[index - 1]?.to ?? '')).toBe(true);
@@ -98,8 +99,9 @@ it('runs with the same concurrency key run one after the other, others beside th
     concurrencyKey: '{% trigger.number %}',
     steps: [{ id: 'nap', tool: 'wait', with: { seconds: 120 } }, label('done')],
   });
-  const [first, second, other] = [await start('closed', 1), await start('closed', 1), await start('closed', 2)];
+  const first = await start('closed', 1);
   await host.waitForRun(first, ({ status }) => status === 'waiting_external');
+  const [second, other] = [await start('closed', 1), await start('closed', 2)];
   await host.waitForRun(other, ({ status }) => status === 'waiting_external');
   await host.idle();
   expect((await host.run(second)).status).toBe('queued');

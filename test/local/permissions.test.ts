@@ -60,8 +60,6 @@ it('a webhook whose run cannot be written is not acknowledged', async () => {
 const KNOWN: { role?: string; action: string; reason: string }[] = [
   { action: 'sqs:ChangeMessageVisibility', reason: 'Lambda asks for it of whoever consumes a queue' },
   { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to whoever consumes a queue' },
-  { role: 'ApiRedrive', action: 'sqs:SendMessage', reason: 'AWS asks for it of whoever has dead letters moved back' },
-  { role: 'ApiControl', action: 'states:StartExecution', reason: 'whoever commits may promise an approval' },
 ];
 
 it('no role holds a grant that the whole path, its failures included, does not need', async () => {
