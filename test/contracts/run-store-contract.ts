@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/approval/approval.ts';
 import { type OutboxEntry, promised } from '../../lambdas/outbox/outbox.ts';
-import { assertChain, RunDraft } from '../../lambdas/run/commit.ts';
+import { assertChain } from '../../lambdas/run/commit.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';
 import type { Run, RunStatus } from '../../lambdas/run/run.ts';
 import { DUE_SHARDS, type DueItem, type EvidenceRecord, type RunStore } from '../../lambdas/run/run-store.ts';
-import { type ReadyStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
+import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { type AcceptedOptions, accepted } from '../fakes/story.ts';
+import { ChangeDraft } from './change-draft.ts';
 
 const BY = { initiator: 'system', actor: 'contract' } as const;
 const MINUTE_MS = 60_000;
@@ -50,10 +51,7 @@ export function describeRunStoreContract(
       return found;
     }
 
-    /** A change of the run that ends it in the given status; the shortest one the table of transitions allows. */
-    function change(run: Run, at = later(AT, MINUTE_MS)): RunDraft {
-      return new RunDraft(run, at).record({ type: 'run.enriched', enrichmentHash: at });
-    }
+    const change = (run: Run, at = later(AT, MINUTE_MS)) => new ChangeDraft(run, at);
 
     const cancel = (run: Run, at?: string) => change(run, at).move('canceled', BY).seal();
 
@@ -91,7 +89,7 @@ export function describeRunStoreContract(
         const result = await store.ingest(again.ingest);
         expect(result).toMatchObject({
           outcome: 'duplicate',
-          record: { runIds: [run.runId], requestHash: again.ingest.record.requestHash },
+          record: { runIds: [run.runId], requestHash: again.ingest.records[0]?.requestHash },
         });
         expect(await store.load(run.tenant, again.run.runId)).toBeUndefined();
       });
@@ -121,6 +119,40 @@ export function describeRunStoreContract(
         expect(await store.ingest(at(MINUTE_MS + 1).ingest)).toMatchObject({ outcome: 'duplicate' });
       });
 
+      const burst = (tenant: string, key: string, at: string) => {
+        const taken = accepted({ tenant, runId: newRunId(), key, at });
+        const [own] = taken.ingest.records;
+        if (!own) throw new Error('a delivery has a record of its own');
+        const second = { ...own, key: 'github:burst', expiresAt: later(at, 5_000) };
+        return { ...taken, ingest: { ...taken.ingest, records: [own, second] } };
+      };
+
+      it('answers a second delivery of a burst with the runs of the first, and remembers nothing of it', async () => {
+        const tenant = newTenant();
+        const first = burst(tenant, 'github:first', AT);
+        expect(await store.ingest(first.ingest)).toEqual({ outcome: 'created' });
+        const second = burst(tenant, 'github:second', later(AT, 4_999));
+        expect(await store.ingest(second.ingest)).toMatchObject({
+          outcome: 'duplicate',
+          record: { key: 'github:burst', runIds: [first.run.runId] },
+        });
+        const afterwards = burst(tenant, 'github:second', later(AT, 5_000));
+        expect(await store.ingest(afterwards.ingest)).toEqual({ outcome: 'created' });
+      });
+
+      it('names the delivery before the burst when both are known', async () => {
+        const tenant = newTenant();
+        await store.ingest(burst(tenant, 'github:first', AT).ingest);
+        const again = await store.ingest(burst(tenant, 'github:first', later(AT, 1)).ingest);
+        expect(again).toMatchObject({ outcome: 'duplicate', record: { key: 'github:first' } });
+      });
+
+      it('recognises its own transaction with several records', async () => {
+        const { ingest } = burst(newTenant(), 'github:first', AT);
+        await store.ingest(ingest);
+        expect(await store.ingest(ingest)).toEqual({ outcome: 'created' });
+      });
+
       it('creates all runs of a delivery or none', async () => {
         const taken = await begin();
         const { ingest } = accepted({ tenant: taken.tenant, runId: newRunId(), key: 'github:two-runs' });
@@ -148,7 +180,7 @@ export function describeRunStoreContract(
       it('is lost to whoever moved the run first, and then writes nothing', async () => {
         const run = await begin();
         await store.commit(change(run, later(AT, 1)).seal());
-        const stale = change(run, later(AT, 2)).writeStep(ready(0), 'new').seal();
+        const stale = change(run, later(AT, 2)).writeStep(held(0), 'new').seal();
         expect(await store.commit(stale)).toEqual({ outcome: 'lost' });
         expect((await loaded(run)).steps).toEqual([]);
       });
@@ -162,7 +194,7 @@ export function describeRunStoreContract(
 
       it('counts as committed when it is made again because its answer was lost', async () => {
         const run = await begin();
-        const made = change(run).writeStep(ready(0), 'new').seal();
+        const made = change(run).writeStep(held(0), 'new').seal();
         await store.commit(made);
         expect(await store.commit(made)).toEqual({ outcome: 'committed' });
         expect((await loaded(run)).run.seq).toBe(2);
@@ -180,29 +212,29 @@ export function describeRunStoreContract(
 
       it('is lost when a step is held under another fencing number', async () => {
         const run = await begin();
-        const first = change(run).writeStep(ready(0, 3), 'new').seal();
+        const first = change(run).writeStep(held(0, 3), 'new').seal();
         await store.commit(first);
-        const zombie = change(first.run).writeStep(ready(0, 4), 2).seal();
+        const zombie = change(first.run).writeStep(held(0, 4), 2).seal();
         expect(await store.commit(zombie)).toEqual({ outcome: 'lost' });
         expect((await loaded(run)).run.seq).toBe(2);
-        const holder = change(first.run).writeStep(ready(0, 4), 3).seal();
+        const holder = change(first.run).writeStep(held(0, 4), 3).seal();
         expect(await store.commit(holder)).toEqual({ outcome: 'committed' });
-        expect((await loaded(run)).steps).toEqual([ready(0, 4)]);
+        expect((await loaded(run)).steps).toEqual([held(0, 4)]);
       });
 
       it('is lost when a step it means to create is there', async () => {
         const run = await begin();
-        const first = change(run).writeStep(ready(0), 'new').seal();
+        const first = change(run).writeStep(held(0), 'new').seal();
         await store.commit(first);
-        expect(await store.commit(change(first.run).writeStep(ready(0), 'new').seal())).toEqual({ outcome: 'lost' });
+        expect(await store.commit(change(first.run).writeStep(held(0), 'new').seal())).toEqual({ outcome: 'lost' });
       });
 
       it('hands back steps in their order, and keeps what it was given from later changes', async () => {
         const run = await begin();
         const draft = change(run);
         const output = { list: ['kept'] };
-        const done = { ...ready(2), status: 'succeeded', output, completedAt: AT } as const;
-        for (const step of [done, ready(0), ready(11), ready(1)]) draft.writeStep(step, 'new');
+        const done = { ...held(2), status: 'succeeded', output, completedAt: AT } as const;
+        for (const step of [done, held(0), held(11), held(1)]) draft.writeStep(step, 'new');
         await store.commit(draft.seal());
         output.list.push('changed by the caller');
         const { steps } = await loaded(run);
@@ -320,6 +352,156 @@ export function describeRunStoreContract(
       });
     });
 
+    describe('leases', () => {
+      const until = later(AT, 10 * MINUTE_MS);
+      async function holding(): Promise<Run> {
+        const run = await begin();
+        const made = change(run).writeStep(held(0, 2), 'new').seal();
+        expect(await store.commit(made)).toEqual({ outcome: 'committed' });
+        return made.run;
+      }
+
+      it('are prolonged by their holder, and nothing else of the run changes', async () => {
+        const run = await holding();
+        expect(await store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(true);
+        const now = await loaded(run);
+        expect(now.steps).toEqual([{ ...held(0, 2), lease: { owner: 'lease_1', expiresAt: until } }]);
+        expect(now.run).toEqual(run);
+      });
+
+      it.each([1, 3])('are not prolonged under fencing number %i when they are held under 2', async (leaseVersion) => {
+        const run = await holding();
+        expect(await store.renewLease(run.tenant, run.runId, held(0, leaseVersion), until)).toBe(false);
+        expect((await loaded(run)).steps).toEqual([held(0, 2)]);
+      });
+
+      it('are not prolonged once the step has ended', async () => {
+        const run = await holding();
+        const { lease: _over, startedAt: _then, ...facts } = held(0, 2);
+        const done = { ...facts, status: 'succeeded', output: null, completedAt: AT } as const;
+        await store.commit(change(run).writeStep(done, 2).seal());
+        expect(await store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(false);
+        expect((await loaded(run)).steps).toMatchObject([{ status: 'succeeded' }]);
+      });
+
+      it('of a step that was never begun are not prolonged', async () => {
+        const run = await begin();
+        expect(await store.renewLease(run.tenant, run.runId, held(0, 0), until)).toBe(false);
+        expect((await loaded(run)).steps).toEqual([]);
+      });
+    });
+
+    describe('caps', () => {
+      const slot = { shard: 0, workspace: 'default' };
+      const take = (run: Run, max: number, place = slot) =>
+        store.commit(change(run).cap({ kind: 'take_slot', slot: place, max }).seal());
+      const running = async (tenant: string, shards = 1) => (await store.waitingLine(tenant, 10, shards)).running;
+
+      it('hand out as many places as there are, and then nothing of the commit is written', async () => {
+        const tenant = newTenant();
+        const runs = [await begin({ tenant }), await begin({ tenant }), await begin({ tenant })];
+        const taken = await Promise.all(runs.map((run) => take(run, 2)));
+        expect(taken.map(({ outcome }) => outcome).sort()).toEqual(['committed', 'committed', 'no_room']);
+        expect(await running(tenant)).toEqual({ default: 2 });
+        const refused = runs[taken.findIndex(({ outcome }) => outcome === 'no_room')];
+        if (refused) expect((await loaded(refused)).run.seq).toBe(1);
+      });
+
+      it('hand out a returned place again', async () => {
+        const tenant = newTenant();
+        const [first, second] = [await begin({ tenant }), await begin({ tenant })];
+        const taken = change(first).cap({ kind: 'take_slot', slot, max: 1 }).seal();
+        await store.commit(taken);
+        expect(await take(second, 1)).toEqual({ outcome: 'no_room' });
+        const returned = change(taken.run).cap({ kind: 'return_slot', slot }).seal();
+        expect(await store.commit(returned)).toEqual({ outcome: 'committed' });
+        expect(await take(second, 1)).toEqual({ outcome: 'committed' });
+        expect(await running(tenant)).toEqual({ default: 1 });
+      });
+
+      it('take a place once although the commit is made again', async () => {
+        const run = await begin();
+        const made = change(run).cap({ kind: 'take_slot', slot, max: 5 }).seal();
+        await store.commit(made);
+        expect(await store.commit(made)).toEqual({ outcome: 'committed' });
+        expect(await running(run.tenant)).toEqual({ default: 1 });
+      });
+
+      it('count each shard and workspace for itself', async () => {
+        const tenant = newTenant();
+        await take(await begin({ tenant }), 1);
+        expect(await take(await begin({ tenant }), 1, { shard: 1, workspace: 'default' })).toEqual({
+          outcome: 'committed',
+        });
+        await take(await begin({ tenant }), 2, { shard: 1, workspace: 'other' });
+        expect(await running(tenant, 2)).toEqual({ default: 2, other: 1 });
+        expect(await running(tenant, 1)).toEqual({ default: 1 });
+      });
+
+      it('count the starts of a minute', async () => {
+        const tenant = newTenant();
+        const start = async (minute: string) =>
+          store.commit(
+            change(await begin({ tenant }))
+              .cap({ kind: 'count_start', minute, max: 2 })
+              .seal(),
+          );
+        const minute = AT.slice(0, 16);
+        expect([await start(minute), await start(minute), await start(minute)]).toEqual([
+          { outcome: 'committed' },
+          { outcome: 'committed' },
+          { outcome: 'no_room' },
+        ]);
+        expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
+      });
+
+      it('let one run hold a key until it lets go', async () => {
+        const tenant = newTenant();
+        const [first, second] = [await begin({ tenant }), await begin({ tenant })];
+        const take_key = (run: Run) => change(run).cap({ kind: 'take_key', key: 'k', runId: run.runId }).seal();
+        const taken = take_key(first);
+        expect(await store.commit(taken)).toEqual({ outcome: 'committed' });
+        expect(await store.commit(take_key(second))).toEqual({ outcome: 'no_room' });
+        const stolen = change(second).cap({ kind: 'release_key', key: 'k', runId: second.runId }).seal();
+        expect(await store.commit(stolen)).toEqual({ outcome: 'no_room' });
+        const released = change(taken.run).cap({ kind: 'release_key', key: 'k', runId: first.runId }).seal();
+        expect(await store.commit(released)).toEqual({ outcome: 'committed' });
+        expect(await store.commit(take_key(second))).toEqual({ outcome: 'committed' });
+      });
+
+      it('matter after a lost race and after a held receipt', async () => {
+        const tenant = newTenant();
+        const [other, run] = [await begin({ tenant }), await begin({ tenant })];
+        await store.commit(
+          change(other).writeReceipt(intent(other), 'free').cap({ kind: 'take_slot', slot, max: 1 }).seal(),
+        );
+        const full = { kind: 'take_slot', slot, max: 1 } as const;
+        const both = change(run).writeReceipt(intent(run), 'free').cap(full).seal();
+        expect(await store.commit(both)).toMatchObject({ outcome: 'receipt_held' });
+        await store.commit(change(run).seal());
+        expect(await store.commit(change(run, later(AT, 1)).cap(full).seal())).toEqual({ outcome: 'lost' });
+      });
+
+      it('show who waits, longest first, and nobody who has started', async () => {
+        const tenant = newTenant();
+        const runs = [2, 0, 1].map((minutes) => ({
+          tenant,
+          at: later(AT, minutes * MINUTE_MS),
+          workspace: `w${minutes}`,
+        }));
+        const [newest, oldest, middle] = [await begin(runs[0]), await begin(runs[1]), await begin(runs[2])];
+        const waiting = async (limit: number) => {
+          const line = await store.waitingLine(tenant, limit, 1);
+          return line.waiting.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+        };
+        const shown = ({ runId, workspace, createdAt }: Run) => ({ runId, workspace, createdAt });
+        expect(await waiting(10)).toEqual([oldest, middle, newest].map(shown));
+        expect(await waiting(2)).toEqual([oldest, middle].map(shown));
+        await store.commit(cancel(oldest));
+        expect(await waiting(10)).toEqual([middle, newest].map(shown));
+      });
+    });
+
     describe('listing', () => {
       async function begun(count: number): Promise<{ tenant: string; ids: string[] }> {
         const tenant = newTenant();
@@ -428,6 +610,12 @@ export function describeRunStoreContract(
         expect(tenantsFound).toEqual([`tenant-${newest - 1}`, `tenant-${newest}`]);
       });
 
+      it('is not a run without a time: a paused one is nobody’s to look at', async () => {
+        const run = await begin();
+        await store.commit(change(run).note({ dueAt: undefined }).seal());
+        expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+      });
+
       it('follows the run: a changed due time counts, a terminal run is never due', async () => {
         const run = await begin();
         const later1 = change(run)
@@ -512,7 +700,7 @@ export function describeRunStoreContract(
 
       it('are notified when their execution holds a token, and the promise to start it goes', async () => {
         const { run, approval, entry } = await withApproval();
-        await store.fulfilApproval(entry.id, approval, 'task-token');
+        expect(await store.fulfilApproval(entry.id, approval, 'task-token')).toBe(true);
         expect(await read(approval)).toEqual({ ...approval, status: 'notified' });
         expect(JSON.stringify(await read(approval))).not.toContain('task-token');
         expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
@@ -547,23 +735,28 @@ export function describeRunStoreContract(
             .writeApproval({ ...approval, status: 'expired' }, 'requested')
             .seal(),
         );
-        await store.fulfilApproval(entry.id, approval, 'task-token').catch(() => undefined);
+        expect(await store.fulfilApproval(entry.id, approval, 'task-token')).toBe(false);
         expect((await read(approval))?.status).toBe('expired');
+        expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
       });
     });
   });
 }
 
-function ready(index: number, leaseVersion = 0): ReadyStep {
+function held(index: number, leaseVersion = 0): RunningStep {
   return {
     schemaVersion: STEP_SCHEMA_VERSION,
     index,
     id: `step_${index}`,
-    tool: 'transform',
+    tool: 'github.labels.add',
     leaseVersion,
     attempt: 0,
     updatedAt: AT,
-    status: 'ready',
+    status: 'running',
+    input: { number: 7 },
+    receiptKey: 'key',
+    lease: { owner: 'lease_1', expiresAt: later(AT, MINUTE_MS) },
+    startedAt: AT,
   };
 }
 
@@ -583,6 +776,7 @@ function intent({ tenant, runId }: Run, differing: Partial<IntentReceipt> = {}):
     attempt: 1,
     leaseVersion: 1,
     intentAt: AT,
+    openSince: AT,
     outcome: 'intent',
     ...differing,
   };

@@ -1,13 +1,23 @@
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { MemoryRows } from './memory-rows.ts';
 
 export class MemoryDefinitions implements Definitions {
+  readonly #settings = new MemoryRows<TenantSettings>();
   readonly #automations = new MemoryRows<Automation>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<Workflow>();
+
+  async settings(tenant: string): Promise<TenantSettings> {
+    return this.#settings.get(tenant) ?? NO_SETTINGS;
+  }
+
+  async saveSettings(tenant: string, settings: TenantSettings): Promise<void> {
+    this.#settings.set(tenant, '', settings);
+  }
 
   async automations(tenant: string): Promise<Automation[]> {
     return this.#automations.inPartition(tenant);

@@ -3,17 +3,30 @@ export class MemoryRows<T> {
   readonly #partitions = new Map<string, Map<string, T>>();
 
   get(partition: string, sort = ''): T | undefined {
-    return copy(this.#partitions.get(partition)?.get(sort));
+    return copy(this.peek(partition, sort));
   }
 
   /** In the order of their sort keys. */
   inPartition(partition: string): T[] {
-    const rows = [...(this.#partitions.get(partition) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
-    return rows.map(([, row]) => copy(row));
+    return this.peekPartition(partition).map(copy);
   }
 
   all(): T[] {
-    return [...this.#partitions.keys()].flatMap((partition) => this.inPartition(partition));
+    return [...this.peekAll()].map(copy);
+  }
+
+  /** The row itself, for those who only look: copies of everything would be most of a simulation's work. */
+  peek(partition: string, sort = ''): T | undefined {
+    return this.#partitions.get(partition)?.get(sort);
+  }
+
+  peekPartition(partition: string): T[] {
+    const rows = [...(this.#partitions.get(partition) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+    return rows.map(([, row]) => row);
+  }
+
+  *peekAll(): Iterable<T> {
+    for (const rows of this.#partitions.values()) yield* rows.values();
   }
 
   set(partition: string, sort: string, row: T | undefined): void {
@@ -25,7 +38,7 @@ export class MemoryRows<T> {
 }
 
 /** Documents are JSON: undefined fields are gone after a copy, as they are after DynamoDB. */
-function copy<T>(value: T): T {
+export function copy<T>(value: T): T {
   return value === undefined ? value : JSON.parse(JSON.stringify(value));
 }
 
@@ -39,14 +52,17 @@ export interface RowWrite {
 export function write<T>(
   rows: MemoryRows<T>,
   [partition, sort = '']: readonly [partition: string, sort?: string],
-  doc: T | undefined,
+  doc: T | undefined | ((current: T | undefined) => T),
   allowedIf: (current: T | undefined) => boolean = () => true,
 ): RowWrite & { rows: MemoryRows<T> } {
   return {
     rows,
     row: `${partition} ${sort}`,
-    refuses: () => !allowedIf(rows.get(partition, sort)),
-    apply: () => rows.set(partition, sort, doc),
+    refuses: () => !allowedIf(rows.peek(partition, sort)),
+    apply: () => {
+      const next = typeof doc === 'function' ? (doc as (now: T | undefined) => T)(rows.peek(partition, sort)) : doc;
+      rows.set(partition, sort, next);
+    },
   };
 }
 

@@ -14,9 +14,11 @@ import type {
   LoadedRun,
   Page,
   RunStore,
+  WaitingLine,
 } from '../../lambdas/run/run-store.ts';
-import type { Step } from '../../lambdas/run/step.ts';
-import { MemoryRows, transact, write } from './memory-rows.ts';
+import type { RunningStep, Step } from '../../lambdas/run/step.ts';
+import { MemoryCaps } from './memory-caps.ts';
+import { copy, MemoryRows, transact, write } from './memory-rows.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
 const runOf = (tenant: string, runId: string) => `${tenant}/${runId}`;
@@ -36,23 +38,39 @@ export class MemoryRunStore implements RunStore {
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
   /** An entry the sweeper gave up on stays for people to see, but is never due again. */
   readonly #outbox = new MemoryRows<OutboxEntry & { givenUp?: true }>();
+  readonly #caps = new MemoryCaps();
   readonly #passage: Passage;
 
   constructor(passage: Passage = undisturbed) {
     this.#passage = passage;
   }
 
+  /** What is in the store now, for tests that look without asking. */
+  readonly inside = {
+    runs: () => this.#runs.peekAll(),
+    run: (tenant: string, runId: string) => this.#runs.peek(runOf(tenant, runId)),
+    steps: (tenant: string, runId: string) => this.#steps.peekPartition(runOf(tenant, runId)),
+    commit: (tenant: string, runId: string, seq: number) => this.#commits.peek(runOf(tenant, runId), padded(seq)),
+    commits: (tenant: string, runId: string) => this.#commits.peekPartition(runOf(tenant, runId)),
+    receipt: (tenant: string, key: string) => this.#receipts.peek(tenant, key),
+    receipts: () => this.#receipts.peekAll(),
+    evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
+    outbox: () => this.#outbox.peekAll(),
+    caps: this.#caps as Pick<MemoryCaps, 'counters' | 'holder' | 'holders'>,
+  };
+
   /** The choke point: every call of every caller passes here, and takes effect within one turn of the event loop. */
   protected async operation<T>(name: string, run: () => T): Promise<T> {
     return this.#passage(name, async () => run());
   }
 
-  ingest({ record, trigger, runs, at }: Ingest): Promise<IngestResult> {
+  ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
     return this.operation('ingest', () => {
-      const recordKey = [record.tenant, record.key] as const;
-      const held = this.#idempotency.get(...recordKey);
+      const held = records.map(({ tenant, key }) => this.#idempotency.get(tenant, key));
       const refusals = transact([
-        write(this.#idempotency, recordKey, record, (now) => now === undefined || now.expiresAt <= at),
+        ...records.map((record) =>
+          write(this.#idempotency, [record.tenant, record.key], record, (now) => isNewOrExpired(now, at)),
+        ),
         ...runs.flatMap(({ run, commit }) => {
           const key = runOf(run.tenant, run.runId);
           return [
@@ -63,9 +81,10 @@ export class MemoryRunStore implements RunStore {
         }),
       ]);
       if (!refusals) return { outcome: 'created' };
-      if (!refusals[0] || !held) throw new Error('a new run has an id that is taken');
-      const own = held.runIds.join() === runs.map(({ run }) => run.runId).join();
-      return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
+      const holder = held.find((_, index) => refusals[index]);
+      if (!holder) throw new Error('a new run has an id that is taken');
+      const own = holder.runIds.join() === runs.map(({ run }) => run.runId).join();
+      return own ? { outcome: 'created' } : { outcome: 'duplicate', record: holder };
     });
   }
 
@@ -73,7 +92,7 @@ export class MemoryRunStore implements RunStore {
     return this.operation('commit', () => this.#commit(change));
   }
 
-  #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox }: RunChange): CommitResult {
+  #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox, caps }: RunChange): CommitResult {
     const key = runOf(run.tenant, run.runId);
     const refusals = transact([
       write(this.#runs, [key], run, (current) => current?.seq === expectedSeq),
@@ -94,15 +113,27 @@ export class MemoryRunStore implements RunStore {
         ),
       ),
       ...outbox.map((entry) => write(this.#outbox, [entry.id], entry)),
+      ...caps.map((cap) => this.#caps.write(run.tenant, cap)),
     ]);
     if (!refusals) return { outcome: 'committed' };
     if (refusals[0] || refusals[1]) {
-      const ours = this.#commits.get(key, padded(commit.seq))?.hash === commit.hash;
+      const ours = this.#commits.peek(key, padded(commit.seq))?.hash === commit.hash;
       return ours ? { outcome: 'committed' } : { outcome: 'lost' };
     }
     const wanted = receipts.find(({ expects }, at) => expects === 'free' && refusals[2 + steps.length + at]);
     const holder = wanted && this.#receipts.get(run.tenant, wanted.receipt.key);
-    return holder ? { outcome: 'receipt_held', receipt: holder } : { outcome: 'lost' };
+    if (holder) return { outcome: 'receipt_held', receipt: holder };
+    return refusals.slice(refusals.length - caps.length).includes(true) ? { outcome: 'no_room' } : { outcome: 'lost' };
+  }
+
+  renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
+    return this.operation('renewLease', () => {
+      const row = [runOf(tenant, runId), padded(step.index)] as const;
+      const held = this.#steps.peek(...row);
+      if (held?.status !== 'running' || held.leaseVersion !== step.leaseVersion) return false;
+      this.#steps.set(...row, { ...held, lease: { ...held.lease, expiresAt } });
+      return true;
+    });
   }
 
   load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
@@ -119,12 +150,11 @@ export class MemoryRunStore implements RunStore {
     { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
   ): Promise<Page<Run>> {
     return this.operation('listRuns', () => {
-      const newestFirst = this.#runs
-        .all()
+      const newestFirst = [...this.#runs.peekAll()]
         .filter((run) => run.tenant === tenant && (status === undefined || run.status === status))
         .filter((run) => after === undefined || positionOf(run) < after)
         .sort((a, b) => (positionOf(a) < positionOf(b) ? 1 : -1));
-      const items = newestFirst.slice(0, limit);
+      const items = newestFirst.slice(0, limit).map(copy);
       const last = items.at(-1);
       // As DynamoDB does: a full page says how to go on, even if nothing follows.
       return { items, ...(last && items.length === limit && { next: positionOf(last) }) };
@@ -138,6 +168,17 @@ export class MemoryRunStore implements RunStore {
         .filter(({ seq }) => seq > after)
         .slice(0, limit),
     );
+  }
+
+  waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
+    return this.operation('waitingLine', () => {
+      const waiting = [...this.#runs.peekAll()]
+        .filter((run) => run.tenant === tenant && run.status === 'queued')
+        .sort((a, b) => (positionOf(a) < positionOf(b) ? -1 : 1))
+        .slice(0, limit)
+        .map(({ runId, workspace, createdAt }) => ({ runId, workspace, createdAt }));
+      return { waiting, running: this.#caps.running(tenant, shards) };
+    });
   }
 
   receipts(tenant: string, keys: string[]): Promise<Receipt[]> {
@@ -154,19 +195,18 @@ export class MemoryRunStore implements RunStore {
 
   due(shard: number, now: string, limit: number): Promise<DueItem[]> {
     return this.operation('due', () => {
-      const runs = this.#runs.all().flatMap((run) => {
-        if (isTerminal(run) || shardOf(run.runId) !== shard) return [];
-        return [{ dueAt: run.dueAt, item: { kind: 'run' as const, tenant: run.tenant, runId: run.runId } }];
-      });
-      const entries = this.#outbox.all().flatMap(({ givenUp, ...entry }) => {
-        if (givenUp || shardOf(entry.runId) !== shard) return [];
-        return [{ dueAt: entry.dueAt, item: { kind: 'outbox' as const, entry } }];
-      });
-      return [...runs, ...entries]
-        .filter(({ dueAt }) => dueAt <= now)
-        .sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1))
-        .slice(0, limit)
-        .map(({ item }) => item);
+      const due: { dueAt: string; item: DueItem }[] = [];
+      for (const run of this.#runs.peekAll()) {
+        if (isTerminal(run) || run.dueAt === undefined || run.dueAt > now || shardOf(run.runId) !== shard) continue;
+        due.push({ dueAt: run.dueAt, item: { kind: 'run', tenant: run.tenant, runId: run.runId } });
+      }
+      for (const { givenUp, ...entry } of this.#outbox.peekAll()) {
+        if (givenUp || entry.dueAt > now || shardOf(entry.runId) !== shard) continue;
+        due.push({ dueAt: entry.dueAt, item: { kind: 'outbox', entry: copy(entry) } });
+      }
+      const oldest = due.sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1)).slice(0, limit);
+      const of = (kind: DueItem['kind']) => oldest.flatMap(({ item }) => (item.kind === kind ? [item] : []));
+      return [...of('run'), ...of('outbox')];
     });
   }
 
@@ -186,21 +226,28 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<void> {
+  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean> {
     return this.operation('fulfilApproval', () => {
       const key = [runOf(approval.tenant, approval.runId), approval.approvalId] as const;
       const notified: Approval = { ...approval, status: 'notified' };
-      transact([
-        write(this.#approvals, key, notified, (current) => current?.status === approval.status),
+      const promiseGoes = write(this.#outbox, [entryId], undefined);
+      const refusals = transact([
+        write(this.#approvals, key, notified, (now) => now?.status === 'requested' || now?.status === 'notified'),
         write(this.#taskTokens, key, taskToken),
-        write(this.#outbox, [entryId], undefined),
+        promiseGoes,
       ]);
+      if (refusals) transact([promiseGoes]);
+      return !refusals;
     });
   }
 }
 
 /** Run ids end the position, so that runs of one moment have an order too. */
 const positionOf = ({ createdAt, runId }: Run) => `${createdAt} ${runId}`;
+
+function isNewOrExpired(record: IdempotencyRecord | undefined, at: string): boolean {
+  return record === undefined || record.expiresAt <= at;
+}
 
 function isFreeFor(receipt: Receipt, current: Receipt | undefined): boolean {
   if (current === undefined || current.outcome === 'failed') return true;

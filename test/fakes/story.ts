@@ -21,6 +21,7 @@ export interface AcceptedOptions {
   dueAt?: string;
   expiresAt?: string;
   workflow?: string;
+  workspace?: string;
   trigger?: Partial<Trigger>;
 }
 
@@ -50,6 +51,8 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     tenant,
     runId,
     ...facts,
+    workspace: options.workspace ?? 'default',
+    writes: 0,
     trigger: { source, event, key },
     subject: 'github:octo-org/payments#7',
     status: 'queued',
@@ -62,5 +65,5 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
   };
   const expiresAt = options.expiresAt ?? later(at, 24 * 60 * 60 * 1000);
   const record = { tenant, key, source, requestHash, runIds: [runId], createdAt: at, expiresAt };
-  return { run, commit, trigger, ingest: { record, trigger, runs: [{ run, commit }], at } };
+  return { run, commit, trigger, ingest: { records: [record], trigger, runs: [{ run, commit }], at } };
 }

@@ -1,0 +1,60 @@
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import type { CapWrite } from '../../lambdas/run/caps.ts';
+import type { ApprovalWrite, ReceiptWrite, RunChange, StepWrite } from '../../lambdas/run/commit.ts';
+import type { Receipt } from '../../lambdas/run/receipt.ts';
+import type { ActiveRun, Run, RunStatus } from '../../lambdas/run/run.ts';
+import { type By, RunDraft } from '../../lambdas/run/run-draft.ts';
+import type { Step } from '../../lambdas/run/step.ts';
+
+/**
+ * A change that expects whatever a test wants it to expect, a stale writer's fencing number included: the draft that
+ * workers use only knows what it has read.
+ */
+export class ChangeDraft {
+  readonly #draft: RunDraft;
+  readonly #steps: StepWrite[] = [];
+
+  constructor(run: Run, at: string) {
+    this.#draft = new RunDraft({ run, steps: new Map() }, at).record({ type: 'run.enriched', enrichmentHash: at });
+  }
+
+  move(to: RunStatus, by: By): this {
+    this.#draft.move(to, by);
+    return this;
+  }
+
+  note(facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey'>>): this {
+    this.#draft.note(facts);
+    return this;
+  }
+
+  writeStep(step: Step, expectedLeaseVersion: StepWrite['expectedLeaseVersion']): this {
+    this.#steps.push({ step, expectedLeaseVersion });
+    return this;
+  }
+
+  writeReceipt(receipt: Receipt, expects: ReceiptWrite['expects']): this {
+    this.#draft.putReceipt(receipt, expects);
+    return this;
+  }
+
+  writeApproval(approval: Approval, expectedStatus: ApprovalWrite['expectedStatus']): this {
+    this.#draft.putApproval(approval, expectedStatus);
+    return this;
+  }
+
+  cap(...writes: CapWrite[]): this {
+    this.#draft.cap(...writes);
+    return this;
+  }
+
+  promise(entry: OutboxEntry): this {
+    this.#draft.promise(entry);
+    return this;
+  }
+
+  seal(): RunChange {
+    return { ...this.#draft.seal(), steps: this.#steps };
+  }
+}

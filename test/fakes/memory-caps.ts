@@ -1,0 +1,78 @@
+import type { CapWrite } from '../../lambdas/run/caps.ts';
+import { MemoryRows, type RowWrite, write } from './memory-rows.ts';
+
+/** How many runs a shard's counter says are running, in all and by workspace. */
+export interface SlotCounter {
+  tenant: string;
+  shard: number;
+  running: number;
+  workspaces: Record<string, number>;
+}
+
+/** Counters and locks under the caps, with the conditions that DynamoDB puts on them. */
+export class MemoryCaps {
+  readonly #slots = new MemoryRows<SlotCounter>();
+  readonly #starts = new MemoryRows<{ starts: number }>();
+  readonly #locks = new MemoryRows<{ holder: string }>();
+
+  write(tenant: string, cap: CapWrite): RowWrite & { rows: unknown } {
+    switch (cap.kind) {
+      case 'take_slot':
+        return this.#count(tenant, cap.slot, 1, (now) => now === undefined || now.running < cap.max);
+      case 'return_slot':
+        return this.#count(tenant, cap.slot, -1);
+      case 'count_start':
+        return write(
+          this.#starts,
+          [tenant, cap.minute],
+          (now) => ({ starts: (now?.starts ?? 0) + 1 }),
+          (now) => now === undefined || now.starts < cap.max,
+        );
+      case 'take_key':
+        return write(this.#locks, [tenant, cap.key], { holder: cap.runId }, isFreeOrHeldBy(cap.runId));
+      case 'release_key':
+        return write(this.#locks, [tenant, cap.key], undefined, isFreeOrHeldBy(cap.runId));
+    }
+  }
+
+  /** What the counters of the first `shards` shards say about each workspace. */
+  running(tenant: string, shards: number): Record<string, number> {
+    const running: Record<string, number> = {};
+    for (const counter of this.#slots.peekPartition(tenant)) {
+      if (counter.shard >= shards) continue;
+      for (const [workspace, count] of Object.entries(counter.workspaces)) {
+        running[workspace] = (running[workspace] ?? 0) + count;
+      }
+    }
+    return running;
+  }
+
+  counters(): Iterable<SlotCounter> {
+    return this.#slots.peekAll();
+  }
+
+  holder(tenant: string, key: string): string | undefined {
+    return this.#locks.peek(tenant, key)?.holder;
+  }
+
+  holders(): string[] {
+    return [...this.#locks.peekAll()].map(({ holder }) => holder);
+  }
+
+  #count(
+    tenant: string,
+    { shard, workspace }: { shard: number; workspace: string },
+    by: 1 | -1,
+    allowedIf?: (now: SlotCounter | undefined) => boolean,
+  ) {
+    const counted = (now: SlotCounter = { tenant, shard, running: 0, workspaces: {} }): SlotCounter => ({
+      ...now,
+      running: now.running + by,
+      workspaces: { ...now.workspaces, [workspace]: (now.workspaces[workspace] ?? 0) + by },
+    });
+    return write(this.#slots, [tenant, String(shard)], counted, allowedIf);
+  }
+}
+
+const isFreeOrHeldBy = (runId: string) => (now: { holder: string } | undefined) =>
+  now === undefined || now.holder === runId;
