@@ -3,7 +3,6 @@ import type { Invocation } from './invocation.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-const QUICK_MS = [1, 40] as const;
 const SLOW_MS = [800, 9_000] as const;
 const CONFLICT_MS = [50, 1_500] as const;
 /** Longer than a lease, whatever the clocks. */
@@ -21,12 +20,19 @@ export class Crossings {
   readonly #random: SeededRandom;
   readonly #plan: FaultPlan;
   readonly #tell: (line: string) => void;
+  readonly #nearMs: readonly [from: number, to: number];
 
-  constructor(time: VirtualTime, random: SeededRandom, plan: FaultPlan, tell: (line: string) => void) {
+  constructor(
+    time: VirtualTime,
+    random: SeededRandom,
+    { plan, nearMs }: { plan: FaultPlan; nearMs: readonly [from: number, to: number] },
+    tell: (line: string) => void,
+  ) {
     this.#time = time;
     this.#random = random;
     this.#plan = plan;
     this.#tell = tell;
+    this.#nearMs = nearMs;
   }
 
   /** What befalls this call; the outside has faults of its own and asks for itself. */
@@ -36,7 +42,7 @@ export class Crossings {
     return fault;
   }
 
-  delayMs(range: readonly [from: number, to: number] = QUICK_MS): number {
+  delayMs(range = this.#nearMs): number {
     return this.#random.between(...range);
   }
 
@@ -47,20 +53,23 @@ export class Crossings {
   cross<T>(by: Invocation, call: PortCall, effect: CallEffect<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (by.isDead) return;
+      const counts = hasEffect(call) ? 1 : 0;
+      by.underWay += counts;
       const fault = this.decide(by, call);
       if (fault === 'crash_before') return by.die();
+      const home = (then: () => void) =>
+        this.#reply(by, fault, () => {
+          by.underWay -= counts;
+          then();
+        });
       const givenUp = fault === 'conflict' && this.#random.chance(0.5);
       this.#time.after(this.#wayThereMs(fault), () => {
-        if (fault === 'throttle' || givenUp)
-          return this.#reply(by, fault, () => reject(new InjectedFault(fault, call)));
+        if (fault === 'throttle' || givenUp) return home(() => reject(new InjectedFault(fault, call)));
         const settled = fault === 'repeated' ? this.#twice(effect) : effect(fault);
         if (fault === 'crash_after') by.die();
         settled.then(
-          (value) =>
-            this.#reply(by, fault, () =>
-              fault === 'lost_reply' ? reject(new InjectedFault(fault, call)) : resolve(value),
-            ),
-          (error: unknown) => this.#reply(by, fault, () => reject(error)),
+          (value) => home(() => (fault === 'lost_reply' ? reject(new InjectedFault(fault, call)) : resolve(value))),
+          (error: unknown) => home(() => reject(error)),
         );
       });
     });
@@ -85,3 +94,6 @@ export class Crossings {
     this.#time.after(fault === 'pause' ? this.pauseMs() : this.delayMs(), () => by.goOn(then));
   }
 }
+
+/** What must not be left behind: reading again is harmless, and a renewal decides nothing. */
+const hasEffect = ({ kind, name }: PortCall) => kind !== 'reading' && kind !== 'index' && name !== 'renewLease';

@@ -102,11 +102,15 @@ export class Functions {
     });
     by.onEnd(ended);
     const thawsAfterMs = this.#random.chance(0.5) ? this.#random.between(...THAW_MS) : undefined;
+    const answers = (ending: 'returned' | 'threw') => {
+      if (!by.isDead) this.#witness.answered(by);
+      by.answer(ending, thawsAfterMs);
+    };
     handler(portsOf(this.#around, by), by).then(
-      () => by.answer('returned', thawsAfterMs),
+      () => answers('returned'),
       (error: unknown) => {
         if (!by.isDead) this.#witness.failed(by, error, ...expectedCodes);
-        by.answer('threw', thawsAfterMs);
+        answers('threw');
       },
     );
   }

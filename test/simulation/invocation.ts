@@ -20,6 +20,8 @@ export class Invocation {
   #endsAtMs: number;
   #state: 'at work' | 'over' | 'dead' = 'at work';
   #thawed = false;
+  /** Calls that have an effect and whose reply is still to come. */
+  underWay = 0;
   #onEnd: (ending: Ending) => void = () => {};
 
   constructor(

@@ -1,4 +1,4 @@
-import type { Run } from '../../lambdas/run/run.ts';
+import { isTerminal, type Run } from '../../lambdas/run/run.ts';
 import type { Command } from '../../lambdas/worker/control-run.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Functions } from './functions.ts';
@@ -51,9 +51,9 @@ export class Operators {
     this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, obvious, () => {}));
   }
 
-  /** Tells every run, again and again until it could be told. */
+  /** Tells every run that goes on, again and again until it could be told. */
   insist(command: Command, times = 1): void {
-    for (const { tenant, runId } of this.#runs()) {
+    for (const { tenant, runId } of this.#runs().filter((run) => !isTerminal(run))) {
       this.#functions.command({ tenant, runId }, command, (ending) => {
         if (ending === 'returned' || times > INSISTS_TIMES) return;
         this.#time.after(INSISTS_AFTER_MS, () => this.insist(command, times + 1));

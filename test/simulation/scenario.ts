@@ -11,6 +11,9 @@ const SMALL_SKEW_MS = 5 * SECOND_MS;
 /** faults.md 6: fencing must hold all the same, though nobody can say any more when a lease is over. */
 const WILD_SKEW_MS = 5 * MINUTE_MS;
 
+const QUICK_MS = [1, 40] as const;
+const NORMAL_FLIGHT_MS = [20, 300] as const;
+
 /** Everything a seed decides about a world before it begins. */
 export interface Scenario {
   seed: number;
@@ -27,6 +30,11 @@ export interface Scenario {
   commands: number;
   /** How likely a person reacts at once to what happens to a run. */
   nervousness: number;
+  /** How likely a change of a run is followed by a message nobody needed: a redriven dead letter, a doubled one. */
+  strays: number;
+  /** How long calls take when nothing is wrong: within our own cloud, and to the systems outside. */
+  nearMs: readonly [from: number, to: number];
+  farMs: readonly [from: number, to: number];
   /** Commands that must get through, to every run, at these times. */
   scripted: { afterMs: number; command: Command }[];
   lingers: boolean;
@@ -57,6 +65,9 @@ export function scenarioOf(seed: number): Scenario {
     clocksAreSane: !wild,
     commands: random.chance(0.5) ? random.between(1, 8) : 0,
     nervousness: random.pick([0, 0, 0.1, 0.4]),
+    strays: random.pick([0, 0.1, 0.5]),
+    nearMs: random.pick([QUICK_MS, QUICK_MS, [1, 300]]),
+    farMs: random.pick([NORMAL_FLIGHT_MS, NORMAL_FLIGHT_MS, [100, 4_000]]),
     scripted: [],
     lingers: random.chance(0.3),
     deploys: random.chance(0.1),
@@ -72,6 +83,7 @@ const SCRIPTS: Record<ShapeName, Scenario['scripted']> = {
     { afterMs: 20_000, command: { kind: 'pause' } },
     { afterMs: 30_000, command: { kind: 'resume' } },
   ],
+  'retried-by-hand': [600, 900, 1_300, 2_000].map((afterMs) => ({ afterMs, command: { kind: 'retry' } })),
   'once-per-run': [{ afterMs: 500, command: { kind: 'cancel' } }],
 };
 
@@ -89,6 +101,9 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     clocksAreSane: true,
     commands: 0,
     nervousness: 0,
+    strays: 0,
+    nearMs: QUICK_MS,
+    farMs: NORMAL_FLIGHT_MS,
     scripted: SCRIPTS[shape] ?? [],
     lingers: point?.fault === 'pause',
     deploys: false,

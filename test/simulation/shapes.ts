@@ -87,6 +87,7 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: rest, tool: wait, with: {seconds: 400}}',
   ],
   'one-of-its-kind': ['caps: {maxConcurrency: 1}', 'steps:', UPDATE('take', 'state: "2"'), NOTE('note', 'only')],
+  'retried-by-hand': ['steps:', POST('post', 'again {% trigger.sysId %}'), NOTE('note', 'done')],
   'gives-up-soon': [
     'steps:',
     POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),

@@ -6,8 +6,7 @@ import type { Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** A request that was sent lands within this time or never: the bound that the quarantine is built on. */
-const FLIGHT_MS = [20, 300] as const;
+/** A request that was sent lands within ten seconds or never: the bound that the quarantine is built on. */
 const LONG_FLIGHT_MS = [500, 9_900] as const;
 const RETRY_AFTER_SECONDS = 7;
 
@@ -35,13 +34,15 @@ export class SimulatedOutside {
   readonly #time: VirtualTime;
   readonly #crossings: Crossings;
   readonly #watcher: Watcher;
+  readonly #farMs: readonly [from: number, to: number];
   readonly #callers = new Map<string, Invocation>();
 
-  constructor(time: VirtualTime, crossings: Crossings, watcher: Watcher) {
+  constructor(time: VirtualTime, crossings: Crossings, watcher: Watcher, farMs: readonly [from: number, to: number]) {
     this.systems = new FakeOutside(time);
     this.#time = time;
     this.#crossings = crossings;
     this.#watcher = watcher;
+    this.#farMs = farMs;
   }
 
   /** Access whose credential names the invocation: the one thing that reaches the outside and tells who calls. */
@@ -56,7 +57,7 @@ export class SimulatedOutside {
   }
 
   readonly fetch: typeof fetch = (input, init = {}) =>
-    new Promise<Response>((resolve, reject) => {
+    new Promise<Response>((hear, giveUp) => {
       const by = this.#callers.get(callerIn(init.headers));
       if (!by) throw new Error('a request of nobody');
       // Its time is up: Lambda has killed it, so this request is never sent, wherever else such a zombie may linger.
@@ -65,13 +66,24 @@ export class SimulatedOutside {
       const request: OutsideRequest = { by, method: init.method ?? 'GET', url, body: bodyOf(init.body) };
       const name = `${request.method} ${url.hostname}`;
       const fault = this.#crossings.decide(by, { kind: 'outside', name });
+      by.underWay += 1;
+      let heard = false;
+      const once = (then: () => void) => {
+        if (!heard) by.underWay -= 1;
+        heard = true;
+        then();
+      };
+      const resolve = (response: Response) => once(() => hear(response));
+      const reject = (error: unknown) => once(() => giveUp(error));
       if (fault === 'crash_before') return by.die();
-      if (fault === 'unreachable') return this.#fail(by, 'ECONNREFUSED', FLIGHT_MS, reject);
+      if (fault === 'unreachable') return this.#fail(by, 'ECONNREFUSED', this.#farMs, reject);
       this.#watcher.sent(request);
       if (fault === 'lost_request') return this.#fail(by, 'UND_ERR_SOCKET', LONG_FLIGHT_MS, reject);
       if (fault === 'crash_after') by.die();
-      if (fault === 'lost_reply') this.#fail(by, 'ECONNRESET', FLIGHT_MS, reject);
+      if (fault === 'lost_reply') this.#fail(by, 'ECONNRESET', this.#farMs, reject);
       this.#fly(request, fault, init, resolve);
+      // A caller that stands still does not even notice that its request has timed out.
+      if (fault === 'pause') return;
       this.#time.after(EXCHANGE_TIMEOUT_MS, () =>
         by.goOn(() => reject(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))),
       );
@@ -80,14 +92,14 @@ export class SimulatedOutside {
   #fly(request: OutsideRequest, fault: Fault | undefined, init: RequestInit, answer: (response: Response) => void) {
     const { by, method, url } = request;
     const long = fault === 'slow' || fault === 'lost_reply' || fault === 'crash_after';
-    this.#time.after(this.#crossings.delayMs(long ? LONG_FLIGHT_MS : FLIGHT_MS), () => {
+    this.#time.after(this.#crossings.delayMs(long ? LONG_FLIGHT_MS : this.#farMs), () => {
       const refusal = fault && REFUSALS[fault];
       if (refusal) this.systems.next(`${method} ${url.hostname}`, refusal);
       this.systems.fetch(url, init).then((response) => {
         if (response.ok) this.#watcher.landed(request);
         if (fault === 'lost_reply') return;
         const heard = fault === 'server_error_after' ? new Response('{}', { status: 502 }) : response;
-        const backMs = fault === 'pause' ? this.#crossings.pauseMs() : this.#crossings.delayMs(FLIGHT_MS);
+        const backMs = fault === 'pause' ? this.#crossings.pauseMs() : this.#crossings.delayMs(this.#farMs);
         this.#time.after(backMs, () => by.goOn(() => answer(heard)));
       });
     });

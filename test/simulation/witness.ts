@@ -90,6 +90,11 @@ export class Witness {
     this.effects.landed(request);
   }
 
+  /** Whatever an invocation did not wait for would go on in a sandbox that thaws minutes later (faults.md 24). */
+  answered(by: Invocation): void {
+    if (by.underWay > 0) this.#report('an invocation waits for all it has begun', `${by.id}: ${by.underWay} calls`);
+  }
+
   complained(by: Invocation, message: string, error: unknown): void {
     if (error !== undefined && !isExpected(error)) this.threw(by, `${message}: ${String(error)}`);
   }

@@ -81,11 +81,18 @@ export class World {
       workflow: (run) => this.published.workflow(run),
       clocksAreSane: scenario.clocksAreSane,
       onChange: (run) => {
-        if (!plan.over && this.#random.chance(scenario.nervousness)) this.#operators.reactTo(run);
+        if (plan.over) return;
+        const { tenant, runId, status } = run;
+        // Nothing makes people press a button like a step that failed.
+        const pressed = status === 'failed_retryable' ? 2 * scenario.nervousness : scenario.nervousness;
+        if (this.#random.chance(pressed)) this.#operators.reactTo(run);
+        if (this.#random.chance(scenario.strays)) {
+          steps.send({ tenant, runId }, this.#random.between(0, 8_000), undefined);
+        }
       },
     });
-    const crossings = new Crossings(this.time, this.#random, plan, (line) => this.story.tell(line));
-    this.outside = new SimulatedOutside(this.time, crossings, this.witness);
+    const crossings = new Crossings(this.time, this.#random, scenario, (line) => this.story.tell(line));
+    this.outside = new SimulatedOutside(this.time, crossings, this.witness, scenario.farMs);
     const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) =>
       this.#functions.work(message, ended),
     );

@@ -37,6 +37,17 @@ export function judgeHistory(
   judgeStatuses(report, store, before.run, run);
   judgeSteps(report, workflow, before, after);
   judgeFacts(report, before.run, run, after.steps);
+  judgeStop(report, store, before.run, run);
+}
+
+/** Asked to stop, and not told to go on: what is in flight may come home, but nothing new begins. */
+function judgeStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+  const goesOn = run.stopRequest === undefined && !TERMINAL.has(run.status) && run.status !== 'paused';
+  if (!before?.stopRequest || goesOn) return;
+  const events = inside.commit(run.tenant, run.runId, run.seq)?.events ?? [];
+  if (events.some(({ type }) => type === 'step.claimed' || type === 'step.waiting' || type === 'approval.requested')) {
+    report('a run that was asked to stop begins nothing', run.runId);
+  }
 }
 
 const sameSteps = (before: Snapshot, after: Snapshot) =>
