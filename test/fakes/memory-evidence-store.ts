@@ -25,6 +25,11 @@ export class MemoryEvidenceStore implements EvidenceStore {
     });
   }
 
+  /** What is there now, for tests that look without asking. */
+  peek(key: string): Buffer | undefined {
+    return this.#objects.get(key);
+  }
+
   keys(): string[] {
     return [...this.#objects.keys()];
   }

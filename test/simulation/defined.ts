@@ -1,0 +1,49 @@
+import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import type { Scenario } from './scenario.ts';
+import { BURST_EVENT } from './senders.ts';
+import { SHAPES } from './shapes.ts';
+
+const BURST_SHAPE: Workflow = {
+  name: 'pull-request',
+  onFailure: 'fail',
+  steps: [{ id: 'facts', tool: 'transform', with: {}, dedupeScope: 'tenant' }],
+};
+
+/** What is published in a world, as the judges know it. */
+export interface Published {
+  workflow(run: Run): Workflow | undefined;
+  /** Publishes the next version of every workflow; runs under way keep theirs. */
+  deploy(): void;
+}
+
+export function define(definitions: Definitions, { tenants, shapes, settings, bursts }: Scenario): Published {
+  const known = new Map<string, Workflow>();
+  const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
+    known.set(`${workflow.name} ${version}`, workflow);
+    for (const tenant of tenants) {
+      definitions.publishWorkflow(tenant, workflow, version);
+      const { name } = workflow;
+      definitions.saveAutomation(tenant, { name, enabled: true, workspace, trigger, workflow: { name, version } });
+    }
+  };
+  const publishAll = (version: number, of: (workflow: Workflow) => Workflow) => {
+    for (const [index, shape] of shapes.entries()) {
+      const filter = `{% trigger.payload.record.shape = "${shape}" %}`;
+      const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
+      publish(of(SHAPES.get(shape) as Workflow), version, trigger, index === 0 ? 'first' : 'second');
+    }
+    if (bursts > 0) publish(of(BURST_SHAPE), version, { source: 'github', event: BURST_EVENT }, 'first');
+  };
+  for (const tenant of tenants) definitions.saveSettings(tenant, settings);
+  publishAll(1, (workflow) => workflow);
+  return {
+    workflow: ({ workflow: { name, version } }) => known.get(`${name} ${version}`),
+    deploy: () =>
+      publishAll(2, (workflow) => ({
+        ...workflow,
+        steps: [{ id: 'since_two', tool: 'transform', with: {}, dedupeScope: 'tenant', needs: [] }, ...workflow.steps],
+      })),
+  };
+}

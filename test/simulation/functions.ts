@@ -1,0 +1,117 @@
+import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/http-exchange.ts';
+import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
+import type { Delivery } from '../../lambdas/intake/delivery.ts';
+import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
+import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { advanceRun } from '../../lambdas/worker/advance-run.ts';
+import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
+import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { type Ending, Invocation } from './invocation.ts';
+import { portsOf, type Surroundings } from './ports.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import type { Witness } from './witness.ts';
+
+/** As in step.lambda.ts: what must be left of an invocation for it to take on another step. */
+const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + 3_000;
+/** A sandbox is used again within minutes, or never. */
+const THAW_MS = [1_000, 400_000] as const;
+
+/** What a person may be told when a command cannot be carried out. */
+const REFUSALS = ['NOT_FOUND', 'RUN_TERMINAL_STATE', 'RUN_INVALID_TRANSITION', 'CAP_EXCEEDED', 'LEASE_LOST'];
+
+type Ports = ReturnType<typeof portsOf>;
+
+/** The deployed functions: each invocation runs a real use case on ports of its own. */
+export class Functions {
+  readonly #around: Surroundings;
+  readonly #witness: Witness;
+  readonly #random: SeededRandom;
+  readonly #options: { skewMs: number; lingers: boolean };
+  readonly #skews: number[];
+  #count = 0;
+
+  constructor(
+    around: Surroundings,
+    witness: Witness,
+    random: SeededRandom,
+    options: { skewMs: number; lingers: boolean; machines: number },
+  ) {
+    this.#around = around;
+    this.#witness = witness;
+    this.#random = random;
+    this.#options = options;
+    this.#skews = Array.from({ length: options.machines }, () => random.between(-options.skewMs, options.skewMs + 1));
+  }
+
+  work(message: StepMessage, ended: (ending: Ending) => void): void {
+    this.#invoke('worker', message, ended, (ports, by) =>
+      advanceRun({ ...ports, hasTime: () => by.remainingMs > TIME_FOR_A_STEP_MS }, message),
+    );
+  }
+
+  sweep(ended: (ending: Ending) => void): void {
+    this.#invoke('sweeper', { tenant: '' }, ended, (ports) => sweep(ports));
+  }
+
+  seal(message: { entryId: string; tenant: string; runId: string }, ended: (ending: Ending) => void): void {
+    this.#invoke('sealer', message, ended, (ports) => sealRun(ports, message));
+  }
+
+  /** As hold.lambda.ts does it. */
+  hold({ id, tenant, runId, approvalId = '' }: OutboxEntry, ended: (ending: Ending) => void): void {
+    this.#invoke('holder', { tenant, runId }, ended, async ({ runs }) => {
+      const approval = await runs.approval(tenant, runId, approvalId);
+      if (approval) await runs.fulfilApproval(id, approval, `token of ${approvalId}`);
+    });
+  }
+
+  takeIn(tenant: string, delivery: Delivery, requestHash: string, ended: (ending: Ending) => void): void {
+    this.#invoke(
+      'intake',
+      { tenant },
+      ended,
+      async (ports) => {
+        const { runIds } = await acceptDelivery(ports, tenant, delivery, requestHash);
+        this.#witness.deliveries.accepted(tenant, delivery.burstKey === undefined ? delivery.key : '', runIds);
+      },
+      ['IDEMPOTENCY_CONFLICT'],
+    );
+  }
+
+  command(target: StepMessage, command: Command, ended: (ending: Ending) => void): void {
+    const named = `operator says ${command.kind}:`;
+    this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, 'operator'), REFUSALS);
+  }
+
+  #invoke(
+    name: string,
+    about: { tenant: string; runId?: string },
+    ended: (ending: Ending) => void,
+    handler: (ports: Ports, by: Invocation) => Promise<unknown>,
+    expectedCodes: string[] = [],
+  ): void {
+    this.#count += 1;
+    const by = new Invocation(this.#around.time, {
+      id: `${name}${this.#count}`,
+      ...about,
+      skewMs: this.#random.pick(this.#skews),
+      timeoutMs: WORKER_TIMEOUT_MS,
+      lingers: this.#options.lingers,
+    });
+    by.onEnd(ended);
+    const thawsAfterMs = this.#random.chance(0.5) ? this.#random.between(...THAW_MS) : undefined;
+    const answers = (ending: 'returned' | 'threw') => {
+      if (!by.isDead) this.#witness.answered(by);
+      by.answer(ending, thawsAfterMs);
+    };
+    handler(portsOf(this.#around, by), by).then(
+      () => answers('returned'),
+      (error: unknown) => {
+        if (!by.isDead) this.#witness.failed(by, error, ...expectedCodes);
+        answers('threw');
+      },
+    );
+  }
+}

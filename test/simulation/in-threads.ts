@@ -1,0 +1,35 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { addTo, doJob, emptyTally, type Job, type Tally } from './trials.ts';
+
+/** Does all jobs, on every core, until they are done or a violation was found. */
+export async function doAll(jobs: Job[], progress: (sum: Tally) => void, threads = availableParallelism()) {
+  const sum = emptyTally();
+  const left = [...jobs];
+  const took = (tally: Tally) => {
+    addTo(sum, tally);
+    progress(sum);
+    if (sum.found) left.length = 0;
+  };
+  if (threads <= 1) {
+    for (let job = left.shift(); job; job = left.shift()) took(await doJob(job));
+  } else await Promise.all(Array.from({ length: threads }, () => workThrough(left, took)));
+  return sum;
+}
+
+function workThrough(left: Job[], took: (tally: Tally) => void): Promise<void> {
+  const thread = new Worker(new URL('./chaos-thread.ts', import.meta.url));
+  return new Promise<void>((resolve, reject) => {
+    const next = () => {
+      const job = left.shift();
+      if (job) thread.postMessage(job);
+      else resolve();
+    };
+    thread.on('error', reject);
+    thread.on('message', (tally: Tally) => {
+      took(tally);
+      next();
+    });
+    next();
+  }).finally(() => thread.terminate());
+}

@@ -1,0 +1,90 @@
+import { markOf } from '../../../lambdas/connectors/connector.ts';
+import { hashOf } from '../../../lambdas/run/canonical-json.ts';
+import type { Receipt } from '../../../lambdas/run/receipt.ts';
+import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { OutsideRequest } from '../simulated-outside.ts';
+import { TERMINAL } from './lifecycle-table.ts';
+import type { Report } from './report.ts';
+
+const MARK = /countersign:[0-9a-f]{20}/;
+
+/** What reaches the systems outside: only what was intended before, nothing after the end, nothing twice. */
+export class EffectsJudge {
+  readonly #report: Report;
+  readonly #store: MemoryRunStore;
+  /** Clocks that differ by more than the design allows for cannot promise when a lease is over. */
+  readonly #clocksAreSane: boolean;
+  readonly #landed = new Map<string, number>();
+  readonly #settled = new Map<string, Receipt>();
+
+  constructor(report: Report, store: MemoryRunStore, clocksAreSane: boolean) {
+    this.#report = report;
+    this.#store = store;
+    this.#clocksAreSane = clocksAreSane;
+  }
+
+  /** How often a marked write has landed. */
+  times(tenant: string, receiptKey: string): number {
+    return this.#landed.get(markOf(tenant, receiptKey)) ?? 0;
+  }
+
+  sent(request: OutsideRequest): void {
+    const { by, method, url } = request;
+    const what = `${by.id} ${method} ${url.pathname}`;
+    if (by.isOver) this.#report('an invocation that has answered sends nothing', what);
+    const run = this.#store.inside.run(by.tenant, by.runId ?? '');
+    const stopped = !run || TERMINAL.has(run.status) || run.status === 'paused';
+    if (stopped && this.#clocksAreSane) {
+      this.#report('a stopped run makes no call', `${what} of ${run?.runId}, ${run?.status}`);
+    }
+    if (method !== 'GET' && !this.#isIntended(request)) this.#report('no write without a committed intent', what);
+  }
+
+  landed({ by, method, body }: OutsideRequest): void {
+    const mark = method === 'GET' ? undefined : MARK.exec(JSON.stringify(body))?.[0];
+    if (mark === undefined) return;
+    const times = (this.#landed.get(mark) ?? 0) + 1;
+    this.#landed.set(mark, times);
+    if (times > 1 && this.#clocksAreSane) {
+      this.#report('a marked write lands at most once', `${mark} landed ${times} times, now by ${by.id}`);
+    }
+  }
+
+  /** A receipt as a commit left it. */
+  committed(receipt: Receipt): void {
+    const id = `${receipt.tenant} ${receipt.key}`;
+    const before = this.#settled.get(id);
+    if (before?.outcome === 'succeeded' && before.leaseVersion !== receipt.leaseVersion) {
+      this.#report('a receipt of success stands', receipt.key);
+    }
+    this.#settled.set(id, receipt);
+    if (receipt.effect !== 'probe') return;
+    const times = this.times(receipt.tenant, receipt.key);
+    if (receipt.outcome === 'succeeded' && times === 0) {
+      this.#report('a receipt of success rests on an effect', receipt.key);
+    }
+    if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreSane) {
+      this.#report('a receipt of failure means that nothing happened', receipt.key);
+    }
+  }
+
+  /** An intent of this very run for this very content is committed and not known to have succeeded. */
+  #isIntended({ by, url, body }: OutsideRequest): boolean {
+    const mark = MARK.exec(JSON.stringify(body))?.[0];
+    for (const receipt of this.#store.inside.receipts()) {
+      if (receipt.tenant !== by.tenant || receipt.runId !== by.runId) continue;
+      if (receipt.outcome === 'failed') continue;
+      const same = mark
+        ? markOf(by.tenant, receipt.key) === mark
+        : receipt.requestHash === hashOf(body) && targetOf(url) === receipt.target.split(/[:#]/).at(-1);
+      if (same) return true;
+    }
+    return false;
+  }
+}
+
+/** The last part of a receipt's target, as it appears in the address: a sys_id or the number of an issue. */
+function targetOf(url: URL): string | undefined {
+  const parts = url.pathname.split('/').filter(Boolean);
+  return url.hostname === 'github' ? parts.at(-2) : parts.at(-1);
+}

@@ -1,0 +1,113 @@
+import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/caps.ts';
+import type { Run } from '../../../lambdas/run/run.ts';
+import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
+import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { TERMINAL } from './lifecycle-table.ts';
+import type { Report } from './report.ts';
+
+/** Places under the caps: counters say exactly what the runs say, whatever crashed when. */
+export class PlacesJudge {
+  readonly #report: Report;
+  readonly #store: MemoryRunStore;
+  readonly #settings: (tenant: string) => TenantSettings;
+  readonly #workflow: (run: Run) => Workflow | undefined;
+  /** Steps that have intended a write, by run. */
+  readonly #writers = new Map<string, Set<string>>();
+  readonly #starts = new Map<string, number>();
+
+  constructor(
+    report: Report,
+    store: MemoryRunStore,
+    settings: (tenant: string) => TenantSettings,
+    workflow: (run: Run) => Workflow | undefined,
+  ) {
+    this.#report = report;
+    this.#store = store;
+    this.#settings = settings;
+    this.#workflow = workflow;
+  }
+
+  committed(before: Run | undefined, run: Run): void {
+    this.#judgeCounters(run.tenant);
+    this.#judgeKeys(run.tenant);
+    this.#judgeWrites(run);
+    if (run.startedAt !== undefined && before?.startedAt === undefined) this.#judgeStarts(run, run.startedAt);
+  }
+
+  #judgeCounters(tenant: string): void {
+    const expected = new Map<string, number>();
+    const count = (key: string) => expected.set(key, (expected.get(key) ?? 0) + 1);
+    for (const run of this.#store.inside.runs()) {
+      if (run.tenant !== tenant) continue;
+      const capped = this.#capsOf(run).maxConcurrency !== undefined;
+      if (run.status === 'running' && capped && !run.slot) {
+        this.#report('a running run holds a place', run.runId);
+      }
+      if (run.status !== 'running' && run.slot) this.#report('only a running run holds a place', run.runId);
+      if (!run.slot) continue;
+      count(`${run.slot.shard}`);
+      count(`${run.slot.shard}/${run.slot.workspace}`);
+    }
+    let taken = 0;
+    for (const counter of this.#store.inside.caps.counters()) {
+      if (counter.tenant !== tenant) continue;
+      const { shard, running, workspaces } = counter;
+      taken += running;
+      const told: [string, number][] = Object.entries(workspaces).map(([name, value]) => [`${shard}/${name}`, value]);
+      for (const [key, value] of [[`${shard}`, running] as [string, number], ...told]) {
+        if (value === (expected.get(key) ?? 0)) continue;
+        this.#report('counters equal the runs that hold a place', `${key} counts ${value}, not ${expected.get(key)}`);
+      }
+    }
+    const { maxConcurrency } = this.#settings(tenant).caps;
+    if (maxConcurrency !== undefined && taken > maxConcurrency) {
+      this.#report('never more runs than the cap', `${taken} of ${maxConcurrency}`);
+    }
+  }
+
+  #judgeKeys(tenant: string): void {
+    const holders = new Set(this.#store.inside.caps.holders());
+    const held = new Map<string, string>();
+    for (const run of this.#store.inside.runs()) {
+      const ended = TERMINAL.has(run.status);
+      if (ended && holders.has(run.runId)) this.#report('an ended run lets go of its key', run.runId);
+      if (run.tenant !== tenant || ended || run.concurrencyKey === undefined) continue;
+      const other = held.get(run.concurrencyKey);
+      if (other) this.#report('a key is held by one run at a time', `${other} and ${run.runId}`);
+      held.set(run.concurrencyKey, run.runId);
+      if (this.#store.inside.caps.holder(tenant, run.concurrencyKey) !== run.runId) {
+        this.#report('a run under way holds its key', run.runId);
+      }
+    }
+  }
+
+  #judgeWrites(run: Run): void {
+    const writers = this.#writers.get(run.runId) ?? new Set();
+    this.#writers.set(run.runId, writers);
+    for (const event of this.#store.inside.commit(run.tenant, run.runId, run.seq)?.events ?? []) {
+      if (event.type === 'write.intended') writers.add(event.step);
+    }
+    const { maxWritesPerRun } = this.#capsOf(run);
+    if (maxWritesPerRun !== undefined && writers.size > maxWritesPerRun) {
+      this.#report('never more writes than the cap', `${run.runId} has begun ${writers.size} of ${maxWritesPerRun}`);
+    }
+    if (run.writes !== writers.size) {
+      this.#report('writes are counted', `${run.runId} says ${run.writes}, has begun ${writers.size}`);
+    }
+  }
+
+  #judgeStarts(run: Run, startedAt: string): void {
+    const { maxRunsPerMinute } = this.#settings(run.tenant).caps;
+    const minute = `${run.tenant} ${startedAt.slice(0, 16)}`;
+    const starts = (this.#starts.get(minute) ?? 0) + 1;
+    this.#starts.set(minute, starts);
+    // A run that could not even be enriched ends without having started.
+    if (maxRunsPerMinute !== undefined && starts > maxRunsPerMinute) {
+      this.#report('never more starts a minute than the cap', `${starts} of ${maxRunsPerMinute} in ${minute}`);
+    }
+  }
+
+  #capsOf(run: Run) {
+    return effectiveCaps(this.#settings(run.tenant).caps, this.#workflow(run)?.caps);
+  }
+}

@@ -1,0 +1,81 @@
+import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
+import { assertChain } from '../../../lambdas/run/commit.ts';
+import type { Receipt } from '../../../lambdas/run/receipt.ts';
+import type { Run } from '../../../lambdas/run/run.ts';
+import type { World } from '../world.ts';
+import { TERMINAL } from './lifecycle-table.ts';
+
+/** What must be true when nothing is left to do. */
+export function judgeRest(world: World): void {
+  const { inside } = world.store;
+  for (const run of inside.runs()) {
+    if (!TERMINAL.has(run.status)) world.violate('every run comes to an end', `${run.runId} is ${run.status}`);
+    try {
+      assertChain(run, inside.commits(run.tenant, run.runId));
+    } catch (error) {
+      world.violate('every chain is whole', String(error));
+    }
+    judgeEvidence(world, run);
+  }
+  for (const entry of inside.outbox()) world.violate('every promise is kept', entry.id);
+  for (const counter of inside.caps.counters()) {
+    if (counter.running !== 0) world.violate('every place is given back', `${counter.shard} counts ${counter.running}`);
+  }
+  if (inside.caps.holders().length > 0) world.violate('every key is let go of', inside.caps.holders().join());
+  for (const receipt of inside.receipts()) judgeReceipt(world, receipt);
+  judgeFields(world);
+}
+
+/** Sealed exactly once: one document, the one that was recorded, and of this run only. */
+function judgeEvidence(world: World, run: Run): void {
+  const { tenant, runId } = run;
+  const record = world.store.inside.evidence(tenant, runId);
+  const document = world.evidence.peek(`evidence/${tenant}/${runId}/bundle.json`);
+  if (!record || !document || !world.evidence.peek(record.envelopeKey)) {
+    world.violate('every ended run is sealed', runId);
+    return;
+  }
+  if (sha256Hex(document) !== record.sha256) world.violate('the record names the document that is there', runId);
+  const bundle = JSON.parse(document.toString()) as { run: Run; receipts: Receipt[] };
+  if (bundle.run.headHash !== run.headHash) world.violate('evidence is complete', runId);
+  for (const receipt of bundle.receipts) {
+    if (receipt.runId !== runId && receipt.outcome !== 'succeeded') {
+      world.violate(
+        'evidence speaks of its own run',
+        `${runId} has the ${receipt.outcome} receipt of ${receipt.runId}`,
+      );
+    }
+  }
+}
+
+function judgeReceipt(world: World, receipt: Receipt): void {
+  const { tenant, key, runId, outcome } = receipt;
+  const run = world.store.inside.run(tenant, runId);
+  if (outcome === 'intent') world.violate('every intent gets an outcome', `${key} of ${runId}, ${run?.status}`);
+  if (run?.status === 'succeeded' && outcome !== 'succeeded') {
+    world.violate('a run that succeeded made its writes', `${key} of ${runId} is ${outcome}`);
+  }
+  if (receipt.effect !== 'probe' || outcome !== 'succeeded') return;
+  const times = world.witness.effects.times(tenant, key);
+  if (times === 0) world.violate('a receipt of success rests on an effect', key);
+}
+
+/** Later writes to a field come after earlier ones: the last step's value is what stays. */
+function judgeFields(world: World): void {
+  for (const run of world.store.inside.runs()) {
+    const workflow = world.published.workflow(run);
+    const sysId = sysIdOf(run);
+    const alone = [...world.store.inside.runs()].filter((other) => sysIdOf(other) === sysId).length === 1;
+    if (run.status !== 'succeeded' || !workflow || !alone || sysId === undefined) continue;
+    const fields = world.outside.systems.incidents.get(sysId)?.fields ?? {};
+    const wanted: Record<string, unknown> = {};
+    for (const step of workflow.steps) {
+      if (step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
+    }
+    for (const [field, value] of Object.entries(wanted)) {
+      if (fields[field] !== value) world.violate('the last write to a field stays', `${run.runId} ${field}`);
+    }
+  }
+}
+
+const sysIdOf = (run: Run) => /:([0-9a-f]{32}):/.exec(run.trigger.key)?.[1];

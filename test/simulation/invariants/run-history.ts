@@ -1,0 +1,124 @@
+import { commitHash, genesisHash } from '../../../lambdas/run/commit.ts';
+import type { Run } from '../../../lambdas/run/run.ts';
+import type { Step } from '../../../lambdas/run/step.ts';
+import { needsOf } from '../../../lambdas/workflow/order.ts';
+import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
+import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { MAY_FOLLOW, TERMINAL } from './lifecycle-table.ts';
+import type { Report } from './report.ts';
+
+/** A run and its steps at one moment. Rows of the store are never changed in place, so holding them is enough. */
+export interface Snapshot {
+  run: Run | undefined;
+  steps: readonly Step[];
+}
+
+export function snapshot({ inside }: MemoryRunStore, tenant: string, runId: string): Snapshot {
+  return { run: inside.run(tenant, runId), steps: inside.steps(tenant, runId) };
+}
+
+/** Everything a commit may and may not do to a run, judged by the rows before and after it. */
+export function judgeHistory(
+  report: Report,
+  store: MemoryRunStore,
+  workflow: Workflow | undefined,
+  before: Snapshot,
+  after: Snapshot,
+): void {
+  const { run } = after;
+  if (!run || run === before.run) {
+    if (!sameSteps(before, after)) report('steps change only with their run', `${before.run?.runId}`);
+    return;
+  }
+  if (before.run && TERMINAL.has(before.run.status)) {
+    report('a terminal run never changes', `${run.runId} was ${before.run.status}, is ${run.status}`);
+  }
+  judgeChain(report, store, before.run, run);
+  judgeStatuses(report, store, before.run, run);
+  judgeSteps(report, workflow, before, after);
+  judgeFacts(report, before.run, run, after.steps);
+  judgeStop(report, store, before.run, run);
+}
+
+/** Asked to stop, and not told to go on: what is in flight may come home, but nothing new begins. */
+function judgeStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+  const goesOn = run.stopRequest === undefined && !TERMINAL.has(run.status) && run.status !== 'paused';
+  if (!before?.stopRequest || goesOn) return;
+  const events = inside.commit(run.tenant, run.runId, run.seq)?.events ?? [];
+  if (events.some(({ type }) => type === 'step.claimed' || type === 'step.waiting' || type === 'approval.requested')) {
+    report('a run that was asked to stop begins nothing', run.runId);
+  }
+}
+
+const sameSteps = (before: Snapshot, after: Snapshot) =>
+  before.steps.length === after.steps.length && before.steps.every((step, index) => step === after.steps[index]);
+
+/** One commit at a time, each pointing at the one before: the whole chain holds if every link did. */
+function judgeChain(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+  const { tenant, runId, seq, headHash } = run;
+  if (seq !== (before?.seq ?? 0) + 1) report('seq grows by one', `${runId} went from ${before?.seq} to ${seq}`);
+  const commit = inside.commit(tenant, runId, seq);
+  const previous = before?.headHash ?? genesisHash(tenant, runId);
+  const linked = commit?.hash === headHash && commit.prevHash === previous && commit.seq === seq;
+  if (!commit || !linked || commitHash(commit) !== commit.hash) {
+    report('every commit follows the one before it', `${runId} at ${seq}`);
+  }
+  if (inside.commit(tenant, runId, seq + 1)) report('a chain has no fork', `${runId} has a commit after its head`);
+}
+
+function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+  let status = before?.status ?? 'queued';
+  for (const event of inside.commit(run.tenant, run.runId, run.seq)?.events ?? []) {
+    if (event.type !== 'run.status_changed') continue;
+    if (event.from !== status || !MAY_FOLLOW[event.from]?.includes(event.to)) {
+      report('a status changes only as the table says', `${run.runId}: ${status}, then ${event.from} to ${event.to}`);
+    }
+    status = event.to;
+  }
+  if (status !== run.status)
+    report('events tell the status', `${run.runId} is ${run.status}, its events say ${status}`);
+}
+
+function judgeSteps(report: Report, workflow: Workflow | undefined, before: Snapshot, after: Snapshot): void {
+  const earlier = new Map(before.steps.map((step) => [step.index, step]));
+  const now = new Map(after.steps.map((step) => [step.index, step]));
+  for (const step of after.steps) {
+    const was = earlier.get(step.index);
+    if (was === step) continue;
+    const name = `${after.run?.runId}/${step.id}`;
+    if (was && step.leaseVersion < was.leaseVersion) report('a fencing number never shrinks', name);
+    if (was?.status === 'succeeded' || was?.status === 'canceled') report('what is done stays done', name);
+    if (was?.status === 'running' && step.status === 'running' && step.leaseVersion <= was.leaseVersion) {
+      report('every claim has a fencing number of its own', name);
+    }
+    if (workflow && workflow.steps[step.index]?.id !== step.id) report('a run keeps its workflow version', name);
+    const unmet = workflow && needsOf(workflow, step.index).some((need) => now.get(need)?.status !== 'succeeded');
+    if (!was && unmet) report('a step begins only when what it needs has succeeded', name);
+  }
+}
+
+function judgeFacts(report: Report, before: Run | undefined, run: Run, steps: readonly Step[]): void {
+  const terminal = TERMINAL.has(run.status);
+  const open = steps.filter(({ status }) => !['succeeded', 'failed_terminal', 'canceled'].includes(status));
+  if (terminal && open.length > 0) report('an ended run has no open step', `${run.runId}/${open[0]?.id}`);
+  if (run.status !== 'running' && steps.some(({ status }) => status === 'running')) {
+    report('only a running run has a write in flight', `${run.runId} is ${run.status}`);
+  }
+  if (terminal && (!('completedAt' in run) || 'dueAt' in run)) report('an ended run says when', run.runId);
+  if (!terminal && run.status !== 'paused' && !('dueAt' in run)) {
+    report('somebody will look at every run that goes on', `${run.runId} is ${run.status}`);
+  }
+  const pinned = before && JSON.stringify([before.workflow, before.createdAt, before.trigger, before.workspace]);
+  if (pinned && pinned !== JSON.stringify([run.workflow, run.createdAt, run.trigger, run.workspace])) {
+    report('a run keeps its workflow version', run.runId);
+  }
+}
+
+/** A run has succeeded if and only if all steps of its workflow have. */
+export function judgeSuccess(report: Report, workflow: Workflow | undefined, { run, steps }: Snapshot): void {
+  if (!run || !workflow) return;
+  const all = steps.length === workflow.steps.length && steps.every(({ status }) => status === 'succeeded');
+  if ((run.status === 'succeeded') !== all && (TERMINAL.has(run.status) || all)) {
+    report('a run has succeeded if and only if all its steps have', `${run.runId} is ${run.status}`);
+  }
+}

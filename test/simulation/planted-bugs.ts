@@ -1,0 +1,259 @@
+/** A bug as somebody might write it: small edits of the real code, each of a text that stands there exactly once. */
+export interface PlantedBug {
+  name: string;
+  edits: { file: string; find: string; replace: string }[];
+  /** What the simulation may say when it meets the bug. */
+  violates: string[];
+  /** The shapes whose crash points are tried first; most bugs show there already. */
+  shapes: string;
+}
+
+const ADVANCE = 'lambdas/worker/advance-run.ts';
+const CONCLUDE = 'lambdas/worker/conclude-run.ts';
+const CLAIM = 'lambdas/worker/claim-step.ts';
+const CONTROL = 'lambdas/worker/control-run.ts';
+const SETTLE = 'lambdas/worker/settle-outcome.ts';
+const TAKE_UP = 'lambdas/worker/take-up.ts';
+const STORE = 'test/fakes/memory-run-store.ts';
+
+const TWICE = 'a marked write lands at most once';
+/** Something in the engine itself stumbled over what the bug left. */
+const OTHERWISE = 'nothing fails but by the faults we make';
+const NO_INTENT = 'no write without a committed intent';
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'the fencing condition is dropped',
+    edits: [
+      { file: ADVANCE, find: ' && now.leaseVersion === held.step.leaseVersion', replace: '' },
+      { file: STORE, find: ' && current.leaseVersion === receipt.leaseVersion', replace: '' },
+    ],
+    violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
+    shapes: 'marked-writes',
+  },
+  {
+    name: 'the sequence condition is dropped',
+    edits: [
+      { file: STORE, find: '(current) => current?.seq === expectedSeq', replace: '() => true' },
+      {
+        file: STORE,
+        find: '[key, padded(commit.seq)], commit, isNew),\n      ...steps',
+        replace: '[key, padded(commit.seq)], commit),\n      ...steps',
+      },
+    ],
+    violates: ['seq grows by one', 'every commit follows the one before it', 'a terminal run never changes'],
+    shapes: 'side-by-side',
+  },
+  {
+    name: 'the intent is skipped',
+    edits: [{ file: CLAIM, find: "\n    .putReceipt(receipt, 'free')", replace: '' }],
+    violates: [NO_INTENT],
+    shapes: 'marked-writes',
+  },
+  {
+    name: 'the quarantine is skipped',
+    edits: [
+      {
+        file: SETTLE,
+        find: 'notBefore: later(receipt.intentAt, QUARANTINE_MS)',
+        replace: 'notBefore: later(draft.at, QUARANTINE_MS / 1e6)',
+      },
+    ],
+    violates: [TWICE],
+    shapes: 'marked-writes,side-by-side',
+  },
+  {
+    name: "an operator's retry skips the quarantine",
+    edits: [
+      {
+        file: CONTROL,
+        find: 'return quarantineEnds > draft.at ? quarantineEnds : draft.at;',
+        replace: 'return quarantineEnds < draft.at ? quarantineEnds : draft.at;',
+      },
+    ],
+    violates: [TWICE],
+    shapes: 'retried-by-hand',
+  },
+  {
+    name: 'the probe is skipped',
+    edits: [
+      {
+        file: 'lambdas/worker/perform-step.ts',
+        find: 'if (held.unsettled && operation.probe)',
+        replace: 'if (!held.unsettled && operation.probe)',
+      },
+    ],
+    violates: [TWICE],
+    shapes: 'marked-writes',
+  },
+  {
+    name: 'an unknown outcome is taken for a failure',
+    edits: [
+      {
+        file: SETTLE,
+        find: "unknown ? { ...settled, outcome: 'unknown' }",
+        replace: "unknown ? { ...settled, outcome: 'failed' }",
+      },
+    ],
+    violates: ['a receipt of failure means that nothing happened', TWICE],
+    shapes: 'marked-writes',
+  },
+  {
+    name: 'a lease is taken over before it has run out',
+    edits: [{ file: TAKE_UP, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
+    violates: [TWICE, 'a stopped run makes no call', 'an ended run has no open step'],
+    shapes: 'marked-writes',
+  },
+  {
+    name: 'a step is performed although its commit was lost',
+    edits: [
+      { file: ADVANCE, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_room') {" },
+    ],
+    violates: [NO_INTENT, TWICE, 'a stopped run makes no call', OTHERWISE],
+    shapes: 'none',
+  },
+  {
+    name: 'a write whose key is held is made all the same',
+    edits: [
+      {
+        file: STORE,
+        find: "return current.outcome !== 'succeeded' && ownEarlierAttempt;",
+        replace: 'return ownEarlierAttempt || true;',
+      },
+    ],
+    violates: [TWICE, 'a receipt of success stands', NO_INTENT],
+    shapes: 'none',
+  },
+  {
+    name: 'steps at work are left behind when a commit fails',
+    edits: [{ file: ADVANCE, find: 'failures.push(error);', replace: 'throw error;' }],
+    violates: ['an invocation waits for all it has begun'],
+    shapes: 'side-by-side',
+  },
+  {
+    name: 'a run ends while a write is in flight',
+    edits: [{ file: CONCLUDE, find: "if (has('running')) return { to: 'running', by: SYSTEM };", replace: '' }],
+    violates: [
+      'only a running run has a write in flight',
+      'an ended run has no open step',
+      'a stopped run makes no call',
+    ],
+    shapes: 'one-side-fails',
+  },
+  {
+    name: 'a request to stop is ignored',
+    edits: [{ file: 'lambdas/worker/carry-on.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' }],
+    violates: ['a run that was asked to stop begins nothing'],
+    shapes: 'none',
+  },
+  {
+    name: 'a terminal run takes a command',
+    edits: [
+      {
+        file: CONTROL,
+        find: 'if (isTerminal(state.run)) {',
+        replace: "if (isTerminal(state.run) && command.kind === 'signal') {",
+      },
+    ],
+    violates: ['a terminal run never changes'],
+    shapes: 'none',
+  },
+  {
+    name: 'a slot is returned twice',
+    edits: [
+      {
+        file: CONCLUDE,
+        find: "draft.note({ slot: undefined }).cap({ kind: 'return_slot'",
+        replace: "draft.cap({ kind: 'return_slot'",
+      },
+    ],
+    violates: ['only a running run holds a place', 'counters equal the runs that hold a place'],
+    shapes: 'waits-a-while',
+  },
+  {
+    name: 'a slot is never returned',
+    edits: [
+      {
+        file: CONCLUDE,
+        find: "draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });",
+        replace: 'draft.note({ slot: undefined });',
+      },
+    ],
+    violates: ['counters equal the runs that hold a place'],
+    shapes: 'waits-a-while',
+  },
+  {
+    name: 'a concurrency key is taken by two',
+    edits: [
+      {
+        file: 'test/fakes/memory-caps.ts',
+        find: 'now === undefined || now.holder === runId;',
+        replace: 'now === undefined || runId !== undefined;',
+      },
+    ],
+    violates: ['a key is held by one run at a time', 'a run under way holds its key'],
+    shapes: 'none',
+  },
+  {
+    name: 'a run that is over at once keeps its concurrency key',
+    edits: [{ file: CONCLUDE, find: "draft.waiveCap('take_key');", replace: 'draft.cap();' }],
+    violates: ['an ended run lets go of its key'],
+    shapes: 'over-at-once',
+  },
+  {
+    name: 'the dedupe condition is forgotten',
+    edits: [
+      {
+        file: STORE,
+        find: 'return record === undefined || record.expiresAt <= at;',
+        replace: 'return record === undefined || at !== undefined;',
+      },
+    ],
+    violates: ['a delivery starts its runs once'],
+    shapes: 'in-order',
+  },
+  {
+    name: 'the chain is broken',
+    edits: [{ file: 'lambdas/run/run-draft.ts', find: 'prevHash: run.headHash', replace: 'prevHash: run.runId' }],
+    violates: ['every commit follows the one before it'],
+    shapes: 'in-order',
+  },
+  {
+    name: 'a step begins before what it needs',
+    edits: [
+      {
+        file: 'lambdas/workflow/order.ts',
+        find: "needsOf(workflow, index).every((need) => steps.get(need)?.status === 'succeeded')",
+        replace: "needsOf(workflow, index).every((need) => steps.get(need)?.status !== 'failed_terminal')",
+      },
+    ],
+    violates: ['a step begins only when what it needs has succeeded'],
+    shapes: 'side-by-side',
+  },
+  {
+    name: 'evidence is sealed early',
+    edits: [
+      {
+        file: CONCLUDE,
+        find: '  const dueAt = nextLook(draft, workLeft);',
+        replace:
+          "  draft.promise(promised({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextLook(draft, workLeft);",
+      },
+      { file: 'lambdas/evidence/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
+    ],
+    violates: ['evidence is never sealed early'],
+    shapes: 'waits-a-while',
+  },
+  {
+    name: 'the sweeper forgets the runs',
+    edits: [
+      {
+        file: 'lambdas/sweep/sweep.ts',
+        find: 'await sweeper.queue.send({ tenant: item.tenant, runId: item.runId });',
+        replace: '',
+      },
+    ],
+    violates: ['a world comes to rest'],
+    shapes: 'in-order',
+  },
+];

@@ -1,0 +1,142 @@
+import type { Connections } from '../../lambdas/connectors/connections.ts';
+import type { Ids, Log } from '../../lambdas/entry/ports.ts';
+import type { EvidenceStore, Signer } from '../../lambdas/evidence/evidence-store.ts';
+import type { OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
+import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
+import type { RunChange } from '../../lambdas/run/commit.ts';
+import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
+import type { StepQueue } from '../../lambdas/worker/step-queue.ts';
+import { MemoryConnections } from '../fakes/memory-connections.ts';
+import type { Crossings } from './crossings.ts';
+import type { CallKind, Fault } from './faults.ts';
+import type { Invocation } from './invocation.ts';
+import type { SimulatedOutside } from './simulated-outside.ts';
+import type { StaleViews } from './stale-views.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** What all invocations of a world share. */
+export interface Surroundings {
+  time: VirtualTime;
+  crossings: Crossings;
+  store: RunStore;
+  definitions: Definitions;
+  evidence: EvidenceStore;
+  signer: Signer;
+  outside: SimulatedOutside;
+  ids: Ids;
+  random: () => number;
+  views: StaleViews;
+  /** Where messages end up, with the faults that are theirs. */
+  stepQueue: { send(message: { tenant: string; runId: string }, delayMs: number, fault: Fault | undefined): void };
+  outbox: { dispatch(entry: Parameters<OutboxDispatcher['dispatch']>[0], fault: Fault | undefined): void };
+  watcher: {
+    committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult>;
+    ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
+    sealing(key: string, document: Buffer): void;
+    complained(by: Invocation, message: string, error: unknown): void;
+  };
+}
+
+/** The ports of one invocation: the real use cases see nothing else of the world. */
+export function portsOf(around: Surroundings, by: Invocation) {
+  const { crossings, store, definitions, views, watcher } = around;
+  const through =
+    <Arguments extends unknown[], Result>(
+      kind: CallKind,
+      name: string,
+      effect: (fault: Fault | undefined, ...args: Arguments) => Promise<Result>,
+    ) =>
+    (...args: Arguments) =>
+      crossings.cross(by, { kind, name }, (fault) => effect(fault, ...args));
+  const at = <Arguments extends unknown[], Result>(
+    kind: CallKind,
+    name: string,
+    effect: (...args: Arguments) => Promise<Result>,
+  ) => through<Arguments, Result>(kind, name, (_fault, ...args) => effect(...args));
+  const view = <Arguments extends unknown[], Result>(name: string, read: (...args: Arguments) => Promise<Result>) =>
+    through<Arguments, Result>('index', name, (fault, ...args) => views.read(name, args, fault, () => read(...args)));
+
+  const runs: RunStore = {
+    ingest: at('store', 'ingest', (ingest: Ingest) => watcher.ingesting(ingest, () => store.ingest(ingest))),
+    commit: at('store', 'commit', (change: RunChange) => watcher.committing(by, change, () => store.commit(change))),
+    renewLease: at('store', 'renewLease', (...args: Parameters<RunStore['renewLease']>) => store.renewLease(...args)),
+    load: at('store', 'load', (...args: Parameters<RunStore['load']>) => store.load(...args)),
+    listCommits: at('store', 'listCommits', (...args: Parameters<RunStore['listCommits']>) =>
+      store.listCommits(...args),
+    ),
+    receipts: at('store', 'receipts', (...args: Parameters<RunStore['receipts']>) => store.receipts(...args)),
+    approval: at('store', 'approval', (...args: Parameters<RunStore['approval']>) => store.approval(...args)),
+    evidence: at('store', 'evidence', (...args: Parameters<RunStore['evidence']>) => store.evidence(...args)),
+    bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => store.bumpOutbox(...args)),
+    fulfilSeal: at('store', 'fulfilSeal', (...args: Parameters<RunStore['fulfilSeal']>) => store.fulfilSeal(...args)),
+    fulfilApproval: at('store', 'fulfilApproval', (...args: Parameters<RunStore['fulfilApproval']>) =>
+      store.fulfilApproval(...args),
+    ),
+    due: view('due', (...args: Parameters<RunStore['due']>) => store.due(...args)),
+    waitingLine: view('waitingLine', (...args: Parameters<RunStore['waitingLine']>) => store.waitingLine(...args)),
+    listRuns: view('listRuns', (...args: Parameters<RunStore['listRuns']>) => store.listRuns(...args)),
+  };
+  const queue: StepQueue = {
+    send: through('queue', 'queue.send', async (fault, message: Parameters<StepQueue['send']>[0], delayMs = 0) =>
+      around.stepQueue.send(message, delayMs, fault),
+    ),
+  };
+  const outbox: OutboxDispatcher = {
+    dispatch: through('outbox', 'outbox.dispatch', async (fault, entry: Parameters<OutboxDispatcher['dispatch']>[0]) =>
+      around.outbox.dispatch(entry, fault),
+    ),
+  };
+  const reading: Pick<Definitions, 'automations' | 'workflow' | 'settings'> = {
+    automations: at('reading', 'automations', (tenant: string) => definitions.automations(tenant)),
+    workflow: at('reading', 'workflow', (...args: Parameters<Definitions['workflow']>) =>
+      definitions.workflow(...args),
+    ),
+    settings: at('reading', 'settings', (tenant: string) => definitions.settings(tenant)),
+  };
+  const access = new MemoryConnections({ [by.tenant]: around.outside.accessFor(by) });
+  const connections: Connections = {
+    open: at('reading', 'connections.open', (...args: Parameters<Connections['open']>) => access.open(...args)),
+  };
+  const store_: EvidenceStore = {
+    putOnce: at('evidence', 'evidence.putOnce', (key: string, content: Buffer, contentType: string) => {
+      watcher.sealing(key, content);
+      return around.evidence.putOnce(key, content, contentType);
+    }),
+    get: at('evidence', 'evidence.get', (key: string) => around.evidence.get(key)),
+  };
+  const signer: Signer = { sign: at('reading', 'sign', (message: Buffer) => around.signer.sign(message)) };
+  const log: Log = {
+    info: () => {},
+    warn: (message, details) => watcher.complained(by, message, details?.error),
+    error: (message, details) => watcher.complained(by, message, details?.error),
+  };
+  const every = (ms: number, run: () => void) => {
+    let stopped = false;
+    const again = () =>
+      around.time.after(ms, () => {
+        if (stopped || by.isDead || by.isOver) return;
+        run();
+        again();
+      });
+    again();
+    return () => {
+      stopped = true;
+    };
+  };
+  const { ids, random } = around;
+  const { clock } = by;
+  return {
+    runs,
+    queue,
+    outbox,
+    definitions: reading,
+    connections,
+    store: store_,
+    signer,
+    log,
+    every,
+    ids,
+    random,
+    clock,
+  };
+}

@@ -1,0 +1,95 @@
+import type { Delivery } from '../../lambdas/intake/delivery.ts';
+import { githubDelivery } from '../../lambdas/intake/github-delivery.ts';
+import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import type { Functions } from './functions.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import type { ShapeName } from './shapes.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+const REDELIVERS_AFTER_MS = [5_000, 40_000] as const;
+const REDELIVERIES_MAX = 40;
+const GROUPS = ['network', 'database'] as const;
+export const BURST_EVENT = 'pull_request.synchronize';
+
+export interface SentIncident {
+  sysId: string;
+  shape: ShapeName;
+}
+
+/** ServiceNow and GitHub as senders: they repeat themselves, all at once or much later, until somebody says yes. */
+export class Senders {
+  readonly incidents: SentIncident[] = [];
+  readonly #time: VirtualTime;
+  readonly #random: SeededRandom;
+  readonly #functions: Functions;
+  #sent = 0;
+
+  constructor(time: VirtualTime, random: SeededRandom, functions: Functions) {
+    this.#time = time;
+    this.#random = random;
+    this.#functions = functions;
+  }
+
+  /** An incident that starts a run of this shape, perhaps about a thing that another one was about. */
+  incident(tenants: readonly string[], shape: ShapeName): SentIncident {
+    this.#sent += 1;
+    const again = this.incidents.length > 0 && this.#random.chance(0.25);
+    const { sysId } = again ? this.#random.pick(this.incidents) : { sysId: this.#sent.toString(16).padStart(32, '0') };
+    const delivery = servicenowDelivery({
+      instance: 'acme',
+      table: 'incident',
+      operation: 'insert',
+      sys_id: sysId,
+      sys_mod_count: this.#sent,
+      record: {
+        number: `INC${this.#sent}`,
+        short_description: `Incident ${this.#sent}`,
+        priority: this.#random.pick(['1', '3']),
+        shape,
+        group: this.#random.pick(GROUPS),
+      },
+    });
+    const incident = { sysId, shape };
+    this.incidents.push(incident);
+    for (const tenant of tenants) this.#deliver(tenant, delivery);
+    return incident;
+  }
+
+  /** One push to a pull request that GitHub tells several times, under several delivery ids. */
+  burst(tenants: readonly string[]): void {
+    const [event = '', action] = BURST_EVENT.split('.');
+    for (let each = 0; each < 3; each += 1) {
+      this.#sent += 1;
+      const payload = {
+        action,
+        repository: { full_name: 'octo-org/payments' },
+        pull_request: { number: 7, title: 'Faster checkout' },
+      };
+      const headers = { 'x-github-event': event, 'x-github-delivery': `delivery-${this.#sent}` };
+      const delivery = githubDelivery(headers, payload);
+      this.#time.after(this.#random.between(0, 9_000), () => {
+        for (const tenant of tenants) this.#deliver(tenant, delivery);
+      });
+    }
+  }
+
+  #deliver(tenant: string, delivery: Delivery): void {
+    const hash = hashOf(delivery.payload);
+    const copies = this.#random.chance(0.3) ? this.#random.between(2, 5) : 1;
+    for (let copy = 0; copy < copies; copy += 1) {
+      this.#time.after(this.#random.between(0, 300), () => this.#until(tenant, delivery, hash, 0));
+    }
+    // A replay long after, and one with a forged body under the same key.
+    if (this.#random.chance(0.2)) this.#time.after(200_000, () => this.#until(tenant, delivery, hash, 0));
+    if (this.#random.chance(0.1)) this.#time.after(2_000, () => this.#until(tenant, delivery, 'another body', 0, true));
+  }
+
+  #until(tenant: string, delivery: Delivery, hash: string, tries: number, once = false): void {
+    this.#functions.takeIn(tenant, delivery, hash, (ending) => {
+      if (ending === 'returned' || tries >= REDELIVERIES_MAX || once) return;
+      const waitMs = this.#random.between(...REDELIVERS_AFTER_MS);
+      this.#time.after(waitMs, () => this.#until(tenant, delivery, hash, tries + 1));
+    });
+  }
+}

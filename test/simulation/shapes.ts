@@ -1,0 +1,101 @@
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+
+const SYS_ID = '"{% trigger.sysId %}"';
+const UPDATE = (id: string, fields: string, more = '') =>
+  `  - {id: ${id}, tool: servicenow.incident.update, with: {sysId: ${SYS_ID}, fields: {${fields}}}${more}}`;
+const NOTE = (id: string, text: string, more = '') =>
+  `  - {id: ${id}, tool: servicenow.incident.add_work_note, with: {sysId: ${SYS_ID}, note: "${text}"}${more}}`;
+const POST = (id: string, text: string, more = '') =>
+  `  - {id: ${id}, tool: slack.message.post, with: {channel: C012345, text: "${text}"}${more}}`;
+const LABEL = (id: string, label: string, more = '') =>
+  `  - {id: ${id}, tool: github.labels.add, with: {owner: octo-org, repo: payments, number: 7, labels: [${label}]}${more}}`;
+const OWN = '"{% trigger.sysId %}"';
+
+/** One workflow for each way a run can go; a run of each is put through every crash point. */
+const TEXTS: Record<string, string[]> = {
+  'in-order': [
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    UPDATE('assign', 'assignment_group: network'),
+    UPDATE('close', 'state: "6"'),
+  ],
+  'marked-writes': [
+    'steps:',
+    NOTE('note', 'taken up'),
+    POST('post', 'about {% trigger.sysId %}'),
+    LABEL('label', OWN),
+    NOTE('end', 'done'),
+  ],
+  'side-by-side': [
+    'steps:',
+    NOTE('note', 'side', ', needs: []'),
+    POST('post', 'side {% trigger.sysId %}', ', needs: []'),
+    LABEL('label', OWN, ', needs: []'),
+    UPDATE('assign', 'assignment_group: network', ', needs: []'),
+    UPDATE('join', 'state: "6"', ', needs: [note, post, label, assign]'),
+  ],
+  'one-side-fails': [
+    'steps:',
+    POST('post', 'one side {% trigger.sysId %}', ', needs: []'),
+    '  - {id: gone, tool: servicenow.incident.add_work_note, needs: [], with: {sysId: ffffffffffffffffffffffffffffffff, note: x}}',
+    NOTE('after', 'never', ', needs: [post, gone]'),
+  ],
+  choices: [
+    'steps:',
+    '  - {id: facts, tool: transform, with: {title: "{% trigger.title %}", urgent: "{% trigger.priority = \\"1\\" %}"}}',
+    NOTE('never', 'not urgent', ', when: "{% false %}"'),
+    NOTE('urgent', 'it says {% steps.facts.output.title %}', ', when: "{% steps.facts.output.urgent %}"'),
+    UPDATE('close', 'state: "6"'),
+  ],
+  'waits-a-while': ['steps:', '  - {id: rest, tool: wait, with: {seconds: 90}}', NOTE('note', 'rested')],
+  'waits-for-a-signal': [
+    'steps:',
+    NOTE('before', 'asking'),
+    '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
+    POST('post', 'answered {% trigger.sysId %}'),
+  ],
+  'asks-a-person': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
+  'pauses-on-failure': [
+    'onFailure: pause',
+    'steps:',
+    NOTE('note', 'first'),
+    '  - {id: gone, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}}',
+  ],
+  'one-at-a-time': [
+    'concurrencyKey: "{% trigger.payload.record.group %}"',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    NOTE('note', 'alone'),
+  ],
+  'over-at-once': [
+    'concurrencyKey: "{% trigger.payload.record.group %}"',
+    'steps:',
+    '  - {id: facts, tool: transform, with: {title: "{% trigger.title %}"}}',
+  ],
+  'few-writes': ['caps: {maxWritesPerRun: 2}', 'steps:', NOTE('one', '1'), POST('shared', 'shared'), NOTE('two', '2')],
+  'same-write': ['steps:', POST('shared', 'shared'), UPDATE('close', 'state: "6"')],
+  'once-per-run': [
+    'steps:',
+    POST('own', 'shared', ', dedupeScope: run'),
+    POST('again', 'shared', ', dedupeScope: run'),
+  ],
+  'short-deadline': [
+    'deadlineSeconds: 150',
+    'steps:',
+    NOTE('note', 'soon'),
+    '  - {id: rest, tool: wait, with: {seconds: 400}}',
+  ],
+  'one-of-its-kind': ['caps: {maxConcurrency: 1}', 'steps:', UPDATE('take', 'state: "2"'), NOTE('note', 'only')],
+  'retried-by-hand': ['steps:', POST('post', 'again {% trigger.sysId %}'), NOTE('note', 'done')],
+  'gives-up-soon': [
+    'steps:',
+    POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),
+    UPDATE('close', 'state: "6"'),
+  ],
+};
+
+export type ShapeName = string;
+export const SHAPES: ReadonlyMap<ShapeName, Workflow> = new Map(
+  Object.entries(TEXTS).map(([name, lines]) => [name, parseWorkflow([`name: ${name}`, ...lines].join('\n'), name)]),
+);

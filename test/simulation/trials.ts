@@ -1,0 +1,89 @@
+import { CRASH_POINT_FAULTS, type Fault } from './faults.ts';
+import { crashPoint, scenarioOf } from './scenario.ts';
+import { SHAPES, type ShapeName } from './shapes.ts';
+import { type Outcome, type Violation, World } from './world.ts';
+
+export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
+
+/** A piece of work that one thread does at a time: some seeds, or every call of one shape under one fault. */
+export type Job = { seeds: { from: number; to: number } } | { points: { shape: ShapeName; fault: CrashPointFault } };
+
+export interface Found extends Violation {
+  /** How to see it again. */
+  again: string;
+  lastEvents: string[];
+}
+
+export interface Tally {
+  seeds: number;
+  points: number;
+  injected: Partial<Record<Fault, number>>;
+  found?: Found;
+}
+
+const LAST_EVENTS = 30;
+
+export const emptyTally = (): Tally => ({ seeds: 0, points: 0, injected: {} });
+
+export function addTo(sum: Tally, { seeds, points, injected, found }: Tally): void {
+  sum.seeds += seeds;
+  sum.points += points;
+  for (const [fault, times] of Object.entries(injected) as [Fault, number][]) {
+    sum.injected[fault] = (sum.injected[fault] ?? 0) + times;
+  }
+  sum.found ??= found;
+}
+
+/** Every crash point there is: each call of a run of each shape, under each fault. */
+export function pointJobs(shapes: Iterable<ShapeName> = SHAPES.keys()): Job[] {
+  return [...shapes].flatMap((shape) => CRASH_POINT_FAULTS.map((fault) => ({ points: { shape, fault } })));
+}
+
+export function seedJobs(from: number, count: number, perJob = 20): Job[] {
+  return Array.from({ length: Math.ceil(count / perJob) }, (_, job) => ({
+    seeds: { from: from + job * perJob, to: Math.min(from + (job + 1) * perJob, from + count) },
+  }));
+}
+
+/** Does a job, up to the first violation. */
+export async function doJob(job: Job): Promise<Tally> {
+  const tally = emptyTally();
+  if ('points' in job) await tryPoints(job.points.shape, job.points.fault, tally);
+  else
+    for (let seed = job.seeds.from; seed < job.seeds.to && !tally.found; seed += 1) {
+      const outcome = await new World(scenarioOf(seed)).run();
+      count(tally, outcome, `--seed ${seed}`);
+      tally.seeds += 1;
+    }
+  return tally;
+}
+
+async function tryPoints(shape: ShapeName, fault: CrashPointFault, tally: Tally): Promise<void> {
+  const undisturbed = await new World(crashPoint(shape)).run();
+  count(tally, undisturbed, `--point ${shape}`);
+  for (let call = 1; call <= undisturbed.calls && !tally.found; call += 1) {
+    const outcome = await new World(crashPoint(shape, { call, fault })).run();
+    count(tally, { ...outcome, ...differs(shape, undisturbed, outcome) }, `--point ${shape}:${call}:${fault}`);
+    tally.points += 1;
+  }
+}
+
+/**
+ * One fault is survived, not just endured: the run ends as it would have, or asks for a human where nobody can know.
+ * Where people give commands meanwhile, or a step may be tried only once, any end will do.
+ */
+function differs(shape: ShapeName, undisturbed: Outcome, { statuses, violation }: Outcome): { violation?: Violation } {
+  const triedOnce = SHAPES.get(shape)?.steps.some(({ retry }) => retry?.attempts === 1);
+  const commanded = crashPoint(shape).scripted.length > 0 || undisturbed.statuses.includes('canceled');
+  if (violation || triedOnce || commanded) return {};
+  const same = statuses.length === undisturbed.statuses.length;
+  const fine = same && statuses.every((status, at) => status === undisturbed.statuses[at] || status === 'needs_human');
+  if (fine) return {};
+  const what = `ended as ${statuses.join(', ') || 'nothing'}, without a fault as ${undisturbed.statuses.join(', ')}`;
+  return { violation: { invariant: 'one fault does not change how a run ends', what } };
+}
+
+function count(tally: Tally, { injected, violation, story }: Outcome, again: string): void {
+  const found = violation && { ...violation, again, lastEvents: story.last(LAST_EVENTS) };
+  addTo(tally, { seeds: 0, points: 0, injected: Object.fromEntries(injected), ...(found && { found }) });
+}

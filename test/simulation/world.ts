@@ -1,0 +1,247 @@
+import { APPROVAL_EXPIRES_AFTER_MS } from '../../lambdas/approval/approval.ts';
+import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { isTerminal } from '../../lambdas/run/run.ts';
+import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { Crossings } from './crossings.ts';
+import { define, type Published } from './defined.ts';
+import type { Fault } from './faults.ts';
+import { Functions } from './functions.ts';
+import { judgeRest } from './invariants/rest.ts';
+import { Operators } from './operators.ts';
+import type { Surroundings } from './ports.ts';
+import type { Scenario } from './scenario.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { Senders } from './senders.ts';
+import { SimulatedOutside } from './simulated-outside.ts';
+import { SimulatedQueue } from './simulated-queue.ts';
+import { StaleViews } from './stale-views.ts';
+import { Story } from './story-told.ts';
+import { VirtualTime } from './virtual-time.ts';
+import { Witness } from './witness.ts';
+
+const SWEEPS_EVERY_MS = 60_000;
+const HOLD_RETRY_MS = 10_000;
+const HOLD_TRIES_MAX = 40;
+/** Far more than any world needs: one that goes on beyond this never comes to rest. */
+const EVENTS_MAX = 60_000;
+/** Paused runs are resumed or canceled this often before all are canceled. */
+const FINAL_ROUNDS = 3;
+const SIGNER = new SeededSigner();
+
+export interface Violation {
+  invariant: string;
+  what: string;
+}
+
+export interface Outcome {
+  violation?: Violation;
+  story: Story;
+  events: number;
+  calls: number;
+  injected: ReadonlyMap<Fault, number>;
+  /** Status of every run, in the order of their ids. */
+  statuses: string[];
+}
+
+/** A world of its own, from its first webhook until nothing is left to do. */
+export class World {
+  readonly time = new VirtualTime(STORY_BEGINS_AT);
+  readonly story: Story;
+  readonly store = new MemoryRunStore();
+  readonly evidence = new MemoryEvidenceStore();
+  readonly outside: SimulatedOutside;
+  readonly senders: Senders;
+  readonly published: Published;
+  readonly witness: Witness;
+  readonly #scenario: Scenario;
+  readonly #random: SeededRandom;
+  readonly #functions: Functions;
+  readonly #operators: Operators;
+  readonly #executions = new Set<string>();
+  #violation: Violation | undefined;
+  #events = 0;
+  #lastSweepMs = 0;
+  #sweeping = false;
+
+  constructor(scenario: Scenario, tell?: (line: string) => void) {
+    this.#scenario = scenario;
+    const { seed, settings, plan, workers } = scenario;
+    this.#random = new SeededRandom(seed * 7 + 3);
+    this.story = new Story(this.time, tell);
+    const definitions = new MemoryDefinitions();
+    this.published = define(definitions, scenario);
+    this.witness = new Witness((invariant, what) => this.violate(invariant, what), this.store, {
+      settings: () => settings,
+      workflow: (run) => this.published.workflow(run),
+      clocksAreSane: scenario.clocksAreSane,
+      onChange: (run) => {
+        if (plan.over) return;
+        const { tenant, runId, status } = run;
+        // Nothing makes people press a button like a step that failed.
+        const pressed = status === 'failed_retryable' ? 2 * scenario.nervousness : scenario.nervousness;
+        if (this.#random.chance(pressed)) this.#operators.reactTo(run);
+        if (this.#random.chance(scenario.strays)) {
+          steps.send({ tenant, runId }, this.#random.between(0, 8_000), undefined);
+        }
+      },
+    });
+    const crossings = new Crossings(this.time, this.#random, scenario, (line) => this.story.tell(line));
+    this.outside = new SimulatedOutside(this.time, crossings, this.witness, scenario.farMs);
+    const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) =>
+      this.#functions.work(message, ended),
+    );
+    const seals = new SimulatedQueue<{ entryId: string; tenant: string; runId: string }>(
+      this.time,
+      this.#random,
+      2,
+      (message, ended) => this.#functions.seal(message, ended),
+    );
+    const around: Surroundings = {
+      time: this.time,
+      crossings,
+      store: this.store,
+      definitions,
+      evidence: this.evidence,
+      signer: SIGNER,
+      outside: this.outside,
+      ids: new CountingIds(),
+      random: () => this.#random.next(),
+      views: new StaleViews((count) => this.#random.between(0, count)),
+      stepQueue: steps,
+      outbox: {
+        dispatch: (entry, fault) => {
+          const { id: entryId, tenant, runId } = entry;
+          if (entry.kind === 'seal_evidence') seals.send({ entryId, tenant, runId }, 0, fault);
+          else this.#startApproval(entry, steps);
+        },
+      },
+      watcher: this.witness,
+    };
+    this.#functions = new Functions(around, this.witness, this.#random, { ...scenario, machines: workers + 2 });
+    this.senders = new Senders(this.time, this.#random, this.#functions);
+    this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
+  }
+
+  violate(invariant: string, what: string): void {
+    this.story.tell(`VIOLATED: ${invariant}: ${what}`);
+    this.#violation ??= { invariant, what };
+  }
+
+  async run(): Promise<Outcome> {
+    const { fetch: realFetch } = globalThis;
+    const { timeout: realTimeout } = AbortSignal;
+    globalThis.fetch = this.outside.fetch;
+    // Real timers have no place here; the outside itself gives up on requests that take too long.
+    const never = new AbortController().signal;
+    AbortSignal.timeout = () => never;
+    try {
+      await this.#live();
+    } finally {
+      globalThis.fetch = realFetch;
+      AbortSignal.timeout = realTimeout;
+    }
+    const { plan } = this.#scenario;
+    const runs = [...this.store.inside.runs()].sort((a, b) => (a.runId < b.runId ? -1 : 1));
+    return {
+      ...(this.#violation && { violation: this.#violation }),
+      story: this.story,
+      events: this.#events,
+      calls: plan.calls,
+      injected: plan.injected,
+      statuses: runs.map(({ status }) => status),
+    };
+  }
+
+  async #live(): Promise<void> {
+    const { troubleMs, plan } = this.#scenario;
+    this.#begin();
+    this.time.after(troubleMs, () => {
+      this.story.tell('trouble is over');
+      plan.over = true;
+    });
+    await this.#untilRest();
+    for (let round = 1; !this.#violation && this.#operators.takeCareOfPaused(round > FINAL_ROUNDS); round += 1) {
+      if (round > 2 * FINAL_ROUNDS) return this.violate('every run comes to an end', 'a paused run cannot be canceled');
+      await this.#untilRest();
+    }
+    if (!this.#violation) judgeRest(this);
+  }
+
+  #begin(): void {
+    const { shapes, tenants, deliveries, bursts, commands, troubleMs, scripted, deploys } = this.#scenario;
+    const { channels, issueLabels } = this.outside.systems;
+    channels.set('C012345', []);
+    issueLabels.set('octo-org/payments#7', ['bug']);
+    for (let each = 0; each < deliveries; each += 1) {
+      this.time.after(each === 0 ? 0 : this.#random.between(0, troubleMs / 2), () => {
+        const { sysId } = this.senders.incident(tenants, shapes[each % shapes.length] as string);
+        const fields = { state: '1', assignment_group: '', number: 'INC', sys_mod_count: '0' };
+        const { incidents } = this.outside.systems;
+        if (!incidents.has(sysId)) incidents.set(sysId, { fields, workNotes: [] });
+      });
+    }
+    for (let each = 0; each < bursts; each += 1) this.senders.burst(tenants);
+    for (let each = 0; each < commands; each += 1) {
+      this.time.after(this.#random.between(100, troubleMs), () => this.#operators.sayAnything());
+    }
+    for (const { afterMs, command } of scripted) this.time.after(afterMs, () => this.#operators.insist(command));
+    if (deploys) this.time.after(this.#random.between(100, troubleMs), () => this.published.deploy());
+  }
+
+  /** Keeps one appointment after the other, and sweeps when something is due, until nothing of either is left. */
+  async #untilRest(): Promise<void> {
+    while (!this.#violation) {
+      const nextMs = this.time.nextAtMs() ?? Number.POSITIVE_INFINITY;
+      const sweepMs = this.#sweeping ? Number.POSITIVE_INFINITY : this.#nextSweepMs();
+      if (nextMs === Number.POSITIVE_INFINITY && sweepMs === Number.POSITIVE_INFINITY) return;
+      if (sweepMs < nextMs) this.#sweep(sweepMs);
+      else this.time.keepNext();
+      await drained();
+      this.#events += 1;
+      if (this.#events > EVENTS_MAX) return this.violate('a world comes to rest', `not after ${EVENTS_MAX} events`);
+    }
+  }
+
+  /** The sweeper comes every minute; when nothing is due it would find nothing, so that minute is not lived through. */
+  #nextSweepMs(): number {
+    let earliest: string | undefined;
+    const look = (dueAt: string | undefined) => {
+      if (dueAt !== undefined && (earliest === undefined || dueAt < earliest)) earliest = dueAt;
+    };
+    for (const run of this.store.inside.runs()) if (!isTerminal(run)) look(run.dueAt);
+    for (const entry of this.store.inside.outbox()) if (!entry.givenUp) look(entry.dueAt);
+    if (earliest === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest));
+  }
+
+  #sweep(atMs: number): void {
+    this.time.moveTo(atMs);
+    this.#lastSweepMs = atMs;
+    this.#sweeping = true;
+    this.#functions.sweep(() => {
+      this.#sweeping = false;
+    });
+  }
+
+  /** The approval machine: one execution per name; it holds the token, and asks for a look when time is up. */
+  #startApproval(entry: OutboxEntry, steps: SimulatedQueue<StepMessage>): void {
+    const { tenant, runId, approvalId = '' } = entry;
+    if (this.#executions.has(approvalId)) return;
+    this.#executions.add(approvalId);
+    const hold = (tries: number) =>
+      this.#functions.hold(entry, (ending) => {
+        if (ending !== 'returned' && tries < HOLD_TRIES_MAX) this.time.after(HOLD_RETRY_MS, () => hold(tries + 1));
+      });
+    this.time.after(10, () => hold(1));
+    this.time.after(APPROVAL_EXPIRES_AFTER_MS, () => steps.send({ tenant, runId }, 0, undefined));
+  }
+}
+
+/** Until every continuation of what just happened has run as far as it can. */
+const drained = () => new Promise<void>((resolve) => setImmediate(resolve));
