@@ -55,7 +55,7 @@ export class RunTable extends Construct {
   allowCommits(to: NodeFunction): void {
     this.allow(to, ['Query'], ['RUN']);
     this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
-    this.allow(to, ['BatchGetItem'], ['RUN', 'CAPS']);
+    this.allow(to, ['BatchGetItem'], ['RUN', 'RECEIPT', 'CAPS']);
     this.allow(to, ['PutItem'], ['RUN', 'OUTBOX']);
     this.allow(to, ['UpdateItem'], ['CAPS']);
     this.allow(to, ['DeleteItem'], ['LOCK']);

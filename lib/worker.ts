@@ -51,8 +51,7 @@ export class Worker extends Construct {
     });
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
     this.allowMoves(step);
-    runTable.allow(step, ['BatchGetItem', 'PutItem'], ['RECEIPT']);
-    runTable.allow(step, ['PutItem'], ['LOCK']);
+    runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     approvals.allowStart(step);
     // Only the worker reaches outside, so only it reads credentials.

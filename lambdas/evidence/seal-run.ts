@@ -25,10 +25,13 @@ export async function sealRun(
   const { run, trigger, steps, commits } = loaded;
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
   assertChain(run, commits);
-  const receipts = await sealer.runs.receipts(
+  const found = await sealer.runs.receipts(
     tenant,
     steps.flatMap((step) => receiptKeyOf(step) ?? []),
   );
+  // The key of a write that never became ours may be held by another run: its receipt is that run's evidence, not this one's.
+  const restedOn = new Set(steps.flatMap((step) => (step.status === 'succeeded' ? (receiptKeyOf(step) ?? []) : [])));
+  const receipts = found.filter((receipt) => receipt.runId === runId || restedOn.has(receipt.key));
   receipts.sort((a, b) => a.stepIndex - b.stepIndex || (a.key < b.key ? -1 : 1));
   const bundle = buildBundle({ run, trigger, steps, commits, receipts });
   const written = await sealer.store.putOnce(bundle.documentKey, bundle.document, 'application/json');

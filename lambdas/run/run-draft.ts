@@ -23,7 +23,7 @@ export class RunDraft {
   readonly #events: CommitEvent[] = [];
   readonly #receipts: ReceiptWrite[] = [];
   readonly #approvals: ApprovalWrite[] = [];
-  readonly #caps: CapWrite[] = [];
+  #caps: CapWrite[] = [];
   readonly #outbox: OutboxEntry[] = [];
   #run: Run;
 
@@ -98,6 +98,12 @@ export class RunDraft {
 
   cap(...writes: CapWrite[]): this {
     this.#caps.push(...writes);
+    return this;
+  }
+
+  /** Takes back what this draft itself asked for. */
+  waiveCap(kind: CapWrite['kind']): this {
+    this.#caps = this.#caps.filter((write) => write.kind !== kind);
     return this;
   }
 

@@ -43,14 +43,22 @@ export async function advanceRun(worker: Worker, message: StepMessage): Promise<
   if (taken.outcome !== 'committed') return;
   state = taken.state;
   begin(state, taken.holds);
+  // A commit that could not be made must not leave other steps behind: work that nobody waits for freezes with this
+  // sandbox, and would write to its target whenever the sandbox thaws, under a lease long lost.
+  const failures: unknown[] = [];
   while (atWork.size > 0) {
     const { held, outcome } = await Promise.race(atWork.values());
     atWork.delete(held.step.index);
-    const settled = await commitOutcome(worker, state, held, outcome);
-    if (!settled) continue;
-    state = settled.state;
-    begin(state, settled.holds);
+    try {
+      const settled = await commitOutcome(worker, state, held, outcome);
+      if (!settled) continue;
+      state = settled.state;
+      begin(state, settled.holds);
+    } catch (error) {
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 export async function loadState(worker: Worker, { tenant, runId }: StepMessage): Promise<RunState | undefined> {

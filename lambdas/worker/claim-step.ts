@@ -46,7 +46,9 @@ export async function claimStep(
       'OUTCOME_UNKNOWN',
       `run ${held.runId} is making the identical write; waiting for its outcome`,
     );
-    scheduleRetry(worker, draft, { ...claimed, input, receiptKey: proposal.key }, error);
+    // It claims nothing yet: its fencing number stays, and its write is counted when it is really begun.
+    const { leaseVersion } = step;
+    scheduleRetry(worker, draft, { ...claimed, leaseVersion, input, receiptKey: proposal.key }, error);
     return undefined;
   }
   if (step.leaseVersion === 0) countWrite(state, draft);

@@ -50,12 +50,16 @@ function verdict(state: RunState, draft: RunDraft, workLeft: boolean): Verdict {
   const { stopRequest } = draft.run;
   // Nothing ends while a write is in flight: "canceled" and "failed" mean that nothing of the run is sent any more.
   if (has('running')) return { to: 'running', by: SYSTEM };
-  const onRequest: By = { initiator: 'user', actor: stopRequest?.actor ?? '', reason: stopRequest?.reason };
-  if (stopRequest?.kind === 'cancel') return { to: 'canceled', by: onRequest };
-  if (failed) return failureVerdict(state, failed.error);
-  if (stopRequest?.kind === 'pause') return { to: 'paused', by: onRequest };
+  const failure = failed && failureVerdict(state, failed.error);
+  // A failure that only pauses the run does not keep an operator from ending it.
+  if (failure && !(failure.to === 'paused' && stopRequest?.kind === 'cancel')) return failure;
+  // Asked to stop when nothing was left to stop: what is done is done.
   if (draft.steps.size === state.workflow.steps.length && steps.every(({ status }) => status === 'succeeded')) {
     return { to: 'succeeded', by: SYSTEM };
+  }
+  if (stopRequest) {
+    const { kind, actor, reason } = stopRequest;
+    return { to: kind === 'cancel' ? 'canceled' : 'paused', by: { initiator: 'user', actor, reason } };
   }
   if (workLeft) return { to: 'running', by: SYSTEM };
   if (has('failed_retryable')) return { to: 'failed_retryable', by: SYSTEM };
@@ -94,8 +98,10 @@ function settlePlace({ settings, workflow }: RunState, draft: RunDraft): void {
   if (run.status !== 'running' && before.slot !== undefined) {
     draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });
   }
-  if (isTerminal(run) && before.concurrencyKey !== undefined) {
-    draft.cap({ kind: 'release_key', key: before.concurrencyKey, runId: run.runId });
+  if (isTerminal(run) && run.concurrencyKey !== undefined) {
+    // Over in the very commit that would have taken the key: then it is not taken at all.
+    if (before.concurrencyKey === undefined) draft.waiveCap('take_key');
+    else draft.cap({ kind: 'release_key', key: run.concurrencyKey, runId: run.runId });
   }
 }
 

@@ -1,11 +1,13 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
+import { later, QUARANTINE_MS } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
-import { factsOf } from '../run/step.ts';
+import { type FailedStep, factsOf, type RetryableStep } from '../run/step.ts';
 import { draftAndCommit, loadState } from './advance-run.ts';
 import { concludeRun } from './conclude-run.ts';
 import { succeed } from './step-endings.ts';
+import { ownReceipt } from './take-up.ts';
 import type { FollowUp, RunState, Worker } from './worker.ts';
 
 /** Others may be moving the run at the same time; a command is tried on what they left. */
@@ -67,7 +69,7 @@ async function carryOut(
       draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'retry':
-      retryFailed(state, draft, command.step, actor);
+      await retryFailed(worker, state, draft, command.step, actor);
       if (state.run.status === 'paused') draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'signal':
@@ -89,7 +91,13 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: 'cancel' | 'pause
 }
 
 /** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
-function retryFailed(state: RunState, draft: RunDraft, stepId: string | undefined, actor: string): void {
+async function retryFailed(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  stepId: string | undefined,
+  actor: string,
+): Promise<void> {
   const paused = state.run.status === 'paused';
   const failed = [...state.steps.values()].filter(
     (step) =>
@@ -110,11 +118,19 @@ function retryFailed(state: RunState, draft: RunDraft, stepId: string | undefine
         input,
         receiptKey,
         status: 'failed_retryable',
-        retryAt: draft.at,
+        retryAt: await soonestRetry(worker, draft, step),
         error,
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
   }
+}
+
+/** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
+async function soonestRetry(worker: Worker, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
+  const own = await ownReceipt(worker, draft, step);
+  if (own?.outcome !== 'unknown' && own?.outcome !== 'intent') return draft.at;
+  const quarantineEnds = later(own.intentAt, QUARANTINE_MS);
+  return quarantineEnds > draft.at ? quarantineEnds : draft.at;
 }
 
 function giveSignal(

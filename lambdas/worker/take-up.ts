@@ -10,7 +10,7 @@ import type { Receipt } from '../run/receipt.ts';
 import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { factsOf, type RetryableStep, type RunningStep, type Step } from '../run/step.ts';
+import { type FailedStep, factsOf, type RetryableStep, type RunningStep, type Step } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { beginStep, carryOn } from './carry-on.ts';
 import { claimStep } from './claim-step.ts';
@@ -136,10 +136,10 @@ async function resume(
 }
 
 /** This step's own receipt: another run's identical write under the same key says nothing about ours. */
-async function ownReceipt(
+export async function ownReceipt(
   worker: Worker,
   draft: RunDraft,
-  step: RunningStep | RetryableStep,
+  step: RunningStep | RetryableStep | FailedStep,
 ): Promise<Receipt | undefined> {
   const { tenant, runId } = draft.run;
   const [receipt] = step.receiptKey ? await worker.runs.receipts(tenant, [step.receiptKey]) : [];

@@ -61,6 +61,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
     commit: at('store', 'commit', (change: RunChange) => watcher.committing(by, change, () => store.commit(change))),
     renewLease: at('store', 'renewLease', (...args: Parameters<RunStore['renewLease']>) => store.renewLease(...args)),
     load: at('store', 'load', (...args: Parameters<RunStore['load']>) => store.load(...args)),
+    loadWhole: at('store', 'loadWhole', (...args: Parameters<RunStore['loadWhole']>) => store.loadWhole(...args)),
     listCommits: at('store', 'listCommits', (...args: Parameters<RunStore['listCommits']>) =>
       store.listCommits(...args),
     ),
