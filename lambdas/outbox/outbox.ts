@@ -1,15 +1,18 @@
+import * as z from 'zod';
+
 /** An effect a commit promised. It is kept until the effect's own write removes it, so a lost message loses nothing. */
-export interface OutboxEntry {
-  id: string;
-  kind: 'seal_evidence' | 'start_approval';
-  tenant: string;
-  runId: string;
+export const OutboxEntry = z.object({
+  id: z.string(),
+  kind: z.enum(['seal_evidence', 'start_approval']),
+  tenant: z.string(),
+  runId: z.string(),
   /** For `start_approval`: which one. */
-  approvalId?: string;
-  attempts: number;
-  createdAt: string;
-  dueAt: string;
-}
+  approvalId: z.string().optional(),
+  attempts: z.int(),
+  createdAt: z.string(),
+  dueAt: z.string(),
+});
+export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
 /** How long the fast path has before the sweeper sends a promised effect again: min(30 s x 2^n, 5 min). */
 const FIRST_RESEND_MS = 30_000;

@@ -3,7 +3,7 @@ const BACKOFF_LADDER_MS = [5_000, 30_000, 2 * 60_000, 10 * 60_000];
 export const DEFAULT_ATTEMPTS = BACKOFF_LADDER_MS.length + 1;
 
 /** Full jitter, but never sooner than the target asked. `attempt` counts from 1; `random` is in [0, 1). */
-export function backoffMs(attempt: number, random: number, retryAfterMs = 0): number {
-  const rung = BACKOFF_LADDER_MS[Math.min(attempt, BACKOFF_LADDER_MS.length) - 1] ?? 0;
+export function backoffMs(attempt: number, random: number, retryAfterMs = 0, ladderMs = BACKOFF_LADDER_MS): number {
+  const rung = ladderMs[Math.min(attempt, ladderMs.length) - 1] ?? 0;
   return Math.max(Math.ceil(rung * random), retryAfterMs);
 }

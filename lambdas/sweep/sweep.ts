@@ -1,5 +1,5 @@
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
-import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
+import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
 import { DUE_SHARDS, type DueItem, type RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
@@ -46,8 +46,12 @@ async function send(sweeper: Sweeper, item: DueItem, now: string, swept: Swept):
 
 /** Counted before it is sent: two sweeps at once send a promise once. */
 async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
-  if (entry.attempts >= OUTBOX_ATTEMPTS_MAX) {
-    sweeper.log.error('a promised effect did not happen; look into the dead-letter queue, then redrive', { entry });
+  const malformed = !OutboxEntry.safeParse(entry).success;
+  if (malformed || entry.attempts >= OUTBOX_ATTEMPTS_MAX) {
+    sweeper.log.error('a promised effect did not happen; look into the dead-letter queue, then redrive', {
+      entry,
+      malformed,
+    });
     await sweeper.runs.bumpOutbox(entry, undefined);
     return false;
   }

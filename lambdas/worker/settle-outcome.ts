@@ -37,7 +37,8 @@ function settleFailure(
   const unknown = outcome.kind === 'unknown';
   const settled = { ...receipt, settledAt: draft.at, error: outcome.error };
   settleReceipt(draft, unknown ? { ...settled, outcome: 'unknown' } : { ...settled, outcome: 'failed' });
-  const attemptsMax = state.workflow.steps[step.index]?.retry?.attempts ?? DEFAULT_ATTEMPTS;
+  const retry = state.workflow.steps[step.index]?.retry;
+  const attemptsMax = retry?.attempts ?? DEFAULT_ATTEMPTS;
   const mayRetry = outcome.retryable && step.attempt < attemptsMax && !(unknown && receipt.effect === 'opaque');
   if (!mayRetry) {
     fail(draft, step, finalError(step.attempt, outcome), step);
@@ -45,6 +46,7 @@ function settleFailure(
   }
   scheduleRetry(worker, draft, step, outcome.error, {
     ...(outcome.kind === 'refused' && { retryAfterMs: outcome.retryAfterMs }),
+    ladderMs: retry?.backoffSeconds?.map((seconds) => seconds * 1000),
     ...(unknown && { notBefore: later(receipt.intentAt, QUARANTINE_MS) }),
   });
 }

@@ -57,9 +57,9 @@ export function scheduleRetry(
   draft: RunDraft,
   step: StepFacts & Partial<Prepared>,
   error: RecordedError,
-  wait: { retryAfterMs?: number; notBefore?: string } = {},
+  wait: { retryAfterMs?: number; notBefore?: string; ladderMs?: number[] } = {},
 ): void {
-  const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs));
+  const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs, wait.ladderMs));
   const wanted = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
   const retryAt = earlier(wanted, draft.run.deadlineAt);
   const waiting: RetryableStep = {

@@ -10,6 +10,12 @@ const DEADLINE_MAX_SECONDS = 30 * 24 * 3600;
 /** A condition is one whole expression, written as everywhere else: `{% trigger.priority = "1" %}`. */
 export const Expression = z.string().regex(/^\s*\{%[\s\S]*%\}\s*$/, 'write it as one expression: "{% ... %}"');
 
+const Retry = z.strictObject({
+  attempts: z.int().min(1).max(20),
+  /** The longest wait after each failed attempt, instead of the usual ladder; the last one repeats. */
+  backoffSeconds: z.array(z.number().min(0).max(3600)).min(1).max(20).optional(),
+});
+
 export const WorkflowStep = z.strictObject({
   id: z.string().regex(STEP_ID, 'use lower-case letters, digits and underscores, starting with a letter'),
   tool: z.string(),
@@ -19,7 +25,7 @@ export const WorkflowStep = z.strictObject({
   when: Expression.optional(),
   /** Steps that must have succeeded before; without it, all that stand before this one. */
   needs: z.array(z.string()).optional(),
-  retry: z.strictObject({ attempts: z.int().min(1).max(20) }).optional(),
+  retry: Retry.optional(),
   /** `run`: this write happens once per run, even if another run made the identical one. */
   dedupeScope: z.enum(['tenant', 'run']).default('tenant'),
 });

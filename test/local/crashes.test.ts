@@ -39,6 +39,7 @@ const FAULTS: [string, Omit<FaultRuleInput, 'nth' | 'function'>][] = [
   ['dies before', { kind: 'crash_before' }],
   ['dies after', { kind: 'crash_after' }],
   ['never hears back from', { kind: 'lost_reply', times: 3 }],
+  ['is throttled at', { kind: 'throttle', times: 3 }],
 ];
 
 describe.each(FAULTS)('a worker that %s any one of its AWS calls', (name, fault) => {

@@ -22,6 +22,11 @@ describe('the backoff', () => {
     expect(backoffMs(4, 0.5, 90_000)).toBe(300_000);
   });
 
+  it('follows the ladder of a workflow that brings its own', () => {
+    expect(backoffMs(1, 0.5, 0, [1_000, 10_000])).toBe(500);
+    expect(backoffMs(7, 0.5, 0, [1_000, 10_000])).toBe(5_000);
+  });
+
   it('has a wait between every two of the default attempts', () => {
     expect(DEFAULT_ATTEMPTS).toBe(5);
   });

@@ -135,6 +135,23 @@ describe('the sweeper', () => {
     expect(await swept({ due })).toEqual({ runs: 0, promises: 0 });
     expect(outbox.receiveSeals()).toEqual([]);
   });
+
+  it('gives up at once on a promise of a kind it does not know', async () => {
+    const entry = { ...(await withPromise()), kind: 'bake_a_cake' } as unknown as Awaited<
+      ReturnType<typeof withPromise>
+    >;
+    const bumped: (string | undefined)[] = [];
+    const due: RunStore['due'] = async (shard) => (shard === 0 ? [{ kind: 'outbox', entry }] : []);
+    await swept({
+      due,
+      bumpOutbox: async (_entry, dueAt) => {
+        bumped.push(dueAt);
+        return true;
+      },
+    });
+    expect(bumped).toEqual([undefined]);
+    expect(outbox.startedApprovals()).toEqual([]);
+  });
 });
 
 it('a promise is first due 30 s after it was made, and its wait doubles up to five minutes', () => {
