@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
-import { githubBurstKey, githubKey } from '../run/idempotency.ts';
+import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 
 /** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
@@ -40,10 +40,14 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
   return {
     source: 'github',
     event,
-    key: githubKey(deliveryId),
+    key: deliveryKey.github({ deliveryId }),
     ...(repository?.full_name &&
       pull_request?.number !== undefined && {
-        burstKey: githubBurstKey(repository.full_name, pull_request.number, event),
+        burstKey: deliveryKey.githubBurst({
+          repository: repository.full_name,
+          number: pull_request.number,
+          event,
+        }),
       }),
     ...(repository?.full_name && {
       subject: `github:${repository.full_name}${about?.number === undefined ? '' : `#${about.number}`}`,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
-import { servicenowKey } from '../run/idempotency.ts';
+import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 
 /** What the business rule in docs/servicenow.md sends: the record and which change of it this is. */
@@ -22,7 +22,7 @@ export function servicenowDelivery(payload: unknown): Delivery {
   return {
     source: 'servicenow',
     event: `${table}.${operation}`,
-    key: servicenowKey({ instance, table, sysId, modCount }),
+    key: deliveryKey.servicenow({ instance, table, sysId, modCount }),
     subject: `servicenow:${instance}:${record.number ?? sysId}`,
     fields: {
       title: record.short_description,

@@ -1,6 +1,9 @@
 import type { TriggerSource } from './run.ts';
 
-/** What is remembered of a delivery, so that the same one again gives the same answer. */
+/**
+ * What is remembered of a delivery, so that the same one again gives the same answer. It is written in the transaction
+ * that creates the runs: there is no delivery half processed, hence no lock to expire and no attempt to count.
+ */
 export interface IdempotencyRecord {
   tenant: string;
   key: string;
@@ -26,10 +29,18 @@ export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {
 /** GitHub may send one change of a pull request as several deliveries in a burst. */
 export const BURST_WINDOW_MS = 5_000;
 
-export const githubBurstKey = (repository: string, number: number, event: string) =>
-  `github:burst:${repository}#${number}:${event}`;
-
-export const githubKey = (deliveryId: string) => `github:${deliveryId}`;
-
-export const servicenowKey = (record: { instance: string; table: string; sysId: string; modCount: number }) =>
-  `servicenow:${record.instance}:${record.table}:${record.sysId}:${record.modCount}`;
+/** How each source names a delivery: the same one again has the same key, another one never has. */
+export const deliveryKey = {
+  github: ({ deliveryId }: { deliveryId: string }) => `github:${deliveryId}`,
+  githubBurst: ({ repository, number, event }: { repository: string; number: number; event: string }) =>
+    `github:burst:${repository}#${number}:${event}`,
+  servicenow: (record: { instance: string; table: string; sysId: string; modCount: number }) =>
+    `servicenow:${record.instance}:${record.table}:${record.sysId}:${record.modCount}`,
+  api: ({ clientId, requestId }: { clientId: string; requestId: string }) => `api:${clientId}:${requestId}`,
+  slackAction: ({ teamId, triggerId }: { teamId: string; triggerId: string }) => `slack:${teamId}:${triggerId}`,
+  slackEvent: ({ teamId, eventId }: { teamId: string; eventId: string }) => `slack:${teamId}:event:${eventId}`,
+  /** A slot is a time cut to the grain of the schedule. */
+  schedule: ({ scheduleId, slot }: { scheduleId: string; slot: string }) => `scheduler:${scheduleId}:${slot}`,
+  manual: ({ automationId, requestId }: { automationId: string; requestId: string }) =>
+    `manual:${automationId}:${requestId}`,
+};

@@ -7,7 +7,7 @@ import { REGION } from '../../local/aws.ts';
 import { HOST_CREDENTIALS } from '../../local/gateway.ts';
 import { type Host, startHost } from '../../local/host.ts';
 import { type Assembly, readAssembly } from '../../local/synthesize.ts';
-import { eventually } from './eventually.ts';
+import { eventually, inParallel } from './eventually.ts';
 import { HostClient, type ShownRun } from './host-client.ts';
 
 interface TestHostOptions {
@@ -21,6 +21,7 @@ interface TestHostOptions {
 const PAST_ANY_LEASE_MS = 61_000;
 /** Every retry, resend and lease is behind a run after this many leases. */
 const ROUNDS_MAX = 30;
+const ASKED_AT_ONCE = 16;
 
 /** The whole system in this process, on the template synthesized for this test run. */
 export async function startTestHost(options: TestHostOptions = {}): Promise<TestHost> {
@@ -101,10 +102,14 @@ export class TestHost extends HostClient {
    * Lets time pass, a lease at a time and only while nothing works (a function's own time is real), with a sweep
    * each time, until every one of these runs is as wanted.
    */
-  async letTimePassUntil(runIds: readonly string[], wanted: (run: ShownRun) => boolean): Promise<ShownRun[]> {
+  async letTimePassUntil(
+    runIds: readonly string[],
+    wanted: (run: ShownRun) => boolean,
+    options: { withinMs?: number } = {},
+  ): Promise<ShownRun[]> {
     for (let round = 0; ; round += 1) {
-      await this.idle();
-      const runs = await Promise.all(runIds.map((runId) => this.run(runId)));
+      await this.idle(options);
+      const runs = await inParallel(runIds, ASKED_AT_ONCE, (runId) => this.run(runId));
       const open = runs.filter((run) => !wanted(run));
       if (open.length === 0) return runs;
       if (round === ROUNDS_MAX) throw new Error(`still not there: ${JSON.stringify(open, null, 1)}`);

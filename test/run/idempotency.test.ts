@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { deliveryKey, IDEMPOTENCY_RETENTION_MS } from '../../lambdas/run/idempotency.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+it.each([
+  [deliveryKey.github({ deliveryId: 'd-1' }), 'github:d-1'],
+  [
+    deliveryKey.githubBurst({ repository: 'o/r', number: 7, event: 'pull_request.opened' }),
+    'github:burst:o/r#7:pull_request.opened',
+  ],
+  [
+    deliveryKey.servicenow({ instance: 'acme', table: 'incident', sysId: 'ab', modCount: 3 }),
+    'servicenow:acme:incident:ab:3',
+  ],
+  [deliveryKey.api({ clientId: 'ci', requestId: 'r-1' }), 'api:ci:r-1'],
+  [deliveryKey.slackAction({ teamId: 'T1', triggerId: 't.1' }), 'slack:T1:t.1'],
+  [deliveryKey.slackEvent({ teamId: 'T1', eventId: 'Ev1' }), 'slack:T1:event:Ev1'],
+  [deliveryKey.schedule({ scheduleId: 's', slot: '2026-01-02T03:00' }), 'scheduler:s:2026-01-02T03:00'],
+  [deliveryKey.manual({ automationId: 'a', requestId: 'r' }), 'manual:a:r'],
+])('a delivery is named %s', (key, expected) => {
+  expect(key).toBe(expected);
+});
+
+it('a delivery is remembered longer than its sender can repeat it', () => {
+  expect(IDEMPOTENCY_RETENTION_MS.github).toBeGreaterThan(7 * DAY_MS);
+  expect(IDEMPOTENCY_RETENTION_MS.servicenow).toBeGreaterThanOrEqual(DAY_MS);
+});
