@@ -3,7 +3,8 @@ import { ALL_FAULTS, type Fault } from './faults.ts';
 import { doAll } from './in-threads.ts';
 import { crashPoint, scenarioOf } from './scenario.ts';
 import type { ShapeName } from './shapes.ts';
-import { type Found, pointJobs, seedJobs, type Tally } from './trials.ts';
+import { SITUATIONS } from './situations.ts';
+import { emptyTally, type Found, pointJobs, seedJobs, type Tally } from './trials.ts';
 import { type Outcome, World } from './world.ts';
 
 /** Fits into three minutes on two busy cores, with every crash point. */
@@ -35,9 +36,13 @@ async function everything(): Promise<number> {
   const jobs = [...points, ...seedJobs(Number(values.from), seeds)];
   const sum = await doAll(jobs, showProgress, values.threads === undefined ? undefined : Number(values.threads));
   if (process.stdout.isTTY) process.stdout.write('\r\u001b[K');
-  const missed = ALL_FAULTS.filter((fault) => !sum.injected[fault]);
+  const missed = [
+    ...ALL_FAULTS.filter((fault) => !sum.injected[fault]),
+    ...SITUATIONS.filter((situation) => !sum.situations[situation]),
+  ];
   const vacuous = !sum.found && seeds >= SEEDS_THAT_MEET_EVERY_FAULT && missed.length > 0;
   console.log(ALL_FAULTS.map((fault) => `${fault} ${sum.injected[fault] ?? 0}`).join(', '));
+  console.log(SITUATIONS.map((situation) => `${situation} ${sum.situations[situation] ?? 0}`).join(', '));
   if (vacuous) console.log(`never met: ${missed.join(', ')}`);
   if (sum.found) showViolation(sum.found);
   console.log(summary(sum));
@@ -54,7 +59,9 @@ async function onceAgain(): Promise<number> {
   const found = foundIn(outcome);
   if (found) showViolation(found);
   const counts = values.point ? { seeds: 0, points: 1 } : { seeds: 1, points: 0 };
-  console.log(summary({ ...counts, injected: Object.fromEntries(outcome.injected), ...(found && { found }) }));
+  console.log(
+    summary({ ...emptyTally(), ...counts, injected: Object.fromEntries(outcome.injected), ...(found && { found }) }),
+  );
   return found ? 1 : 0;
 }
 

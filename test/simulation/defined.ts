@@ -14,6 +14,8 @@ const BURST_SHAPE: Workflow = {
 /** What is published in a world, as the judges know it. */
 export interface Published {
   workflow(run: Run): Workflow | undefined;
+  /** There is a newer version than the one this run is pinned to. */
+  isOutdated(run: Run): boolean;
   /** Publishes the next version of every workflow; runs under way keep theirs. */
   deploy(): void;
 }
@@ -40,6 +42,7 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
   publishAll(1, (workflow) => workflow);
   return {
     workflow: ({ workflow: { name, version } }) => known.get(`${name} ${version}`),
+    isOutdated: ({ workflow: { name, version } }) => known.has(`${name} ${version + 1}`),
     deploy: () =>
       publishAll(2, (workflow) => ({
         ...workflow,

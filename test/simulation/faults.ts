@@ -89,28 +89,34 @@ export class OneFault extends FaultPlan {
   }
 }
 
-/** Faults of a few kinds at rates of their own: a world with everything at once would hide what one fault alone does. */
-export class SeededFaults extends FaultPlan {
+/** Faults of chosen kinds, each at a rate of its own. */
+export class ChosenFaults extends FaultPlan {
   readonly #random: SeededRandom;
-  readonly #rates: Map<Fault, number>;
+  readonly #rates: Partial<Record<Fault, number>>;
   readonly #losesEveryMessage: boolean;
 
-  constructor(random: SeededRandom) {
+  constructor(random: SeededRandom, rates: Partial<Record<Fault, number>>, losesEveryMessage = false) {
     super();
     this.#random = random;
-    const kinds = random.some(ALL_FAULTS, 7);
-    this.#rates = new Map(kinds.map((kind) => [kind, random.pick([0.01, 0.03, 0.08, 0.2])]));
-    this.#losesEveryMessage = random.chance(0.05);
+    this.#rates = rates;
+    this.#losesEveryMessage = losesEveryMessage;
   }
 
   protected override choose({ kind }: PortCall): Fault | undefined {
     if (this.#losesEveryMessage && kind === 'queue') return 'message_lost';
     for (const fault of POSSIBLE[kind]) {
-      const rate = this.#rates.get(fault);
+      const rate = this.#rates[fault];
       if (rate !== undefined && this.#random.chance(rate)) return fault;
     }
     return undefined;
   }
+}
+
+/** A few kinds at a time: a world with everything at once would hide what one fault alone does. */
+export function seededFaults(random: SeededRandom): FaultPlan {
+  const kinds = random.some(ALL_FAULTS, 7);
+  const rates = Object.fromEntries(kinds.map((kind) => [kind, random.pick([0.01, 0.03, 0.08, 0.2])]));
+  return new ChosenFaults(random, rates, random.chance(0.05));
 }
 
 /** The error a caller gets for a fault: the simulation tells its own errors from the engine's by this class. */

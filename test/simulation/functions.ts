@@ -4,6 +4,7 @@ import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
+import { isTerminal } from '../../lambdas/run/run.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { advanceRun } from '../../lambdas/worker/advance-run.ts';
 import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
@@ -46,6 +47,8 @@ export class Functions {
   }
 
   work(message: StepMessage, ended: (ending: Ending) => void): void {
+    const run = this.#around.store.inside.run(message.tenant, message.runId);
+    if (run && isTerminal(run)) this.#witness.situations.meet('a message comes after the end of its run');
     this.#invoke('worker', message, ended, (ports, by) =>
       advanceRun({ ...ports, hasTime: () => by.remainingMs > TIME_FOR_A_STEP_MS }, message),
     );
@@ -100,7 +103,12 @@ export class Functions {
       timeoutMs: WORKER_TIMEOUT_MS,
       lingers: this.#options.lingers,
     });
-    by.onEnd(ended);
+    by.onEnd((ending) => {
+      if (ending === 'died' && by.remainingMs <= 0) {
+        this.#witness.situations.meet('an invocation is killed when its time is up');
+      }
+      ended(ending);
+    });
     const thawsAfterMs = this.#random.chance(0.5) ? this.#random.between(...THAW_MS) : undefined;
     const answers = (ending: 'returned' | 'threw') => {
       if (!by.isDead) this.#witness.answered(by);

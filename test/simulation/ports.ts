@@ -7,10 +7,12 @@ import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepQueue } from '../../lambdas/worker/step-queue.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
+import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Crossings } from './crossings.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedOutside } from './simulated-outside.ts';
+import type { Situations } from './situations.ts';
 import type { StaleViews } from './stale-views.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -18,7 +20,7 @@ import type { VirtualTime } from './virtual-time.ts';
 export interface Surroundings {
   time: VirtualTime;
   crossings: Crossings;
-  store: RunStore;
+  store: MemoryRunStore;
   definitions: Definitions;
   evidence: EvidenceStore;
   signer: Signer;
@@ -33,6 +35,7 @@ export interface Surroundings {
     committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult>;
     ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
     sealing(key: string, document: Buffer): void;
+    situations: Situations;
     complained(by: Invocation, message: string, error: unknown): void;
   };
 }
@@ -54,12 +57,19 @@ export function portsOf(around: Surroundings, by: Invocation) {
     effect: (...args: Arguments) => Promise<Result>,
   ) => through<Arguments, Result>(kind, name, (_fault, ...args) => effect(...args));
   const view = <Arguments extends unknown[], Result>(name: string, read: (...args: Arguments) => Promise<Result>) =>
-    through<Arguments, Result>('index', name, (fault, ...args) => views.read(name, args, fault, () => read(...args)));
+    through<Arguments, Result>('index', name, (fault, ...args) => {
+      if (fault === 'stale') watcher.situations.meet('an index gives a stale answer');
+      return views.read(name, args, fault, () => read(...args));
+    });
 
   const runs: RunStore = {
     ingest: at('store', 'ingest', (ingest: Ingest) => watcher.ingesting(ingest, () => store.ingest(ingest))),
     commit: at('store', 'commit', (change: RunChange) => watcher.committing(by, change, () => store.commit(change))),
-    renewLease: at('store', 'renewLease', (...args: Parameters<RunStore['renewLease']>) => store.renewLease(...args)),
+    renewLease: at('store', 'renewLease', async (...args: Parameters<RunStore['renewLease']>) => {
+      const renewed = await store.renewLease(...args);
+      watcher.situations.meet(renewed ? 'a lease is renewed' : 'a renewal of a lost lease is refused');
+      return renewed;
+    }),
     load: at('store', 'load', (...args: Parameters<RunStore['load']>) => store.load(...args)),
     loadWhole: at('store', 'loadWhole', (...args: Parameters<RunStore['loadWhole']>) => store.loadWhole(...args)),
     listCommits: at('store', 'listCommits', (...args: Parameters<RunStore['listCommits']>) =>
@@ -68,8 +78,15 @@ export function portsOf(around: Surroundings, by: Invocation) {
     receipts: at('store', 'receipts', (...args: Parameters<RunStore['receipts']>) => store.receipts(...args)),
     approval: at('store', 'approval', (...args: Parameters<RunStore['approval']>) => store.approval(...args)),
     evidence: at('store', 'evidence', (...args: Parameters<RunStore['evidence']>) => store.evidence(...args)),
-    bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => store.bumpOutbox(...args)),
-    fulfilSeal: at('store', 'fulfilSeal', (...args: Parameters<RunStore['fulfilSeal']>) => store.fulfilSeal(...args)),
+    bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => {
+      watcher.situations.meet('a promise is sent again by the sweeper');
+      return store.bumpOutbox(...args);
+    }),
+    fulfilSeal: at('store', 'fulfilSeal', (...args: Parameters<RunStore['fulfilSeal']>) => {
+      const [, tenant, runId] = args;
+      if (store.inside.evidence(tenant, runId)) watcher.situations.meet('evidence is sealed a second time');
+      return store.fulfilSeal(...args);
+    }),
     fulfilApproval: at('store', 'fulfilApproval', (...args: Parameters<RunStore['fulfilApproval']>) =>
       store.fulfilApproval(...args),
     ),

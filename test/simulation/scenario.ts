@@ -1,6 +1,6 @@
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { Command } from '../../lambdas/worker/control-run.ts';
-import { type Fault, type FaultPlan, NoFaults, OneFault, SeededFaults } from './faults.ts';
+import { type Fault, type FaultPlan, NoFaults, OneFault, seededFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SHAPES, type ShapeName } from './shapes.ts';
 
@@ -72,7 +72,7 @@ export function scenarioOf(seed: number): Scenario {
     lingers: random.chance(0.3),
     deploys: random.chance(0.1),
     troubleMs: random.between(2, 9) * MINUTE_MS,
-    plan: random.chance(0.05) ? new NoFaults() : new SeededFaults(new SeededRandom(seed * 31 + 7)),
+    plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
   };
 }
 

@@ -9,6 +9,7 @@ import type { VirtualTime } from './virtual-time.ts';
 /** A request that was sent lands within ten seconds or never: the bound that the quarantine is built on. */
 const LONG_FLIGHT_MS = [500, 9_900] as const;
 const RETRY_AFTER_SECONDS = 7;
+const TOO_MANY_REQUESTS = 429;
 
 export interface OutsideRequest {
   by: Invocation;
@@ -20,6 +21,8 @@ export interface OutsideRequest {
 interface Watcher {
   sent(request: OutsideRequest): void;
   landed(request: OutsideRequest): void;
+  /** The target has asked not to be asked again before this time. */
+  askedToWait(request: OutsideRequest, untilMs: number): void;
 }
 
 const REFUSALS: Partial<Record<Fault, OutsideFault>> = {
@@ -100,7 +103,14 @@ export class SimulatedOutside {
         if (fault === 'lost_reply') return;
         const heard = fault === 'server_error_after' ? new Response('{}', { status: 502 }) : response;
         const backMs = fault === 'pause' ? this.#crossings.pauseMs() : this.#crossings.delayMs(this.#farMs);
-        this.#time.after(backMs, () => by.goOn(() => answer(heard)));
+        this.#time.after(backMs, () =>
+          by.goOn(() => {
+            if (heard.status === TOO_MANY_REQUESTS) {
+              this.#watcher.askedToWait(request, this.#time.now() + RETRY_AFTER_SECONDS * 1000);
+            }
+            answer(heard);
+          }),
+        );
       });
     });
   }

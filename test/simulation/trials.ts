@@ -1,6 +1,7 @@
 import { CRASH_POINT_FAULTS, type Fault } from './faults.ts';
 import { crashPoint, scenarioOf } from './scenario.ts';
 import { SHAPES, type ShapeName } from './shapes.ts';
+import type { Situation } from './situations.ts';
 import { type Outcome, type Violation, World } from './world.ts';
 
 export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
@@ -18,18 +19,22 @@ export interface Tally {
   seeds: number;
   points: number;
   injected: Partial<Record<Fault, number>>;
+  situations: Partial<Record<Situation, number>>;
   found?: Found;
 }
 
 const LAST_EVENTS = 30;
 
-export const emptyTally = (): Tally => ({ seeds: 0, points: 0, injected: {} });
+export const emptyTally = (): Tally => ({ seeds: 0, points: 0, injected: {}, situations: {} });
 
-export function addTo(sum: Tally, { seeds, points, injected, found }: Tally): void {
+export function addTo(sum: Tally, { seeds, points, injected, situations, found }: Tally): void {
   sum.seeds += seeds;
   sum.points += points;
   for (const [fault, times] of Object.entries(injected) as [Fault, number][]) {
     sum.injected[fault] = (sum.injected[fault] ?? 0) + times;
+  }
+  for (const [situation, times] of Object.entries(situations) as [Situation, number][]) {
+    sum.situations[situation] = (sum.situations[situation] ?? 0) + times;
   }
   sum.found ??= found;
 }
@@ -83,7 +88,12 @@ function differs(shape: ShapeName, undisturbed: Outcome, { statuses, violation }
   return { violation: { invariant: 'one fault does not change how a run ends', what } };
 }
 
-function count(tally: Tally, { injected, violation, story }: Outcome, again: string): void {
+function count(tally: Tally, { injected, situations, violation, story }: Outcome, again: string): void {
   const found = violation && { ...violation, again, lastEvents: story.last(LAST_EVENTS) };
-  addTo(tally, { seeds: 0, points: 0, injected: Object.fromEntries(injected), ...(found && { found }) });
+  addTo(tally, {
+    ...emptyTally(),
+    injected: Object.fromEntries(injected),
+    situations: Object.fromEntries(situations),
+    ...(found && { found }),
+  });
 }

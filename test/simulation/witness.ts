@@ -1,3 +1,4 @@
+import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
@@ -11,12 +12,14 @@ import { EffectsJudge } from './invariants/effects.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
 import { PlacesJudge } from './invariants/places.ts';
 import type { Report } from './invariants/report.ts';
-import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
+import { judgeHistory, judgeSuccess, type Snapshot, snapshot } from './invariants/run-history.ts';
 import type { Invocation } from './invocation.ts';
 import type { OutsideRequest } from './simulated-outside.ts';
+import { Situations } from './situations.ts';
 
 /** Sees everything that happens in a world, at the moment it takes effect, and reports what must never be. */
 export class Witness {
+  readonly situations = new Situations();
   readonly effects: EffectsJudge;
   readonly deliveries: DeliveriesJudge;
   readonly #report: Report;
@@ -24,6 +27,9 @@ export class Witness {
   readonly #places: PlacesJudge;
   readonly #workflow: (run: Run) => Workflow | undefined;
   readonly #onChange: (run: Run) => void;
+  readonly #isOutdated: (run: Run) => boolean;
+  /** Runs that found no room when they were to start. */
+  readonly #waited = new Set<string>();
 
   constructor(
     report: Report,
@@ -32,6 +38,11 @@ export class Witness {
       settings: (tenant: string) => TenantSettings;
       workflow: (run: Run) => Workflow | undefined;
       clocksAreSane: boolean;
+      /** Nobody tells a run to try again at once. */
+      nobodyHurries: boolean;
+      time: Clock;
+      skewMs: number;
+      isOutdated: (run: Run) => boolean;
       onChange: (run: Run) => void;
     },
   ) {
@@ -39,7 +50,8 @@ export class Witness {
     this.#store = store;
     this.#workflow = known.workflow;
     this.#onChange = known.onChange;
-    this.effects = new EffectsJudge(report, store, known.clocksAreSane);
+    this.#isOutdated = known.isOutdated;
+    this.effects = new EffectsJudge(report, store, known);
     this.deliveries = new DeliveriesJudge(report, store);
     this.#places = new PlacesJudge(report, store, known.settings, known.workflow);
   }
@@ -51,6 +63,10 @@ export class Witness {
     const after = snapshot(this.#store, tenant, runId);
     const workflow = before.run && this.#workflow(before.run);
     judgeHistory(this.#report, this.#store, workflow, before, after);
+    result.then(
+      ({ outcome }) => this.#noteResult(by, change, outcome, after.run === before.run),
+      () => {},
+    );
     if (!after.run || after.run === before.run) return result;
     judgeSuccess(this.#report, workflow, after);
     this.#places.committed(before.run, after.run);
@@ -58,8 +74,44 @@ export class Witness {
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run is promised its evidence', `${runId}, ended by ${by.id}`);
     }
+    this.#noteChange(change, before, after.run);
     this.#onChange(after.run);
     return result;
+  }
+
+  #noteResult(by: Invocation, change: RunChange, outcome: CommitResult['outcome'], unchanged: boolean): void {
+    const { situations } = this;
+    if (outcome === 'committed' && unchanged) situations.meet('an own commit is recognised after a lost reply');
+    if (outcome === 'lost') situations.meet('a race for a run is lost');
+    if (outcome === 'lost' && by.remainingMs < 0) situations.meet("a zombie's commit is refused");
+    if (outcome === 'receipt_held') situations.meet('a run waits for the identical write of another');
+    if (outcome === 'no_room') {
+      situations.meet('there is no room under a cap');
+      if (change.expectedSeq === 1) this.#waited.add(change.run.runId);
+    }
+  }
+
+  #noteChange(change: RunChange, before: Snapshot, run: Run): void {
+    const { situations } = this;
+    const atWork = (index: number) => before.steps.find((step) => step.index === index)?.status === 'running';
+    for (const { step } of change.steps) {
+      if (step.status === 'running' && atWork(step.index)) situations.meet('a lease is taken over');
+    }
+    for (const { receipt } of change.receipts) {
+      if (receipt.outcome === 'unknown') situations.meet('an outcome is unknown');
+      if (receipt.outcome === 'succeeded' && receipt.recovered) situations.meet('a write is recovered by a probe');
+    }
+    for (const { type } of change.commit.events) {
+      if (type === 'write.reused') situations.meet("another run's receipt is reused");
+      if (type === 'run.stop_requested' && run.status === 'running')
+        situations.meet('a stop waits for a write in flight');
+    }
+    if (change.expectedSeq === 1 && this.#waited.has(run.runId)) {
+      situations.meet('a run leaves the queue after waiting for room');
+    }
+    if (TERMINAL.has(run.status) && this.#isOutdated(run)) {
+      situations.meet('an old run ends after a new version was published');
+    }
   }
 
   async ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult> {
@@ -70,6 +122,16 @@ export class Witness {
       judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, { run, steps: [] });
     }
     if (created.length > 0) this.deliveries.created(ingest, created);
+    result.then(
+      (answer) => {
+        if (answer.outcome !== 'duplicate') return;
+        const own = answer.record.key === ingest.records[0]?.key;
+        const sameBody = answer.record.requestHash === ingest.records[0]?.requestHash;
+        if (!own) this.situations.meet('a second delivery of a burst starts nothing');
+        else this.situations.meet(sameBody ? 'a delivery comes again' : 'a delivery comes again with another body');
+      },
+      () => {},
+    );
     return result;
   }
 
@@ -84,6 +146,10 @@ export class Witness {
 
   sent(request: OutsideRequest): void {
     this.effects.sent(request);
+  }
+
+  askedToWait(request: OutsideRequest, untilMs: number): void {
+    this.effects.askedToWait(request, untilMs);
   }
 
   landed(request: OutsideRequest): void {

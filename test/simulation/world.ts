@@ -20,6 +20,7 @@ import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
 import { SimulatedOutside } from './simulated-outside.ts';
 import { SimulatedQueue } from './simulated-queue.ts';
+import type { Situation } from './situations.ts';
 import { StaleViews } from './stale-views.ts';
 import { Story } from './story-told.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -45,6 +46,7 @@ export interface Outcome {
   events: number;
   calls: number;
   injected: ReadonlyMap<Fault, number>;
+  situations: ReadonlyMap<Situation, number>;
   /** Status of every run, in the order of their ids. */
   statuses: string[];
 }
@@ -80,6 +82,10 @@ export class World {
       settings: () => settings,
       workflow: (run) => this.published.workflow(run),
       clocksAreSane: scenario.clocksAreSane,
+      nobodyHurries: scenario.commands === 0 && scenario.nervousness === 0 && scenario.scripted.length === 0,
+      time: this.time,
+      skewMs: scenario.skewMs,
+      isOutdated: (run) => this.published.isOutdated(run),
       onChange: (run) => {
         if (plan.over) return;
         const { tenant, runId, status } = run;
@@ -154,6 +160,7 @@ export class World {
       events: this.#events,
       calls: plan.calls,
       injected: plan.injected,
+      situations: this.witness.situations.met,
       statuses: runs.map(({ status }) => status),
     };
   }

@@ -1,4 +1,5 @@
 import { markOf } from '../../../lambdas/connectors/connector.ts';
+import type { Clock } from '../../../lambdas/entry/ports.ts';
 import { hashOf } from '../../../lambdas/run/canonical-json.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
@@ -14,13 +15,21 @@ export class EffectsJudge {
   readonly #store: MemoryRunStore;
   /** Clocks that differ by more than the design allows for cannot promise when a lease is over. */
   readonly #clocksAreSane: boolean;
+  readonly #known: { nobodyHurries: boolean; time: Clock; skewMs: number };
+  /** Until when a request must not be repeated, by its content. */
+  readonly #waits = new Map<string, number>();
   readonly #landed = new Map<string, number>();
   readonly #settled = new Map<string, Receipt>();
 
-  constructor(report: Report, store: MemoryRunStore, clocksAreSane: boolean) {
+  constructor(
+    report: Report,
+    store: MemoryRunStore,
+    known: { clocksAreSane: boolean; nobodyHurries: boolean; time: Clock; skewMs: number },
+  ) {
     this.#report = report;
     this.#store = store;
-    this.#clocksAreSane = clocksAreSane;
+    this.#clocksAreSane = known.clocksAreSane;
+    this.#known = known;
   }
 
   /** How often a marked write has landed. */
@@ -37,7 +46,14 @@ export class EffectsJudge {
     if (stopped && this.#clocksAreSane) {
       this.#report('a stopped run makes no call', `${what} of ${run?.runId}, ${run?.status}`);
     }
+    const tooSoonMs = (this.#waits.get(contentOf(request)) ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
+    if (tooSoonMs > 0 && this.#known.nobodyHurries)
+      this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#isIntended(request)) this.#report('no write without a committed intent', what);
+  }
+
+  askedToWait(request: OutsideRequest, untilMs: number): void {
+    this.#waits.set(contentOf(request), untilMs);
   }
 
   landed({ by, method, body }: OutsideRequest): void {
@@ -88,3 +104,6 @@ function targetOf(url: URL): string | undefined {
   const parts = url.pathname.split('/').filter(Boolean);
   return url.hostname === 'github' ? parts.at(-2) : parts.at(-1);
 }
+
+const contentOf = ({ by, method, url, body }: OutsideRequest) =>
+  `${by.tenant} ${by.runId} ${method} ${url.href} ${JSON.stringify(body)}`;

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import { openRunTable } from '../contracts/run-table.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { RandomOperations } from './random-operations.ts';
+import { SeededRandom } from './seeded-random.ts';
+
+const SEQUENCES = 300;
+const OPERATIONS = 20;
+/** How many sequences are asked side by side; each has a tenant and a time of its own. */
+const SIDE_BY_SIDE = 6;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** What the simulation proves about the memory store holds for DynamoDB, because nobody can tell the two apart. */
+describe('the memory store and DynamoDB', () => {
+  let table: Awaited<ReturnType<typeof openRunTable>>;
+  beforeAll(async () => {
+    table = await openRunTable();
+  });
+  afterAll(() => table.close());
+
+  const answers = new Map<string, number>();
+
+  async function compare(seed: number): Promise<void> {
+    const memory = new MemoryRunStore();
+    const dynamo = new DynamoRunStore(table.client, table.table, { random: () => 0, sleep: async () => {} });
+    const at = later(STORY_BEGINS_AT, -seed * DAY_MS);
+    const operations = new RandomOperations(new SeededRandom(seed), memory, `tenant-${seed}`, at);
+    const asked: string[] = [];
+    for (let count = 0; count < OPERATIONS; count += 1) {
+      const { name, ask } = operations.next();
+      asked.push(name);
+      const settled = async (answer: Promise<unknown>) =>
+        answer.then(
+          (value) => ({ value: JSON.parse(JSON.stringify(value ?? null)) }),
+          () => ({ threw: true }),
+        );
+      const [expected, actual] = [await settled(ask(memory)), await settled(ask(dynamo))];
+      expect(actual, `seed ${seed}:\n${asked.join('\n')}`).toEqual(expected);
+      note(name, expected);
+    }
+  }
+
+  /** The first word of what was asked and of what was answered. */
+  function note(name: string, answer: { value?: unknown; threw?: boolean }): void {
+    const value = answer.value as { outcome?: string } | boolean | null | undefined;
+    const short = answer.threw ? 'threw' : typeof value === 'boolean' ? value : (value?.outcome ?? 'something');
+    const kind = `${name.split(' ')[0]} ${short}`;
+    answers.set(kind, (answers.get(kind) ?? 0) + 1);
+  }
+
+  it(`give the same answers to ${SEQUENCES} random sequences of ${OPERATIONS} operations`, async () => {
+    const seeds = Array.from({ length: SEQUENCES }, (_, index) => index + 1);
+    const lane = async () => {
+      for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) await compare(seed);
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+    const every = [
+      ...['ingest created', 'ingest duplicate', 'ingest threw'],
+      ...['commit committed', 'commit lost', 'commit receipt_held', 'commit no_room'],
+      ...['renew true', 'renew false', 'bump true', 'bump false', 'hold true', 'hold false'],
+    ];
+    expect(every.filter((kind) => !answers.has(kind))).toEqual([]);
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { ChosenFaults, type Fault } from './faults.ts';
+import { type Scenario, scenarioOf } from './scenario.ts';
+import { SeededRandom } from './seeded-random.ts';
+import type { Situation } from './situations.ts';
+import { World } from './world.ts';
+
+/** Worlds in which one fault of faults.md happens again and again, and hardly anything else does. */
+interface Trial {
+  fault: string;
+  rates?: Partial<Record<Fault, number>>;
+  losesEveryMessage?: true;
+  world?: Partial<Scenario>;
+  /** What must have come about at least once, or the trial was empty. */
+  meets: Situation[];
+  seeds?: number;
+}
+
+const QUIET: Partial<Scenario> = {
+  skewMs: 0,
+  clocksAreSane: true,
+  commands: 0,
+  nervousness: 0,
+  strays: 0,
+  lingers: false,
+  deploys: false,
+  bursts: 0,
+  tenants: ['acme'],
+  settings: { caps: {}, workspaces: {}, counterShards: 1 },
+  shapes: ['marked-writes', 'in-order', 'side-by-side'],
+  deliveries: 4,
+  workers: 4,
+  troubleMs: 300_000,
+};
+const CAPPED = { caps: { maxConcurrency: 2 }, workspaces: {}, counterShards: 2 };
+
+const TRIALS: Trial[] = [
+  {
+    fault: '2. a lease expires in mid-call and a second worker starts',
+    rates: { slow: 0.1, crash_after: 0.05 },
+    meets: ['a lease is taken over', 'a write is recovered by a probe'],
+  },
+  {
+    fault: "3. a zombie's receipt is refused",
+    rates: { pause: 0.08 },
+    world: { lingers: true, strays: 0.5 },
+    meets: ["a zombie's commit is refused"],
+  },
+  {
+    fault: "4. a zombie's renewal is refused",
+    rates: { slow: 0.5, pause: 0.03, lost_reply: 0.05 },
+    world: { skewMs: 300_000, clocksAreSane: false, strays: 0.5, lingers: true },
+    meets: ['a renewal of a lost lease is refused', 'a lease is renewed'],
+    seeds: 60,
+  },
+  {
+    fault: '5. a pause between taking the lease and sending',
+    rates: { pause: 0.1 },
+    meets: ['a lease is taken over', 'an invocation is killed when its time is up'],
+  },
+  {
+    fault: '6. clocks that differ by five minutes leave fencing monotonic',
+    rates: { crash_after: 0.03, slow: 0.05 },
+    world: { skewMs: 300_000, clocksAreSane: false, strays: 0.5 },
+    meets: ['a lease is taken over', 'a race for a run is lost'],
+  },
+  {
+    fault: '7. a commit whose reply was lost counts as made',
+    rates: { repeated: 0.2, lost_reply: 0.05 },
+    meets: ['an own commit is recognised after a lost reply'],
+  },
+  { fault: '10. transactions in conflict leave nothing half done', rates: { conflict: 0.3 }, meets: [] },
+  {
+    fault: '11. a throttle while an outcome is written leaves it unknown, not failed',
+    rates: { throttle: 0.1 },
+    meets: ['a lease is taken over', 'a write is recovered by a probe'],
+  },
+  {
+    fault: '12. a stale index authorises nothing',
+    rates: { stale: 0.7, crash_after: 0.05 },
+    meets: ['an index gives a stale answer'],
+  },
+  {
+    fault: '15. a message that comes twice at once is worked on once',
+    rates: { message_doubled: 0.8 },
+    world: { strays: 0.5 },
+    meets: ['a race for a run is lost'],
+  },
+  { fault: '17. messages out of order', rates: { message_delayed: 0.5, message_doubled: 0.2 }, meets: [] },
+  {
+    fault: '20. a dead letter sent again after the end does nothing',
+    world: { strays: 1 },
+    meets: ['a message comes after the end of its run'],
+  },
+  { fault: '21. with every step message lost the sweeper finishes the runs', losesEveryMessage: true, meets: [] },
+  {
+    fault: '22 and 23. a promise sent twice, by a commit and by the sweeper, is kept once',
+    rates: { message_doubled: 0.5, lost_reply: 0.1, crash_before: 0.05 },
+    meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
+  },
+  {
+    fault: '24. nothing is left un-awaited when a commit fails',
+    rates: { throttle: 0.15, lost_reply: 0.1 },
+    world: { shapes: ['side-by-side'] },
+    meets: ['a lease is taken over'],
+  },
+  {
+    fault: '25. a function whose time is up leaves its intent, and the outcome is unknown',
+    rates: { slow: 0.6 },
+    meets: ['an invocation is killed when its time is up', 'a lease is taken over'],
+    seeds: 30,
+  },
+  {
+    fault: '35 and 36. a delivery replayed starts nothing, with another body neither',
+    rates: { crash_after: 0.1, lost_reply: 0.1 },
+    world: { bursts: 1 },
+    meets: [
+      'a delivery comes again',
+      'a delivery comes again with another body',
+      'a second delivery of a burst starts nothing',
+    ],
+  },
+  {
+    fault: '37. a cancel that races a write: canceled means no later send',
+    rates: { slow: 0.1, lost_reply: 0.05 },
+    world: { nervousness: 0.5 },
+    meets: ['a stop waits for a write in flight'],
+  },
+  {
+    fault: '38. an answer cut short leaves the outcome unknown',
+    rates: { truncated: 0.4, server_error_after: 0.1 },
+    meets: ['an outcome is unknown', 'a write is recovered by a probe'],
+  },
+  { fault: '39. in a storm of 429 Retry-After is honoured', rates: { rate_limited: 0.5 }, meets: [] },
+  {
+    fault: '40. two writers extend a chain without fork or gap',
+    rates: { message_doubled: 0.5, repeated: 0.1 },
+    world: { strays: 1, nervousness: 0.2 },
+    meets: ['a race for a run is lost'],
+  },
+  {
+    fault: '42. runs under way end on the workflow version they began with',
+    world: { deploys: true, shapes: ['waits-a-while', 'in-order'] },
+    meets: ['an old run ends after a new version was published'],
+  },
+  {
+    fault: '43. the same ids in two tenants stay apart',
+    rates: { crash_after: 0.05 },
+    world: { tenants: ['acme', 'globex'] },
+    meets: [],
+  },
+  {
+    fault: '44. counters equal the runs in running under crashes',
+    rates: { crash_before: 0.05, crash_after: 0.05, lost_reply: 0.05, repeated: 0.05 },
+    world: { settings: CAPPED, deliveries: 6 },
+    meets: ['there is no room under a cap', 'a run leaves the queue after waiting for room'],
+  },
+];
+
+describe('faults.md', () => {
+  it.each(TRIALS.map((trial) => [trial.fault, trial] as const))('%s', async (_name, trial) => {
+    const { rates = {}, losesEveryMessage, world, meets, seeds = 15 } = trial;
+    const met = new Set<Situation>();
+    let injected = 0;
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const plan = new ChosenFaults(new SeededRandom(seed), rates, losesEveryMessage);
+      const outcome = await new World({ ...scenarioOf(seed), ...QUIET, ...world, plan }).run();
+      expect(outcome.violation, `seed ${seed}\n${outcome.story.last(40).join('\n')}`).toBeUndefined();
+      for (const situation of outcome.situations.keys()) met.add(situation);
+      for (const times of outcome.injected.values()) injected += times;
+    }
+    expect(meets.filter((situation) => !met.has(situation))).toEqual([]);
+    if (Object.keys(rates).length > 0 || losesEveryMessage) expect(injected).toBeGreaterThan(5);
+  });
+});

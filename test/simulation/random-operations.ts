@@ -1,0 +1,254 @@
+import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/approval/approval.ts';
+import { promised } from '../../lambdas/outbox/outbox.ts';
+import { recordedError } from '../../lambdas/run/errors.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';
+import { isTerminal, type Run, type RunStatus } from '../../lambdas/run/run.ts';
+import { DUE_SHARDS, type DueItem, type RunStore } from '../../lambdas/run/run-store.ts';
+import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
+import { ChangeDraft } from '../contracts/change-draft.ts';
+import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { accepted } from '../fakes/story.ts';
+import type { SeededRandom } from './seeded-random.ts';
+
+/** Something asked of a run store, that can be asked of two. What has no order is put into one. */
+export interface Operation {
+  name: string;
+  ask(store: RunStore): Promise<unknown>;
+}
+
+const BY = { initiator: 'system', actor: 'differential' } as const;
+const STATUSES: readonly RunStatus[] = ['queued', 'running', 'canceled'];
+const SLOTS = [0, 1].flatMap((shard) => ['first', 'second'].map((workspace) => ({ shard, workspace })));
+
+/**
+ * Operations on few runs, keys and counters, so that they meet: with right and wrong expectations, new and stale. What
+ * is asked next depends on what is there now, which the memory store can tell.
+ */
+export class RandomOperations {
+  readonly #random: SeededRandom;
+  readonly #known: MemoryRunStore;
+  readonly #tenant: string;
+  /** A time of its own for each sequence, each before the last: what others left is never due here. */
+  readonly #at: string;
+  readonly #runIds: string[];
+  readonly #earlier: Run[] = [];
+  #asked = 0;
+
+  constructor(random: SeededRandom, known: MemoryRunStore, tenant: string, at: string) {
+    this.#random = random;
+    this.#known = known;
+    this.#tenant = tenant;
+    this.#at = at;
+    // Run ids are unique across tenants, as those of the system are: a promise is found by its run's id alone.
+    this.#runIds = ['a', 'b', 'c'].map((each) => `run_${each}_${tenant}`);
+  }
+
+  next(): Operation {
+    this.#asked += 1;
+    const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease, this.#read];
+    return this.#random.pick([...makers, this.#list, this.#promises, this.#approvals]).call(this);
+  }
+
+  #now(): string {
+    return later(this.#at, this.#asked * 1_000);
+  }
+
+  #ingest(): Operation {
+    const runId = this.#random.pick(this.#runIds);
+    const at = this.#now();
+    const expiresAt = later(at, this.#random.pick([3_000, 60_000]));
+    const key = `github:${this.#random.pick(['one', 'two', 'three'])}`;
+    const { ingest } = accepted({ tenant: this.#tenant, runId, key, at, expiresAt, dueAt: later(at, 5_000) });
+    const [own] = ingest.records;
+    const burst = own && this.#random.chance(0.5) ? [{ ...own, key: 'github:burst', expiresAt: later(at, 5_000) }] : [];
+    const records = [...ingest.records, ...burst];
+    return { name: `ingest ${key} ${runId}`, ask: (store) => store.ingest({ ...ingest, records }) };
+  }
+
+  /** A run as it is, or as it was some time ago: then the commit must be lost. */
+  #someRun(): Run {
+    const now = this.#known.inside.run(this.#tenant, this.#random.pick(this.#runIds));
+    if (now) this.#earlier.push(now);
+    const known = now && !this.#random.chance(0.15) ? now : this.#random.pick(this.#earlier);
+    return known ?? accepted({ tenant: this.#tenant, runId: `run_nobody_${this.#tenant}`, at: this.#at }).run;
+  }
+
+  #commit(): Operation {
+    const run = this.#someRun();
+    const draft = new ChangeDraft(run, this.#now());
+    const parts: string[] = [];
+    const maybe = (part: string, chance: number, add: () => void) => {
+      if (!this.#random.chance(chance)) return;
+      parts.push(part);
+      add();
+    };
+    maybe('step', 0.5, () => draft.writeStep(this.#step(), this.#random.pick(['new', 1, 2])));
+    maybe('receipt', 0.5, () => draft.writeReceipt(this.#receipt(run), this.#random.pick(['free', 'ours'])));
+    maybe('approval', 0.3, () =>
+      draft.writeApproval(this.#approval(run), this.#random.pick(['new', 'requested', 'notified'])),
+    );
+    maybe('slot', 0.4, () => {
+      const slot = this.#random.pick(SLOTS);
+      draft.cap(
+        this.#random.chance(0.6)
+          ? { kind: 'take_slot', slot, max: this.#random.between(1, 3) }
+          : { kind: 'return_slot', slot },
+      );
+    });
+    maybe('start', 0.2, () =>
+      draft.cap({ kind: 'count_start', minute: this.#at.slice(0, 16), max: this.#random.between(1, 4) }),
+    );
+    maybe('key', 0.3, () =>
+      draft.cap({ kind: this.#random.pick(['take_key', 'release_key']), key: 'k', runId: run.runId }),
+    );
+    maybe('due', 0.3, () => draft.note({ dueAt: this.#random.pick([undefined, later(this.#now(), 2_000)]) }));
+    maybe('promise', 0.3, () => draft.promise(this.#entry(run)));
+    maybe('end', 0.15, () => !isTerminal(run) && draft.move('canceled', BY));
+    const change = draft.seal();
+    return {
+      name: `commit ${run.runId} after ${run.seq} with ${parts.join(', ')}`,
+      ask: (store) => store.commit(change),
+    };
+  }
+
+  #lease(): Operation {
+    const { tenant, runId } = this.#someRun();
+    const [step, until] = [this.#step(), later(this.#now(), 60_000)];
+    return { name: `renew ${runId}/${step.index}`, ask: (store) => store.renewLease(tenant, runId, step, until) };
+  }
+
+  #read(): Operation {
+    const { tenant, runId } = this.#someRun();
+    const query = { after: this.#random.between(0, 3), limit: this.#random.between(1, 5) };
+    return this.#random.pick<Operation>([
+      { name: `load ${runId}`, ask: (store) => store.load(tenant, runId) },
+      { name: `commits of ${runId}`, ask: (store) => store.listCommits(tenant, runId, query) },
+      {
+        name: 'receipts',
+        ask: async (store) =>
+          (await store.receipts(tenant, ['x', 'y', 'z', 'x'])).sort((a, b) => (a.key < b.key ? -1 : 1)),
+      },
+      { name: `approval of ${runId}`, ask: (store) => store.approval(tenant, runId, 'approval_1') },
+      { name: `evidence of ${runId}`, ask: (store) => store.evidence(tenant, runId) },
+    ]);
+  }
+
+  #list(): Operation {
+    const tenant = this.#tenant;
+    const now = later(this.#now(), this.#random.pick([0, 60_000]));
+    const status = this.#random.pick(STATUSES);
+    return this.#random.pick<Operation>([
+      { name: 'list', ask: async (store) => (await store.listRuns(tenant, { limit: 10 })).items.map(idOf).sort() },
+      {
+        name: `list ${status}`,
+        ask: async (store) => (await store.listRuns(tenant, { status, limit: 10 })).items.map(idOf).sort(),
+      },
+      {
+        name: 'waiting line',
+        ask: async (store) => {
+          const { waiting, running } = await store.waitingLine(tenant, 10, 2);
+          // A counter that went back to nothing and one that never was are the same.
+          const counted = Object.entries(running).filter(([, count]) => count !== 0);
+          return { waiting: waiting.map(idOf).sort(), running: Object.fromEntries(counted) };
+        },
+      },
+      {
+        name: 'due',
+        ask: async (store) => {
+          const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => store.due(shard, now, 500));
+          return (await Promise.all(shards)).map((items) => items.filter((item) => tenantOf(item) === tenant));
+        },
+      },
+    ]);
+  }
+
+  #promises(): Operation {
+    const run = this.#someRun();
+    const { tenant, runId } = run;
+    const attempts = this.#random.between(0, 2);
+    const entry = { ...this.#entry(run), attempts };
+    const dueAt = this.#random.pick([undefined, later(this.#now(), 4_000)]);
+    const record = { documentKey: 'd', envelopeKey: 'e', sha256: this.#now(), sizeBytes: 1, sealedAt: this.#now() };
+    return this.#random.pick<Operation>([
+      { name: `bump ${runId} at ${attempts}`, ask: (store) => store.bumpOutbox(entry, dueAt) },
+      { name: `seal ${runId}`, ask: (store) => store.fulfilSeal(entry.id, tenant, runId, record) },
+    ]);
+  }
+
+  #approvals(): Operation {
+    const run = this.#someRun();
+    const { id } = this.#entry(run);
+    return {
+      name: `hold ${run.runId}`,
+      ask: (store) => store.fulfilApproval(id, this.#approval(run, 'requested'), 'token'),
+    };
+  }
+
+  #entry({ tenant, runId }: Run) {
+    return promised({ kind: 'seal_evidence', tenant, runId }, this.#at);
+  }
+
+  #step(): RunningStep {
+    const index = this.#random.between(0, 2);
+    return {
+      schemaVersion: STEP_SCHEMA_VERSION,
+      index,
+      id: `step_${index}`,
+      tool: 'slack.message.post',
+      leaseVersion: this.#random.between(1, 3),
+      attempt: 1,
+      updatedAt: this.#at,
+      status: 'running',
+      input: null,
+      receiptKey: 'x',
+      lease: { owner: 'lease', expiresAt: this.#at },
+      startedAt: this.#at,
+    };
+  }
+
+  #receipt({ tenant, runId }: Run): Receipt {
+    const facts: Omit<IntentReceipt, 'outcome'> = {
+      schemaVersion: RECEIPT_SCHEMA_VERSION,
+      tenant,
+      key: this.#random.pick(['x', 'y', 'z']),
+      runId,
+      stepId: 'step',
+      stepIndex: this.#random.between(0, 2),
+      tool: 'slack.message.post',
+      effect: 'probe',
+      target: 'slack:C1',
+      fields: ['text'],
+      requestHash: 'hash',
+      attempt: 1,
+      leaseVersion: this.#random.between(1, 3),
+      intentAt: this.#at,
+      openSince: this.#at,
+    };
+    const settledAt = this.#now();
+    const error = recordedError('TARGET_REFUSED', 'no');
+    return this.#random.pick<Receipt>([
+      { ...facts, outcome: 'intent' },
+      { ...facts, outcome: 'unknown', settledAt, error },
+      { ...facts, outcome: 'failed', settledAt, error },
+      { ...facts, outcome: 'succeeded', settledAt, output: { ts: '1' }, reversal: { irreversible: 'x' }, response: {} },
+    ]);
+  }
+
+  #approval({ tenant, runId }: Run, status?: Approval['status']): Approval {
+    return {
+      schemaVersion: APPROVAL_SCHEMA_VERSION,
+      approvalId: 'approval_1',
+      tenant,
+      runId,
+      stepIndex: 0,
+      stepId: 'gate',
+      status: status ?? this.#random.pick(['requested', 'notified', 'expired', 'canceled'] as const),
+      requestedAt: this.#at,
+      expiresAt: later(this.#at, 60_000),
+    };
+  }
+}
+
+const idOf = ({ runId }: { runId: string }) => runId;
+const tenantOf = (item: DueItem) => (item.kind === 'run' ? item.tenant : item.entry.tenant);
