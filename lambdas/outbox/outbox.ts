@@ -29,7 +29,7 @@ export function promised(
 ): OutboxEntry {
   return {
     ...entry,
-    id: [entry.runId, entry.kind, entry.approvalId].filter(Boolean).join('.'),
+    id: [entry.tenant, entry.runId, entry.kind, entry.approvalId].filter(Boolean).join('.'),
     attempts: 0,
     createdAt: at,
     dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),

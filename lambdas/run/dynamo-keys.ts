@@ -55,9 +55,9 @@ export const startCounterKey = (tenant: string, minute: string): Key => ({
 });
 export const concurrencyLockKey = (tenant: string, key: string): Key => ({ pk: `LOCK#${tenant}#${key}`, sk: 'LOCK' });
 
-/** The run id leads the entry's id, so its shard can be found again from the id alone. */
+/** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
 export const outboxKey = (entryId: string): Key => ({
-  pk: `OUTBOX#${shardOf(entryId.split('.')[0] ?? '')}`,
+  pk: `OUTBOX#${shardOf(entryId.split('.')[1] ?? '')}`,
   sk: entryId,
 });
 

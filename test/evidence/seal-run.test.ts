@@ -26,7 +26,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
   const bound = Object.fromEntries(
     (['loadWhole', 'receipts', 'fulfilSeal'] as const).map((name) => [name, shop.runs[name].bind(shop.runs)]),
   ) as Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
-  const entryId = `${message.runId}.seal_evidence`;
+  const entryId = `acme.${message.runId}.seal_evidence`;
   return sealRun({ runs: { ...bound, ...runs }, store, signer, clock, log }, { entryId, ...message });
 }
 
@@ -159,7 +159,7 @@ describe('sealing', () => {
     const envelope = await shop.evidence.get(ENVELOPE);
     const { clock, log, runs, evidence: store } = shop;
     const sealer = { runs, store, signer: new SeededSigner('rotated'), clock, log };
-    await sealRun(sealer, { entryId: `${message.runId}.seal_evidence`, ...message });
+    await sealRun(sealer, { entryId: `acme.${message.runId}.seal_evidence`, ...message });
     expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
   });
 });

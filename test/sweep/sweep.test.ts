@@ -159,7 +159,11 @@ it('a promise is first due 30 s after it was made, and its wait doubles up to fi
     { kind: 'start_approval', tenant: 'acme', runId: 'run_1', approvalId: 'a_1' },
     STORY_BEGINS_AT,
   );
-  expect(entry).toMatchObject({ id: 'run_1.start_approval.a_1', attempts: 0, dueAt: later(STORY_BEGINS_AT, 30_000) });
+  expect(entry).toMatchObject({
+    id: 'acme.run_1.start_approval.a_1',
+    attempts: 0,
+    dueAt: later(STORY_BEGINS_AT, 30_000),
+  });
   expect([0, 1, 2, 3, 4, 5, 50].map(resendDelayMs)).toEqual([
     30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000,
   ]);

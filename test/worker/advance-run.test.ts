@@ -72,7 +72,7 @@ describe('the story of a run', () => {
   it('promises the evidence with the terminal commit, and asks for it at once', async () => {
     const message = await shop.begin(LABEL);
     await shop.work(message);
-    expect(shop.outbox.receiveSeals()).toEqual([{ entryId: `${message.runId}.seal_evidence`, ...message }]);
+    expect(shop.outbox.receiveSeals()).toEqual([{ entryId: `acme.${message.runId}.seal_evidence`, ...message }]);
     await shop.finish(message);
     expect(await shop.runs.evidence(message.tenant, message.runId)).toBeDefined();
   });
