@@ -85,7 +85,8 @@ function creation(name: string, shape: TableShape, withStream: boolean) {
       Projection,
     })),
     LocalSecondaryIndexes,
-    StreamSpecification: withStream && StreamSpecification ? { ...StreamSpecification, StreamEnabled: true } : undefined,
+    StreamSpecification:
+      withStream && StreamSpecification ? { ...StreamSpecification, StreamEnabled: true } : undefined,
   };
 }
 
