@@ -139,6 +139,11 @@ const TRIALS: Trial[] = [
     meets: ['a race for a run is lost'],
   },
   {
+    fault: '41. evidence that could not be put is put later, complete and never early',
+    rates: { throttle: 0.1, crash_after: 0.05, lost_reply: 0.1, message_doubled: 0.3 },
+    meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
+  },
+  {
     fault: '42. runs under way end on the workflow version they began with',
     world: { deploys: true, shapes: ['waits-a-while', 'in-order'] },
     meets: ['an old run ends after a new version was published'],

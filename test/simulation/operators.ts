@@ -14,6 +14,8 @@ const COMMANDS: readonly Command[] = [
 ];
 const INSISTS_AFTER_MS = 20_000;
 const INSISTS_TIMES = 30;
+/** Every reaction is a change that may be reacted to: without an end to it, people alone would keep a world busy. */
+const REACTIONS_MAX = 40;
 
 /** People, who say anything at any time, to runs in any state, sometimes twice. */
 export class Operators {
@@ -21,6 +23,7 @@ export class Operators {
   readonly #random: SeededRandom;
   readonly #functions: Functions;
   readonly #store: MemoryRunStore;
+  #reactions = 0;
 
   constructor(time: VirtualTime, random: SeededRandom, functions: Functions, store: MemoryRunStore) {
     this.#time = time;
@@ -46,6 +49,8 @@ export class Operators {
 
   /** Something happened to a run, and somebody has seen it. */
   reactTo({ tenant, runId, status }: Run): void {
+    this.#reactions += 1;
+    if (this.#reactions > REACTIONS_MAX) return;
     const obvious: Command = status === 'failed_retryable' ? { kind: 'retry' } : this.#random.pick(COMMANDS);
     const afterMs = this.#random.between(0, this.#random.pick([300, 8_000, 60_000]));
     this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, obvious, () => {}));

@@ -29,7 +29,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { file: STORE, find: ' && current.leaseVersion === receipt.leaseVersion', replace: '' },
     ],
     violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
-    shapes: 'marked-writes',
+    shapes: 'none',
   },
   {
     name: 'the sequence condition is dropped',
@@ -102,7 +102,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a lease is taken over before it has run out',
     edits: [{ file: TAKE_UP, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
     violates: [TWICE, 'a stopped run makes no call', 'an ended run has no open step'],
-    shapes: 'marked-writes',
+    shapes: 'none',
   },
   {
     name: 'a step is performed although its commit was lost',
