@@ -102,7 +102,10 @@ export class ApprovalFlow extends Construct {
       }),
       taskTimeout: Timeout.duration(seconds(APPROVAL_EXPIRES_AFTER_MS / 1000)),
       resultPath: JsonPath.DISCARD,
-    }).addCatch(expireApproval, { errors: [Errors.TIMEOUT], resultPath: JsonPath.DISCARD });
+    })
+      .addRetry({ errors: ['ApprovalClosed'], maxAttempts: 0 })
+      .addRetry({ errors: [Errors.TASKS_FAILED], maxAttempts: 6, interval: seconds(2), backoffRate: 3 })
+      .addCatch(expireApproval, { errors: [Errors.TIMEOUT], resultPath: JsonPath.DISCARD });
   }
 
   /** An execution is started by whoever dispatches the promise of one. */

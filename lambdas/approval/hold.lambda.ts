@@ -14,6 +14,11 @@ const HoldInput = z.object({
   taskToken: z.string(),
 });
 
+/** Known to the state machine by this name: the one failure of ours that trying again cannot mend. */
+class ApprovalClosed extends Error {
+  override name = 'ApprovalClosed';
+}
+
 const runs = new DynamoRunStore(new DynamoDBClient(), readEnvironment(HoldEnvironment).RUN_TABLE, systemPause);
 
 /** The first state of the approval machine: keeps the task token, with which the decision will wake the machine. */
@@ -23,5 +28,5 @@ export const handler = middy<unknown, void>().handler(async (event: unknown) => 
   if (!approval) throw new Error(`run ${runId} has no approval ${approvalId}`);
   const open = await runs.fulfilApproval(entryId, approval, taskToken);
   // Nobody will ever answer this token: the execution ends here instead of waiting for its timeout.
-  if (!open) throw new Error(`approval ${approvalId} was closed before it could be held`);
+  if (!open) throw new ApprovalClosed(`approval ${approvalId} was closed before it could be held`);
 });
