@@ -1,6 +1,7 @@
 import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
+import type { Alarms } from './alarms.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -12,6 +13,7 @@ import type { WorkQueue } from './work-queue.ts';
 const INTAKE_TIMEOUT = seconds(10);
 
 interface IntakeProps {
+  alarms: Alarms;
   bundles: FunctionBundles;
   door: FrontDoor;
   runTable: RunTable;
@@ -28,7 +30,7 @@ export class Intake extends Construct {
   }
 
   #source(id: string, source: string, description: string, props: IntakeProps): void {
-    const { bundles, door, runTable, stepQueue, webhookSecrets } = props;
+    const { alarms, bundles, door, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,
       entry: `intake/${source}`,
@@ -41,6 +43,7 @@ export class Intake extends Construct {
       },
       timeout: INTAKE_TIMEOUT,
     });
+    alarms.logged(`${id}Conflict`, intake, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     runTable.allow(intake, ['PutItem'], ['IDEM', 'RUN']);
     runTable.allow(intake, ['Query'], ['TENANT']);
     stepQueue.allowSend(intake);

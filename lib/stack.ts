@@ -1,6 +1,7 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
+import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
@@ -36,7 +37,8 @@ export class CountersignStack extends Stack {
       description: 'Secrets that webhook senders sign with: {"github": [...], "servicenow": [...]}',
       generatedEntry: 'github',
     });
-    new Intake(this, 'Intake', { bundles, door, runTable, stepQueue, webhookSecrets });
+    const alarms = new Alarms(this, 'Alarms');
+    new Intake(this, 'Intake', { alarms, bundles, door, runTable, stepQueue, webhookSecrets });
 
     // Where a run may have to wait for a person, and where every run ends.
     const approvals = new ApprovalFlow(this, 'ApprovalFlow', { bundles, runTable, stepQueue });
@@ -58,6 +60,9 @@ export class CountersignStack extends Stack {
       approvals,
       evidence,
     });
+
+    alarms.deadLetters('StepDeadLetters', stepQueue);
+    alarms.deadLetters('EvidenceDeadLetters', evidence.sealQueue);
 
     // The net under all of it, and the window into it.
     new Sweep(this, 'Sweep', { bundles, runTable, stepQueue, approvals, evidence });

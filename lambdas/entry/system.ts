@@ -17,7 +17,7 @@ export function systemEvery(ms: number, run: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-const logger = new Logger();
+const logger = new Logger({ serviceName: 'countersign' });
 
 export const systemLog: Log = {
   info: (message, details = {}) => logger.info(message, details),

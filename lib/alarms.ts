@@ -1,0 +1,36 @@
+import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import type { NodeFunction } from './node-function.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+const NAMESPACE = 'Countersign';
+
+/** What a person must hear of. Each alarm says under which heading of the RUNBOOK to read on. */
+export class Alarms extends Construct {
+  deadLetters(id: string, { deadLetters }: WorkQueue): void {
+    this.#whenAny(id, deadLetters.metricApproximateNumberOfMessagesVisible(), 'Messages in a dead-letter queue');
+  }
+
+  /** A function's log line with this error code. */
+  logged(id: string, from: NodeFunction, code: string, runbookHeading: string): void {
+    const filter = new MetricFilter(this, `${id}Filter`, {
+      logGroup: from.logGroup,
+      filterPattern: FilterPattern.stringValue('$.error.name', '=', code),
+      metricNamespace: NAMESPACE,
+      metricName: `${id}.${code}`,
+    });
+    this.#whenAny(id, filter.metric({ statistic: 'sum' }), runbookHeading);
+  }
+
+  #whenAny(id: string, metric: IMetric, runbookHeading: string): void {
+    new Alarm(this, id, {
+      metric,
+      threshold: 1,
+      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+      evaluationPeriods: 1,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+      alarmDescription: `RUNBOOK.md: ${runbookHeading}`,
+    });
+  }
+}
