@@ -4,7 +4,7 @@ import type { Workflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
 
 /** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
-const CHANGES_SEEN_WITHIN_MS = 5_000;
+const CHANGES_SEEN_WITHIN_MS = 60_000;
 
 /** Definitions kept in a warm function: what may change briefly, workflow versions for ever since they never change. */
 export class KeptDefinitions implements Pick<Definitions, 'automations' | 'settings' | 'workflow'> {

@@ -6,7 +6,7 @@ import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { TestHost } from './test-host.ts';
 
 /** Longer than a warm function keeps what it knows of automations. */
-const KNOWN_EVERYWHERE_AFTER_MS = 6_000;
+const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 /** Publishes a workflow, and an automation that starts it for a GitHub event no other automation waits for. */
 export async function publish(

@@ -4,7 +4,7 @@ import { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { TestHost } from './test-host.ts';
 
 /** Longer than a warm function keeps what it knows of settings. */
-const KNOWN_EVERYWHERE_AFTER_MS = 6_000;
+const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 export async function saveSettings(host: TestHost, settings: object): Promise<void> {
   const client = new DynamoDBClient(host.clientConfig());

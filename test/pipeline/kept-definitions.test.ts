@@ -15,10 +15,10 @@ beforeEach(() => {
 });
 
 describe('definitions kept in a warm function', () => {
-  it('show a changed automation within five seconds', async () => {
+  it('show a changed automation within a minute', async () => {
     expect(await kept.automations('acme')).toEqual([]);
     await source.saveAutomation('acme', automation('new'));
-    clock.advance(4_999);
+    clock.advance(59_999);
     expect(await kept.automations('acme')).toEqual([]);
     clock.advance(1);
     expect(await kept.automations('acme')).toHaveLength(1);
