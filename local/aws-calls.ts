@@ -19,9 +19,9 @@ export interface S3Named {
 }
 
 export interface S3Front {
-  /** `s3Operation` of services/s3.ts. */
+  /** `s3Operation` of cloud/s3.ts. */
   operation(method: string, path: string, query: URLSearchParams, headers: Record<string, string>): S3Named;
-  /** `decodeAwsChunked` of services/s3.ts. */
+  /** `decodeAwsChunked` of cloud/s3.ts. */
   decode(body: Buffer, headers: Record<string, string>): Buffer;
   handle(
     request: S3Named & { query: URLSearchParams; headers: Record<string, string>; body: Buffer },

@@ -1,15 +1,15 @@
 import { AwsError, type InvokeFunction, type JsonService } from './aws.ts';
 import type { S3Front } from './aws-calls.ts';
 import type { HostClock } from './clock.ts';
+import { startEventSource } from './cloud/event-source.ts';
+import { LocalKms } from './cloud/kms.ts';
+import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from './cloud/s3.ts';
+import { type ScheduleRule, startSchedules } from './cloud/schedules.ts';
+import { LocalSecretsManager } from './cloud/secrets-manager.ts';
+import { LocalSqs, type QueueDefinition } from './cloud/sqs.ts';
+import { LocalStepFunctions } from './cloud/step-functions.ts';
 import type { Iam } from './iam.ts';
 import { localSecretValue } from './seed.ts';
-import { startEventSource } from './services/event-source.ts';
-import { LocalKms } from './services/kms.ts';
-import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from './services/s3.ts';
-import { type ScheduleRule, startSchedules } from './services/schedules.ts';
-import { LocalSecretsManager } from './services/secrets-manager.ts';
-import { LocalSqs, type QueueDefinition } from './services/sqs.ts';
-import { LocalStepFunctions } from './services/step-functions.ts';
 import type { ResolvedResource, ResolvedStack } from './template.ts';
 
 interface HostedOptions {

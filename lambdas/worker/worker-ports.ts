@@ -35,7 +35,7 @@ export function workerPorts(): Omit<Worker, 'hasTime'> {
     }),
     clock: systemClock,
     ids: systemIds,
-    random: Math.random,
+    random: systemPause.random,
     every: systemEvery,
     log: systemLog,
   };

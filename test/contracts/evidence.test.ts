@@ -4,11 +4,11 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { KmsSigner } from '../../lambdas/evidence/kms-signer.ts';
 import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
 import { HostClock } from '../../local/clock.ts';
-import { LocalKms } from '../../local/services/kms.ts';
-import { LocalS3 } from '../../local/services/s3.ts';
+import { LocalKms } from '../../local/cloud/kms.ts';
+import { LocalS3 } from '../../local/cloud/s3.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
-import { openWire, temporaryFolder } from '../local/services/wire.ts';
+import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeEvidenceStoreContract } from './evidence-store-contract.ts';
 import { describeSignerContract } from './signer-contract.ts';
 

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { AwsOutbox } from '../../lambdas/outbox/aws-outbox.ts';
 import { SqsStepQueue } from '../../lambdas/worker/sqs-step-queue.ts';
 import { HostClock } from '../../local/clock.ts';
-import { LocalSqs, type QueueDefinition } from '../../local/services/sqs.ts';
-import { LocalStepFunctions } from '../../local/services/step-functions.ts';
+import { LocalSqs, type QueueDefinition } from '../../local/cloud/sqs.ts';
+import { LocalStepFunctions } from '../../local/cloud/step-functions.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryOutbox } from '../fakes/memory-outbox.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
-import { openWire, temporaryFolder } from '../local/services/wire.ts';
+import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeOutboxContract } from './outbox-contract.ts';
 import { describeStepQueueContract } from './step-queue-contract.ts';
 

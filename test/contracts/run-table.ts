@@ -4,7 +4,7 @@ import { createTables, startDynamoDb } from '../../local/dynamodb.ts';
 import { tablesOf } from '../../local/dynamodb-tables.ts';
 import { readAssembly } from '../../local/synthesize.ts';
 import { resolveTemplate } from '../../local/template.ts';
-import { temporaryFolder } from '../local/services/wire.ts';
+import { temporaryFolder } from '../local/cloud/wire.ts';
 
 /** The run table of the synthesized template, on the embedded engine. */
 export async function openRunTable(): Promise<{ client: DynamoDBClient; table: string; close(): Promise<void> }> {

@@ -1,12 +1,12 @@
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SecretsConnections } from '../../lambdas/connectors/secrets-connections.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
-import { LocalSecretsManager } from '../../local/services/secrets-manager.ts';
+import { LocalSecretsManager } from '../../local/cloud/secrets-manager.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
-import { openWire, temporaryFolder } from '../local/services/wire.ts';
+import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeConnectionsContract } from './connections-contract.ts';
 import { describeSigningSecretsContract } from './signing-secrets-contract.ts';
 

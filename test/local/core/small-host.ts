@@ -6,6 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { JsonService } from '../../../local/aws.ts';
 import type { RestService } from '../../../local/aws-calls.ts';
 import { HostClock } from '../../../local/clock.ts';
+import { decodeAwsChunked, s3Operation } from '../../../local/cloud/s3.ts';
 import { createTables, startDynamoDb } from '../../../local/dynamodb.ts';
 import { Faults } from '../../../local/faults.ts';
 import { freePort } from '../../../local/free-port.ts';
@@ -13,7 +14,6 @@ import { Functions } from '../../../local/functions.ts';
 import { type Caller, HOST_CREDENTIALS, startGateway } from '../../../local/gateway.ts';
 import { Iam } from '../../../local/iam.ts';
 import { RequestCounts } from '../../../local/requests.ts';
-import { decodeAwsChunked, s3Operation } from '../../../local/services/s3.ts';
 import { type CloudFormationTemplate, resolveTemplate } from '../../../local/template.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));

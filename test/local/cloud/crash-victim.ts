@@ -1,8 +1,8 @@
 /** A process that is killed while it works: after each acknowledged change it writes a line that names it. */
 import { HostClock } from '../../../local/clock.ts';
-import { LocalS3 } from '../../../local/services/s3.ts';
-import { LocalSqs } from '../../../local/services/sqs.ts';
-import { LocalStepFunctions } from '../../../local/services/step-functions.ts';
+import { LocalS3 } from '../../../local/cloud/s3.ts';
+import { LocalSqs } from '../../../local/cloud/sqs.ts';
+import { LocalStepFunctions } from '../../../local/cloud/step-functions.ts';
 import { approvalMachine, plainBucket } from './crash-survivors.ts';
 import { orders, queues } from './queues.ts';
 

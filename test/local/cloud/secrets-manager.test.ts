@@ -7,7 +7,7 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LocalSecretsManager, type SecretDefinition } from '../../../local/services/secrets-manager.ts';
+import { LocalSecretsManager, type SecretDefinition } from '../../../local/cloud/secrets-manager.ts';
 import { openWire, temporaryFolder, type Wire } from './wire.ts';
 
 const arn = (name: string) => `arn:aws:secretsmanager:us-east-1:000000000000:secret:${name}-AbCdEf`;

@@ -12,7 +12,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AwsError, FunctionError } from '../../../local/aws.ts';
 import { HostClock } from '../../../local/clock.ts';
-import { LocalStepFunctions } from '../../../local/services/step-functions.ts';
+import { LocalStepFunctions } from '../../../local/cloud/step-functions.ts';
 import { openWire, temporaryFolder, until, type Wire } from './wire.ts';
 
 const SECOND_MS = 1_000;

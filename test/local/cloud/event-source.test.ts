@@ -2,8 +2,8 @@ import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FunctionError } from '../../../local/aws.ts';
 import { HostClock } from '../../../local/clock.ts';
-import { type EventSource, type EventSourceOptions, startEventSource } from '../../../local/services/event-source.ts';
-import { LocalSqs } from '../../../local/services/sqs.ts';
+import { type EventSource, type EventSourceOptions, startEventSource } from '../../../local/cloud/event-source.ts';
+import { LocalSqs } from '../../../local/cloud/sqs.ts';
 import { orders, ordersDead, queues } from './queues.ts';
 import { temporaryFolder, until } from './wire.ts';
 

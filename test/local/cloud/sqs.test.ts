@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostClock } from '../../../local/clock.ts';
-import { LocalSqs } from '../../../local/services/sqs.ts';
+import { LocalSqs } from '../../../local/cloud/sqs.ts';
 import { orders, ordersDead, queues } from './queues.ts';
 import { openWire, temporaryFolder, type Wire } from './wire.ts';
 
