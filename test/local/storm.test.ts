@@ -11,7 +11,7 @@ import { saveSettings } from './settings.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 /** `npm run storm` sets 1,000; the test suite has time for a smaller one. */
-const RUNS = Number(process.env.STORM_RUNS ?? 40);
+const RUNS = Number(process.env.STORM_RUNS ?? 25);
 const CONCURRENCY = 16;
 const FAILING_CALLS = 0.05;
 const KILL_EVERY_MS = 1_000;

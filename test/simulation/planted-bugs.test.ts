@@ -34,7 +34,7 @@ function plant(name: string, edits: PlantedBug['edits']): string {
 }
 
 function chaos(copy: string, shapes: string, seeds = SEEDS): Promise<{ failed: boolean; output: string }> {
-  const args = ['test/simulation/chaos.ts', '--seeds', String(seeds), '--shapes', shapes];
+  const args = ['test/simulation/chaos.ts', '--seeds', String(seeds), '--shapes', shapes, '--threads', '1'];
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: copy, maxBuffer: 2 ** 24 }, (error, stdout, stderr) =>
       resolve({ failed: error !== null, output: stdout + stderr }),
