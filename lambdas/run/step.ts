@@ -63,6 +63,11 @@ export function receiptKeyOf(step: Step): string | undefined {
   return 'receiptKey' in step ? step.receiptKey : undefined;
 }
 
+/** Nothing more will happen to it by itself. */
+export function isFinished({ status }: Step): boolean {
+  return status === 'succeeded' || status === 'failed_terminal' || status === 'canceled';
+}
+
 /** What stays the same about a step whatever becomes of it. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt } = step;

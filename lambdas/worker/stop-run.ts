@@ -1,9 +1,7 @@
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { factsOf, receiptKeyOf, type Step } from '../run/step.ts';
-
-const NEVER_AGAIN = new Set<Step['status']>(['succeeded', 'failed_terminal', 'canceled']);
+import { factsOf, isFinished, receiptKeyOf } from '../run/step.ts';
 
 export const STOPPED_IN_FLIGHT = recordedError(
   'OUTCOME_UNKNOWN',
@@ -14,7 +12,7 @@ export const STOPPED_IN_FLIGHT = recordedError(
 export async function closeOpenSteps(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promise<void> {
   const { tenant, runId } = draft.run;
   for (const step of [...draft.steps.values()]) {
-    if (NEVER_AGAIN.has(step.status)) continue;
+    if (isFinished(step)) continue;
     draft
       .put({ ...factsOf(step, draft.at), receiptKey: receiptKeyOf(step), status: 'canceled', completedAt: draft.at })
       .record({ type: 'step.canceled', step: step.id, index: step.index });

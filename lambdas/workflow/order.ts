@@ -1,4 +1,4 @@
-import type { Steps } from '../run/step.ts';
+import { isFinished, type Steps } from '../run/step.ts';
 import type { Workflow } from './workflow.ts';
 
 /** The indexes of the steps that must have succeeded before this one. Without `needs`, that is every earlier one. */
@@ -8,7 +8,10 @@ export function needsOf(workflow: Workflow, index: number): number[] {
   return needs.map((id) => workflow.steps.findIndex((step) => step.id === id));
 }
 
-/** Steps nobody has begun whose needs are all met, in the order of the file. */
+/** The commit that ends a run closes all its open steps, up to three rows each, and a transaction holds 100. */
+export const OPEN_STEPS_MAX = 30;
+
+/** Steps nobody has begun whose needs are all met, in the order of the file, as many as may be open beside the others. */
 export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
   // In a strictly ordered workflow nothing beyond the first unfinished step can run: a long one is not walked to its end.
   const strict = workflow.steps.every((step) => step.needs === undefined);
@@ -17,11 +20,13 @@ export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
     const done = next === 0 || steps.get(next - 1)?.status === 'succeeded';
     return done && next < workflow.steps.length ? [next] : [];
   }
-  return workflow.steps.flatMap((_, index) =>
+  const open = [...steps.values()].filter((step) => !isFinished(step)).length;
+  const runnable = workflow.steps.flatMap((_, index) =>
     !steps.has(index) && needsOf(workflow, index).every((need) => steps.get(need)?.status === 'succeeded')
       ? [index]
       : [],
   );
+  return runnable.slice(0, Math.max(0, OPEN_STEPS_MAX - open));
 }
 
 /** Steps in an order in which each comes after what it needs, or the ids of those that need each other. */
