@@ -1,19 +1,34 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
-import type { Effect, WriteResult } from '../run/receipt.ts';
+import { inputFlaws } from '../run/input-flaws.ts';
+import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
+import type { KeptToken } from './kept-token.ts';
 
 /** A connection opened for one call: where, as whom. The credential is read from Secrets Manager and never kept on a row. */
 export interface Access {
   baseUrl: string;
   instance: string;
   credential: unknown;
+  /** For credentials that are exchanged for a token: keeps it between calls. */
+  token?: KeptToken;
+  /** For `http.request` alone: the only hosts it may speak to, `api.example.com` or `api.example.com:8443`. */
+  allowedHosts?: readonly string[];
+  /** Where this stage itself answers; on the local host a port of this machine, the only one `http` tools may reach. */
+  ownUrl?: string;
 }
+
+export const RISKS = ['low', 'medium', 'high'] as const;
+export type Risk = (typeof RISKS)[number];
 
 /** What is about to be written, before anything is: what it touches, which fields, and the key that makes it once. */
 export interface Proposal {
+  /** `servicenow:acme:incident:9d38…`: the system, and the thing in it. */
   target: string;
+  /** What is written, by the names its input has for it: editing a field is editing the input. */
   fields: Record<string, unknown>;
+  /** What `before` will read once it is written; absent where there is nothing to compare with. */
+  after?: TouchedState;
   /** `{connector}:{operation}:{instance}:{target}:{hash of fields}`. */
   key: string;
 }
@@ -24,36 +39,51 @@ export interface Performance {
   mark: string;
   /** When the write was first intended, with no outcome known since: nothing of ours can be older at the target. */
   openSince: string;
-  /** False when an earlier attempt may have had its effect: what is read now may not be the state before. */
-  firstAttempt: boolean;
+  /** What the write was about to change; absent when an earlier attempt may have changed it already. */
+  before?: TouchedState;
 }
 
-interface Definition<Input> {
+export interface Definition<Input> {
+  /** `{connector}.{thing}.{verb}`, as a workflow step names it. */
   tool: string;
   effect: Effect;
-  /** The tenant's connection that the operation uses. */
-  connection: string;
+  /** The least it puts at risk; a workflow step may say it is more, never less. */
+  risk: Risk;
+  /** Takes something away that no later write can put back as it was. */
+  destructive?: true;
+  /** Whether `perform` can, as a rule, say how to undo it. */
+  reversible: boolean;
+  /** The tenant's connection that the operation uses; none for one that reaches nothing outside. */
+  connection?: string;
   input: z.ZodType<Input>;
   propose(input: Input, instance: string): Proposal;
+  /** The input with some of its proposal's fields changed by a person; without it, fields are properties of the input. */
+  edited?(input: Input, fields: Record<string, unknown>): unknown;
+  /** Reads what the write would change, and only that. It never writes. */
+  before?(input: Input, access: Access): Promise<TouchedState>;
   perform(input: Input, performance: Performance): Promise<WriteResult>;
   /** Required for effect `probe`: finds what an earlier attempt wrote, or says it is not there. */
   probe?(input: Input, performance: Performance): Promise<WriteResult | undefined>;
 }
 
 /** An operation as the worker sees it, whatever its input's type: input is checked by `parse` and opaque after. */
-export type Operation = Definition<unknown> & { parse(input: unknown): unknown };
+export type Operation = Required<Pick<Definition<unknown>, 'edited'>> &
+  Omit<Definition<unknown>, 'edited'> & { parse(input: unknown): unknown };
 
 export function operation<Input>(definition: Definition<Input>): Operation {
   if (definition.effect === 'probe' && !definition.probe) throw new Error(`${definition.tool} must say how to probe`);
   return {
+    edited: (input, fields) => ({ ...(input as object), ...fields }),
     ...(definition as Definition<unknown>),
     parse(input) {
       const parsed = definition.input.safeParse(input);
       if (parsed.success) return parsed.data;
-      throw new CountersignError('INPUT_INVALID', `${definition.tool}: ${z.prettifyError(parsed.error)}`);
+      throw new CountersignError('INPUT_INVALID', `${definition.tool}: ${inputFlaws(parsed.error)}`);
     },
   };
 }
+
+export const connectorOf = (tool: string): string => tool.split('.')[0] ?? tool;
 
 export const writeKey = (parts: string[], fields: unknown) => [...parts, hashOf(fields)].join(':');
 

@@ -1,10 +1,36 @@
 import type { Operation } from './connector.ts';
-import { addLabels } from './github.ts';
-import { addWorkNote, updateIncident } from './servicenow.ts';
-import { postMessage } from './slack.ts';
+import { addAssignees, removeAssignees } from './github-assignees.ts';
+import { createComment, deleteComment } from './github-comments.ts';
+import { addLabels, removeLabels } from './github-labels.ts';
+import { setStatus } from './github-status.ts';
+import { httpGet, httpRequest } from './http-request.ts';
+import { invokeModel } from './model-invoke.ts';
+import { sendEvent } from './pagerduty.ts';
+import { addWorkNote, getIncident, updateIncident } from './servicenow.ts';
+import { postMessage, updateMessage } from './slack.ts';
 
-/** One line per operation; a workflow step names one of them in `tool`. */
-const OPERATIONS: readonly Operation[] = [updateIncident, addWorkNote, addLabels, postMessage];
+/**
+ * One line per operation; a workflow step names one of them in `tool`. Its risk is what it costs to put a mistake right:
+ * low, another write does; medium, somebody was sent to work or paged, or something is gone; what is high, a workflow says.
+ */
+const OPERATIONS: readonly Operation[] = [
+  getIncident,
+  updateIncident,
+  addWorkNote,
+  addLabels,
+  removeLabels,
+  addAssignees,
+  removeAssignees,
+  createComment,
+  deleteComment,
+  setStatus,
+  postMessage,
+  updateMessage,
+  sendEvent,
+  httpGet,
+  httpRequest,
+  invokeModel,
+];
 
 /** `transform` hands on its rendered input, the others wait: for a person, a time, a signal. None touches anything outside. */
 export const INNER_TOOLS = ['transform', 'approval', 'wait', 'wait.external'] as const;

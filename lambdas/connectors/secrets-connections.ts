@@ -1,9 +1,12 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import * as z from 'zod';
 import { Kept } from '../entry/kept.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
+import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
+import { KeptToken } from './kept-token.ts';
 
 /** A rotated credential is picked up within this time. */
 const CREDENTIALS_KEPT_MS = 60_000;
@@ -13,7 +16,9 @@ export class SecretsConnections implements Connections {
   readonly #client: SecretsManagerClient;
   readonly #definitions: Pick<Definitions, 'connection'>;
   readonly #secretArns: Record<string, string>;
+  readonly #now: () => number;
   readonly #open: Kept<Access>;
+  readonly #tokens = new Map<string, { credentialHash: string; token: KeptToken }>();
 
   constructor(
     client: SecretsManagerClient,
@@ -24,6 +29,7 @@ export class SecretsConnections implements Connections {
     this.#client = client;
     this.#definitions = definitions;
     this.#secretArns = secretArns;
+    this.#now = now;
     this.#open = new Kept(CREDENTIALS_KEPT_MS, now);
   }
 
@@ -43,13 +49,44 @@ export class SecretsConnections implements Connections {
     if (credential === undefined) {
       throw new CountersignError('CONNECTION_MISSING', `the connections secret of ${tenant} has no entry "${name}"`);
     }
-    return { baseUrl: connection.baseUrl, instance: connection.instance, credential };
+    const { baseUrl, instance, allowedHosts } = connection;
+    return {
+      baseUrl,
+      instance,
+      credential,
+      token: this.#tokenOf(`${tenant}/${name}`, credential),
+      ...(allowedHosts && { allowedHosts }),
+    };
+  }
+
+  /** A token outlives the kept credential it was granted for, but not a change of it. */
+  #tokenOf(connection: string, credential: unknown): KeptToken {
+    const credentialHash = hashOf(credential);
+    const kept = this.#tokens.get(connection);
+    if (kept?.credentialHash === credentialHash) return kept.token;
+    const token = new KeptToken(this.#now);
+    this.#tokens.set(connection, { credentialHash, token });
+    return token;
   }
 
   async #credentials(tenant: string): Promise<Record<string, unknown>> {
     const SecretId = this.#secretArns[tenant];
     if (!SecretId) throw new CountersignError('CONNECTION_MISSING', `tenant ${tenant} is not part of this stage`);
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId }));
-    return JSON.parse(SecretString ?? '{}');
+    const credentials = parsedSecret(SecretString ?? '{}');
+    if (credentials) return credentials;
+    throw new CountersignError(
+      'CONNECTION_MISSING',
+      `the connections secret of ${tenant} is no JSON object; write it anew`,
+    );
+  }
+}
+
+/** The parser's own message quotes the text, which here is a secret. */
+function parsedSecret(text: string): Record<string, unknown> | undefined {
+  try {
+    return z.record(z.string(), z.unknown()).safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
   }
 }

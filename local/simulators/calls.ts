@@ -16,7 +16,7 @@ export interface RecordedCall {
 }
 
 /** Login bodies carry secrets; the record of calls is shown on a page and must not. */
-const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token'];
+const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'routing_key'];
 
 /** Every call the simulated systems received, in the order of their effects. */
 export class CallRecord {

@@ -1,3 +1,4 @@
+import type { SimCall } from './exchange.ts';
 import type { SimulatorStore } from './store.ts';
 
 interface IssuedToken {
@@ -37,4 +38,18 @@ export class IssuedTokens {
 export function credentialOf(header: string | undefined, ...schemes: string[]): string {
   const [scheme = '', credential = ''] = (header ?? '').split(' ');
   return schemes.some((accepted) => accepted.toLowerCase() === scheme.toLowerCase()) ? credential : '';
+}
+
+/** What plans look at targets with: every system lets whoever holds one read, and nothing else. */
+export const READ_ONLY_CREDENTIAL_PREFIX = `${LOCAL_CREDENTIAL_PREFIX}read-only-`;
+
+const READING_METHODS = ['GET', 'HEAD'];
+
+/** A call that could write, by someone who may only read. */
+export function isForbiddenWrite(call: Pick<SimCall, 'method' | 'header'>): boolean {
+  if (READING_METHODS.includes(call.method)) return false;
+  const header = call.header('authorization');
+  const basic = Buffer.from(credentialOf(header, 'basic'), 'base64').toString();
+  const secrets = [credentialOf(header, 'bearer', 'token'), basic.slice(basic.indexOf(':') + 1)];
+  return secrets.some((secret) => secret.startsWith(READ_ONLY_CREDENTIAL_PREFIX));
 }

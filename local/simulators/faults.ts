@@ -27,6 +27,8 @@ const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...target, kind: z.literal('delay'), delayMs: z.int().min(0).max(LONGEST_DELAY_MS) }),
   z.strictObject({ ...target, kind: z.literal('lost_answer') }),
   z.strictObject({ ...target, kind: z.literal('truncated_body') }),
+  /** It acts, and answers 200 with this instead. */
+  z.strictObject({ ...target, kind: z.literal('other_body'), body: z.unknown() }),
 ]);
 
 export type Fault = z.infer<typeof faultSchema> & { id: string; seen: number; hits: number };

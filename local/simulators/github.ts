@@ -87,10 +87,11 @@ function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<strin
     [`DELETE ${ISSUE}/assignees`]: onIssue((issue, call) =>
       show(200, issues.removeAssignees(issue, assigneesOf(call))),
     ),
-    [`GET ${ISSUE}/comments`]: onIssue((issue, call) => ({
-      status: 200,
-      body: page(call, issues.commentsOf(issue)).map((comment) => commentShape(comment, context.baseUrl())),
-    })),
+    [`GET ${ISSUE}/comments`]: onIssue((issue, call) => {
+      const since = Date.parse(call.query.get('since') ?? '') || 0;
+      const comments = issues.commentsOf(issue).filter((comment) => Date.parse(comment.updated_at) >= since);
+      return { status: 200, body: page(call, comments).map((comment) => commentShape(comment, context.baseUrl())) };
+    }),
     [`POST ${ISSUE}/comments`]: onIssue((issue, call) => {
       const body = textOf(fieldsOf(call.body).body);
       if (body === '') return invalid('IssueComment', 'body');
@@ -131,6 +132,12 @@ function statusRoutes(issues: GitHubIssues): Record<string, Handler> {
   return {
     'GET /repos/:owner/:repo/statuses/:sha': list,
     'GET /repos/:owner/:repo/commits/:sha/statuses': list,
+    'GET /repos/:owner/:repo/commits/:sha/status': (call, param) => {
+      const all = issues.statusesOf(repositoryOf(param), param('sha'));
+      const newest = all.filter(({ context }, index) => all.findIndex((each) => each.context === context) === index);
+      const statuses = page(call, newest).map(statusShape);
+      return { status: 200, body: { sha: param('sha'), total_count: newest.length, statuses } };
+    },
     'POST /repos/:owner/:repo/statuses/:sha': (call, param) => {
       const { state, context, description, target_url } = fieldsOf(call.body);
       if (!STATUS_STATES.includes(textOf(state))) return invalid('Status', 'state');
@@ -191,6 +198,8 @@ function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = fa
   return {
     ...answer,
     headers: {
+      // By the same clock as the reset: who waits for it takes the difference of the two.
+      date: new Date(context.now()).toUTCString(),
       'x-ratelimit-limit': String(CALLS_PER_HOUR),
       'x-ratelimit-remaining': String(CALLS_PER_HOUR - used),
       'x-ratelimit-used': String(used),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallRecord } from './calls.ts';
 import { toCards } from './cards.ts';
+import { isForbiddenWrite } from './credentials.ts';
 import { BadRequest, type Delivery, readCall, type SimAnswer, type SimCall, sendAnswer } from './exchange.ts';
 import { type Fault, Faults } from './faults.ts';
 import { openGitHub } from './github.ts';
@@ -58,7 +59,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
     vault: openVault(contextOf('vault')),
   }));
   const person = slackPerson(contextOf('slack'), world.slack.workspace, {
-    url: () => `${options.worldUrl()}/slack/interactivity`,
+    url: (endpoint) => `${options.worldUrl()}/slack/${endpoint}`,
     signingSecret: options.slackSigningSecret,
   });
   const callSystem = systemCaller(store, world, calls, faults, options.now);
@@ -150,6 +151,11 @@ async function actAsPerson(
   sendAnswer(response, await person.act(verb, call.body));
 }
 
+function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefined): SimAnswer {
+  if (fault?.kind === 'status') return refusal(system, fault);
+  return isForbiddenWrite(call) ? system.refuse(403, undefined) : system.answer(call);
+}
+
 /** One call of a simulated system: faults, effect, record and answer, in that order. */
 function systemCaller(
   store: SimulatorStore,
@@ -181,9 +187,9 @@ function systemCaller(
     const { fault } = befallen;
     const delivery = deliveryOf(fault);
     const answer = store.transaction(() => {
-      const given = fault?.kind === 'status' ? refusal(systems[name], fault) : systems[name].answer(call);
+      const given = answerOf(systems[name], call, fault);
       calls.add(name, call, now(), given.status, delivery);
-      return given;
+      return fault?.kind === 'other_body' ? { status: 200, body: fault.body } : given;
     });
     sendAnswer(response, answer, delivery);
   };

@@ -16,18 +16,19 @@ export interface Outcome {
 }
 
 export interface SlackCallback {
-  url: () => string;
+  url: (endpoint: 'interactivity' | 'commands') => string;
   signingSecret: string;
 }
 
-/** Signs the payload as Slack does and tells how the product took it. */
+/** Signs the form as Slack does and tells how the product took it. */
 export async function sendCallback(
   nowMs: number,
   callback: SlackCallback,
-  payload: Record<string, unknown>,
+  endpoint: 'interactivity' | 'commands',
+  form: Record<string, string>,
 ): Promise<Outcome> {
-  const url = callback.url();
-  const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
+  const url = callback.url(endpoint);
+  const body = new URLSearchParams(form).toString();
   const timestamp = String(Math.floor(nowMs / 1000));
   const signature = createHmac('sha256', callback.signingSecret).update(`v0:${timestamp}:${body}`).digest('hex');
   const startedAt = performance.now();

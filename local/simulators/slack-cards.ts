@@ -3,19 +3,21 @@ import { html, type SafeHtml } from './html.ts';
 import { toInput } from './slack-inputs.ts';
 import { textIn } from './slack-limits.ts';
 import { mrkdwn } from './slack-mrkdwn.ts';
-import type { Block, SlackMessage, SlackView } from './slack-workspace.ts';
+import { type Block, type SlackMessage, type SlackView, USERS } from './slack-workspace.ts';
 
 /** A message as the page shows it, its replies below it. */
 export function messageCard(message: SlackMessage, replies: readonly SlackMessage[]): SafeHtml {
   return html`<article class="message">
     <div class="avatar" aria-hidden="true">C</div>
     <div class="content">
-      <p class="byline"><strong>countersign</strong> <span class="tag">app</span> ${time(message.ts)}${message.edited && html` <span class="quiet">(edited)</span>`}</p>
+      <p class="byline"><strong>countersign</strong> <span class="tag">app</span> ${time(message.ts)}${message.edited && html` <span class="quiet">(edited)</span>`}${message.ephemeral_for && html` <span class="tag">only ${nameOf(message.ephemeral_for)} sees this</span>`}</p>
       ${body(message)}
       ${replies.length > 0 && html`<div class="thread">${replies.map((reply) => html`<div class="reply"><p class="byline"><strong>countersign</strong> ${time(reply.ts)}</p>${body(reply)}</div>`)}</div>`}
     </div>
   </article>`;
 }
+
+const nameOf = (user: string): string => USERS.find(({ id }) => id === user)?.real_name ?? user;
 
 function body(message: SlackMessage): SafeHtml {
   const blocks = message.blocks ?? [];
@@ -45,11 +47,28 @@ function blockHtml(block: Block, message?: SlackMessage): SafeHtml {
       return html`<p class="context">${elements.map((element) => html`<span>${textHtml(element)}</span>`)}</p>`;
     case 'actions':
       return html`<div class="actions">${elements.map((element) => elementHtml(element, block, message))}</div>`;
+    case 'rich_text':
+      return html`<div class="rich">${elements.map(richPartHtml)}</div>`;
     case 'input':
       return inputHtml(block);
     default:
       return html`<p class="context">A block of type “${textOf(block.type)}” is not shown here.</p>`;
   }
+}
+
+/** Rich text is shown as it is written: nothing in it is read as markup. */
+function richPartHtml(part: Record<string, unknown>): SafeHtml {
+  const elements = Array.isArray(part.elements) ? part.elements.map(fieldsOf) : [];
+  if (part.type === 'rich_text_preformatted') return html`<pre>${elements.map(richElementHtml)}</pre>`;
+  return html`<div class="prose">${elements.map(richElementHtml)}</div>`;
+}
+
+function richElementHtml({ type, text, style, fallback }: Record<string, unknown>): SafeHtml {
+  if (type === 'date') return html`${textOf(fallback)}`;
+  const { bold, italic, code } = fieldsOf(style);
+  if (code) return html`<code>${textOf(text)}</code>`;
+  if (bold) return html`<strong>${textOf(text)}</strong>`;
+  return italic ? html`<em>${textOf(text)}</em>` : html`${textOf(text)}`;
 }
 
 function sectionHtml(block: Block, message?: SlackMessage): SafeHtml {

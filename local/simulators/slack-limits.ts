@@ -7,6 +7,11 @@ const MAX_ID = 255;
 const MAX_MODAL_TITLE = 24;
 const MAX_PRIVATE_METADATA = 3_000;
 const MAX_SECTION_FIELDS = 10;
+const MAX_ACTIONS = 25;
+const MAX_INPUT = 3_000;
+/** Found by those who met it, not documented; what counts is somewhere between the texts and all of the JSON. */
+const MAX_CHARACTERS_IN_MESSAGE = 13_200;
+const RICH_TEXT_PARTS = ['rich_text_section', 'rich_text_preformatted', 'rich_text_quote', 'rich_text_list'];
 
 /**
  * What Slack would refuse about these blocks, in sentences; empty when all is well. A card that is too long fails in
@@ -17,6 +22,10 @@ export function blockProblems(blocks: unknown, maxBlocks = MAX_BLOCKS_IN_MESSAGE
   const problems = blocks.length > maxBlocks ? [`no more than ${maxBlocks} items allowed [json-pointer:/blocks]`] : [];
   return problems.concat(blocks.flatMap((block, index) => problemsOfBlock(fieldsOf(block), `/blocks/${index}`)));
 }
+
+/** Slack's error for a message whose blocks are fine one by one and too much together. */
+export const isTooLongForMessage = (blocks: unknown): boolean =>
+  JSON.stringify(blocks ?? []).length > MAX_CHARACTERS_IN_MESSAGE;
 
 function problemsOfBlock(block: Record<string, unknown>, at: string): string[] {
   const problems = tooLong(block.block_id, MAX_ID, `${at}/block_id`);
@@ -36,9 +45,13 @@ function problemsOfBlock(block: Record<string, unknown>, at: string): string[] {
     }
     case 'context':
     case 'actions':
+      if (listOf(block.elements).length > MAX_ACTIONS)
+        problems.push(`no more than ${MAX_ACTIONS} items allowed [json-pointer:${at}/elements]`);
       return listOf(block.elements).length === 0
         ? [...problems, `must provide elements [json-pointer:${at}]`]
         : problems;
+    case 'rich_text':
+      return [...problems, ...problemsOfRichText(listOf(block.elements).map(fieldsOf), `${at}/elements`)];
     case 'input':
       return [...problems, ...required(block.label, at), ...tooLong(textIn(block.label), 2_000, `${at}/label`)];
     default:
@@ -48,8 +61,21 @@ function problemsOfBlock(block: Record<string, unknown>, at: string): string[] {
   }
 }
 
+function problemsOfRichText(parts: Record<string, unknown>[], at: string): string[] {
+  if (parts.length === 0) return [`must provide elements [json-pointer:${at}]`];
+  return parts.flatMap((part, index) => {
+    const here = `${at}/${index}`;
+    if (!RICH_TEXT_PARTS.includes(textOf(part.type))) return [`unsupported type [json-pointer:${here}/type]`];
+    const elements = listOf(part.elements).map(fieldsOf);
+    if (elements.length === 0) return [`must provide elements [json-pointer:${here}]`];
+    const empty = elements.some(({ type, text }) => type === 'text' && textOf(text) === '');
+    return empty ? [`must be more than 0 characters [json-pointer:${here}/elements/text]`] : [];
+  });
+}
+
 function problemsOfElement(element: Record<string, unknown>, at: string): string[] {
   const problems = tooLong(element.action_id, MAX_ID, `${at}/action_id`);
+  if (element.type === 'plain_text_input') return [...problems, ...tooLong(element.initial_value, MAX_INPUT, at)];
   if (element.type !== 'button') return problems;
   problems.push(...required(element.text, at), ...tooLong(textIn(element.text), 75, `${at}/text`));
   return [...problems, ...tooLong(element.value, 2_000, `${at}/value`)];

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { BadRequest, fieldsOf, type SimAnswer, textOf } from './exchange.ts';
+import { sayAnswer } from './slack.ts';
 import { type Outcome, type SlackCallback, sendCallback } from './slack-callback.ts';
 import { inputElements } from './slack-inputs.ts';
+import { blockProblems } from './slack-limits.ts';
 import { APP, type SlackUser, type SlackView, type SlackWorkspace, TEAM, USERS } from './slack-workspace.ts';
 import type { SystemContext } from './system.ts';
 
@@ -20,17 +22,24 @@ const submitSchema = z.strictObject({
   /** block_id → action_id → what was typed, or the value of the chosen option. */
   values: z.record(z.string(), z.record(z.string(), z.string())).default({}),
 });
+const commandSchema = z.strictObject({
+  user: personSchema,
+  channel: z.string().default('#approvals'),
+  /** All that was typed, `/countersign pending`. */
+  typed: z.string().regex(/^\/\S/, 'a command begins with a slash'),
+});
 const dismissSchema = z.strictObject({ user: personSchema, view_id: z.string() });
 
 export interface SlackPerson {
   act(verb: string, body: unknown): Promise<SimAnswer>;
 }
 
-export const PERSON_VERBS = ['_click', '_submit', '_dismiss'];
+export const PERSON_VERBS = ['_click', '_submit', '_command', '_dismiss'];
 
 /** The people in the workspace: what they do to cards and modals reaches the product as Slack would send it, signed. */
 export function slackPerson(context: SystemContext, workspace: SlackWorkspace, callback: SlackCallback): SlackPerson {
-  const send = (payload: Record<string, unknown>): Promise<Outcome> => sendCallback(context.now(), callback, payload);
+  const send = (payload: Record<string, unknown>): Promise<Outcome> =>
+    sendCallback(context.now(), callback, 'interactivity', { payload: JSON.stringify(payload) });
 
   const click = async (input: z.infer<typeof clickSchema>): Promise<Outcome> => {
     const payload = context.store.transaction(() => blockActions(workspace, input));
@@ -48,6 +57,18 @@ export function slackPerson(context: SystemContext, workspace: SlackWorkspace, c
     return context.store.transaction(() => settleView(workspace, opened, outcome));
   };
 
+  const command = async (input: z.infer<typeof commandSchema>): Promise<Outcome> => {
+    const { user } = input;
+    const { channel, form } = context.store.transaction(() => slashCommand(workspace, input));
+    const outcome = await sendCallback(context.now(), callback, 'commands', form);
+    const body = fieldsOf(outcome.body);
+    if (!outcome.ok || body.text === undefined) return outcome;
+    const [problem] = body.blocks === undefined ? [] : blockProblems(body.blocks);
+    if (problem !== undefined) return { ...outcome, ok: false, message: `Slack would not show the answer: ${problem}` };
+    context.store.transaction(() => sayAnswer(workspace, { user, channel }, body));
+    return outcome;
+  };
+
   const dismiss = (input: z.infer<typeof dismissSchema>): Outcome => {
     workspace.closeView(ownView(workspace, input).id);
     return { ok: true, message: 'Closed.' };
@@ -57,6 +78,7 @@ export function slackPerson(context: SystemContext, workspace: SlackWorkspace, c
     act: async (verb, body) => {
       let outcome: Outcome;
       if (verb === '_click') outcome = await click(parse(clickSchema, body));
+      else if (verb === '_command') outcome = await command(parse(commandSchema, body));
       else if (verb === '_submit') outcome = await submit(parse(submitSchema, body));
       else outcome = context.store.transaction(() => dismiss(parse(dismissSchema, body)));
       return { status: 200, body: outcome };
@@ -112,18 +134,40 @@ function blockActions(workspace: SlackWorkspace, input: z.infer<typeof clickSche
       type: 'message',
       message_ts: message.ts,
       channel_id: channel.id,
-      is_ephemeral: false,
+      is_ephemeral: message.ephemeral_for !== undefined,
       thread_ts: message.thread_ts,
     },
     trigger_id: workspace.newTrigger(input.user),
     channel,
     message: shownMessage,
     state: { values: {} },
-    response_url: workspace.newResponseUrl(message),
+    response_url: workspace.newResponseUrl({ user: input.user, channel: channel.id, ts: message.ts }),
     actions: [
       { action_id, block_id: found.block.block_id, text, value, style, type, action_ts: workspace.timestamp() },
     ],
   };
+}
+
+function slashCommand(
+  workspace: SlackWorkspace,
+  { user, channel: name, typed }: z.infer<typeof commandSchema>,
+): { channel: string; form: Record<string, string> } {
+  const channel = workspace.channelForPost(name);
+  const [, command = '', text = ''] = /^(\S+)\s*([\s\S]*)$/.exec(typed) ?? [];
+  const form = {
+    api_app_id: APP.app_id,
+    team_id: TEAM.id,
+    team_domain: TEAM.domain,
+    channel_id: channel.id,
+    channel_name: channel.name,
+    user_id: user,
+    user_name: USERS.find(({ id }) => id === user)?.name ?? '',
+    command,
+    text,
+    trigger_id: workspace.newTrigger(user),
+    response_url: workspace.newResponseUrl({ user, channel: channel.id }),
+  };
+  return { channel: channel.id, form };
 }
 
 const elementsOf = (elements: unknown): Record<string, unknown>[] =>

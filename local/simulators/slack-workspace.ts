@@ -22,6 +22,8 @@ export interface SlackMessage {
   thread_ts?: string;
   metadata?: unknown;
   edited?: { user: string; ts: string };
+  /** Only this person sees it, and nobody can read it back. */
+  ephemeral_for?: string;
 }
 
 export interface SlackChannel {
@@ -44,8 +46,10 @@ interface Trigger {
 
 /** Where an interaction may be answered later: five times within thirty minutes. */
 export interface ResponseUrl {
+  user: string;
   channel: string;
-  ts: string;
+  /** The message that was clicked on; a slash command has none. */
+  ts?: string;
   expiresAtMs: number;
   usesLeft: number;
 }
@@ -119,7 +123,10 @@ export class SlackWorkspace {
     return this.#messages.get(`${channel}:${ts}`);
   }
 
-  post(channel: SlackChannel, content: Pick<SlackMessage, 'text' | 'blocks' | 'thread_ts' | 'metadata'>): SlackMessage {
+  post(
+    channel: SlackChannel,
+    content: Pick<SlackMessage, 'text' | 'blocks' | 'thread_ts' | 'metadata' | 'ephemeral_for'>,
+  ): SlackMessage {
     const { user, bot_id, app_id } = APP;
     const message: SlackMessage = {
       type: 'message',
@@ -188,10 +195,10 @@ export class SlackWorkspace {
     return { user: trigger.user };
   }
 
-  newResponseUrl(message: SlackMessage): string {
+  newResponseUrl(about: Pick<ResponseUrl, 'user' | 'channel' | 'ts'>): string {
     const id = this.#context.store.nextId('slack.response_url', 24);
     const expiresAtMs = this.#context.now() + RESPONSE_URL_LIFETIME_MS;
-    this.#responseUrls.put(id, { channel: message.channel, ts: message.ts, expiresAtMs, usesLeft: RESPONSE_URL_USES });
+    this.#responseUrls.put(id, { ...about, expiresAtMs, usesLeft: RESPONSE_URL_USES });
     return `${this.#context.baseUrl()}/actions/${TEAM.id}/${id}`;
   }
 

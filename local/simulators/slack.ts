@@ -1,6 +1,6 @@
 import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from './credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
-import { blockProblems, viewProblems } from './slack-limits.ts';
+import { blockProblems, isTooLongForMessage, viewProblems } from './slack-limits.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAM, USERS } from './slack-workspace.ts';
 import type { SimulatedSystem, SystemContext } from './system.ts';
 
@@ -89,6 +89,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   if (text === '' && args.blocks === undefined && args.attachments === undefined) return refused('no_text');
   const problems = args.blocks === undefined ? [] : blockProblems(args.blocks);
   if (problems.length > 0) return invalidBlocks(problems);
+  if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
   const channel = workspace.channelForPost(textOf(args.channel));
   const message = workspace.post(channel, {
     text,
@@ -112,6 +113,7 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   if (args.text === undefined && args.blocks === undefined && args.metadata === undefined) return refused('no_text');
   const problems = args.blocks === undefined ? [] : blockProblems(args.blocks);
   if (problems.length > 0) return invalidBlocks(problems);
+  if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
   const { blocks: oldBlocks, ...rest } = message;
   const blocks =
     args.blocks === undefined ? (args.text === undefined ? oldBlocks : undefined) : (args.blocks as Block[]);
@@ -135,16 +137,18 @@ function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   return ok({ view: { ...workspace.view(id)?.view, id, team_id: TEAM.id, app_id: APP.app_id, bot_id: APP.bot_id } });
 }
 
-/** Newest first, threads' replies left out; `oldest` and `latest` are exclusive unless `inclusive`. */
 /** Slack takes a channel's name where a message is posted, but only its id where messages are read. */
 function channelById(workspace: SlackWorkspace, args: Arguments) {
   return workspace.channels().find(({ id }) => id === textOf(args.channel));
 }
 
+/** Newest first, threads' replies left out; `oldest` and `latest` are exclusive unless `inclusive`. */
 function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
-  const top = workspace.messages(channel.id).filter(({ ts, thread_ts }) => !thread_ts || thread_ts === ts);
+  const top = workspace
+    .messages(channel.id)
+    .filter(({ ts, thread_ts, ephemeral_for }) => !ephemeral_for && (!thread_ts || thread_ts === ts));
   return messagePage(top.reverse(), args);
 }
 
@@ -192,18 +196,34 @@ function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
   });
 }
 
-/** A response_url: replaces or deletes the message it belongs to, or posts beside it. */
+/** A response_url: replaces or deletes the message it belongs to, or says something beside it, to one person or to all. */
 function answerLater(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
   const url = workspace.useResponseUrl(id);
-  const original = url && workspace.message(url.channel, url.ts);
   const channel = url && workspace.channel(url.channel);
-  if (!original || !channel) return { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
-  const { text, blocks, replace_original, delete_original } = fieldsOf(call.body);
+  if (!url || !channel) return { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
+  const { blocks, replace_original, delete_original } = fieldsOf(call.body);
   const problems = blocks === undefined ? [] : blockProblems(blocks);
   if (problems.length > 0) return { status: 400, body: { ok: false, error: 'invalid_blocks', errors: problems } };
-  const content = { text: textOf(text), ...(blocks !== undefined && { blocks: blocks as Block[] }) };
-  if (isTrue(delete_original)) workspace.delete(original);
-  else if (isTrue(replace_original)) workspace.save({ ...original, blocks: undefined, ...content });
-  else workspace.post(channel, content);
+  const original = workspace.message(url.channel, url.ts ?? '');
+  if (original && isTrue(delete_original)) workspace.delete(original);
+  else if (original && isTrue(replace_original)) {
+    const { text, blocks: newBlocks } = answered(fieldsOf(call.body));
+    workspace.save({ ...original, blocks: newBlocks, text });
+  } else sayAnswer(workspace, url, fieldsOf(call.body));
   return { status: 200, body: { ok: true } };
+}
+
+const answered = ({ text, blocks }: Record<string, unknown>) => ({
+  text: textOf(text),
+  ...(Array.isArray(blocks) && { blocks: blocks as Block[] }),
+});
+
+/** An answer to a click or a command is for the one who gave it, unless it says otherwise. */
+export function sayAnswer(
+  workspace: SlackWorkspace,
+  { user, channel }: { user: string; channel: string },
+  body: Record<string, unknown>,
+): void {
+  const forAll = body.response_type === 'in_channel';
+  workspace.post(workspace.channelForPost(channel), { ...answered(body), ...(!forAll && { ephemeral_for: user }) });
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { exchange } from '../../lambdas/connectors/http-exchange.ts';
@@ -49,6 +50,12 @@ const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const LATER = { code: 'TARGET_REFUSED', retryable: true };
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 
+/** By the target's clock, whatever ours says. */
+const RESETS_IN_90_S = {
+  date: 'Sat, 01 Jan 2000 00:00:00 GMT',
+  'x-ratelimit-reset': String(Date.UTC(2000, 0, 1, 0, 1, 30) / 1000),
+};
+
 /** Each answer, and what it means for a write and for a read. */
 const ANSWERS: [string, Answering, object, object][] = [
   [
@@ -65,7 +72,25 @@ const ANSWERS: [string, Answering, object, object][] = [
     LATER,
   ],
   ['403 that says slow down', says(403, '', { 'retry-after': '9' }), { ...LATER, retryAfterMs: 9_000 }, LATER],
-  ['403 with nothing left of a rate', says(403, '', { 'x-ratelimit-remaining': '0' }), LATER, LATER],
+  [
+    '403 with nothing left of a rate',
+    says(403, '', { 'x-ratelimit-remaining': '0' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  [
+    '403 with nothing left until a time',
+    says(403, '', { 'x-ratelimit-remaining': '0', ...RESETS_IN_90_S }),
+    { ...LATER, retryAfterMs: 90_000 },
+    { ...LATER, retryAfterMs: 90_000 },
+  ],
+  [
+    '429 with nothing left until a time that is over',
+    says(429, '', { 'x-ratelimit-remaining': '0', ...RESETS_IN_90_S, 'x-ratelimit-reset': '1' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  ['403 with some left', says(403, '', { 'x-ratelimit-remaining': '9', ...RESETS_IN_90_S }), REFUSED, REFUSED],
   ['403', says(403, ''), REFUSED, REFUSED],
   ['400', says(400, DONE), REFUSED, REFUSED],
   ['404', says(404, DONE), REFUSED, REFUSED],
@@ -115,8 +140,28 @@ describe('an exchange', () => {
   it('never quotes the target: its text may echo what was sent', async () => {
     for (const status of [200, 400, 429, 500]) {
       const failure = await ask('POST', says(status, 'CANARY')).catch((error: Error) => error);
-      expect((failure as Error).message).not.toContain('CANARY');
+      expect(inspect(failure, { depth: 10 })).not.toContain('CANARY');
     }
+  });
+
+  it('takes an answer without a body where none is expected, and only there', async () => {
+    answering = says(204, '');
+    const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
+    expect(await exchange({ ...request, answer: z.undefined() })).toEqual({ status: 204, answer: undefined });
+    answering = says(200, DONE);
+    await expect(exchange({ ...request, answer: z.undefined() })).rejects.toMatchObject(UNKNOWN);
+  });
+
+  it('sends a form as a form, and takes a question that got no answer as not asked', async () => {
+    received = [];
+    answering = says(503, '');
+    const body = new URLSearchParams({ a: 'b c' });
+    const answer = z.object({ done: z.boolean() });
+    const request = { system: 'Target', method: 'POST', url, headers: {}, body, onlyAsks: true, answer } as const;
+    await expect(exchange(request)).rejects.toMatchObject(LATER);
+    expect(received).toMatchObject([
+      { body: 'a=b+c', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    ]);
   });
 
   it('gives no half characters on: nothing could hash them', async () => {

@@ -1,13 +1,16 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { markOf, operation } from '../../lambdas/connectors/connector.ts';
-import { addLabels } from '../../lambdas/connectors/github.ts';
+import { addAssignees } from '../../lambdas/connectors/github-assignees.ts';
+import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
+import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
+import { setStatus } from '../../lambdas/connectors/github-status.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
 import { findOperation, toolNames } from '../../lambdas/connectors/registry.ts';
 import { addWorkNote, updateIncident } from '../../lambdas/connectors/servicenow.ts';
-import { postMessage } from '../../lambdas/connectors/slack.ts';
-import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
 
 const sysId = '0123456789abcdef0123456789abcdef';
-afterEach(() => vi.unstubAllGlobals());
+const issue = { owner: 'o', repo: 'r', number: 7 };
 
 describe('a proposal', () => {
   it('has the same key for the same write, however its input was put', () => {
@@ -25,6 +28,12 @@ describe('a proposal', () => {
       updateIncident.propose({ sysId: '1'.repeat(32), fields: { state: '2' } }, 'acme'),
       updateIncident.propose({ sysId, fields: { state: '2' } }, 'globex'),
       addWorkNote.propose({ sysId, note: '2' }, 'acme'),
+      addLabels.propose({ ...issue, labels: ['2'] }, 'acme'),
+      removeLabels.propose({ ...issue, labels: ['2'] }, 'acme'),
+      addAssignees.propose({ ...issue, assignees: ['2'] }, 'acme'),
+      createComment.propose({ ...issue, body: '2' }, 'acme'),
+      sendEvent.propose({ action: 'resolve', dedupKey: '2' }, 'acme'),
+      sendEvent.propose({ action: 'acknowledge', dedupKey: '2' }, 'acme'),
     ].map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);
   });
@@ -32,8 +41,17 @@ describe('a proposal', () => {
   it('carries no values in its key and target', () => {
     const note = addWorkNote.propose({ sysId, note: 'CANARY' }, 'acme');
     const message = postMessage.propose({ channel: '#incidents', text: 'CANARY' }, 'acme');
-    for (const { key, target } of [note, message]) expect(`${key} ${target}`).not.toContain('CANARY');
+    const comment = createComment.propose({ ...issue, body: 'CANARY' }, 'acme');
+    const event = { action: 'trigger', summary: 'CANARY', source: 'CANARY', severity: 'info' };
+    for (const { key, target } of [note, message, comment, sendEvent.propose(event, 'acme')])
+      expect(`${key} ${target}`).not.toContain('CANARY');
   });
+});
+
+it('an edit changes the fields it names, and no others', () => {
+  const edited = updateIncident.edited({ sysId, fields: { state: '1', priority: '3' } }, { priority: '2' });
+  expect(edited).toEqual({ sysId, fields: { state: '1', priority: '2' } });
+  expect(addWorkNote.edited({ sysId, note: 'a' }, { note: 'b' })).toEqual({ sysId, note: 'b' });
 });
 
 describe('input', () => {
@@ -47,7 +65,20 @@ describe('input', () => {
     ['an owner that would leave the path', addLabels, { owner: 'o/../x', repo: 'r', number: 7, labels: ['a'] }],
     ['no label', addLabels, { owner: 'o', repo: 'r', number: 7, labels: [] }],
     ['a number that is text', addLabels, { owner: 'o', repo: 'r', number: '7', labels: ['a'] }],
+    ['an owner that is a step up the path', addLabels, { owner: '..', repo: 'r', number: 7, labels: ['a'] }],
+    ['more labels than a step has time for', removeLabels, { ...issue, labels: Array(21).fill('a') }],
+    ['a login that would leave the path', addAssignees, { ...issue, assignees: ['a/b'] }],
+    ['a comment by another name than its number', deleteComment, { owner: 'o', repo: 'r', commentId: '1/../2' }],
+    ['a branch for a commit', setStatus, { owner: 'o', repo: 'r', sha: 'main', context: 'c', state: 'success' }],
+    [
+      'a link that is no link',
+      setStatus,
+      { owner: 'o', repo: 'r', sha: 'a'.repeat(40), context: 'c', state: 'success', targetUrl: 'javascript:x' },
+    ],
     ['an unknown field', postMessage, { channel: '#x', text: 'x', blocks: [] }],
+    ['a ts that would add to the query', updateMessage, { channel: '#x', ts: '1.2&channel=C1', text: 'x' }],
+    ['a trigger that says nothing', sendEvent, { action: 'trigger', dedupKey: 'k' }],
+    ['a resolve of nothing', sendEvent, { action: 'resolve' }],
   ])('with %s is refused', (_what, { parse }, input) => {
     expect(() => parse(input)).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
@@ -69,43 +100,4 @@ it('every tool that reaches outside is found by its name', () => {
   expect(outside.length).toBeGreaterThan(3);
   for (const name of outside) expect(findOperation(name)?.tool).toBe(name);
   expect(findOperation('transform')).toBeUndefined();
-});
-
-describe('labels before a write', () => {
-  it('are told from what it added without regard to case, as GitHub does', async () => {
-    const there = [{ name: 'Triage' }];
-    vi.stubGlobal('fetch', async () => Response.json(there));
-    const access = { baseUrl: 'http://github', instance: 'acme', credential: { token: 'x' } };
-    const performance = { access, mark: 'm', openSince: STORY_BEGINS_AT, firstAttempt: true };
-    const { reversal } = await addLabels.perform({ owner: 'o', repo: 'r', number: 7, labels: ['triage'] }, performance);
-    expect(reversal).toHaveProperty('irreversible');
-  });
-});
-
-describe('a probe in Slack', () => {
-  const access = { baseUrl: 'http://slack', instance: 'acme', credential: { botToken: 'x' } };
-  const performance = { access, mark: 'ours', openSince: STORY_BEGINS_AT, firstAttempt: false };
-
-  it('reads on, page after page, until it finds its mark', async () => {
-    const asked: string[] = [];
-    const page = (messages: object[], next_cursor: string) => ({
-      ok: true,
-      messages,
-      response_metadata: { next_cursor },
-    });
-    const ours = { ts: '1.2', metadata: { event_type: 'countersign_write', event_payload: { mark: 'ours' } } };
-    vi.stubGlobal('fetch', async (url: string) => {
-      asked.push(url);
-      return Response.json(asked.length < 3 ? page([{ ts: '1.1' }], `page ${asked.length + 1}`) : page([ours], ''));
-    });
-    const found = await postMessage.probe?.({ channel: 'C0INCIDENTS', text: 'x' }, performance);
-    expect(found).toMatchObject({ recovered: true, response: { ts: '1.2' } });
-    expect(asked.map((url) => new URL(url).searchParams.get('cursor'))).toEqual([null, 'page 2', 'page 3']);
-  });
-
-  it('that is refused says nothing about the message', async () => {
-    vi.stubGlobal('fetch', async () => Response.json({ ok: false, error: 'missing_scope' }));
-    const probing = postMessage.probe?.({ channel: 'C0INCIDENTS', text: 'x' }, performance);
-    await expect(probing).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
-  });
 });

@@ -26,7 +26,7 @@ export function describeConnectionsContract(
     afterEach(() => close());
 
     it('opens a connection with its address and credential', async () => {
-      expect(await connections.open('acme', 'github')).toEqual(github('of-acme'));
+      expect(await connections.open('acme', 'github')).toMatchObject(github('of-acme'));
     });
 
     it('opens the tenant’s own, never another’s', async () => {

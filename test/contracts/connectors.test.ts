@@ -1,84 +1,97 @@
-import { afterAll, vi } from 'vitest';
-import { seededSysId } from '../../local/simulators/servicenow-seed.ts';
-import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
-import { BASIC, BEARER, openWorld } from '../local/simulators/world.ts';
-import { describeConnectorsContract, type Fault } from './connectors-contract.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectorOf } from '../../lambdas/connectors/connector.ts';
+import { addAssignees } from '../../lambdas/connectors/github-assignees.ts';
+import { createComment } from '../../lambdas/connectors/github-comments.ts';
+import { toolNames } from '../../lambdas/connectors/registry.ts';
+import { updateIncident } from '../../lambdas/connectors/servicenow.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { describeConnectorsContract, perform, performance, readBefore } from './connectors-contract.ts';
+import { EXAMPLES } from './connectors-examples.ts';
+import { ISSUE, type Outside, openFakeOutside, openSimulatedOutside, SYS_ID } from './connectors-outside.ts';
 
-const issue = { owner: 'octo-org', repo: 'payments', number: 7 };
-const sysId = seededSysId('INC0010001');
-const BOT = { authorization: 'Bearer xoxb-local' };
-afterAll(() => vi.unstubAllGlobals());
+const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
+const HOUR_MS = 3_600_000;
 
-describeConnectorsContract('the fake outside', async () => {
-  const outside = new FakeOutside(new FakeClock());
-  vi.stubGlobal('fetch', outside.fetch);
-  outside.incidents.set(sysId, { fields: { assignment_group: '', number: 'INC0010001' }, workNotes: [] });
-  outside.issueLabels.set('octo-org/payments#7', ['bug']);
-  outside.channels.set('#incidents', []);
-  return {
-    access: outside.access(),
-    sysId,
-    issue,
-    fault: async (system, method, fault) => outside.next(`${method} ${system}`, fault),
-    incident: async () => {
-      const { fields, workNotes } = outside.incidents.get(sysId) ?? { fields: {}, workNotes: [] };
-      return { assignmentGroup: fields.assignment_group ?? '', workNotes };
-    },
-    labels: async () => outside.issueLabels.get('octo-org/payments#7') ?? [],
-    messages: async () => (outside.channels.get('#incidents') ?? []).map(({ text }) => text),
-    methods: async (system) =>
-      outside.calls.flatMap(({ name }) => (name.endsWith(system) ? [name.split(' ')[0] ?? ''] : [])),
-    close: async () => {
-      vi.unstubAllGlobals();
-    },
-  };
+describeConnectorsContract('the fake outside', openFakeOutside, { everyAnswer: true });
+describeConnectorsContract('the simulators', openSimulatedOutside, { everyAnswer: false });
+
+it('every operation on a system outside is held to the contract', () => {
+  const held = ['servicenow', 'github', 'slack', 'pagerduty'];
+  const tools = toolNames().filter((tool) => held.includes(connectorOf(tool)));
+  expect(EXAMPLES.map(({ operation }) => operation.tool).sort()).toEqual(tools.sort());
 });
 
-/** A fault in the simulators' words. */
-function ordered(fault: Fault): object {
-  if (fault === 'lost_answer') return { kind: 'lost_answer' };
-  return fault === 'truncated' ? { kind: 'truncated_body' } : { kind: 'status', ...fault };
-}
+describe.each([
+  ['the fake outside', openFakeOutside],
+  ['the simulators', openSimulatedOutside],
+])('what only some operations meet, on %s', (_name, open) => {
+  let outside: Outside;
+  beforeEach(async () => {
+    outside = await open();
+  });
+  afterEach(() => outside.close());
 
-describeConnectorsContract('the simulators', async () => {
-  const world = await openWorld();
-  const labelsPath = '/github/repos/octo-org/payments/issues/7/labels';
-  await world.ask('POST', labelsPath, { labels: ['bug'] }, BEARER);
-  // A channel of the simulator comes to be with its first message.
-  const first = { channel: '#incidents', text: 'a first message' };
-  const posted = await world.ask('POST', '/slack/api/chat.postMessage', first, BOT);
-  await world.ask('DELETE', '/calls');
-  const at = (system: string) => ({ baseUrl: `${world.url}/_sim/${system}`, instance: 'acme' });
-  return {
-    access: {
-      servicenow: { ...at('servicenow'), credential: { username: 'countersign', password: 'x' } },
-      github: { ...at('github'), credential: { token: 'local-github-token' } },
-      slack: { ...at('slack'), credential: { botToken: 'xoxb-local' } },
-    },
-    sysId,
-    issue,
-    fault: async (system, method, fault) => {
-      await world.ask('POST', '/faults', { system, method, ...ordered(fault) });
-    },
-    incident: async () => {
-      const table = '/servicenow/api/now/table';
-      const { body } = await world.ask('GET', `${table}/incident/${sysId}`, undefined, BASIC);
-      const query = `sysparm_query=element_id=${sysId}^element=work_notes`;
-      const journal = await world.ask('GET', `${table}/sys_journal_field?${query}`, undefined, BASIC);
-      return {
-        assignmentGroup: body.result.assignment_group.value ?? body.result.assignment_group,
-        workNotes: journal.body.result.map(({ value }: { value: string }) => value),
-      };
-    },
-    labels: async () =>
-      (await world.ask('GET', labelsPath, undefined, BEARER)).body.map(({ name }: { name: string }) => name),
-    messages: async () => {
-      const path = `/slack/api/conversations.history?channel=${posted.body.channel}`;
-      const { body } = await world.ask('GET', path, undefined, BOT);
-      return body.messages.map(({ text }: { text: string }) => text);
-    },
-    methods: async (system) => (await world.calls(`?system=${system}`)).map(({ method }) => String(method)),
-    close: () => world.close(),
-  };
+  const message = { channel: '#incidents', text: 'INC0010001 → Database' };
+  const probe = async (operation: typeof postMessage, input: unknown, differing = {}) =>
+    operation.probe?.(operation.parse(input), performance(outside, operation, differing));
+
+  it('an incident that is not there is a final refusal, before anything is written', async () => {
+    const missing = { sysId: '0'.repeat(32), fields: { state: '2' } };
+    await expect(readBefore(outside, updateIncident, missing)).rejects.toMatchObject(REFUSED);
+    await expect(perform(outside, updateIncident, missing)).rejects.toMatchObject(REFUSED);
+  });
+
+  it('a field that ServiceNow drops is a refusal, and an open outcome if another was set', async () => {
+    const ignored = { sysId: SYS_ID, fields: { no_such_column: 'x' } };
+    const about = expect.stringContaining('no_such_column');
+    await expect(perform(outside, updateIncident, ignored)).rejects.toMatchObject({ ...REFUSED, message: about });
+    const partly = { sysId: SYS_ID, fields: { state: '2', no_such_column: 'x' } };
+    const open = { code: 'OUTCOME_UNKNOWN', message: about };
+    await expect(perform(outside, updateIncident, partly)).rejects.toMatchObject(open);
+  });
+
+  it('people whom GitHub silently does not assign are a refusal, and an open outcome if others were assigned', async () => {
+    const assignees = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8', 'a9'];
+    await perform(outside, addAssignees, { ...ISSUE, assignees });
+    const both = { ...ISSUE, assignees: ['ana', 'ben'] };
+    const about = expect.stringMatching(/ignored ben:/);
+    const open = { code: 'OUTCOME_UNKNOWN', message: about };
+    await expect(perform(outside, addAssignees, both)).rejects.toMatchObject(open);
+    const refused = { ...REFUSED, message: about };
+    await expect(perform(outside, addAssignees, { ...ISSUE, assignees: ['ben'] })).rejects.toMatchObject(refused);
+  });
+
+  it('a probe looks back to where the write was first intended, and not further', async () => {
+    const comment = { ...ISSUE, body: 'x' };
+    await perform(outside, postMessage, message);
+    await perform(outside, createComment, comment);
+    const since = (ms: number) => ({ openSince: later(STORY_BEGINS_AT, ms) });
+    expect(await probe(postMessage, message, since(-HOUR_MS))).toMatchObject({ recovered: true });
+    expect(await probe(createComment, comment, since(-HOUR_MS))).toMatchObject({ recovered: true });
+    expect(await probe(postMessage, message, since(HOUR_MS))).toBeUndefined();
+    expect(await probe(createComment, comment, since(HOUR_MS))).toBeUndefined();
+  });
+
+  it('a reply in a thread is found and changed there, and only there', async () => {
+    const parent = await perform(outside, postMessage, message, { mark: 'countersign:parent' });
+    const { channel, ts: threadTs } = parent.output as { channel: string; ts: string };
+    const reply = { ...message, threadTs };
+    expect(await probe(postMessage, reply)).toBeUndefined();
+    const { ts } = (await perform(outside, postMessage, reply)).output as { ts: string };
+    expect(await probe(postMessage, reply)).toMatchObject({ recovered: true });
+    expect(await probe(postMessage, message)).toBeUndefined();
+    const edit = { channel, ts, text: 'better' };
+    expect(await readBefore(outside, updateMessage, { ...edit, threadTs })).toEqual({ text: message.text });
+    await expect(readBefore(outside, updateMessage, edit)).rejects.toMatchObject(REFUSED);
+  });
+
+  it('a channel that is not listed settles nothing about a message, and is no place to change one', async () => {
+    const elsewhere = { ...message, channel: '#nowhere' };
+    await expect(probe(postMessage, elsewhere)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    const edit = { channel: '#nowhere', ts: '1.000001', text: 'x' };
+    await expect(readBefore(outside, updateMessage, edit)).rejects.toMatchObject(REFUSED);
+    await expect(perform(outside, updateMessage, edit)).rejects.toMatchObject(REFUSED);
+  });
 });

@@ -48,3 +48,8 @@ test('an invalid event is 400 and says why', async () => {
   expect((await enqueue({ event_action: 'shout' })).status).toBe(400);
   expect((await world.ask('POST', '/pagerduty/v2/enqueue', '{')).status).toBe(400);
 });
+
+test('the record of calls shows no routing key: it is a credential', async () => {
+  await enqueue({ event_action: 'resolve', dedup_key: 'a' });
+  expect(await world.calls()).toMatchObject([{ body: { event_action: 'resolve', routing_key: '[redacted]' } }]);
+});

@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import { type Access, operation, writeKey } from './connector.ts';
+import { github } from './github-api.ts';
+import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './github-issue.ts';
+import { undone } from './http-exchange.ts';
+
+const ASSIGNEES_PER_ISSUE_MAX = 10;
+
+const Assigned = z.object({ assignees: z.array(z.object({ login: z.string() })) });
+const AssigneesInput = z.strictObject({
+  ...IssueOf,
+  assignees: z
+    .array(z.string().regex(/^[A-Za-z0-9-]+(\[bot\])?$/, 'a GitHub login'))
+    .min(1)
+    .max(ASSIGNEES_PER_ISSUE_MAX),
+});
+type AssigneesInput = z.infer<typeof AssigneesInput>;
+
+export const addAssignees = assignment('add');
+export const removeAssignees = assignment('remove');
+
+function assignment(verb: 'add' | 'remove') {
+  const present = verb === 'add';
+  return operation({
+    tool: `github.assignees.${verb}`,
+    effect: 'natural',
+    risk: 'low',
+    reversible: true,
+    connection: 'github',
+    input: AssigneesInput,
+    propose: (input) => ({
+      target: `github:${issueName(input)}`,
+      fields: { assignees: input.assignees },
+      after: allOf(input.assignees, present),
+      key: writeKey(['gh', 'assignees', verb, issueName(input)], [...input.assignees].sort()),
+    }),
+    async before(input, access) {
+      const { answer } = await github(access, { method: 'GET', path: issuePath(input), answer: Assigned });
+      return carried(input.assignees, loginsOf(answer));
+    },
+    async perform(input, { access, before }) {
+      const { assignees } = input;
+      const { status, now } = await write(access, present ? 'POST' : 'DELETE', input);
+      const left = Object.entries(carried(assignees, now)).flatMap(([login, is]) => (is === present ? [] : [login]));
+      if (left.length > 0) throw undone(assignees, left, ignored(left));
+      const tool = `github.assignees.${present ? 'remove' : 'add'}`;
+      return {
+        output: { assignees: now },
+        ...(before && { before }),
+        reversal: changeBack({ tool, input, key: 'assignees', names: assignees, present }, before),
+        response: { status },
+      };
+    },
+  });
+}
+
+async function write(access: Access, method: 'POST' | 'DELETE', input: AssigneesInput) {
+  const { assignees } = input;
+  const path = `${issuePath(input)}/assignees`;
+  const { status, answer } = await github(access, { method, path, body: { assignees }, answer: Assigned });
+  return { status, now: loginsOf(answer) };
+}
+
+/** GitHub leaves out, and says nothing about it, whom it may not or cannot assign. */
+const ignored = (left: string[]) =>
+  `GitHub ignored ${left.join(', ')}: the credential needs push access, the people access to the repository, and an issue takes ${ASSIGNEES_PER_ISSUE_MAX}`;
+
+const loginsOf = ({ assignees }: z.infer<typeof Assigned>) => assignees.map(({ login }) => login);

@@ -1,0 +1,97 @@
+import * as z from 'zod';
+import { type Access, operation, writeKey } from './connector.ts';
+import { github } from './github-api.ts';
+import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './github-issue.ts';
+import { NOT_FOUND, OutcomeUnknown, TargetRefused } from './http-exchange.ts';
+
+const LABEL_MAX_CHARACTERS = 50;
+/** Each is taken away with a call of its own, all within the time of one step. */
+const LABELS_PER_WRITE_MAX = 20;
+const LABELS_PER_ISSUE_MAX = 100;
+
+const Labels = z.array(z.object({ name: z.string() }));
+const LabelsInput = z.strictObject({
+  ...IssueOf,
+  labels: z.array(z.string().min(1).max(LABEL_MAX_CHARACTERS)).min(1).max(LABELS_PER_WRITE_MAX),
+});
+type LabelsInput = z.infer<typeof LabelsInput>;
+
+const OF_LABELS = {
+  effect: 'natural',
+  risk: 'low',
+  reversible: true,
+  connection: 'github',
+  input: LabelsInput,
+  before: readLabels,
+} as const;
+
+export const addLabels = operation({
+  ...OF_LABELS,
+  tool: 'github.labels.add',
+  propose: (input) => proposal('add', input),
+  async perform(input, { access, before }) {
+    const { labels } = input;
+    const path = `${issuePath(input)}/labels`;
+    const { status, answer } = await github(access, { method: 'POST', path, body: { labels }, answer: Labels });
+    return {
+      output: { labels: answer.map(({ name }) => name) },
+      ...(before && { before }),
+      reversal: changeBack(
+        { tool: 'github.labels.remove', input, key: 'labels', names: labels, present: true },
+        before,
+      ),
+      response: { status },
+    };
+  },
+});
+
+export const removeLabels = operation({
+  ...OF_LABELS,
+  tool: 'github.labels.remove',
+  propose: (input) => proposal('remove', input),
+  async perform(input, { access, before }) {
+    const there = input.labels.filter((label) => before?.[label] !== false);
+    for (const [done, label] of there.entries()) {
+      await removeLabel(access, input, label).catch((error: unknown) => {
+        if (done === 0 || !(error instanceof TargetRefused)) throw error;
+        throw new OutcomeUnknown(`only ${done} of ${there.length} labels were taken away: ${error.message}`, error);
+      });
+    }
+    return {
+      output: { removed: there },
+      ...(before && { before }),
+      reversal: changeBack(
+        { tool: 'github.labels.add', input, key: 'labels', names: input.labels, present: false },
+        before,
+      ),
+      response: { removed: there.length },
+    };
+  },
+});
+
+function proposal(verb: 'add' | 'remove', input: LabelsInput) {
+  const { labels } = input;
+  return {
+    target: `github:${issueName(input)}`,
+    fields: { labels },
+    after: allOf(labels, verb === 'add'),
+    key: writeKey(['gh', 'labels', verb, issueName(input)], [...labels].sort()),
+  };
+}
+
+async function readLabels(input: LabelsInput, access: Access) {
+  const path = `${issuePath(input)}/labels?per_page=${LABELS_PER_ISSUE_MAX}`;
+  const { answer } = await github(access, { method: 'GET', path, answer: Labels });
+  return carried(
+    input.labels,
+    answer.map(({ name }) => name),
+  );
+}
+
+/** The issue was there when its labels were read: a label that is not found now has been taken away already. */
+async function removeLabel(access: Access, input: LabelsInput, label: string): Promise<void> {
+  const path = `${issuePath(input)}/labels/${encodeURIComponent(label)}`;
+  await github(access, { method: 'DELETE', path, answer: Labels }).catch((error: unknown) => {
+    if (!(error instanceof TargetRefused) || error.status !== NOT_FOUND) throw error;
+  });
+}

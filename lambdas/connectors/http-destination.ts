@@ -1,0 +1,53 @@
+import { isIP } from 'node:net';
+import * as z from 'zod';
+import type { Access } from './connector.ts';
+import { type Address, addressOf, publicAddresses, type Resolve } from './http-address.ts';
+import { TargetRefused } from './http-exchange.ts';
+
+const URL_MAX_CHARACTERS = 2_000;
+/** Scheme and authority as they are written, before anybody's parser has smoothed them. */
+const WRITTEN = /^(https?):\/\/([a-z0-9.:[\]-]+)(?=[/?#]|$)[!-~]*$/;
+
+/**
+ * An address spelled the one plain way. Parsers agree on nothing else: a host in decimal, octal or hexadecimal, with
+ * escapes, wide digits, a user in front or a backslash behind is one thing to one of them and another to the next.
+ */
+export const PlainUrl = z
+  .string()
+  .max(URL_MAX_CHARACTERS)
+  .refine(isPlain, 'write it plainly: https://, the host in lower case as it is allowed, no user, no other spelling');
+
+function isPlain(text: string): boolean {
+  const [, scheme, authority] = WRITTEN.exec(text) ?? [];
+  if (!scheme || !authority || text.includes('\\') || !URL.canParse(text)) return false;
+  const { hostname, port } = new URL(text);
+  const usual = scheme === 'https' ? '443' : '80';
+  return authority === (port ? `${hostname}:${port}` : hostname) || authority === `${hostname}:${usual}`;
+}
+
+export interface Destination {
+  url: URL;
+  /** As the allow list and the credential name it: `api.example.com`, with a port that is not the usual one. */
+  host: string;
+  /** Checked; nothing else may be connected to. */
+  addresses: Address[];
+}
+
+/** Where a request may go: to an allow-listed host over TLS at a public address, or to the local host's own port. */
+export async function destinationOf(plainUrl: string, access: Access, resolve: Resolve): Promise<Destination> {
+  const url = new URL(plainUrl);
+  const { host, hostname, protocol } = url;
+  if (!access.allowedHosts?.includes(host)) {
+    throw new TargetRefused(`${host} is not allowed; add it to allowedHosts of the connection "http"`, {
+      retryable: false,
+    });
+  }
+  if (isOwnPort(url, access)) return { url, host, addresses: [addressOf(hostname)] };
+  if (protocol !== 'https:') throw new TargetRefused(`${host} must be reached by https`, { retryable: false });
+  return { url, host, addresses: await publicAddresses(hostname, resolve) };
+}
+
+/** A deployed stage answers at a name; only the local host's own address is a number, and only that one is let through. */
+function isOwnPort(url: URL, { ownUrl }: Access): boolean {
+  return isIP(url.hostname) !== 0 && ownUrl !== undefined && new URL(ownUrl).origin === url.origin;
+}

@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
+import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { FakeOutside } from '../fakes/fake-outside.ts';
+
+const trigger = { action: 'trigger', summary: 'Refunds fail', source: 'payments', severity: 'critical' };
+
+let outside: FakeOutside;
+beforeEach(() => {
+  outside = new FakeOutside(new FakeClock());
+  vi.stubGlobal('fetch', outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const send = (input: unknown) =>
+  sendEvent.perform(sendEvent.parse(input), {
+    access: outside.access().pagerduty,
+    mark: 'countersign:ours',
+    openSince: STORY_BEGINS_AT,
+  });
+
+it('an alert of our own is resolved by its undo', async () => {
+  const { reversal } = await send(trigger);
+  expect(outside.calls.at(-1)?.body).toEqual({
+    routing_key: 'x',
+    event_action: 'trigger',
+    dedup_key: 'countersign:ours',
+    payload: { summary: 'Refunds fail', source: 'payments', severity: 'critical' },
+  });
+  expect(reversal).toEqual({
+    tool: 'pagerduty.event',
+    input: { action: 'resolve', dedupKey: 'countersign:ours' },
+  });
+});
+
+it('an alert that may have been open before is not ours to resolve', async () => {
+  expect((await send({ ...trigger, dedupKey: 'refunds' })).reversal).toHaveProperty('irreversible');
+});
+
+it('an alert is acknowledged and resolved by its key, for good', async () => {
+  await send({ ...trigger, dedupKey: 'refunds' });
+  const acknowledged = await send({ action: 'acknowledge', dedupKey: 'refunds' });
+  expect(outside.alerts).toEqual([{ dedup_key: 'refunds', status: 'acknowledged' }]);
+  const resolved = await send({ action: 'resolve', dedupKey: 'refunds' });
+  expect(outside.alerts).toEqual([{ dedup_key: 'refunds', status: 'resolved' }]);
+  for (const { reversal } of [acknowledged, resolved]) expect(reversal).toHaveProperty('irreversible');
+});

@@ -1,0 +1,196 @@
+import { expect } from 'vitest';
+import type { Operation } from '../../lambdas/connectors/connector.ts';
+import { addAssignees, removeAssignees } from '../../lambdas/connectors/github-assignees.ts';
+import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
+import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
+import { setStatus } from '../../lambdas/connectors/github-status.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
+import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { ISSUE, type Outside, SYS_ID } from './connectors-outside.ts';
+
+export const MARK = 'countersign:0123456789abcdef0123';
+
+/** One operation, once: everything the contract asks of it follows from this. */
+export interface Example {
+  operation: Operation;
+  /** Brings about what the operation needs, and gives its input. */
+  input(outside: Outside): Promise<unknown>;
+  /** Of the call that has the effect. */
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** What there is to see of it at the target. */
+  look(outside: Outside): Promise<unknown>;
+  /** What is to be seen afterwards. */
+  shows: unknown;
+  output: unknown;
+  /** Its answer has no body that could be cut short. */
+  answersNothing?: true;
+}
+
+const GROUP = '7db8c0366047d2b436c8dcd13dde2bf8';
+const { owner, repo } = ISSUE;
+const SHA = 'a'.repeat(40);
+const issue = '/repos/octo-org/payments/issues/7';
+
+const group = async (outside: Outside) => {
+  const { result } = await outside.ask('servicenow', 'GET', `/api/now/table/incident/${SYS_ID}`);
+  return result.assignment_group.value ?? result.assignment_group;
+};
+const workNotes = async (outside: Outside) => {
+  const query = encodeURIComponent(`element_id=${SYS_ID}^element=work_notes`);
+  const path = `/api/now/table/sys_journal_field?sysparm_query=${query}`;
+  const { result } = await outside.ask('servicenow', 'GET', path);
+  return result.map(({ value }: { value: string }) => value);
+};
+const labels = async (outside: Outside) => {
+  const there = await outside.ask('github', 'GET', `${issue}/labels`);
+  return there.map(({ name }: { name: string }) => name);
+};
+const assignees = async (outside: Outside) => {
+  const shown = await outside.ask('github', 'GET', issue);
+  return shown.assignees.map(({ login }: { login: string }) => login);
+};
+const comments = async (outside: Outside) => {
+  const there = await outside.ask('github', 'GET', `${issue}/comments`);
+  return there.map(({ body }: { body: string }) => body);
+};
+const status = async (outside: Outside) => {
+  const { statuses } = await outside.ask('github', 'GET', `/repos/octo-org/payments/commits/${SHA}/status`);
+  return statuses.map(({ context, state }: Record<string, string>) => `${context}: ${state}`);
+};
+const channel = async (outside: Outside): Promise<string> =>
+  (await outside.ask('slack', 'GET', '/api/conversations.list')).channels[0].id;
+const messages = async (outside: Outside) => {
+  const shown = await outside.ask('slack', 'GET', `/api/conversations.history?channel=${await channel(outside)}`);
+  const texts = shown.messages.map(({ text }: { text: string }) => text);
+  return texts.filter((text: string) => text !== 'a first message');
+};
+const openAlerts = (outside: Outside) => outside.openAlerts();
+
+export const EXAMPLES: readonly Example[] = [
+  {
+    operation: getIncident,
+    input: async () => ({ sysId: SYS_ID, fields: ['number', 'state'] }),
+    method: 'GET',
+    look: group,
+    shows: '',
+    output: { sysId: SYS_ID, fields: { number: 'INC0010001', state: '1' } },
+  },
+  {
+    operation: updateIncident,
+    input: async () => ({ sysId: SYS_ID, fields: { assignment_group: GROUP } }),
+    method: 'PATCH',
+    look: group,
+    shows: GROUP,
+    output: { sysId: SYS_ID, number: 'INC0010001', modCount: expect.any(String) },
+  },
+  {
+    operation: addWorkNote,
+    input: async () => ({ sysId: SYS_ID, note: 'Routed to Database.' }),
+    method: 'PATCH',
+    look: workNotes,
+    shows: [`Routed to Database.\n[${MARK}]`],
+    output: { sysId: SYS_ID },
+  },
+  {
+    operation: addLabels,
+    input: async () => ({ ...ISSUE, labels: ['bug', 'area/api'] }),
+    method: 'POST',
+    look: labels,
+    shows: ['bug', 'area/api'],
+    output: { labels: ['bug', 'area/api'] },
+  },
+  {
+    operation: removeLabels,
+    input: async (outside) => {
+      await outside.ask('github', 'POST', `${issue}/labels`, { labels: ['area/api'] });
+      return { ...ISSUE, labels: ['Area/API', 'never-there'] };
+    },
+    method: 'DELETE',
+    look: async (outside) => (await labels(outside)).map((label: string) => label.toLowerCase()),
+    shows: ['bug'],
+    output: { removed: ['Area/API'] },
+  },
+  {
+    operation: addAssignees,
+    input: async (outside) => {
+      await outside.ask('github', 'POST', `${issue}/assignees`, { assignees: ['ana'] });
+      return { ...ISSUE, assignees: ['Ana', 'ben'] };
+    },
+    method: 'POST',
+    look: assignees,
+    shows: ['ana', 'ben'],
+    output: { assignees: ['ana', 'ben'] },
+  },
+  {
+    operation: removeAssignees,
+    input: async (outside) => {
+      await outside.ask('github', 'POST', `${issue}/assignees`, { assignees: ['ana', 'ben'] });
+      return { ...ISSUE, assignees: ['ben', 'chloe'] };
+    },
+    method: 'DELETE',
+    look: assignees,
+    shows: ['ana'],
+    output: { assignees: ['ana'] },
+  },
+  {
+    operation: createComment,
+    input: async () => ({ ...ISSUE, body: 'Is it **still** so?' }),
+    method: 'POST',
+    look: comments,
+    shows: [`Is it **still** so?\n\n<!-- ${MARK} -->`],
+    output: { commentId: expect.any(Number) },
+  },
+  {
+    operation: deleteComment,
+    input: async (outside) => {
+      const { id } = await outside.ask('github', 'POST', `${issue}/comments`, { body: 'of no use' });
+      return { owner, repo, commentId: id };
+    },
+    method: 'DELETE',
+    look: comments,
+    shows: [],
+    output: { commentId: expect.any(Number) },
+    answersNothing: true,
+  },
+  {
+    operation: setStatus,
+    input: async (outside) => {
+      const before = { context: 'countersign', state: 'pending' };
+      await outside.ask('github', 'POST', `/repos/octo-org/payments/statuses/${SHA}`, before);
+      return { owner, repo, sha: SHA, context: 'countersign', state: 'success', targetUrl: 'https://example.com/run' };
+    },
+    method: 'POST',
+    look: status,
+    shows: ['countersign: success'],
+    output: { sha: SHA, context: 'countersign', state: 'success' },
+  },
+  {
+    operation: postMessage,
+    input: async () => ({ channel: '#incidents', text: 'INC0010001 → Database' }),
+    method: 'POST',
+    look: messages,
+    shows: ['INC0010001 → Database'],
+    output: { channel: expect.any(String), ts: expect.stringMatching(/^\d+\.\d{6}$/) },
+  },
+  {
+    operation: updateMessage,
+    input: async (outside) => {
+      const posted = { channel: '#incidents', text: 'being looked at' };
+      const { ts } = await outside.ask('slack', 'POST', '/api/chat.postMessage', posted);
+      return { channel: '#incidents', ts, text: 'resolved' };
+    },
+    method: 'POST',
+    look: messages,
+    shows: ['resolved'],
+    output: { channel: expect.any(String), ts: expect.any(String) },
+  },
+  {
+    operation: sendEvent,
+    input: async () => ({ action: 'trigger', summary: 'Refunds fail', source: 'payments', severity: 'error' }),
+    method: 'POST',
+    look: openAlerts,
+    shows: [MARK],
+    output: { dedupKey: MARK },
+  },
+];

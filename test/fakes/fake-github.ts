@@ -1,0 +1,103 @@
+import type { Clock } from '../../lambdas/entry/ports.ts';
+import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+
+const ASSIGNEES_MAX = 10;
+const NOT_FOUND: FakeAnswer = { status: 404, body: { message: 'Not Found' } };
+
+interface Comment {
+  id: number;
+  issue: string;
+  body: string;
+  updated_at: string;
+}
+
+/** GitHub as far as the connector speaks to it: labels, assignees and comments of issues, and statuses of commits. */
+export class FakeGitHub {
+  /** By `owner/repo#number`; an issue is there if it is here. */
+  readonly issueLabels = new Map<string, string[]>();
+  readonly #assignees = new Map<string, string[]>();
+  readonly #statuses = new Map<string, object[]>();
+  #comments: Comment[] = [];
+  #ids = 0;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  answer(request: FakeRequest): FakeAnswer {
+    const [, owner, repo, kind, which = '', part, name = ''] = request.parts;
+    const repository = `${owner}/${repo}`;
+    if (kind === 'statuses' || kind === 'commits') return this.#status(request, `${repository}@${which}`);
+    if (which === 'comments') return this.#comment(request, Number(part));
+    const issue = `${repository}#${which}`;
+    const labels = this.issueLabels.get(issue);
+    if (!labels) return NOT_FOUND;
+    if (part === 'comments') return this.#commentsOf(request, issue);
+    if (part === 'labels') return changeLabels(request, labels, decodeURIComponent(name));
+    return this.#assign(request, issue);
+  }
+
+  #assign({ method, body }: FakeRequest, issue: string): FakeAnswer {
+    const there = this.#assignees.get(issue) ?? [];
+    const named = (body?.assignees ?? []) as string[];
+    // Whom there is no room for is left out without a word.
+    const now =
+      method === 'DELETE'
+        ? there.filter((login) => !includes(named, login))
+        : [...there, ...named.filter((login) => !includes(there, login))].slice(0, ASSIGNEES_MAX);
+    this.#assignees.set(issue, now);
+    return { status: 200, body: { assignees: now.map((login) => ({ login })) } };
+  }
+
+  #commentsOf({ method, url, body }: FakeRequest, issue: string): FakeAnswer {
+    if (method === 'GET') {
+      const since = Date.parse(url.searchParams.get('since') ?? '') || 0;
+      const wanted = this.#comments.filter((each) => each.issue === issue && Date.parse(each.updated_at) >= since);
+      return { status: 200, body: wanted };
+    }
+    const updated_at = new Date(this.#clock.now()).toISOString();
+    const comment = { id: this.#nextId(), issue, body: String(body?.body), updated_at };
+    this.#comments.push(comment);
+    return { status: 201, body: comment };
+  }
+
+  #comment({ method }: FakeRequest, id: number): FakeAnswer {
+    const comment = this.#comments.find((each) => each.id === id);
+    if (!comment) return NOT_FOUND;
+    if (method === 'GET') return { status: 200, body: comment };
+    this.#comments = this.#comments.filter((each) => each !== comment);
+    return { status: 204, body: undefined };
+  }
+
+  #status({ method, body }: FakeRequest, commit: string): FakeAnswer {
+    const all = this.#statuses.get(commit) ?? [];
+    if (method === 'GET') {
+      const byContext = new Map(all.map((status) => [(status as { context: string }).context, status]));
+      return { status: 200, body: { statuses: [...byContext.values()] } };
+    }
+    const status = { description: null, target_url: null, ...body };
+    this.#statuses.set(commit, [...all, status]);
+    return { status: 201, body: status };
+  }
+
+  #nextId(): number {
+    this.#ids += 1;
+    return this.#ids;
+  }
+}
+
+function changeLabels({ method, body }: FakeRequest, labels: string[], name: string): FakeAnswer {
+  if (method === 'DELETE') {
+    const at = labels.findIndex((label) => includes([name], label));
+    if (at < 0) return NOT_FOUND;
+    labels.splice(at, 1);
+  }
+  const added = ((body?.labels ?? []) as string[]).filter((label) => !includes(labels, label));
+  labels.push(...added);
+  return { status: 200, body: labels.map((label) => ({ name: label })) };
+}
+
+/** GitHub tells names apart without regard to case. */
+const includes = (names: readonly string[], name: string) =>
+  names.some((each) => each.toLowerCase() === name.toLowerCase());

@@ -1,0 +1,29 @@
+import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+
+export interface Incident {
+  fields: Record<string, string>;
+  workNotes: string[];
+}
+
+/** ServiceNow as far as the connector speaks to it: incidents, and the journal of their work notes. */
+export class FakeServiceNow {
+  readonly incidents = new Map<string, Incident>();
+
+  answer({ url, parts: [, , , table, sysId = ''], body }: FakeRequest): FakeAnswer {
+    if (table === 'sys_journal_field') return this.#journal(url.searchParams.get('sysparm_query') ?? '');
+    const incident = this.incidents.get(sysId);
+    if (!incident) return { status: 404, body: { error: { message: 'No Record found' } } };
+    for (const [field, value] of Object.entries(body ?? {})) {
+      if (field === 'work_notes') incident.workNotes.push(String(value));
+      else if (field in incident.fields) incident.fields[field] = String(value);
+    }
+    return { status: 200, body: { result: incident.fields } };
+  }
+
+  #journal(query: string): FakeAnswer {
+    const [, id = '', mark = ''] = /^element_id=(.*)\^element=work_notes(?:\^valueLIKE(.*))?$/.exec(query) ?? [];
+    const notes = this.incidents.get(id)?.workNotes ?? [];
+    const entries = notes.map((value, index) => ({ sys_id: `journal-${index}`, value }));
+    return { status: 200, body: { result: entries.filter(({ value }) => value.includes(mark)) } };
+  }
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../../lambdas/entry/ports.ts';
+import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+
+export interface SlackMessage {
+  ts: string;
+  text: string;
+  thread_ts?: string;
+  metadata?: unknown;
+}
+
+/** Slack as far as the connector speaks to it. Takes a channel's name where a message is posted, elsewhere only its id. */
+export class FakeSlack {
+  /** By name, `#incidents`. */
+  readonly channels = new Map<string, SlackMessage[]>();
+  #messages = 0;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  answer({ url, parts: [, method], body = {} }: FakeRequest): FakeAnswer {
+    if (method === 'chat.postMessage') return this.#post(body);
+    if (method === 'chat.update') return this.#update(body);
+    if (method === 'conversations.list') {
+      return ok({ channels: [...this.channels.keys()].map((name) => ({ id: slackId(name), name: name.slice(1) })) });
+    }
+    const messages = this.#inChannel(url.searchParams.get('channel'));
+    if (!messages) return refused('channel_not_found');
+    const inclusive = url.searchParams.get('inclusive') === 'true';
+    const oldest = url.searchParams.get('oldest') ?? '';
+    const latest = url.searchParams.get('latest') ?? '~';
+    const thread = url.searchParams.get('ts') ?? undefined;
+    const inTime = (ts: string) => (ts > oldest && ts < latest) || (inclusive && (ts === oldest || ts === latest));
+    const inThread = ({ ts, thread_ts }: SlackMessage) =>
+      thread === undefined ? !thread_ts : [ts, thread_ts].includes(thread);
+    return ok({ messages: messages.filter((message) => inTime(message.ts) && inThread(message)) });
+  }
+
+  #inChannel(id: unknown): SlackMessage[] | undefined {
+    return [...this.channels].find(([name]) => slackId(name) === id)?.[1];
+  }
+
+  #post({ channel, text, metadata, thread_ts }: Record<string, unknown>): FakeAnswer {
+    const name = [...this.channels.keys()].find((each) => each === channel || slackId(each) === channel);
+    if (name === undefined) return refused('channel_not_found');
+    this.#messages += 1;
+    const ts = `${Math.floor(this.#clock.now() / 1000)}.${String(this.#messages).padStart(6, '0')}`;
+    const inThread = thread_ts !== undefined && { thread_ts: String(thread_ts) };
+    this.channels.get(name)?.push({ ts, text: String(text), metadata, ...inThread });
+    return ok({ channel: slackId(name), ts });
+  }
+
+  #update({ channel, ts, text }: Record<string, unknown>): FakeAnswer {
+    const message = this.#inChannel(channel)?.find((each) => each.ts === ts);
+    if (!message) return refused('message_not_found');
+    message.text = String(text);
+    return ok({ channel, ts, text: message.text });
+  }
+}
+
+const ok = (body: object): FakeAnswer => ({ status: 200, body: { ok: true, ...body } });
+const refused = (error: string): FakeAnswer => ({ status: 200, body: { ok: false, error } });
+
+const slackId = (name: string) => `C0${name.slice(1).toUpperCase()}`;
