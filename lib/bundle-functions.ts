@@ -1,6 +1,6 @@
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { buildSync } from 'esbuild';
+import { buildSync, type Metafile } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'lambdas');
@@ -9,13 +9,27 @@ const SOURCE = join(ROOT, 'lambdas');
 const REQUIRE_FOR_COMMONJS =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
 
+/**
+ * What a source file reads or loads at run time, as patterns. It lies, by the same path, beside every bundle that has the
+ * source, and beside no other: policy engines would make the start of every function slower.
+ */
+const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
+  'lambdas/policy/cedar-runtime.ts': ['node_modules/@cedar-policy/cedar-wasm/{,nodejs/}{package.json,*.js,*.wasm}'],
+  'lambdas/policy/opa-runtime.ts': [
+    'node_modules/@open-policy-agent/opa-wasm/{package.json,src/**/*.{js,cjs}}',
+    'node_modules/@open-policy-agent/opa-wasm/node_modules/yaml/{package.json,index.js,dist/*.js}',
+    'node_modules/sprintf-js/{package.json,src/sprintf.js}',
+  ],
+  'lambdas/policy/shipped-policies.ts': ['policies/{schema.cedarschema,default.cedar}'],
+};
+
 /** Where the bundle of each entry point is: `intake/github` → a folder with its index.mjs. */
 export type FunctionBundles = (entry: string) => string;
 
 /** Bundles every `*.lambda.ts` in one call: one small minified ESM file for each function, nothing shared at run time. */
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
-  const { outputFiles } = buildSync({
+  const { outputFiles, metafile } = buildSync({
     entryPoints: Object.fromEntries(entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)])),
     outdir: outputFolder,
     outExtension: { '.js': '.mjs' },
@@ -29,9 +43,12 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     keepNames: true,
     banner: { js: REQUIRE_FOR_COMMONJS },
     logLevel: 'warning',
+    absWorkingDir: ROOT,
+    metafile: true,
     write: false,
   });
   for (const { path, contents } of outputFiles) replaceIfChanged(path, contents);
+  for (const [path, output] of Object.entries(metafile.outputs)) placeBeside(join(ROOT, path), output);
   return (entry) => {
     if (!entries.includes(entry)) {
       throw new Error(
@@ -40,6 +57,17 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     }
     return dirname(join(outputFolder, entry, 'index.mjs'));
   };
+}
+
+/** What a bundle no longer needs goes, so that what is deployed does not depend on what was built before. */
+function placeBeside(bundle: string, { inputs }: Metafile['outputs'][string]): void {
+  for (const [source, patterns] of Object.entries(NEEDED_AT_RUN_TIME)) {
+    for (const file of globSync([...patterns], { cwd: ROOT })) {
+      const place = join(dirname(bundle), file);
+      if (inputs[source]) replaceIfChanged(place, readFileSync(join(ROOT, file)));
+      else rmSync(place, { force: true });
+    }
+  }
 }
 
 /** Another process may be reading the same bundle: it sees the old file or the new one, never half of one. */

@@ -1,0 +1,27 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { readEnvironment } from '../entry/environment.ts';
+import { httpHandler } from '../entry/http.ts';
+import { systemPause } from '../entry/system.ts';
+import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { systemEngines, systemPolicy } from '../policy/policy-ports.ts';
+import { readShippedPolicies } from '../policy/shipped-policies.ts';
+import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { ApiEnvironment } from './environment.ts';
+import { answerPolicies, type PoliciesApi } from './policies-api.ts';
+import { cursorSecret } from './secrets-cursor-secret.ts';
+
+const environment = readEnvironment(ApiEnvironment);
+const dynamo = new DynamoDBClient();
+const engines = systemEngines();
+
+const api: PoliciesApi = {
+  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+  definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  engines,
+  shipped: readShippedPolicies,
+  // A tool that has gone since was one when it was decided about.
+  policyOf: (policies) => systemPolicy({ policies: async () => policies }, () => true, engines),
+  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+};
+
+export const handler = httpHandler((event) => answerPolicies(api, event));

@@ -1,0 +1,131 @@
+import { hashOf } from '../run/canonical-json.ts';
+import { cedarQuestion } from './cedar-request.ts';
+import type { CedarRuntime } from './cedar-runtime.ts';
+import { APPROVAL_ACTION, type CedarPolicy, problemAt, readCedarTexts } from './cedar-texts.ts';
+import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './engine.ts';
+import type { ApprovalRequirement, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
+import { stricter } from './requirement.ts';
+import type { ShippedPolicies } from './shipped-policies.ts';
+
+type CedarTexts = Extract<TenantPolicies, { engine: 'cedar' }>;
+
+/** Cedar: the policies that ship and the tenant's own, checked against the schema before they decide anything. */
+export class CedarPolicies implements PolicyEngine<'cedar'> {
+  readonly #runtime: CedarRuntime;
+  readonly #shipped: () => ShippedPolicies;
+
+  constructor(runtime: CedarRuntime, shipped: () => ShippedPolicies) {
+    this.#runtime = runtime;
+    this.#shipped = shipped;
+  }
+
+  async prepare({ files }: CedarTexts): Promise<CedarSet> {
+    const shipped = this.#shipped();
+    const taken = Object.keys(files).filter((file) => Object.hasOwn(shipped.files, file));
+    if (taken.length > 0) throw new InvalidPolicies(taken.map((file) => `${file}: ships; choose another name`));
+    const { policies, warnings } = this.#read(shipped, files);
+    const hash = hashOf({ engine: 'cedar', schema: shipped.schema, shipped: shipped.files, files });
+    return new CedarSet(this.#runtime, { hash, warnings, policies });
+  }
+
+  #read(shipped: ShippedPolicies, files: Record<string, string>) {
+    try {
+      const policies = readCedarTexts(this.#runtime, { ...shipped.files, ...files });
+      return { policies, warnings: this.#validate(shipped.schema, policies) };
+    } catch (error) {
+      if (!isExhausted(error)) throw error;
+      throw new InvalidPolicies(['the engine cannot cope with these policies; nest them less deeply']);
+    }
+  }
+
+  /** Answers with warnings; throws what is wrong. */
+  #validate(schema: string, policies: CedarPolicy[]): string[] {
+    const answer = this.#runtime.use((cedar) =>
+      cedar.validate({
+        schema,
+        policies: { staticPolicies: textsById(policies) },
+        validationSettings: { mode: 'strict' },
+      }),
+    );
+    if (answer.type === 'failure') throw new InvalidPolicies(answer.errors.map(({ message }) => message));
+    const told = (errors: typeof answer.validationErrors) =>
+      errors.map(({ policyId, error }) => {
+        const policy = policies.find(({ id }) => id === policyId);
+        return policy ? problemAt(policy, error) : error.message;
+      });
+    if (answer.validationErrors.length > 0) throw new InvalidPolicies(told(answer.validationErrors));
+    return [...told(answer.validationWarnings), ...answer.otherWarnings.map(({ message }) => message)];
+  }
+}
+
+export class CedarSet implements PreparedPolicies {
+  readonly hash: string;
+  readonly warnings: readonly string[];
+  readonly #runtime: CedarRuntime;
+  readonly #texts: Record<string, string>;
+  readonly #byId: ReadonlyMap<string, CedarPolicy>;
+
+  constructor(runtime: CedarRuntime, set: { hash: string; warnings: string[]; policies: CedarPolicy[] }) {
+    this.hash = set.hash;
+    this.warnings = set.warnings;
+    this.#runtime = runtime;
+    this.#texts = textsById(set.policies);
+    this.#byId = new Map(set.policies.map((policy) => [policy.id, policy]));
+  }
+
+  /** Two questions: may it just happen; and if not, may it happen once people have said yes. */
+  decide(request: PolicyRequest): PolicyDecision {
+    const alone = this.#ask(request, 'execute');
+    if (alone.permitted) return { verdict: 'allow', ...this.#grounds(alone.by) };
+    const withApproval = this.#ask(request, APPROVAL_ACTION);
+    if (!withApproval.permitted) {
+      const grounds = this.#grounds(withApproval.by);
+      const reasons = withApproval.by.length > 0 ? grounds.reasons : ['no policy permits it'];
+      return { verdict: 'deny', code: 'POLICY_DENIED', ...grounds, reasons };
+    }
+    return {
+      verdict: 'needs_approval',
+      requirement: requirementOf(withApproval.by, request),
+      // A forbid of the first question is why people are asked at all.
+      ...this.#grounds([...alone.by, ...withApproval.by]),
+    };
+  }
+
+  #ask(request: PolicyRequest, asked: string): { permitted: boolean; by: CedarPolicy[] } {
+    const question = cedarQuestion(request, asked);
+    const answer = this.#runtime.ask({ hash: this.hash, policies: this.#texts }, question);
+    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '));
+    const { decision, diagnostics } = answer.response;
+    // Cedar skips a policy that fails; a forbid must not be skipped, so the whole decision fails.
+    const [failed] = diagnostics.errors;
+    if (failed) throw new Error(`${failed.policyId}: ${failed.error.message}`);
+    return { permitted: decision === 'allow', by: diagnostics.reason.sort().map((id) => this.#policy(id)) };
+  }
+
+  #policy(id: string): CedarPolicy {
+    const policy = this.#byId.get(id);
+    if (!policy) throw new Error(`the engine named a policy "${id}" that is not in the set`);
+    return policy;
+  }
+
+  #grounds(by: readonly CedarPolicy[]) {
+    return {
+      policyHash: this.hash,
+      policies: by.map(({ id }) => id),
+      reasons: by.map(({ id, annotations }) => annotations.reason ?? `policy ${id}`),
+    };
+  }
+}
+
+/** Where several policies ask for approval, the strictest counts. One that names no tier means the risk of the action. */
+function requirementOf(permits: readonly CedarPolicy[], { action }: PolicyRequest): ApprovalRequirement {
+  return permits
+    .map(({ annotations: { tier = action.risk, quorum = 1, groups = [] } }) => ({ tier, quorum, groups }))
+    .reduce(stricter);
+}
+
+const textsById = (policies: readonly CedarPolicy[]) => Object.fromEntries(policies.map(({ id, text }) => [id, text]));
+
+/** How WebAssembly ends that has no stack or memory left. */
+const isExhausted = (error: unknown) =>
+  error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError');

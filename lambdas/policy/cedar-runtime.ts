@@ -1,0 +1,82 @@
+import { createRequire } from 'node:module';
+
+export type Cedar = typeof import('@cedar-policy/cedar-wasm/nodejs');
+
+/** Policy sets held parsed in the engine; beyond this the one parsed first gives way. A stage has at most 20 tenants. */
+const PARSED_SETS_MAX = 32;
+const SCHEMA_NAME = 'schema';
+
+/** A new instance of the engine each time: what Node keeps of an earlier one is dropped. */
+export function loadCedar(): Cedar {
+  const requireFromHere = createRequire(import.meta.url);
+  const module = requireFromHere.resolve('@cedar-policy/cedar-wasm/nodejs');
+  delete requireFromHere.cache[module];
+  return requireFromHere(module) as Cedar;
+}
+
+/** The engine, loaded when it is first needed, with the schema and the policy sets it holds in parsed form. */
+export class CedarRuntime {
+  readonly #load: () => Cedar;
+  readonly #schema: () => string;
+  readonly #slots = new Map<string, string>();
+  #cedar: Cedar | undefined;
+
+  constructor(load: () => Cedar, schema: () => string) {
+    this.#load = load;
+    this.#schema = schema;
+  }
+
+  /**
+   * WebAssembly that has thrown stays in an undefined state and fails every later call too (a policy nested deep enough
+   * exhausts the stack). It is thrown away, so that one tenant's policies cannot stop those of others.
+   */
+  use<T>(work: (cedar: Cedar) => T): T {
+    try {
+      this.#cedar ??= this.#start();
+      return work(this.#cedar);
+    } catch (error) {
+      this.#cedar = undefined;
+      this.#slots.clear();
+      throw error;
+    }
+  }
+
+  /** One question to a policy set, which is parsed first unless it still is. */
+  ask(
+    set: { hash: string; policies: Record<string, string> },
+    question: Pick<Parameters<Cedar['isAuthorized']>[0], 'principal' | 'action' | 'resource' | 'context' | 'entities'>,
+  ): ReturnType<Cedar['isAuthorized']> {
+    return this.use((cedar) =>
+      cedar.statefulIsAuthorized({
+        ...question,
+        preparsedSchemaName: SCHEMA_NAME,
+        validateRequest: true,
+        preparsedPolicySetId: this.#slots.get(set.hash) ?? this.#parse(cedar, set),
+      }),
+    );
+  }
+
+  #start(): Cedar {
+    const cedar = this.#load();
+    assertParsed(cedar.preparseSchema(SCHEMA_NAME, this.#schema()));
+    return cedar;
+  }
+
+  #parse(cedar: Cedar, { hash, policies }: { hash: string; policies: Record<string, string> }): string {
+    const slot = this.#freeSlot();
+    assertParsed(cedar.preparsePolicySet(slot, { staticPolicies: policies }));
+    this.#slots.set(hash, slot);
+    return slot;
+  }
+
+  #freeSlot(): string {
+    if (this.#slots.size < PARSED_SETS_MAX) return `set-${this.#slots.size}`;
+    const [[hash, slot] = ['', 'set-0']] = this.#slots;
+    this.#slots.delete(hash);
+    return slot;
+  }
+}
+
+function assertParsed(answer: ReturnType<Cedar['preparseSchema']>): void {
+  if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '));
+}

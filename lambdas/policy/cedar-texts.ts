@@ -1,0 +1,121 @@
+import * as z from 'zod';
+import { RISKS } from '../connectors/connector.ts';
+import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
+import { InvalidPolicies } from './engine.ts';
+
+export const APPROVAL_ACTION = 'executeWithApproval';
+
+/** What may stand before a policy. A name or value we do not know is refused: a misspelt @quorum must not mean "one". */
+const Annotations = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/, 'use letters, digits, dots and dashes')
+    .optional(),
+  reason: z.string().max(300).optional(),
+  tier: z.enum(RISKS).optional(),
+  quorum: z
+    .string()
+    .regex(/^[1-9]$/, 'give the number of people, "1" to "9"')
+    .transform(Number)
+    .optional(),
+  groups: z
+    .string()
+    .transform((text) => text.split(',').map((group) => group.trim()))
+    .pipe(z.array(z.string().min(1, 'name groups, separated by commas')))
+    .optional(),
+});
+export type Annotations = z.infer<typeof Annotations>;
+
+type CedarError = Extract<ReturnType<Cedar['validate']>, { type: 'failure' }>['errors'][number];
+type PolicyJson = Extract<ReturnType<Cedar['policyToJson']>, { type: 'success' }>['json'];
+
+/** One policy of a file, by the id that decisions name it with. */
+export interface CedarPolicy {
+  id: string;
+  text: string;
+  annotations: Annotations;
+  place: { file: string; fileText: string; offsetBytes: number };
+}
+
+/** The policies in some files; everything that is wrong with any of them is reported at once. */
+export function readCedarTexts(runtime: CedarRuntime, files: Record<string, string>): CedarPolicy[] {
+  const problems: string[] = [];
+  const policies = Object.entries(files).flatMap(([file, text]) => readFile(runtime, file, text, problems));
+  for (const [index, { id, place }] of policies.entries()) {
+    const first = policies.findIndex((other) => other.id === id);
+    if (first < index) problems.push(at(place, 0, `there is another policy @id("${id}"); give each its own`));
+  }
+  if (problems.length > 0) throw new InvalidPolicies(problems);
+  return policies;
+}
+
+/** `default.cedar:12: what is wrong; what to do` */
+export function problemAt({ place }: CedarPolicy, error: CedarError): string {
+  return at(place, error.sourceLocations?.[0]?.start ?? 0, inWords(error));
+}
+
+function readFile(runtime: CedarRuntime, file: string, fileText: string, problems: string[]): CedarPolicy[] {
+  const parts = runtime.use((cedar) => cedar.policySetTextToParts(fileText));
+  if (parts.type === 'failure') {
+    for (const error of parts.errors) {
+      problems.push(at({ file, fileText, offsetBytes: 0 }, error.sourceLocations?.[0]?.start ?? 0, inWords(error)));
+    }
+    return [];
+  }
+  for (const text of parts.policy_templates) {
+    problems.push(at(placeOf(file, fileText, text), 0, 'this is a template; write the policy out for each use'));
+  }
+  return parts.policies.flatMap((text) => {
+    const place = placeOf(file, fileText, text);
+    const policy = readPolicy(runtime, text, place);
+    if ('annotations' in policy) return [policy];
+    problems.push(...policy.problems.map((problem) => at(place, 0, problem)));
+    return [];
+  });
+}
+
+function readPolicy(
+  runtime: CedarRuntime,
+  text: string,
+  place: CedarPolicy['place'],
+): CedarPolicy | { problems: string[] } {
+  const answer = runtime.use((cedar) => cedar.policyToJson(text));
+  if (answer.type === 'failure') return { problems: answer.errors.map(inWords) };
+  const parsed = Annotations.safeParse(answer.json.annotations ?? {});
+  if (!parsed.success) {
+    return { problems: parsed.error.issues.map(({ path, message }) => `@${path.join('.')}: ${message}`) };
+  }
+  const { id = `${place.file}:${lineOf(place, 0)}`, tier, quorum, groups } = parsed.data;
+  const asksPeople = tier !== undefined || quorum !== undefined || groups !== undefined;
+  if (asksPeople && !permitsWithApproval(answer.json)) {
+    const wanted = `a permit of Action::"${APPROVAL_ACTION}"`;
+    return { problems: [`@tier, @quorum and @groups only mean something on ${wanted}`] };
+  }
+  return { id, text, annotations: parsed.data, place };
+}
+
+function permitsWithApproval({ effect, action }: PolicyJson): boolean {
+  if (effect !== 'permit') return false;
+  if (action.op === 'All') return true;
+  const named = 'entities' in action ? action.entities : 'entity' in action ? [action.entity] : [];
+  return named.some((uid) => ('__entity' in uid ? uid.__entity : uid).id === APPROVAL_ACTION);
+}
+
+function placeOf(file: string, fileText: string, policyText: string): CedarPolicy['place'] {
+  const before = fileText.slice(0, Math.max(fileText.indexOf(policyText), 0));
+  return { file, fileText, offsetBytes: Buffer.byteLength(before) };
+}
+
+function at(place: CedarPolicy['place'], offsetBytes: number, message: string): string {
+  return `${place.file}:${lineOf(place, offsetBytes)}: ${message}`;
+}
+
+const NEWLINE = 0x0a;
+
+/** Cedar counts in bytes. */
+function lineOf(place: CedarPolicy['place'], offsetBytes: number): number {
+  const before = Buffer.from(place.fileText).subarray(0, place.offsetBytes + offsetBytes);
+  return before.filter((byte) => byte === NEWLINE).length + 1;
+}
+
+const inWords = ({ message, help }: CedarError) => (help ? `${message}; ${help}` : message);

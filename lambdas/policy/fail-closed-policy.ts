@@ -1,0 +1,106 @@
+import { LOGGED } from '../entry/environment.ts';
+import { Kept } from '../entry/kept.ts';
+import type { Log } from '../entry/ports.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { type PolicyEngines, type PreparedPolicies, prepare } from './engine.ts';
+import type { Policy, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
+
+/** Warm, a decision takes half a millisecond; cold, with the engine to load, a few hundred, and seconds on a busy machine. */
+export const POLICY_TIMEOUT_MS = 10_000;
+/** A changed policy takes effect within this time, and at once for a write that rests on an approval. */
+const CHANGES_SEEN_WITHIN_MS = 60_000;
+/** A stage has at most 20 tenants; replays bring further sets for a while. */
+const PREPARED_SETS_MAX = 32;
+/** Stands for the hash where the policies could not be read. */
+export const UNKNOWN_POLICY_HASH = 'unknown';
+const MESSAGE_MAX_CHARACTERS = 300;
+
+/** Measures how long something takes, by a clock that nobody sets. */
+export interface Stopwatch {
+  nowMs(): number;
+  /** Calls back after a while; the answer calls that off. */
+  after(ms: number, act: () => void): () => void;
+}
+
+interface Ports {
+  tenantPolicies(tenant: string): Promise<TenantPolicies>;
+  engines: PolicyEngines;
+  isTool(tool: string): boolean;
+  now(): number;
+  stopwatch: Stopwatch;
+  log: Log;
+}
+
+/** Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, an unknown tool: all of it is a no. */
+export class FailClosedPolicy implements Policy {
+  readonly #ports: Ports;
+  readonly #kept: Kept<PreparedPolicies>;
+  readonly #prepared = new Map<string, Promise<PreparedPolicies>>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+    this.#kept = new Kept(CHANGES_SEEN_WITHIN_MS, ports.now);
+  }
+
+  async decide(request: PolicyRequest, looking = { fresh: false }): Promise<PolicyDecision> {
+    const startedAtMs = this.#ports.stopwatch.nowMs();
+    let policyHash = UNKNOWN_POLICY_HASH;
+    const ask = async () => {
+      const policies = await this.#policiesOf(request.tenant, looking.fresh);
+      policyHash = policies.hash;
+      if (!this.#ports.isTool(request.action.tool)) throw new Error(`there is no tool "${request.action.tool}"`);
+      return policies.decide(request);
+    };
+    try {
+      const decision = await this.#inTime(ask());
+      // WebAssembly cannot be interrupted, but an answer that came too late need not be taken.
+      if (this.#ports.stopwatch.nowMs() - startedAtMs > POLICY_TIMEOUT_MS) throw tooSlow();
+      return decision;
+    } catch (error) {
+      return this.#denied(request, policyHash, error);
+    }
+  }
+
+  #policiesOf(tenant: string, fresh: boolean): Promise<PreparedPolicies> {
+    const read = async () => this.#prepare(await this.#ports.tenantPolicies(tenant));
+    return fresh ? read() : this.#kept.get(tenant, read);
+  }
+
+  /** Policies that are the same as before, even another tenant's, are ready already. */
+  #prepare(policies: TenantPolicies): Promise<PreparedPolicies> {
+    const key = hashOf(policies);
+    const ready = this.#prepared.get(key);
+    if (ready) return ready;
+    const [oldest] = this.#prepared.keys();
+    if (oldest !== undefined && this.#prepared.size >= PREPARED_SETS_MAX) this.#prepared.delete(oldest);
+    const preparing = prepare(this.#ports.engines, policies);
+    this.#prepared.set(key, preparing);
+    preparing.catch(() => this.#prepared.delete(key));
+    return preparing;
+  }
+
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const callOff = this.#ports.stopwatch.after(POLICY_TIMEOUT_MS, () => late.reject(tooSlow()));
+    try {
+      return await Promise.race([work, late.promise]);
+    } finally {
+      callOff();
+    }
+  }
+
+  #denied({ tenant, action }: PolicyRequest, policyHash: string, error: unknown): PolicyDecision {
+    const why = error instanceof Error ? error.message : String(error);
+    this.#ports.log.error(LOGGED.policyUndecided, { tenant, tool: action?.tool, error });
+    return {
+      verdict: 'deny',
+      code: 'POLICY_ERROR',
+      policyHash,
+      policies: [],
+      reasons: ['policy could not decide'],
+      message: `policy could not decide: ${why}`.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed(),
+    };
+  }
+}
+
+const tooSlow = () => new Error(`it took longer than ${POLICY_TIMEOUT_MS} ms`);

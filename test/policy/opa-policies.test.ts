@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { InvalidPolicies } from '../../lambdas/policy/engine.ts';
+import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
+import { compiledRego } from './rego.ts';
+import { aRequest } from './requests.ts';
+
+const engine = new OpaPolicies();
+const set = await engine.prepare(compiledRego('decision'));
+
+describe('a Rego policy decides behind the same port', () => {
+  it('allows, asks and denies with its own grounds', async () => {
+    expect(await set.decide(aRequest({ risk: 'low' }))).toEqual({
+      verdict: 'allow',
+      policyHash: set.hash,
+      policies: ['low-risk'],
+      reasons: ['the write puts little at risk'],
+    });
+    expect(await set.decide(aRequest({ risk: 'medium' }))).toEqual({
+      verdict: 'needs_approval',
+      policyHash: set.hash,
+      policies: ['ask'],
+      reasons: ['servicenow.incident.update asks people'],
+      requirement: { tier: 'medium', quorum: 2, groups: ['sre'] },
+    });
+    expect(await set.decide(aRequest({ risk: 'high' }))).toEqual({
+      verdict: 'deny',
+      code: 'POLICY_DENIED',
+      policyHash: set.hash,
+      policies: ['default'],
+      reasons: ['no rule permits it'],
+    });
+  });
+
+  it('is identified by the bytes of its module, however they are packed', async () => {
+    const wasm = readFileSync(join(import.meta.dirname, 'rego', 'decision.wasm.gz'));
+    expect(set.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect((await engine.prepare({ engine: 'rego', wasmGzipBase64: wasm.toString('base64url') })).hash).toBe(set.hash);
+  });
+
+  it.each([
+    ['has more than was agreed', { target: 'odd:answer', risk: 'high' }],
+    ['asks people without saying how many', { target: 'no:requirement', risk: 'high' }],
+    ['contradicts itself', { target: 'two:answers', risk: 'high' }],
+    ['takes more memory than it may', { target: 'too:much', risk: 'high' }],
+  ] as const)('an answer that %s is none, and the next one is not disturbed', async (_, action) => {
+    await expect(async () => set.decide(aRequest(action))).rejects.toThrow();
+    expect(await set.decide(aRequest())).toMatchObject({ verdict: 'allow' });
+  });
+
+  it.each([
+    ['not base64 of gzip', 'nonsense', 'not gzip'],
+    [
+      'larger than it may be',
+      gzipSync(Buffer.alloc(5 * 1024 * 1024)).toString('base64'),
+      'not gzip in base64 of at most',
+    ],
+    ['not WebAssembly', gzipSync('permit').toString('base64'), 'not a WebAssembly module'],
+    ['without the entry point', compiledRego('other-name').wasmGzipBase64, 'has no countersign/decision'],
+  ])('a module that is %s is refused', async (_, wasmGzipBase64, said) => {
+    const refused = engine.prepare({ engine: 'rego', wasmGzipBase64 });
+    await expect(refused).rejects.toThrow(InvalidPolicies);
+    await expect(refused).rejects.toThrow(said);
+  });
+});
