@@ -9,3 +9,10 @@ export function readEnvironment<Schema extends z.ZodType>(schema: Schema): z.out
   if (!parsed.success) throw new Error(`environment: ${z.prettifyError(parsed.error)}`);
   return parsed.data;
 }
+
+/** Sentences in the log that an alarm waits for; each leads to a heading of the RUNBOOK. */
+export const LOGGED = {
+  promiseNotKept: 'a promised effect did not happen; look into the dead-letter queue, then redrive',
+  policyUndecided: 'policy could not decide, so the answer is no',
+  cardNotUpdated: 'a card could not be updated',
+};

@@ -66,5 +66,6 @@ const TITLES: Record<number, string> = {
   404: 'Not Found',
   409: 'Conflict',
   413: 'Content Too Large',
+  422: 'Unprocessable Content',
   500: 'Internal Server Error',
 };

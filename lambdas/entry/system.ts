@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Logger } from '@aws-lambda-powertools/logger';
+import { loggedError } from './logged-error.ts';
 import type { Clock, Ids, Log } from './ports.ts';
 
 /** The real world behind the ports: only entry points use it. */
@@ -17,6 +18,15 @@ export function systemEvery(ms: number, run: () => void): () => void {
   return () => clearInterval(timer);
 }
 
+/** Measures how long something takes, by a clock that nobody sets. */
+export const systemStopwatch = {
+  nowMs: () => performance.now(),
+  after: (ms: number, act: () => void) => {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 const logger = new Logger({ serviceName: 'countersign' });
 
 export const systemLog: Log = {
@@ -27,5 +37,5 @@ export const systemLog: Log = {
 
 function withError({ error, ...details }: Record<string, unknown>): Record<string, unknown> {
   if (error === undefined) return details;
-  return { ...details, error: error instanceof Error ? error : new Error(String(error)) };
+  return { ...details, error: loggedError(error) };
 }

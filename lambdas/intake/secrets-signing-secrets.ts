@@ -21,7 +21,7 @@ export class SecretsSigningSecrets implements SigningSecrets {
     this.#documents = new Kept(SECRETS_KEPT_MS, now);
   }
 
-  async secretsFor(tenant: string, source: TriggerSource): Promise<readonly string[]> {
+  async secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> {
     const arn = Object.hasOwn(this.#secretArns, tenant) ? this.#secretArns[tenant] : undefined;
     if (arn === undefined) return [];
     const document = await this.#documents.get(arn, () => this.#read(arn));
@@ -30,6 +30,17 @@ export class SecretsSigningSecrets implements SigningSecrets {
 
   async #read(arn: string) {
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: arn }));
-    return SecretDocument.parse(JSON.parse(SecretString ?? '{}'));
+    const document = SecretDocument.safeParse(parsed(SecretString ?? '{}'));
+    if (document.success) return document.data;
+    throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');
+  }
+}
+
+/** The parser's own message quotes the text, which here is a secret. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

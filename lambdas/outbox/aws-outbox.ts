@@ -2,37 +2,56 @@ import { ExecutionAlreadyExists, type SFNClient, StartExecutionCommand } from '@
 import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { OutboxDispatcher, OutboxEntry } from './outbox.ts';
 
-/** Evidence is sealed from a queue of its own; an approval is a state machine execution named after it, so it starts once. */
+export interface Destinations {
+  sealQueueUrl: string;
+  approvalQueueUrl: string;
+  approvalMachineArn: string;
+}
+
+/**
+ * Queues for what is done soon; an approval is a state machine execution named after it, so it starts once.
+ * A function knows only the destinations it may send to; whatever else it promises is the sweeper's to send.
+ */
 export class AwsOutbox implements OutboxDispatcher {
   readonly #sqs: SQSClient;
   readonly #sfn: SFNClient;
-  readonly #sealQueueUrl: string;
-  readonly #approvalMachineArn: string;
+  readonly #to: Partial<Destinations>;
 
-  constructor(sqs: SQSClient, sfn: SFNClient, to: { sealQueueUrl: string; approvalMachineArn: string }) {
+  constructor(sqs: SQSClient, sfn: SFNClient, to: Partial<Destinations>) {
     this.#sqs = sqs;
     this.#sfn = sfn;
-    this.#sealQueueUrl = to.sealQueueUrl;
-    this.#approvalMachineArn = to.approvalMachineArn;
+    this.#to = to;
   }
 
   async dispatch(entry: OutboxEntry): Promise<void> {
-    const { id: entryId, tenant, runId, approvalId } = entry;
-    if (entry.kind === 'seal_evidence') {
-      const MessageBody = JSON.stringify({ entryId, tenant, runId });
-      await this.#sqs.send(
-        new SendMessageCommand({ QueueUrl: this.#sealQueueUrl, MessageBody, MessageGroupId: tenant }),
-      );
-      return;
+    const { id: entryId, tenant, runId } = entry;
+    switch (entry.kind) {
+      case 'seal_evidence':
+      case 'export_run':
+        return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId });
+      case 'follow_approval': {
+        const { approvalId } = entry;
+        return this.#send(this.#to.approvalQueueUrl, tenant, { entryId, tenant, runId, approvalId });
+      }
+      case 'start_approval': {
+        const { approvalId, clocks } = entry;
+        return this.#start(approvalId, { entryId, tenant, runId, approvalId, ...clocks });
+      }
     }
+  }
+
+  async #send(QueueUrl: string | undefined, tenant: string, body: object): Promise<void> {
+    if (!QueueUrl) throw new Error('this promise is not sent from here');
+    await this.#sqs.send(
+      new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: tenant }),
+    );
+  }
+
+  async #start(name: string, input: object): Promise<void> {
+    const stateMachineArn = this.#to.approvalMachineArn;
+    if (!stateMachineArn) throw new Error('approvals are not started from here');
     await this.#sfn
-      .send(
-        new StartExecutionCommand({
-          stateMachineArn: this.#approvalMachineArn,
-          name: approvalId,
-          input: JSON.stringify({ entryId, tenant, runId, approvalId }),
-        }),
-      )
+      .send(new StartExecutionCommand({ stateMachineArn, name, input: JSON.stringify(input) }))
       .catch((error: unknown) => {
         if (!(error instanceof ExecutionAlreadyExists)) throw error;
       });

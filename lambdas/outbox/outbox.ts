@@ -1,17 +1,34 @@
 import * as z from 'zod';
 
-/** An effect a commit promised. It is kept until the effect's own write removes it, so a lost message loses nothing. */
-export const OutboxEntry = z.object({
-  id: z.string(),
-  kind: z.enum(['seal_evidence', 'start_approval']),
-  tenant: z.string(),
-  runId: z.string(),
-  /** For `start_approval`: which one. */
-  approvalId: z.string().optional(),
-  attempts: z.int(),
-  createdAt: z.string(),
-  dueAt: z.string(),
+/** How long an approval's state machine waits at each rung of its ladder. */
+export const ApprovalClocks = z.object({
+  remindAfterSeconds: z.int(),
+  escalateAfterSeconds: z.int(),
+  expireAfterSeconds: z.int(),
 });
+
+const promisedOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
+  z.object({
+    id: z.string(),
+    kind: z.literal(kind),
+    tenant: z.string(),
+    runId: z.string(),
+    ...details,
+    attempts: z.int(),
+    createdAt: z.string(),
+    dueAt: z.string(),
+  });
+
+/** An effect a commit promised. It is kept until the effect's own write removes it, so a lost message loses nothing. */
+export const OutboxEntry = z.discriminatedUnion('kind', [
+  promisedOf('seal_evidence', {}),
+  /** What others read of a finished run could not be written beside its evidence; it is written later. */
+  promisedOf('export_run', {}),
+  /** A state machine is to hold this approval and keep its time. */
+  promisedOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
+  /** An approval changed: its card is to show it, and its state machine to be woken if it is closed. */
+  promisedOf('follow_approval', { approvalId: z.string(), revision: z.int() }),
+]);
 export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
 /** How long the fast path has before the sweeper sends a promised effect again: min(30 s x 2^n, 5 min). */
@@ -23,13 +40,15 @@ export function resendDelayMs(attempts: number): number {
   return Math.min(FIRST_RESEND_MS * 2 ** attempts, LONGEST_RESEND_MS);
 }
 
-export function promised(
-  entry: Pick<OutboxEntry, 'kind' | 'tenant' | 'runId' | 'approvalId'>,
-  at: string,
-): OutboxEntry {
+type WithoutBookkeeping<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
+
+/** Tenant and run lead the id: its shard can be found from the id alone. The same effect has the same id. */
+export function promised(effect: WithoutBookkeeping<OutboxEntry>, at: string): OutboxEntry {
+  const approval = 'approvalId' in effect ? [effect.approvalId] : [];
+  const revision = 'revision' in effect ? [effect.revision] : [];
   return {
-    ...entry,
-    id: [entry.tenant, entry.runId, entry.kind, entry.approvalId].filter(Boolean).join('.'),
+    ...effect,
+    id: [effect.tenant, effect.runId, effect.kind, ...approval, ...revision].join('.'),
     attempts: 0,
     createdAt: at,
     dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),

@@ -1,6 +1,8 @@
 import * as z from 'zod';
+import type { Person } from '../approval/people.ts';
+import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
-import { Expression, type Workflow } from '../workflow/workflow.ts';
+import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
 
 /** Policy on when to run what: which events of which source start which workflow version. */
 export const Automation = z.strictObject({
@@ -28,6 +30,8 @@ export const Connection = z.strictObject({
   baseUrl: z.url(),
   /** The system's own name for itself: part of every idempotency key, so two instances never share one. */
   instance: z.string(),
+  /** For `http`: the hosts that `http.request` may speak to. */
+  allowedHosts: z.array(z.string()).optional(),
 });
 export type Connection = z.infer<typeof Connection>;
 
@@ -35,12 +39,19 @@ export type Connection = z.infer<typeof Connection>;
 export interface Definitions {
   settings(tenant: string): Promise<TenantSettings>;
   automations(tenant: string): Promise<Automation[]>;
-  workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined>;
+  workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined>;
+  /** The highest published version of a workflow; 0 if there is none. */
+  latestVersion(tenant: string, name: string): Promise<number>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
+  /** The tenant's own policies, beside those that ship. */
+  policies(tenant: string): Promise<TenantPolicies>;
+  people(tenant: string): Promise<Person[]>;
 
   saveSettings(tenant: string, settings: TenantSettings): Promise<void>;
   saveAutomation(tenant: string, automation: Automation): Promise<void>;
   saveConnection(tenant: string, connection: Connection): Promise<void>;
+  savePolicies(tenant: string, policies: TenantPolicies): Promise<void>;
+  savePerson(tenant: string, person: Person): Promise<void>;
   /** Publishes version `version`; the identical one again changes nothing, another one under its number is refused. */
-  publishWorkflow(tenant: string, workflow: Workflow, version: number): Promise<void>;
+  publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void>;
 }

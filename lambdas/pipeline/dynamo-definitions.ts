@@ -6,12 +6,14 @@ import {
   QueryCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
+import type { Person } from '../approval/people.ts';
+import { NO_TENANT_POLICIES, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
 import { docOf, type Item, toItem } from '../run/dynamo-items.ts';
 import * as keys from '../run/dynamo-keys.ts';
 import { CountersignError } from '../run/errors.ts';
-import type { Workflow } from '../workflow/workflow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Connection, Definitions } from './definitions.ts';
 
 export class DynamoDefinitions implements Definitions {
@@ -23,30 +25,37 @@ export class DynamoDefinitions implements Definitions {
     this.#table = table;
   }
 
-  async automations(tenant: string): Promise<Automation[]> {
-    const found: Automation[] = [];
-    let ExclusiveStartKey: Item | undefined;
-    do {
-      const page = await this.#client.send(
-        new QueryCommand({
-          TableName: this.#table,
-          KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
-          ExpressionAttributeValues: marshall({ ':pk': keys.tenantItems(tenant), ':prefix': keys.AUTOMATION_PREFIX }),
-          ExclusiveStartKey,
-        }),
-      );
-      found.push(...(page.Items ?? []).map((item) => docOf<Automation>(item)));
-      ExclusiveStartKey = page.LastEvaluatedKey;
-    } while (ExclusiveStartKey);
-    return found;
+  automations(tenant: string): Promise<Automation[]> {
+    return this.#list(tenant, keys.AUTOMATION_PREFIX);
+  }
+
+  people(tenant: string): Promise<Person[]> {
+    return this.#list(tenant, keys.PERSON_PREFIX);
+  }
+
+  async policies(tenant: string): Promise<TenantPolicies> {
+    return (await this.#get<TenantPolicies>(keys.policiesKey(tenant))) ?? NO_TENANT_POLICIES;
   }
 
   async settings(tenant: string): Promise<TenantSettings> {
     return (await this.#get<TenantSettings>(keys.settingsKey(tenant))) ?? NO_SETTINGS;
   }
 
-  workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {
+  workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined> {
     return this.#get(keys.workflowKey(tenant, name, version));
+  }
+
+  async latestVersion(tenant: string, name: string): Promise<number> {
+    const { Items = [] } = await this.#client.send(
+      new QueryCommand({
+        TableName: this.#table,
+        ...this.#rowsUnder(tenant, keys.workflowPrefix(name)),
+        ConsistentRead: true,
+        ScanIndexForward: false,
+        Limit: 1,
+      }),
+    );
+    return Number(Items[0]?.sk?.S?.split('#').at(-1) ?? 0);
   }
 
   connection(tenant: string, name: string): Promise<Connection | undefined> {
@@ -65,7 +74,15 @@ export class DynamoDefinitions implements Definitions {
     return this.#put(toItem(keys.connectionKey(tenant, connection.name), connection));
   }
 
-  async publishWorkflow(tenant: string, workflow: Workflow, version: number): Promise<void> {
+  savePolicies(tenant: string, policies: TenantPolicies): Promise<void> {
+    return this.#put(toItem(keys.policiesKey(tenant), policies));
+  }
+
+  savePerson(tenant: string, person: Person): Promise<void> {
+    return this.#put(toItem(keys.personKey(tenant, person.id), person));
+  }
+
+  async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void> {
     const key = keys.workflowKey(tenant, workflow.name, version);
     try {
       await this.#put(toItem(key, workflow), 'attribute_not_exists(pk)');
@@ -78,6 +95,26 @@ export class DynamoDefinitions implements Definitions {
         { cause: error },
       );
     }
+  }
+
+  async #list<T>(tenant: string, prefix: string): Promise<T[]> {
+    const found: T[] = [];
+    let ExclusiveStartKey: Item | undefined;
+    do {
+      const page = await this.#client.send(
+        new QueryCommand({ TableName: this.#table, ...this.#rowsUnder(tenant, prefix), ExclusiveStartKey }),
+      );
+      found.push(...(page.Items ?? []).map((item) => docOf<T>(item)));
+      ExclusiveStartKey = page.LastEvaluatedKey;
+    } while (ExclusiveStartKey);
+    return found;
+  }
+
+  #rowsUnder(tenant: string, prefix: string) {
+    return {
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
+      ExpressionAttributeValues: marshall({ ':pk': keys.tenantItems(tenant), ':prefix': prefix }),
+    };
   }
 
   async #get<T>(key: keys.Key): Promise<T | undefined> {

@@ -1,22 +1,27 @@
+import type { Person } from '../approval/people.ts';
 import { Kept } from '../entry/kept.ts';
 import type { TenantSettings } from '../run/caps.ts';
-import type { Workflow } from '../workflow/workflow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
 
 /** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
 const CHANGES_SEEN_WITHIN_MS = 60_000;
 
+type KeptKinds = 'automations' | 'settings' | 'workflow' | 'people';
+
 /** Definitions kept in a warm function: what may change briefly, workflow versions for ever since they never change. */
-export class KeptDefinitions implements Pick<Definitions, 'automations' | 'settings' | 'workflow'> {
-  readonly #source: Pick<Definitions, 'automations' | 'settings' | 'workflow'>;
+export class KeptDefinitions implements Pick<Definitions, KeptKinds> {
+  readonly #source: Pick<Definitions, KeptKinds>;
   readonly #automations: Kept<Automation[]>;
   readonly #settings: Kept<TenantSettings>;
-  readonly #workflows = new Map<string, Workflow>();
+  readonly #people: Kept<Person[]>;
+  readonly #workflows = new Map<string, PublishedWorkflow>();
 
-  constructor(source: Pick<Definitions, 'automations' | 'settings' | 'workflow'>, now: () => number) {
+  constructor(source: Pick<Definitions, KeptKinds>, now: () => number) {
     this.#source = source;
     this.#automations = new Kept(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Kept(CHANGES_SEEN_WITHIN_MS, now);
+    this.#people = new Kept(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -27,7 +32,11 @@ export class KeptDefinitions implements Pick<Definitions, 'automations' | 'setti
     return this.#settings.get(tenant, () => this.#source.settings(tenant));
   }
 
-  async workflow(tenant: string, name: string, version: number): Promise<Workflow | undefined> {
+  people(tenant: string): Promise<Person[]> {
+    return this.#people.get(tenant, () => this.#source.people(tenant));
+  }
+
+  async workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined> {
     const id = `${tenant}/${name}/${version}`;
     const found = this.#workflows.get(id) ?? (await this.#source.workflow(tenant, name, version));
     if (found) this.#workflows.set(id, found);

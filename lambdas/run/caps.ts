@@ -17,6 +17,8 @@ export const TenantSettings = z.strictObject({
   workspaces: z.record(z.string(), z.int().min(1)).default({}),
   /** One counter takes some 1,000 changes a second; a busier tenant spreads its places over several. */
   counterShards: z.int().min(1).max(20).default(1),
+  /** Where approvals are asked for, unless the workflow says otherwise. */
+  approvalsChannel: z.string().min(1).max(80).optional(),
 });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterShards: 1 };

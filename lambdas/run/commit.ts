@@ -1,10 +1,13 @@
-import type { Approval } from '../approval/approval.ts';
+import type { Approval, Channel, GateReason, Vote } from '../approval/approval.ts';
+import type { Risk } from '../connectors/connector.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { PolicyDecision } from '../policy/policy.ts';
 import { hashOf } from './canonical-json.ts';
 import type { CapWrite } from './caps.ts';
 import { CountersignError, type RecordedError } from './errors.ts';
+import { withoutText } from './free-text.ts';
 import type { Receipt } from './receipt.ts';
-import type { Run } from './run.ts';
+import type { Compensation, Run } from './run.ts';
 import type { Step } from './step.ts';
 import type { Initiator, StatusChanged } from './transitions.ts';
 
@@ -21,7 +24,13 @@ export type CommitEvent =
     }
   | { type: 'run.enriched'; enrichmentHash: string }
   | StatusChanged
-  | { type: 'run.stop_requested'; kind: 'cancel' | 'pause'; initiator: Initiator; actor: string; reason?: string }
+  | {
+      type: 'run.stop_requested';
+      kind: 'cancel' | 'pause' | 'rollback';
+      initiator: Initiator;
+      actor: string;
+      reason?: string;
+    }
   | {
       type: 'step.claimed';
       step: string;
@@ -42,10 +51,58 @@ export type CommitEvent =
   | { type: 'step.canceled'; step: string; index: number }
   | { type: 'write.intended'; step: string; receiptKey: string; tool: string; target: string; requestHash: string }
   | { type: 'write.settled'; step: string; receiptKey: string; outcome: Receipt['outcome']; recovered?: true }
+  | { type: 'write.reversed'; step: string; receiptKey: string; reversedBy: string }
+  | { type: 'write.compensated'; step: string; receiptKey: string; outcome: Compensation['outcome']; reason?: string }
   | { type: 'write.reused'; step: string; receiptKey: string; firstRunId: string }
-  | { type: 'approval.requested'; step: string; approvalId: string; expiresAt: string }
+  | PolicyDecided
+  | {
+      type: 'approval.requested';
+      step: string;
+      approvalId: string;
+      asks: GateReason;
+      actionHash: string;
+      tier: Risk;
+      quorum: number;
+      groups: string[];
+      makers: string[];
+      slaAt: string;
+      expiresAt: string;
+    }
+  | { type: 'approval.auto_approved'; step: string; confidence: number; threshold: number }
+  | ({ type: 'approval.voted'; approvalId: string; step: string; reasonHash?: string } & Omit<Vote, 'reason' | 'at'>)
+  | {
+      type: 'approval.edited';
+      step: string;
+      approvalId: string;
+      person: string;
+      via: Channel;
+      fields: string[];
+      previousHash: string;
+      actionHash: string;
+    }
+  | { type: 'approval.decided'; step: string; approvalId: string; status: 'approved' | 'rejected'; people: string[] }
+  | { type: 'approval.stale'; step: string; approvalId: string; approvedHash: string; actionHash: string }
+  | { type: 'approval.reminded' | 'approval.escalated'; step: string; approvalId: string }
   | { type: 'approval.expired'; step: string; approvalId: string }
   | { type: 'approval.canceled'; step: string; approvalId: string };
+
+export interface PolicyDecided {
+  type: 'policy.decided';
+  step: string;
+  index: number;
+  tool: string;
+  target: string;
+  verdict: PolicyDecision['verdict'];
+  policyHash: string;
+  policies: string[];
+  reasons: string[];
+  /** Why policy could not decide. */
+  message?: string;
+  actionHash: string;
+  tier?: Risk;
+  quorum?: number;
+  groups?: string[];
+}
 
 export interface Commit {
   seq: number;
@@ -62,7 +119,8 @@ export function genesisHash(tenant: string, runId: string): string {
 
 export function commitHash(commit: Omit<Commit, 'hash'>): string {
   const { seq, prevHash, at, events } = commit;
-  return hashOf({ seq, prevHash, at, events });
+  // Over what evidence shows of the events: a bundle proves its chain without anybody's text in it.
+  return hashOf({ seq, prevHash, at, events: withoutText(events) });
 }
 
 export function sealCommit(unsealed: Omit<Commit, 'hash'>): Commit {
@@ -94,7 +152,7 @@ export interface StepWrite {
   expectedLeaseVersion: number | 'new';
 }
 
-/** A receipt to write: an intent where no other write holds the key, or the outcome of an intent still ours. */
+/** A receipt to write: an intent where no other write holds the key, the outcome of an intent still ours, or its reversal. */
 export interface ReceiptWrite {
   receipt: Receipt;
   expects: 'free' | 'ours';
@@ -102,7 +160,7 @@ export interface ReceiptWrite {
 
 export interface ApprovalWrite {
   approval: Approval;
-  expectedStatus: Approval['status'] | 'new';
+  expectedRevision: number | 'new';
 }
 
 /** Everything one commit writes, as one transaction or not at all. */

@@ -9,22 +9,23 @@ export const stepIsHeldAt = (leaseVersion: number): Condition => ({
   expression: '#leaseVersion = :leaseVersion',
   values: { ':leaseVersion': leaseVersion },
 });
-export const statusIs = (status: string): Condition => ({
-  expression: '#status = :status',
-  values: { ':status': status },
+export const revisionIs = (revision: number): Condition => ({
+  expression: '#revision = :revision',
+  values: { ':revision': revision },
 });
 export const recordIsNewOrExpired = (now: string): Condition => ({
   expression: 'attribute_not_exists(#pk) OR #expiresAt <= :now',
   values: { ':now': now },
 });
 
-/** No receipt yet, one whose write certainly did not happen, or this step's own open intent from an earlier attempt. */
+/** No receipt yet, one whose write certainly did not happen or was taken back, or this step's own open intent from an earlier attempt. */
 export const keyIsFreeFor = (receipt: Receipt): Condition => ({
   expression:
-    'attribute_not_exists(#pk) OR #outcome = :failed' +
+    'attribute_not_exists(#pk) OR #outcome = :failed OR #outcome = :reversed' +
     ' OR (#outcome <> :succeeded AND #runId = :runId AND #stepIndex = :stepIndex)',
   values: {
     ':failed': 'failed',
+    ':reversed': 'reversed',
     ':succeeded': 'succeeded',
     ':runId': receipt.runId,
     ':stepIndex': receipt.stepIndex,
@@ -43,7 +44,3 @@ export const attemptsAre = (attempts: number): Condition => ({
   expression: '#attempts = :attempts',
   values: { ':attempts': attempts },
 });
-export const APPROVAL_IS_OPEN: Condition = {
-  expression: '#status = :requested OR #status = :notified',
-  values: { ':requested': 'requested', ':notified': 'notified' },
-};

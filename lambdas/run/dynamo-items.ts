@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import type { Approval } from '../approval/approval.ts';
+import { type Approval, isOpen } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import * as keys from './dynamo-keys.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -21,6 +21,7 @@ const CONDITIONED = [
   'runId',
   'stepIndex',
   'status',
+  'revision',
   'attempts',
   'expiresAt',
   'holder',
@@ -75,9 +76,8 @@ export function outboxItem(entry: OutboxEntry): Item {
 }
 
 export function approvalItem(approval: Approval): Item {
-  const open = approval.status === 'requested' || approval.status === 'notified';
   return toItem(keys.approvalKey(approval.tenant, approval.runId, approval.approvalId), approval, {
     createdAt: approval.requestedAt,
-    ...(open && { pendingKey: keys.tenantIndexKey(approval.tenant) }),
+    ...(isOpen(approval) && { pendingKey: keys.tenantIndexKey(approval.tenant) }),
   });
 }

@@ -27,7 +27,7 @@ export const evidenceKey = (tenant: string, runId: string): Key => ({
 });
 export const approvalKey = (tenant: string, runId: string, approvalId: string): Key => ({
   pk: runPartition(tenant, runId),
-  sk: `APPROVAL#${approvalId}`,
+  sk: `${APPROVAL_PREFIX}${approvalId}`,
 });
 
 export const taskTokenKey = (tenant: string, runId: string, approvalId: string): Key => ({
@@ -38,12 +38,21 @@ export const taskTokenKey = (tenant: string, runId: string, approvalId: string):
 /** Sorts before RUN, STEP# and TRIGGER, and after all that a worker does not need (APPROVAL#, COMMIT#, EVIDENCE). */
 export const FIRST_WORKING_SORT_KEY = 'RUN';
 export const FIRST_SORT_KEY = 'A';
+export const APPROVAL_PREFIX = 'APPROVAL#';
 export const COMMIT_PREFIX = 'COMMIT#';
 export const STEP_PREFIX = 'STEP#';
 
 export const receiptKey = (tenant: string, key: string): Key => ({ pk: `RECEIPT#${tenant}#${key}`, sk: 'RECEIPT' });
 export const idempotencyKey = (tenant: string, key: string): Key => ({ pk: `IDEM#${tenant}#${key}`, sk: 'IDEM' });
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `APIKEY#${keyHash}`, sk: 'APIKEY' });
+
+/** A row for each bundle sealed on a day (UTC), and one that names the day whose log was closed last. */
+export const logPartition = (tenant: string, day: string) => `LOG#${tenant}#${day}`;
+export const logEntryKey = (tenant: string, day: string, runId: string): Key => ({
+  pk: logPartition(tenant, day),
+  sk: runId,
+});
+export const lastClosedLogKey = (tenant: string): Key => ({ pk: `LOG#${tenant}`, sk: 'CLOSED' });
 
 export const slotCounterKey = (tenant: string, shard: number): Key => ({
   pk: `CAPS#${tenant}#${padded(shard, 2)}`,
@@ -67,10 +76,17 @@ export const automationKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${AUTOMATION_PREFIX}${name}`,
 });
+export const workflowPrefix = (name: string) => `WORKFLOW#${name}#`;
 export const workflowKey = (tenant: string, name: string, version: number): Key => ({
   pk: tenantPartition(tenant),
-  sk: `WORKFLOW#${name}#${padded(version, 6)}`,
+  sk: `${workflowPrefix(name)}${padded(version, 6)}`,
 });
+export const PERSON_PREFIX = 'PERSON#';
+export const personKey = (tenant: string, id: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${PERSON_PREFIX}${id}`,
+});
+export const policiesKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'POLICIES' });
 export const connectionKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `CONNECTION#${name}`,

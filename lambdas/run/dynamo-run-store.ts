@@ -1,27 +1,18 @@
-import {
-  BatchGetItemCommand,
-  ConditionalCheckFailedException,
-  type DynamoDBClient,
-  GetItemCommand,
-  PutItemCommand,
-  QueryCommand,
-  type QueryCommandInput,
-} from '@aws-sdk/client-dynamodb';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import type { Approval } from '../approval/approval.ts';
+import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit, RunChange } from './commit.ts';
 import { capWrite, runningByWorkspace } from './dynamo-caps.ts';
 import {
-  APPROVAL_IS_OPEN,
   attemptsAre,
   intentIsOurs,
   keyIsFreeFor,
   leaseIsHeldAt,
   ROW_IS_NEW,
   recordIsNewOrExpired,
+  revisionIs,
   runIsAt,
-  statusIs,
   stepIsHeldAt,
 } from './dynamo-conditions.ts';
 import {
@@ -36,16 +27,10 @@ import {
   triggerOf,
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
-import {
-  type Condition,
-  conditionFields,
-  isRefusal,
-  type Pause,
-  put,
-  remove,
-  transact,
-} from './dynamo-transactions.ts';
+import { DynamoRows } from './dynamo-rows.ts';
+import { isRefusal, type Pause } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
+import { dayOf, type LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
 import type { Run, RunStatus } from './run.ts';
 import type {
@@ -62,26 +47,20 @@ import type {
 } from './run-store.ts';
 import type { RunningStep, Step } from './step.ts';
 
-const BATCH_GET_MAX_KEYS = 100;
-
 export class DynamoRunStore implements RunStore {
-  readonly #client: DynamoDBClient;
-  readonly #table: string;
-  readonly #pause: Pause;
+  readonly #rows: DynamoRows;
 
   constructor(client: DynamoDBClient, table: string, pause: Pause) {
-    this.#client = client;
-    this.#table = table;
-    this.#pause = pause;
+    this.#rows = new DynamoRows(client, table, pause);
   }
 
   async ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
-    const refusals = await this.#transact([
-      ...records.map((record) => put(this.#table, idempotencyItem(record), recordIsNewOrExpired(at))),
+    const refusals = await this.#rows.transact([
+      ...records.map((record) => this.#rows.put(idempotencyItem(record), recordIsNewOrExpired(at))),
       ...runs.flatMap(({ run, commit }) => [
-        put(this.#table, runItem(run), ROW_IS_NEW),
-        put(this.#table, toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
-        put(this.#table, triggerItem(run.tenant, run.runId, trigger)),
+        this.#rows.put(runItem(run), ROW_IS_NEW),
+        this.#rows.put(toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
+        this.#rows.put(triggerItem(run.tenant, run.runId, trigger)),
       ]),
     ]);
     if (!refusals) return { outcome: 'created' };
@@ -97,28 +76,26 @@ export class DynamoRunStore implements RunStore {
     const { run, commit } = change;
     const { tenant, runId } = run;
     const beforeReceipts = 2 + change.steps.length;
-    const refusals = await this.#transact([
-      put(this.#table, runItem(run), runIsAt(change.expectedSeq)),
-      put(this.#table, toItem(keys.commitKey(tenant, runId, commit.seq), commit), ROW_IS_NEW),
+    const refusals = await this.#rows.transact([
+      this.#rows.put(runItem(run), runIsAt(change.expectedSeq)),
+      this.#rows.put(toItem(keys.commitKey(tenant, runId, commit.seq), commit), ROW_IS_NEW),
       ...change.steps.map(({ step, expectedLeaseVersion }) =>
-        put(
-          this.#table,
+        this.#rows.put(
           toItem(keys.stepKey(tenant, runId, step.index), step),
           expectedLeaseVersion === 'new' ? ROW_IS_NEW : stepIsHeldAt(expectedLeaseVersion),
         ),
       ),
       ...change.receipts.map(({ receipt, expects }) =>
-        put(
-          this.#table,
+        this.#rows.put(
           toItem(keys.receiptKey(tenant, receipt.key), receipt),
           expects === 'free' ? keyIsFreeFor(receipt) : intentIsOurs(receipt),
         ),
       ),
-      ...change.approvals.map(({ approval, expectedStatus }) =>
-        put(this.#table, approvalItem(approval), expectedStatus === 'new' ? ROW_IS_NEW : statusIs(expectedStatus)),
+      ...change.approvals.map(({ approval, expectedRevision }) =>
+        this.#rows.put(approvalItem(approval), expectedRevision === 'new' ? ROW_IS_NEW : revisionIs(expectedRevision)),
       ),
-      ...change.outbox.map((entry) => put(this.#table, outboxItem(entry))),
-      ...change.caps.map((write) => capWrite(this.#table, tenant, write)),
+      ...change.outbox.map((entry) => this.#rows.put(outboxItem(entry))),
+      ...change.caps.map((write) => capWrite(this.#rows.table, tenant, write)),
     ]);
     if (!refusals) return { outcome: 'committed' };
     if (isRefusal(refusals[0]) || isRefusal(refusals[1])) {
@@ -135,14 +112,14 @@ export class DynamoRunStore implements RunStore {
 
   /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
   async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
-    const stored = await this.#get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
+    const stored = await this.#rows.get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
     return stored?.hash === commit.hash;
   }
 
   async renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
     const renewed: RunningStep = { ...step, lease: { ...step.lease, expiresAt } };
     const item = toItem(keys.stepKey(tenant, runId, step.index), renewed);
-    return this.#putIf(item, leaseIsHeldAt(step.leaseVersion));
+    return this.#rows.putIf(item, leaseIsHeldAt(step.leaseVersion));
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
@@ -152,11 +129,17 @@ export class DynamoRunStore implements RunStore {
   async loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined> {
     const items = await this.#partition(tenant, runId, keys.FIRST_SORT_KEY);
     const loaded = assemble(items);
-    return loaded && { ...loaded, commits: items.filter(isCommit).map((item) => docOf<Commit>(item)) };
+    return (
+      loaded && {
+        ...loaded,
+        commits: items.filter(under(keys.COMMIT_PREFIX)).map((item) => docOf<Commit>(item)),
+        approvals: items.filter(under(keys.APPROVAL_PREFIX)).map((item) => docOf<Approval>(item)),
+      }
+    );
   }
 
   #partition(tenant: string, runId: string, from: string): Promise<Item[]> {
-    return this.#queryAll({
+    return this.#rows.queryAll({
       KeyConditionExpression: 'pk = :pk AND sk >= :from',
       ExpressionAttributeValues: marshall({ ':pk': keys.runKey(tenant, runId).pk, ':from': from }),
       ConsistentRead: true,
@@ -169,54 +152,45 @@ export class DynamoRunStore implements RunStore {
   ): Promise<Page<Run>> {
     const index = status ? keys.INDEXES.byStatus : keys.INDEXES.byTenant;
     const partition = status ? keys.statusIndexKey(tenant, status) : keys.tenantIndexKey(tenant);
-    const { Items = [], LastEvaluatedKey } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#table,
-        IndexName: index.name,
-        KeyConditionExpression: `${index.partition} = :partition`,
-        ExpressionAttributeValues: marshall({ ':partition': partition }),
-        ScanIndexForward: false,
-        Limit: limit,
-        ...(after !== undefined && { ExclusiveStartKey: startKey(tenant, index.partition, partition, after) }),
-      }),
-    );
-    const found = await this.#batchGet<Run>(Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' })));
+    const { items, lastKey } = await this.#rows.page({
+      IndexName: index.name,
+      KeyConditionExpression: `${index.partition} = :partition`,
+      ExpressionAttributeValues: marshall({ ':partition': partition }),
+      ScanIndexForward: false,
+      Limit: limit,
+      ...(after !== undefined && { ExclusiveStartKey: startKey(tenant, index.partition, partition, after) }),
+    });
+    const found = await this.#rows.batchGet<Run>(items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' })));
     const newestFirst = found
       .filter((run) => status === undefined || run.status === status)
       .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
-    return { items: newestFirst, ...(LastEvaluatedKey && { next: position(LastEvaluatedKey) }) };
+    return { items: newestFirst, ...(lastKey && { next: position(lastKey) }) };
   }
 
   async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
-    const { Items = [] } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#table,
-        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
-        ExpressionAttributeValues: marshall({
-          ':pk': keys.runKey(tenant, runId).pk,
-          ':first': keys.commitKey(tenant, runId, after + 1).sk,
-          ':last': `${keys.COMMIT_PREFIX}~`,
-        }),
-        ConsistentRead: true,
-        Limit: limit,
+    const { items } = await this.#rows.page({
+      KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+      ExpressionAttributeValues: marshall({
+        ':pk': keys.runKey(tenant, runId).pk,
+        ':first': keys.commitKey(tenant, runId, after + 1).sk,
+        ':last': `${keys.COMMIT_PREFIX}~`,
       }),
-    );
-    return Items.map((item) => docOf<Commit>(item));
+      ConsistentRead: true,
+      Limit: limit,
+    });
+    return items.map((item) => docOf<Commit>(item));
   }
 
   async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
-    const { Items = [] } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#table,
-        IndexName: keys.INDEXES.byStatus.name,
-        KeyConditionExpression: 'statusKey = :queued',
-        ExpressionAttributeValues: marshall({ ':queued': keys.statusIndexKey(tenant, 'queued') }),
-        Limit: limit,
-      }),
-    );
+    const { items } = await this.#rows.page({
+      IndexName: keys.INDEXES.byStatus.name,
+      KeyConditionExpression: 'statusKey = :queued',
+      ExpressionAttributeValues: marshall({ ':queued': keys.statusIndexKey(tenant, 'queued') }),
+      Limit: limit,
+    });
     const [runs, counters] = await Promise.all([
-      this.#batchGet<Run>(Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }))),
-      this.#batchGetItems(Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard))),
+      this.#rows.batchGet<Run>(items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }))),
+      this.#rows.batchGetItems(Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard))),
     ]);
     const waiting = runs.filter(({ status }) => status === 'queued');
     return {
@@ -226,30 +200,27 @@ export class DynamoRunStore implements RunStore {
   }
 
   receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
-    return this.#batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
+    return this.#rows.batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
   }
 
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
-    return this.#get(keys.approvalKey(tenant, runId, approvalId));
+    return this.#rows.get(keys.approvalKey(tenant, runId, approvalId));
   }
 
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
-    return this.#get(keys.evidenceKey(tenant, runId));
+    return this.#rows.get(keys.evidenceKey(tenant, runId));
   }
 
   async due(shard: number, now: string, limit: number): Promise<DueItem[]> {
-    const { Items = [] } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#table,
-        IndexName: keys.INDEXES.due.name,
-        KeyConditionExpression: 'dueShard = :shard AND dueAt <= :now',
-        ExpressionAttributeValues: marshall({ ':shard': keys.dueIndexKey(shard), ':now': now }),
-        Limit: limit,
-      }),
-    );
-    const rows = Items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }));
+    const { items } = await this.#rows.page({
+      IndexName: keys.INDEXES.due.name,
+      KeyConditionExpression: 'dueShard = :shard AND dueAt <= :now',
+      ExpressionAttributeValues: marshall({ ':shard': keys.dueIndexKey(shard), ':now': now }),
+      Limit: limit,
+    });
+    const rows = items.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' }));
     const runs = rows.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
-    const entries = await this.#batchGet<OutboxEntry>(rows.filter(({ pk }) => pk.startsWith('OUTBOX#')));
+    const entries = await this.#rows.batchGet<OutboxEntry>(rows.filter(({ pk }) => pk.startsWith('OUTBOX#')));
     return [
       ...runs.map((run) => ({ kind: 'run' as const, ...run })),
       ...entries.map((entry) => ({ kind: 'outbox' as const, entry })),
@@ -261,92 +232,73 @@ export class DynamoRunStore implements RunStore {
     const item = outboxItem(bumped);
     // Given up on: the row stays for people to see, but leaves the index the sweeper reads.
     if (dueAt === undefined) delete item.dueShard;
-    return this.#putIf(item, attemptsAre(entry.attempts));
+    return this.#rows.putIf(item, attemptsAre(entry.attempts));
   }
 
-  async fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void> {
-    const refusals = await this.#transact([
-      put(this.#table, toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
-      remove(this.#table, keys.outboxKey(entryId)),
+  async fulfilSeal(
+    entryId: string,
+    tenant: string,
+    runId: string,
+    evidence: EvidenceRecord,
+    { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
+  ): Promise<void> {
+    const refusals = await this.#rows.transact([
+      this.#rows.put(toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
+      this.#rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), runId), logged)),
+      ...promises.map((promise) => this.#rows.put(outboxItem(promise))),
+      this.#rows.remove(keys.outboxKey(entryId)),
     ]);
     // Sealed before: the record stands as it was written first, only the promise is left to clear.
-    if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
+    if (refusals) await this.fulfilled(entryId);
   }
 
-  async fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean> {
-    const { tenant, runId, approvalId } = approval;
-    const refusals = await this.#transact([
-      put(this.#table, approvalItem({ ...approval, status: 'notified' }), APPROVAL_IS_OPEN),
+  async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
+    const index = keys.INDEXES.pendingApprovals;
+    const partition = keys.tenantIndexKey(tenant);
+    const { items, lastKey } = await this.#rows.page({
+      IndexName: index.name,
+      KeyConditionExpression: `${index.partition} = :partition`,
+      ExpressionAttributeValues: marshall({ ':partition': partition }),
+      Limit: limit,
+      ...(after !== undefined && { ExclusiveStartKey: approvalStart(tenant, partition, after) }),
+    });
+    const found = await this.#rows.pointedAt<Approval>(items);
+    const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
+    return { items: oldestFirst, ...(lastKey && { next: approvalPosition(lastKey) }) };
+  }
+
+  async holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+    const { tenant, runId, approvalId, revision } = read;
+    const refusals = await this.#rows.transact([
+      this.#rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
       // Beside the approval, not in it: whoever may read an approval never sees its token.
-      put(this.#table, toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
-      remove(this.#table, keys.outboxKey(entryId)),
+      this.#rows.put(toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
+      this.#rows.remove(keys.outboxKey(entryId)),
     ]);
-    if (refusals) await this.#transact([remove(this.#table, keys.outboxKey(entryId))]);
     return !refusals;
   }
 
-  /** One conditional write; false if its condition does not hold. */
-  async #putIf(item: Item, condition: Condition): Promise<boolean> {
-    try {
-      await this.#client.send(
-        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(condition) }),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof ConditionalCheckFailedException) return false;
-      throw error;
-    }
+  async taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
+    const kept = await this.#rows.get<{ taskToken: string }>(keys.taskTokenKey(tenant, runId, approvalId));
+    return kept?.taskToken;
   }
 
-  #transact(writes: Parameters<typeof transact>[1]) {
-    return transact(this.#client, writes, this.#pause);
-  }
-
-  async #get<T>(key: keys.Key): Promise<T | undefined> {
-    const { Item } = await this.#client.send(
-      new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
-    );
-    return Item && docOf<T>(Item);
-  }
-
-  async #batchGet<T>(wanted: keys.Key[]): Promise<T[]> {
-    return (await this.#batchGetItems(wanted)).map((item) => docOf<T>(item));
-  }
-
-  async #batchGetItems(wanted: keys.Key[]): Promise<Item[]> {
-    const found: Item[] = [];
-    let open = wanted.map((key) => marshall(key));
-    while (open.length > 0) {
-      const asked = open.slice(0, BATCH_GET_MAX_KEYS);
-      const { Responses, UnprocessedKeys } = await this.#client.send(
-        new BatchGetItemCommand({ RequestItems: { [this.#table]: { Keys: asked, ConsistentRead: true } } }),
-      );
-      found.push(...(Responses?.[this.#table] ?? []));
-      open = [...open.slice(BATCH_GET_MAX_KEYS), ...(UnprocessedKeys?.[this.#table]?.Keys ?? [])];
-    }
-    return found;
-  }
-
-  async #queryAll(query: Omit<QueryCommandInput, 'TableName'>): Promise<Item[]> {
-    const items: Item[] = [];
-    let ExclusiveStartKey: Item | undefined;
-    do {
-      const page = await this.#client.send(new QueryCommand({ TableName: this.#table, ...query, ExclusiveStartKey }));
-      items.push(...(page.Items ?? []));
-      ExclusiveStartKey = page.LastEvaluatedKey;
-    } while (ExclusiveStartKey);
-    return items;
+  async fulfilled(entryId: string): Promise<void> {
+    await this.#rows.transact([this.#rows.remove(keys.outboxKey(entryId))]);
   }
 }
 
 function assemble(items: Item[]): LoadedRun | undefined {
   const run = items.find(({ sk }) => sk?.S === 'RUN');
   const trigger = items.find(({ sk }) => sk?.S === 'TRIGGER');
-  const steps = items.filter(({ sk }) => sk?.S?.startsWith(keys.STEP_PREFIX)).map((item) => docOf<Step>(item));
+  const steps = items.filter(under(keys.STEP_PREFIX)).map((item) => docOf<Step>(item));
   return run && trigger && { run: docOf(run), trigger: triggerOf(trigger), steps };
 }
 
-const isCommit = ({ sk }: Item) => sk?.S?.startsWith(keys.COMMIT_PREFIX) === true;
+const under =
+  (prefix: string) =>
+  ({ sk }: Item) =>
+    sk?.S?.startsWith(prefix) === true;
 
 /** A list's position is the last row's time and run: tenant and index come from the credential, never from the cursor. */
 function position(lastKey: Item): string {
@@ -357,4 +309,16 @@ function position(lastKey: Item): string {
 function startKey(tenant: string, partitionAttribute: string, partition: string, after: string): Item {
   const [createdAt = '', runId = ''] = after.split(' ');
   return marshall({ ...keys.runKey(tenant, runId), [partitionAttribute]: partition, createdAt });
+}
+
+/** As for runs: tenant and index come from the credential, never from the cursor. */
+function approvalPosition(lastKey: Item): string {
+  const { sk, createdAt } = unmarshall(lastKey);
+  return `${createdAt} ${sk.slice(keys.APPROVAL_PREFIX.length)}`;
+}
+
+function approvalStart(tenant: string, partition: string, after: string): Item {
+  const [createdAt = '', approvalId = ''] = after.split(' ');
+  const key = keys.approvalKey(tenant, runIdOf(approvalId), approvalId);
+  return marshall({ ...key, [keys.INDEXES.pendingApprovals.partition]: partition, createdAt });
 }

@@ -32,6 +32,7 @@ const NAMES: Record<string, string> = {
   '#outcome': 'outcome',
   '#runId': 'runId',
   '#stepIndex': 'stepIndex',
+  '#revision': 'revision',
   '#status': 'status',
   '#attempts': 'attempts',
   '#expiresAt': 'expiresAt',

@@ -91,9 +91,27 @@ export class RunDraft {
     return this;
   }
 
-  putApproval(approval: Approval, expectedStatus: ApprovalWrite['expectedStatus']): this {
-    this.#approvals.push({ approval, expectedStatus });
+  openApproval(approval: Approval): this {
+    this.#approvals.push({ approval, expectedRevision: 'new' });
     return this;
+  }
+
+  /** An approval as this draft leaves it, if it touches it. */
+  approval(approvalId: string): Approval | undefined {
+    return this.#approvals.find(({ approval }) => approval.approvalId === approvalId)?.approval;
+  }
+
+  /** An approval as it is after this commit; whoever changed it meanwhile makes the commit fail. */
+  changeApproval(read: Approval, changes: Partial<Approval>): Approval {
+    const drafted = this.#approvals.find(({ approval }) => approval.approvalId === read.approvalId);
+    if (drafted) {
+      // Opened or changed by this very commit: still one row, written once.
+      drafted.approval = { ...drafted.approval, ...changes };
+      return drafted.approval;
+    }
+    const approval = { ...read, ...changes, revision: read.revision + 1 };
+    this.#approvals.push({ approval, expectedRevision: read.revision });
+    return approval;
   }
 
   cap(...writes: CapWrite[]): this {

@@ -3,6 +3,7 @@ import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
+import type { LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus, Trigger } from './run.ts';
 import type { RunningStep, Step } from './step.ts';
@@ -35,9 +36,10 @@ export interface LoadedRun {
   steps: Step[];
 }
 
-/** A run with every commit, in order. */
+/** A run with every commit, in order, and every approval it ever asked for. */
 export interface WholeRun extends LoadedRun {
   commits: Commit[];
+  approvals: Approval[];
 }
 
 export interface Page<T> {
@@ -85,13 +87,28 @@ export interface RunStore {
   due(shard: number, now: string, limit: number): Promise<DueItem[]>;
   /** Counts a send of a promised effect and sets its next look; false if it is gone or another sweep was first. */
   bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean>;
-  /** The effect of a promise happened: the promise goes, and what the effect left is recorded, together and once. */
-  fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void>;
+  /**
+   * The evidence is sealed: the promise goes, where the bundle is recorded, its entry in the day's log, and what is still
+   * to be done about it, together and once.
+   */
+  fulfilSeal(
+    entryId: string,
+    tenant: string,
+    runId: string,
+    evidence: EvidenceRecord,
+    besides: { logged: LogEntry; promises: OutboxEntry[] },
+  ): Promise<void>;
+  /** Any other promised effect happened. */
+  fulfilled(entryId: string): Promise<void>;
+
+  /** Open approvals of a tenant, those that wait longest first. */
+  pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
   /**
    * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.
-   * False if the approval was closed meanwhile: then only the promise goes.
+   * False, and nothing of it, if the approval was changed since it was read.
    */
-  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean>;
+  holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
+  taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
 }
 
 /** The due index is spread over this many partitions, so that no single one limits the runtime. */

@@ -66,6 +66,30 @@ interface RunFacts {
   concurrencyKey?: string;
   /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
   stopRequest?: StopRequest;
+  /** Set when the run began to take back what it wrote. */
+  rollback?: Rollback;
+  /** What became of each of its writes when the run was rolled back or canceled, in that order. */
+  compensation?: Compensation[];
+}
+
+export interface Rollback {
+  /** How the run ends once everything that can be is taken back. */
+  endsAs: 'failed_terminal' | 'canceled';
+  actor: string;
+  at: string;
+  /** What went wrong, if that is why. */
+  error?: RecordedError;
+}
+
+export interface Compensation {
+  step: string;
+  receiptKey: string;
+  /**
+   * `drifted`: someone changed the target after us, so it is theirs now. `refused`: policy, people or the target said
+   * no. `unknown`: nobody knows what the target holds. `kept`: nobody asked for it to be taken back.
+   */
+  outcome: 'reversed' | 'drifted' | 'irreversible' | 'refused' | 'unknown' | 'kept';
+  reason?: string;
 }
 
 /** Which counter the place was taken from, so that it is given back to the same. */
@@ -75,7 +99,7 @@ export interface Slot {
 }
 
 export interface StopRequest {
-  kind: 'cancel' | 'pause';
+  kind: 'cancel' | 'pause' | 'rollback';
   actor: string;
   reason?: string;
   at: string;

@@ -1,6 +1,11 @@
+import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
+import type { TouchedState } from './receipt.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
+
+/** Steps that take others back stand behind all steps a workflow can have, each at its step's distance. */
+export const UNDO_INDEX_OFFSET = 5000;
 
 /** Everything a step hands on must fit beside the run's other rows and in a later step's input. */
 export const STEP_OUTPUT_MAX_BYTES = 64 * 1024;
@@ -14,6 +19,19 @@ export interface StepFacts {
   leaseVersion: number;
   attempt: number;
   updatedAt: string;
+  /** What policy was asked about this step last, and what it said. */
+  governed?: Governed;
+  /** The index of the step that this one takes back. */
+  undoes?: number;
+  /** What must still be there for the write to be made; anything else is someone's later change. */
+  expects?: TouchedState;
+}
+
+export interface Governed {
+  request: PolicyRequest;
+  decision: PolicyDecision;
+  /** The approval it rests on. */
+  approvalId?: string;
 }
 
 /** A step's input is fixed when it is first claimed, so that a repeat repeats the same write. */
@@ -34,7 +52,15 @@ export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event:
 export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease; startedAt: string };
 export type RetryableStep = StepFacts &
   Partial<Prepared> & { status: 'failed_retryable'; retryAt: string; error: RecordedError };
-export type WaitingApprovalStep = StepFacts & { status: 'waiting_approval'; approvalId: string; expiresAt: string };
+export type WaitingApprovalStep = StepFacts & {
+  status: 'waiting_approval';
+  approvalId: string;
+  expiresAt: string;
+  /** What is to be written once people agree; an `approval` step writes nothing. */
+  input?: unknown;
+};
+/** People agreed; the next worker that looks performs it. */
+export type ReadyStep = StepFacts & { status: 'ready'; input: unknown };
 export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
 export type SucceededStep = StepFacts & {
   status: 'succeeded';
@@ -45,6 +71,13 @@ export type SucceededStep = StepFacts & {
 };
 export type FailedStep = StepFacts &
   Partial<Prepared> & { status: 'failed_terminal'; error: RecordedError; completedAt: string };
+/** Its write was taken back by another step. */
+export type RolledBackStep = StepFacts & {
+  status: 'rolled_back';
+  output: unknown;
+  receiptKey: string;
+  completedAt: string;
+};
 export type CanceledStep = StepFacts & Partial<Prepared> & { status: 'canceled'; completedAt: string };
 
 /** A step that no commit has reached yet is pending and has no row: its definition in the workflow says it all. */
@@ -52,8 +85,10 @@ export type Step =
   | RunningStep
   | RetryableStep
   | WaitingApprovalStep
+  | ReadyStep
   | WaitingExternalStep
   | SucceededStep
+  | RolledBackStep
   | FailedStep
   | CanceledStep;
 
@@ -63,13 +98,26 @@ export function receiptKeyOf(step: Step): string | undefined {
   return 'receiptKey' in step ? step.receiptKey : undefined;
 }
 
+const FINISHED: readonly Step['status'][] = ['succeeded', 'failed_terminal', 'rolled_back', 'canceled'];
+
 /** Nothing more will happen to it by itself. */
 export function isFinished({ status }: Step): boolean {
-  return status === 'succeeded' || status === 'failed_terminal' || status === 'canceled';
+  return FINISHED.includes(status);
 }
 
 /** What stays the same about a step whatever becomes of it. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
-  const { schemaVersion, index, id, tool, leaseVersion, attempt } = step;
-  return { schemaVersion, index, id, tool, leaseVersion, attempt, updatedAt: at };
+  const { schemaVersion, index, id, tool, leaseVersion, attempt, governed, undoes, expects } = step;
+  return {
+    schemaVersion,
+    index,
+    id,
+    tool,
+    leaseVersion,
+    attempt,
+    updatedAt: at,
+    ...(governed && { governed }),
+    ...(undoes !== undefined && { undoes }),
+    ...(expects && { expects }),
+  };
 }

@@ -18,6 +18,7 @@ const sweeper = {
   queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),
   outbox: new AwsOutbox(sqs, new SFNClient(), {
     sealQueueUrl: environment.SEAL_QUEUE_URL,
+    approvalQueueUrl: environment.APPROVAL_QUEUE_URL,
     approvalMachineArn: environment.APPROVAL_MACHINE_ARN,
   }),
   clock: systemClock,

@@ -1,3 +1,4 @@
+import { LOGGED } from '../entry/environment.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
@@ -48,7 +49,7 @@ async function send(sweeper: Sweeper, item: DueItem, now: string, swept: Swept):
 async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
   const malformed = !OutboxEntry.safeParse(entry).success;
   if (malformed || entry.attempts >= OUTBOX_ATTEMPTS_MAX) {
-    sweeper.log.error('a promised effect did not happen; look into the dead-letter queue, then redrive', {
+    sweeper.log.error(LOGGED.promiseNotKept, {
       entry,
       malformed,
     });

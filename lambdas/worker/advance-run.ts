@@ -1,14 +1,14 @@
-import { isoNow } from '../entry/ports.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
 import { nextInLine, usableShards } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import type { Receipt } from '../run/receipt.ts';
-import { isTerminal } from '../run/run.ts';
+import { isTerminal, type Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
 import { performStep, type StepOutcome } from './perform-step.ts';
 import { settleOutcome } from './settle-outcome.ts';
 import type { StepMessage } from './step-queue.ts';
 import { takeUp } from './take-up.ts';
-import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+import type { FollowUp, HeldReceipts, HeldStep, Mover, RunState, Worker } from './worker.ts';
 
 /** Others may move the run while a step of ours is at work: its outcome is drafted again on what they left. */
 const OUTCOME_TRIES_MAX = 8;
@@ -23,7 +23,7 @@ const WAITING_LINE_LOOKED_AT = 25;
  *        -> terminal commit
  *
  * Steps whose needs are met run side by side; their outcomes are committed one after the other.
- * Policy and approval belong between proposing a write and committing its intent (claim-step.ts).
+ * Policy and approval stand between proposing a write and committing its intent (claim-step.ts, govern.ts).
  */
 export async function advanceRun(worker: Worker, message: StepMessage): Promise<void> {
   let state = await loadState(worker, message);
@@ -61,7 +61,7 @@ export async function advanceRun(worker: Worker, message: StepMessage): Promise<
   if (failures.length > 0) throw failures[0];
 }
 
-export async function loadState(worker: Worker, { tenant, runId }: StepMessage): Promise<RunState | undefined> {
+export async function loadState(worker: Mover, { tenant, runId }: StepMessage): Promise<RunState | undefined> {
   const loaded = await worker.runs.load(tenant, runId);
   if (!loaded) {
     worker.log.warn('a message names a run that does not exist; nothing to do', { tenant, runId });
@@ -83,10 +83,10 @@ export type Drafted =
   | { outcome: 'nothing' | 'lost' | 'no_room' };
 
 /** Makes one commit of what `drafting` does to the run, and sends on what follows from it. */
-export async function draftAndCommit(worker: Worker, state: RunState, drafting: Drafting): Promise<Drafted> {
+export async function draftAndCommit(worker: Mover, state: RunState, drafting: Drafting): Promise<Drafted> {
   const known = new Map<string, Receipt>();
   for (;;) {
-    const draft = new RunDraft(state, isoNow(worker.clock));
+    const draft = new RunDraft(state, timeOf(worker.clock, state.run));
     const followUp = await drafting(draft, state, known);
     if (!followUp || draft.isEmpty) return { outcome: 'nothing' };
     const change = draft.seal();
@@ -109,6 +109,12 @@ export async function draftAndCommit(worker: Worker, state: RunState, drafting: 
   }
 }
 
+/** Clocks differ; in the chain of one run time never goes back all the same. */
+function timeOf(clock: Clock, { updatedAt }: Run): string {
+  const now = isoNow(clock);
+  return now > updatedAt ? now : updatedAt;
+}
+
 /** Commits what became of a held step, on fresher and fresher views of the run, while the step is still ours. */
 async function commitOutcome(worker: Worker, from: RunState, held: HeldStep, outcome: StepOutcome) {
   const { tenant, runId } = from.run;
@@ -128,7 +134,7 @@ async function commitOutcome(worker: Worker, from: RunState, held: HeldStep, out
 
 /** The fast path. A message lost here is sent again by the sweeper, because the commit carries its due time. */
 async function sendOn(
-  worker: Worker,
+  worker: Mover,
   { run, settings }: RunState,
   change: RunChange,
   followUp: FollowUp,
@@ -147,7 +153,7 @@ async function sendOn(
 
 /** A place became free: whoever has waited longest, by its workspace's share, is told to look. */
 async function wakeNextInLine(
-  worker: Worker,
+  worker: Mover,
   tenant: string,
   { caps, workspaces, counterShards }: RunState['settings'],
 ) {

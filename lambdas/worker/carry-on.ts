@@ -1,13 +1,14 @@
-import { openGate } from '../approval/open-gate.ts';
-import { triggerView } from '../pipeline/match-automations.ts';
+import { askPeople } from '../approval/approval-step.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
-import { type ExpressionContext, render } from '../workflow/expressions.ts';
+import { render } from '../workflow/expressions.ts';
 import { runnableSteps } from '../workflow/order.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './claim-step.ts';
 import { concludeRun } from './conclude-run.ts';
+import { expressionContext } from './expression-context.ts';
+import { takeNextBack } from './roll-back.ts';
 import { fail, succeed } from './step-endings.ts';
 import { parseWait } from './wait-step.ts';
 import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
@@ -27,6 +28,10 @@ export async function carryOn(
   holding: HeldStep[] = [],
 ): Promise<FollowUp> {
   const holds = [...holding];
+  if (draft.run.status === 'rolling_back') {
+    const held = await takeNextBack(worker, state, draft, known);
+    return { holds: held ? [...holds, held] : holds, ...(await concludeRun(worker.runs, state, draft)) };
+  }
   let begun = 0;
   const mayBegin = () =>
     draft.run.stopRequest === undefined &&
@@ -75,7 +80,7 @@ export async function beginStep(
         succeed(draft, step, { output: input });
         return undefined;
       case 'approval':
-        openGate(worker, draft, step);
+        await askPeople(worker, state, draft, step, input);
         return undefined;
       case 'wait':
       case 'wait.external': {
@@ -98,16 +103,4 @@ export async function beginStep(
     fail(draft, step, recordedError(error.code, error.message));
     return undefined;
   }
-}
-
-function expressionContext(state: RunState, draft: RunDraft): ExpressionContext {
-  const outputs = [...draft.steps.values()].flatMap((step) =>
-    step.status === 'succeeded' ? [[step.id, { output: step.output }] as const] : [],
-  );
-  return {
-    trigger: triggerView(state.trigger),
-    enrichment: draft.run.enrichment,
-    steps: Object.fromEntries(outputs),
-    run: { id: draft.run.runId },
-  };
 }

@@ -6,13 +6,16 @@ import { CountersignError, recordedError } from '../run/errors.ts';
 import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { factsOf, type RunningStep, type StepFacts, type SucceededStep } from '../run/step.ts';
+import { factsOf, type Governed, type RunningStep, type StepFacts, type SucceededStep } from '../run/step.ts';
+import { accessFor } from './access.ts';
+import { govern } from './govern.ts';
 import { scheduleRetry, succeeded } from './step-endings.ts';
 import type { HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
 
 /**
- * Takes the lease and puts the receipt as intent, in one commit. If the key is held by a success, the step succeeds with
- * that receipt and nothing is written; if by another run's open intent, this one comes back later.
+ * Proposes the step's call; if it may be made, takes the lease and puts the receipt as intent, in one commit. If the key
+ * is held by a success, the step succeeds with that receipt and nothing is written; if by another run's open intent, this
+ * one comes back later.
  */
 export async function claimStep(
   worker: Worker,
@@ -23,14 +26,14 @@ export async function claimStep(
 ): Promise<HeldStep | undefined> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-  const proposal = await propose(worker, state, operation, step, input);
-  const claimed = { ...factsOf(step, draft.at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
+  const { instance } = await accessFor(worker, state.run.tenant, operation);
+  const proposal = propose(state, operation, step, input, instance);
   // Another step of this very commit may have the identical write: settled just now, or about to begin.
   const held = draft.receipt(proposal.key) ?? known.get(proposal.key);
 
   if (held?.outcome === 'succeeded') {
     const reused: SucceededStep = {
-      ...claimed,
+      ...claim(step, draft.at),
       status: 'succeeded',
       output: held.output,
       receiptKey: held.key,
@@ -47,15 +50,20 @@ export async function claimStep(
       `run ${held.runId} is making the identical write; waiting for its outcome`,
     );
     // It claims nothing yet: its fencing number stays, and its write is counted when it is really begun.
-    const { leaseVersion } = step;
-    scheduleRetry(worker, draft, { ...claimed, leaseVersion, input, receiptKey: proposal.key }, error);
+    const waiting = { ...claim(step, draft.at), leaseVersion: step.leaseVersion };
+    scheduleRetry(worker, draft, { ...waiting, input, receiptKey: proposal.key }, error);
     return undefined;
   }
-  if (step.leaseVersion === 0) countWrite(state, draft);
+  const unsettled = openSince !== undefined;
+  const governed = await govern(worker, state, draft, { step, input, operation, proposal, instance, unsettled });
+  if (!governed) return undefined;
+  // An undo does not count: a run that has used up its budget can still be taken back.
+  const counts = operation.effect !== 'read' && step.undoes === undefined;
+  if (counts && step.leaseVersion === 0) countWrite(state, draft);
 
   const lease = newLease(worker.ids.next('lease'), draft.at);
   const running: RunningStep = {
-    ...claimed,
+    ...claim(governed, draft.at),
     status: 'running',
     input,
     receiptKey: proposal.key,
@@ -87,7 +95,7 @@ export async function claimStep(
         requestHash: receipt.requestHash,
       },
     );
-  return { step: running, receipt, unsettled: openSince !== undefined };
+  return { step: running, receipt, unsettled };
 }
 
 /** The write budget is part of the run row, so that no crash can lose count of it. */
@@ -100,17 +108,23 @@ function countWrite({ settings, workflow }: RunState, draft: RunDraft): void {
   draft.note({ writes });
 }
 
-async function propose(
-  worker: Worker,
-  state: RunState,
+/** What the next claimant of the step is known by. */
+function claim(step: StepFacts, at: string): StepFacts {
+  return { ...factsOf(step, at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
+}
+
+function propose(
+  { run, workflow }: RunState,
   operation: Operation,
   step: StepFacts,
   input: unknown,
-): Promise<Proposal> {
-  const { instance } = await worker.connections.open(state.run.tenant, operation.connection);
+  instance: string,
+): Proposal {
   const proposal = operation.propose(operation.parse(input), instance);
-  const oncePerRun = state.workflow.steps[step.index]?.dedupeScope === 'run';
-  return oncePerRun ? { ...proposal, key: `${proposal.key}:${state.run.runId}:${step.id}` } : proposal;
+  // What is read may have changed since another run read it, and an undo is never the write someone made before.
+  const oncePerRun =
+    operation.effect === 'read' || step.undoes !== undefined || workflow.steps[step.index]?.dedupeScope === 'run';
+  return oncePerRun ? { ...proposal, key: `${proposal.key}:${run.runId}:${step.id}` } : proposal;
 }
 
 function intent(
@@ -136,6 +150,12 @@ function intent(
     leaseVersion: step.leaseVersion,
     intentAt: draft.at,
     openSince,
+    ...(step.governed && { grounds: groundsOf(step.governed) }),
     outcome: 'intent',
   };
+}
+
+function groundsOf({ decision, approvalId }: Governed): IntentReceipt['grounds'] {
+  const { policyHash, policies } = decision;
+  return { policyHash, policies, ...(approvalId !== undefined && { approvalId }) };
 }

@@ -1,12 +1,13 @@
 import { promised } from '../outbox/outbox.ts';
 import { effectiveCaps, slotOf, slotsOfShard, usableShards } from '../run/caps.ts';
-import type { RecordedError } from '../run/errors.ts';
+import { type RecordedError, recordedError } from '../run/errors.ts';
 import { earlier, later } from '../run/lease.ts';
 import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import type { Step } from '../run/step.ts';
+import type { FailedStep, Step } from '../run/step.ts';
 import { runnableSteps } from '../workflow/order.ts';
+import { keepTheRest, leftToTakeBack, tellUnknown, undoUnderWay } from './roll-back.ts';
 import { closeOpenSteps } from './stop-run.ts';
 import type { FollowUp, RunState } from './worker.ts';
 
@@ -17,6 +18,11 @@ export const PICK_UP_WITHIN_MS = 30_000;
 /** Step Functions keeps an approval's time; if it did not, the sweeper looks this long after it should have expired. */
 const RECONCILE_APPROVAL_AFTER_MS = 60_000;
 
+/** As many run as may: it can go on, and does as soon as the sweeper finds room for it. */
+function stayPut(wanted: Verdict, { before }: RunDraft): Verdict {
+  return wanted.to === 'running' ? { to: before.status, by: SYSTEM } : wanted;
+}
+
 type Verdict = { to: RunStatus; by: By; error?: RecordedError };
 
 /** What its steps make of the run: its status, when someone must look again, and its place under the caps. */
@@ -24,16 +30,21 @@ export async function concludeRun(
   runs: Pick<RunStore, 'approval'>,
   state: RunState,
   draft: RunDraft,
+  { parked = false } = {},
 ): Promise<Pick<FollowUp, 'wakeAfterMs'>> {
-  const workLeft = runnableSteps(state.workflow, draft.steps).length > 0;
   if (!isTerminal(draft.run)) {
-    const { to, by, error } = verdict(state, draft, workLeft);
+    const { to, by, error } = parked ? stayPut(verdict(state, draft), draft) : verdict(state, draft);
+    const turns = to === 'rolling_back' && draft.run.status !== to;
+    if (turns) await turnBack(runs, draft, by, error);
     draft.move(to, by, error);
   }
+  const workLeft = hasWorkLeft(state, draft);
   countPeoplesTime(draft);
   settlePlace(state, draft);
   if (isTerminal(draft.run)) {
+    if (draft.run.status === 'canceled') tellUnknown(draft);
     await closeOpenSteps(runs, draft);
+    if (draft.run.status === 'canceled') keepTheRest(draft);
     const { tenant, runId } = draft.run;
     draft.promise(promised({ kind: 'seal_evidence', tenant, runId }, draft.at));
     return {};
@@ -43,23 +54,51 @@ export async function concludeRun(
   return wake(draft, workLeft, dueAt);
 }
 
-function verdict(state: RunState, draft: RunDraft, workLeft: boolean): Verdict {
+/** The run takes back what it wrote; nothing else of it is begun any more. */
+async function turnBack(
+  runs: Pick<RunStore, 'approval'>,
+  draft: RunDraft,
+  by: By,
+  error?: RecordedError,
+): Promise<void> {
+  tellUnknown(draft);
+  await closeOpenSteps(runs, draft);
+  const endsAs = error ? 'failed_terminal' : 'canceled';
+  draft.note({
+    rollback: { endsAs, actor: by.actor, at: draft.at, ...(error && { error }) },
+    stopRequest: undefined,
+  });
+}
+
+/** Whether a worker could go on with it right now. */
+function hasWorkLeft(state: RunState, { run, steps }: RunDraft): boolean {
+  if ([...steps.values()].some(({ status }) => status === 'ready')) return true;
+  if (run.status === 'rolling_back') return !undoUnderWay(steps);
+  return runnableSteps(state.workflow, steps).length > 0;
+}
+
+function verdict(state: RunState, draft: RunDraft): Verdict {
+  if (draft.run.status === 'rolling_back') return rollbackVerdict(draft);
+  const workLeft = hasWorkLeft(state, draft);
   const steps = [...draft.steps.values()];
   const has = (status: Step['status']) => steps.some((step) => step.status === status);
-  const failed = steps.find((step) => step.status === 'failed_terminal');
+  const failed = worstFailure(steps);
   const { stopRequest } = draft.run;
   // Nothing ends while a write is in flight: "canceled" and "failed" mean that nothing of the run is sent any more.
   if (has('running')) return { to: 'running', by: SYSTEM };
-  const failure = failed && failureVerdict(state, failed.error);
-  // A failure that only pauses the run does not keep an operator from ending it.
-  if (failure && !(failure.to === 'paused' && stopRequest?.kind === 'cancel')) return failure;
+  const failure = failed && failureVerdict(state, failed);
+  // A failure that only pauses the run does not keep an operator from ending it, nor one that ends it from a way back.
+  const overruled =
+    (failure?.to === 'paused' && stopRequest && stopRequest.kind !== 'pause') ||
+    (failure?.to === 'failed_terminal' && stopRequest?.kind === 'rollback');
+  if (failure && !overruled) return failure;
   // Asked to stop when nothing was left to stop: what is done is done.
   if (draft.steps.size === state.workflow.steps.length && steps.every(({ status }) => status === 'succeeded')) {
     return { to: 'succeeded', by: SYSTEM };
   }
   if (stopRequest) {
     const { kind, actor, reason } = stopRequest;
-    return { to: kind === 'cancel' ? 'canceled' : 'paused', by: { initiator: 'user', actor, reason } };
+    return { to: STOPPED_AS[kind], by: { initiator: 'user', actor, reason } };
   }
   if (workLeft) return { to: 'running', by: SYSTEM };
   if (has('failed_retryable')) return { to: 'failed_retryable', by: SYSTEM };
@@ -68,9 +107,37 @@ function verdict(state: RunState, draft: RunDraft, workLeft: boolean): Verdict {
     : { to: 'waiting_external', by: SYSTEM };
 }
 
-function failureVerdict({ workflow }: RunState, error: RecordedError): Verdict {
+/** An unknown outcome needs a human whatever else went wrong. */
+function worstFailure(steps: readonly Step[]): FailedStep | undefined {
+  const failed = steps.filter((step) => step.status === 'failed_terminal');
+  return failed.find(({ error }) => error.code === 'OUTCOME_UNKNOWN') ?? failed[0];
+}
+
+const STOPPED_AS = { cancel: 'canceled', pause: 'paused', rollback: 'rolling_back' } as const;
+
+/** Stays until every write has its word in the compensation log, or somebody calls it off. */
+function rollbackVerdict(draft: RunDraft): Verdict {
+  const { stopRequest, rollback, compensation } = draft.run;
+  const stay: Verdict = { to: 'rolling_back', by: SYSTEM };
+  if ([...draft.steps.values()].some(({ status }) => status === 'running')) return stay;
+  if (stopRequest) return { to: 'canceled', by: { initiator: 'user', actor: stopRequest.actor } };
+  if (undoUnderWay(draft.steps) || leftToTakeBack(draft)) return stay;
+  if (compensation?.some(({ outcome }) => outcome === 'unknown')) {
+    const error = recordedError('OUTCOME_UNKNOWN', 'nobody knows whether a write was taken back; look at the target');
+    return { to: 'needs_human', by: SYSTEM, error };
+  }
+  return { to: rollback?.endsAs ?? 'failed_terminal', by: SYSTEM, error: rollback?.error };
+}
+
+function failureVerdict({ workflow }: RunState, { error, index }: FailedStep): Verdict {
   if (error.code === 'OUTCOME_UNKNOWN') return { to: 'needs_human', by: SYSTEM, error };
   if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by: { initiator: 'timeout', actor: 'worker' }, error };
+  if (error.code === 'APPROVAL_REJECTED' && workflow.onReject === 'pause') {
+    return { to: 'paused', by: { initiator: 'approval', actor: 'worker', reason: error.code } };
+  }
+  if (workflow.onFailure === 'rollback' || workflow.steps[index]?.rollback === 'auto') {
+    return { to: 'rolling_back', by: SYSTEM, error };
+  }
   if (workflow.onFailure === 'pause') return { to: 'paused', by: { ...SYSTEM, reason: error.code } };
   return { to: 'failed_terminal', by: SYSTEM, error };
 }
@@ -109,8 +176,9 @@ function nextLook(draft: RunDraft, workLeft: boolean): string | undefined {
   const { run } = draft;
   if (run.status === 'paused') return undefined;
   const looks = [...draft.steps.values()].flatMap((step) => lookAt(step) ?? []);
-  if (workLeft && run.status === 'running') looks.push(later(draft.at, PICK_UP_WITHIN_MS));
-  if (run.status !== 'waiting_approval') looks.push(run.deadlineAt);
+  if (workLeft) looks.push(later(draft.at, PICK_UP_WITHIN_MS));
+  // People's time does not count, and what was begun to be taken back is taken back however long it takes.
+  if (run.status !== 'waiting_approval' && run.status !== 'rolling_back') looks.push(run.deadlineAt);
   return looks.reduce(earlier);
 }
 
@@ -122,6 +190,8 @@ function lookAt(step: Step): string | undefined {
       return step.retryAt;
     case 'waiting_external':
       return step.awaits.until;
+    case 'ready':
+      return later(step.updatedAt, PICK_UP_WITHIN_MS);
     case 'waiting_approval':
       return later(step.expiresAt, RECONCILE_APPROVAL_AFTER_MS);
     default:
@@ -133,7 +203,8 @@ function lookAt(step: Step): string | undefined {
 function wake(draft: RunDraft, workLeft: boolean, dueAt: string | undefined): Pick<FollowUp, 'wakeAfterMs'> {
   const inFlight = [...draft.steps.values()].some(({ status }) => status === 'running');
   const status = draft.run.status as ActiveStatus;
-  if (status === 'running') return workLeft && !inFlight ? { wakeAfterMs: 0 } : {};
-  const timed = status === 'failed_retryable' || status === 'waiting_external';
+  if (status === 'running' || (status === 'rolling_back' && workLeft))
+    return workLeft && !inFlight ? { wakeAfterMs: 0 } : {};
+  const timed = status === 'failed_retryable' || status === 'waiting_external' || status === 'rolling_back';
   return timed && dueAt !== undefined ? { wakeAfterMs: Math.max(0, Date.parse(dueAt) - Date.parse(draft.at)) } : {};
 }

@@ -1,58 +1,36 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import { later, QUARANTINE_MS } from '../run/lease.ts';
-import { isTerminal } from '../run/run.ts';
+import type { StopRequest } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { type FailedStep, factsOf, type RetryableStep } from '../run/step.ts';
-import { draftAndCommit, loadState } from './advance-run.ts';
 import { concludeRun } from './conclude-run.ts';
+import { moveRun } from './move-run.ts';
 import { succeed } from './step-endings.ts';
 import { ownReceipt } from './take-up.ts';
-import type { FollowUp, RunState, Worker } from './worker.ts';
-
-/** Others may be moving the run at the same time; a command is tried on what they left. */
-const TRIES_MAX = 8;
+import type { FollowUp, Mover, RunState } from './worker.ts';
 
 /** What a person may ask of a run. */
 export type Command =
   | { kind: 'cancel'; reason?: string }
   | { kind: 'pause'; reason?: string }
+  | { kind: 'rollback'; reason?: string }
   | { kind: 'resume' }
   | { kind: 'retry'; step?: string }
   | { kind: 'signal'; event: string; payload: unknown };
 
 /** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
-export async function controlRun(
-  ports: Omit<Worker, 'hasTime'>,
+export function controlRun(
+  mover: Mover,
   target: { tenant: string; runId: string },
   command: Command,
   actor: string,
 ): Promise<RunState> {
-  const worker: Worker = { ...ports, hasTime: () => false };
-  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const state = await loadState(worker, target);
-    if (!state) throw new CountersignError('NOT_FOUND', `there is no run ${target.runId}`);
-    if (isTerminal(state.run)) {
-      throw new CountersignError(
-        'RUN_TERMINAL_STATE',
-        `the run has ended as ${state.run.status}; it can no longer be changed`,
-      );
-    }
-    const drafted = await draftAndCommit(worker, state, (draft) => carryOut(worker, state, draft, command, actor));
-    if (drafted.outcome === 'committed') return drafted.state;
-    if (drafted.outcome === 'nothing') return state;
-    if (drafted.outcome === 'no_room') {
-      throw new CountersignError(
-        'CAP_EXCEEDED',
-        'as many runs are running as the cap allows; try again when one has ended',
-      );
-    }
-  }
-  throw new CountersignError('LEASE_LOST', 'the run is changing too fast; try again');
+  return moveRun(mover, target, (state, draft) => carryOut(mover, state, draft, command, actor));
 }
 
 async function carryOut(
-  worker: Worker,
+  mover: Mover,
   state: RunState,
   draft: RunDraft,
   command: Command,
@@ -62,6 +40,7 @@ async function carryOut(
   switch (command.kind) {
     case 'cancel':
     case 'pause':
+    case 'rollback':
       if (!requestStop(state, draft, command.kind, { ...by, reason: command.reason })) return undefined;
       break;
     case 'resume':
@@ -69,20 +48,23 @@ async function carryOut(
       draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'retry':
-      await retryFailed(worker, state, draft, command.step, actor);
+      await retryFailed(mover, state, draft, command.step, actor);
       if (state.run.status === 'paused') draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'signal':
       giveSignal(state, draft, command, actor);
       break;
   }
-  return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
+  return { holds: [], ...(await concludeRun(mover.runs, state, draft)) };
 }
 
 /** Asking again for what is already asked for changes nothing; a cancel overrides a pause. */
-function requestStop({ run }: RunState, draft: RunDraft, kind: 'cancel' | 'pause', by: By): boolean {
+function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind'], by: By): boolean {
   if (run.stopRequest?.kind === kind || run.stopRequest?.kind === 'cancel') return false;
   if (kind === 'pause' && run.status === 'paused') return false;
+  if (run.status === 'rolling_back' && kind !== 'cancel') {
+    throw new CountersignError('RUN_INVALID_TRANSITION', 'the run is rolling back; it can only be canceled');
+  }
   const { actor, reason } = by;
   draft
     .note({ stopRequest: { kind, actor, reason, at: draft.at } })
@@ -92,7 +74,7 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: 'cancel' | 'pause
 
 /** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
 async function retryFailed(
-  worker: Worker,
+  mover: Mover,
   state: RunState,
   draft: RunDraft,
   stepId: string | undefined,
@@ -115,10 +97,12 @@ async function retryFailed(
         ...factsOf(step, draft.at),
         // A new go: the attempts that failed do not count against it.
         attempt: 0,
+        // Whoever refused or let it expire refused that one go: the next is asked for anew.
+        ...(step.governed && { governed: { ...step.governed, approvalId: undefined } }),
         input,
         receiptKey,
         status: 'failed_retryable',
-        retryAt: await soonestRetry(worker, draft, step),
+        retryAt: await soonestRetry(mover, draft, step),
         error,
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
@@ -126,8 +110,8 @@ async function retryFailed(
 }
 
 /** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
-async function soonestRetry(worker: Worker, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
-  const own = await ownReceipt(worker, draft, step);
+async function soonestRetry(mover: Mover, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
+  const own = await ownReceipt(mover, draft, step);
   if (own?.outcome !== 'unknown' && own?.outcome !== 'intent') return draft.at;
   const quarantineEnds = later(own.intentAt, QUARANTINE_MS);
   return quarantineEnds > draft.at ? quarantineEnds : draft.at;

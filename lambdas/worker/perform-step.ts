@@ -1,9 +1,11 @@
 import { markOf, type Operation, type Performance } from '../connectors/connector.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/http-exchange.ts';
 import { findOperation } from '../connectors/registry.ts';
+import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../run/lease.ts';
-import type { WriteResult } from '../run/receipt.ts';
+import type { TouchedState, WriteResult } from '../run/receipt.ts';
+import { accessFor } from './access.ts';
 import type { HeldStep, Worker } from './worker.ts';
 
 /** What became of a write. `refused`: it certainly did not happen. `unknown`: it may have. */
@@ -19,13 +21,13 @@ export async function performStep(worker: Worker, tenant: string, runId: string,
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-    const performance: Performance = {
-      access: await worker.connections.open(tenant, operation.connection),
-      mark: markOf(tenant, receipt.key),
-      openSince: receipt.openSince,
-      firstAttempt: !unsettled,
-    };
-    outcome = { kind: 'done', result: await recoverOrPerform(operation, held, performance) };
+    const access = await accessFor(worker, tenant, operation);
+    const { openSince } = receipt;
+    const performance = { access, mark: markOf(tenant, receipt.key), openSince };
+    const result = unsettled
+      ? await recoverOrPerform(operation, held, performance)
+      : await lookAndPerform(operation, held, performance);
+    outcome = { kind: 'done', result };
   } catch (error) {
     outcome = classify(worker, error);
   } finally {
@@ -50,14 +52,37 @@ function renew(worker: Worker, tenant: string, runId: string, { step }: HeldStep
   });
 }
 
+/** What is there now is kept for the way back; if it is not what the write was meant for, nothing is written. */
+async function lookAndPerform(operation: Operation, held: HeldStep, performance: Performance): Promise<WriteResult> {
+  const input = operation.parse(held.step.input);
+  const before = await operation.before?.(input, performance.access);
+  const { expects } = held.step;
+  if (expects && before && !isAs(expects, before)) throw drifted(held);
+  const result = await operation.perform(input, { ...performance, ...(before && { before }) });
+  return before ? { ...result, before } : result;
+}
+
+/** An earlier attempt may have worked: then what is there now is not what was there before. */
 async function recoverOrPerform(operation: Operation, held: HeldStep, performance: Performance): Promise<WriteResult> {
   const input = operation.parse(held.step.input);
-  if (held.unsettled && operation.probe) {
-    const found = await operation.probe(input, performance);
-    if (found) return found;
-  }
-  return operation.perform(input, performance);
+  const found = await operation.probe?.(input, performance);
+  if (found) return found;
+  const { expects } = held.step;
+  const now = expects && (await operation.before?.(input, performance.access));
+  if (!expects || !now) return operation.perform(input, performance);
+  if (isAs(expects, now)) return operation.perform(input, { ...performance, before: now });
+  const { after } = operation.propose(input, performance.access.instance);
+  // It worked: made once more it changes nothing. Whatever else is there now is someone's later change.
+  if (after && isAs(after, now)) return operation.perform(input, performance);
+  throw drifted(held);
 }
+
+/** Whether things are as expected, as far as anything was. */
+const isAs = (expected: TouchedState, now: TouchedState): boolean =>
+  Object.entries(expected).every(([name, value]) => hashOf(now[name] ?? null) === hashOf(value ?? null));
+
+const drifted = ({ receipt }: HeldStep) =>
+  new CountersignError('DRIFTED', `${receipt.target} was changed by someone else; it is left as it is`);
 
 function classify(worker: Worker, error: unknown): StepOutcome {
   if (error instanceof TargetRefused) {

@@ -51,7 +51,7 @@ export function fail(draft: RunDraft, step: StepFacts, error: RecordedError, pre
     .record({ type: 'step.failed', step: step.id, index: step.index, error });
 }
 
-/** The step waits for its backoff; never past the run's deadline, which then ends it. */
+/** The step waits for its backoff; never past the run's deadline, which then ends it. An undo has none. */
 export function scheduleRetry(
   worker: Pick<Worker, 'random'>,
   draft: RunDraft,
@@ -61,7 +61,7 @@ export function scheduleRetry(
 ): void {
   const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs, wait.ladderMs));
   const wanted = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
-  const retryAt = earlier(wanted, draft.run.deadlineAt);
+  const retryAt = draft.run.status === 'rolling_back' ? wanted : earlier(wanted, draft.run.deadlineAt);
   const waiting: RetryableStep = {
     ...factsOf(step, draft.at),
     input: step.input,

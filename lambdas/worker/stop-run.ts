@@ -1,3 +1,5 @@
+import { isOpen } from '../approval/approval.ts';
+import { closeApproval } from '../approval/close-approval.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
@@ -8,7 +10,7 @@ export const STOPPED_IN_FLIGHT = recordedError(
   'the run was stopped while nobody knew whether this write had reached its target',
 );
 
-/** An ended run makes no later call: whatever of it was still open is closed with it. */
+/** A run that ends, or turns back, makes none of the calls it still had before it: whatever was open is closed. */
 export async function closeOpenSteps(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promise<void> {
   const { tenant, runId } = draft.run;
   for (const step of [...draft.steps.values()]) {
@@ -17,10 +19,9 @@ export async function closeOpenSteps(runs: Pick<RunStore, 'approval'>, draft: Ru
       .put({ ...factsOf(step, draft.at), receiptKey: receiptKeyOf(step), status: 'canceled', completedAt: draft.at })
       .record({ type: 'step.canceled', step: step.id, index: step.index });
     if (step.status !== 'waiting_approval') continue;
-    const approval = await runs.approval(tenant, runId, step.approvalId);
-    if (approval?.status !== 'requested' && approval?.status !== 'notified') continue;
-    draft
-      .putApproval({ ...approval, status: 'canceled' }, approval.status)
-      .record({ type: 'approval.canceled', step: step.id, approvalId: step.approvalId });
+    const approval = draft.approval(step.approvalId) ?? (await runs.approval(tenant, runId, step.approvalId));
+    if (!approval || !isOpen(approval)) continue;
+    closeApproval(draft, approval, { status: 'canceled' });
+    draft.record({ type: 'approval.canceled', step: step.id, approvalId: step.approvalId });
   }
 }

@@ -10,7 +10,14 @@ import type { Receipt } from '../run/receipt.ts';
 import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { type FailedStep, factsOf, type RetryableStep, type RunningStep, type Step } from '../run/step.ts';
+import {
+  type FailedStep,
+  factsOf,
+  type ReadyStep,
+  type RetryableStep,
+  type RunningStep,
+  type Step,
+} from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { beginStep, carryOn } from './carry-on.ts';
 import { claimStep } from './claim-step.ts';
@@ -100,6 +107,8 @@ async function lookAtStep(
     case 'waiting_approval':
       await expireGate(worker.runs, draft, step);
       return undefined;
+    case 'ready':
+      return worker.hasTime() && !state.run.stopRequest ? perform(worker, state, draft, step, known) : undefined;
     default:
       return undefined;
   }
@@ -119,30 +128,38 @@ async function resume(
   const unsettled = own?.outcome === 'intent' || own?.outcome === 'unknown';
   const attemptsMax = state.workflow.steps[step.index]?.retry?.attempts ?? DEFAULT_ATTEMPTS;
   const opaque = findOperation(step.tool)?.effect === 'opaque';
-  if (own && unsettled && (opaque || step.attempt >= attemptsMax)) return askHuman(draft, step, own);
+  if (!own || !unsettled) return perform(worker, state, draft, step, known);
+  if (opaque || step.attempt >= attemptsMax) return askHuman(draft, step, own);
+  // If it may not be made again, by policy or until people agree, only somebody who looks there can tell what happened.
+  return (await perform(worker, state, draft, step, known, own.openSince)) ?? askHuman(draft, step, own);
+}
+
+/** A step whose input is known: claimed, or failed for the reason it cannot be. */
+async function perform(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: RunningStep | RetryableStep | ReadyStep,
+  known: HeldReceipts,
+  openSince?: string,
+): Promise<HeldStep | undefined> {
   try {
-    return await claimStep(
-      worker,
-      state,
-      draft,
-      { step, input: step.input, ...(own && unsettled && { openSince: own.openSince }) },
-      known,
-    );
+    return await claimStep(worker, state, draft, { step, input: step.input, openSince }, known);
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
-    fail(draft, step, recordedError(error.code, error.message), step);
+    if (openSince === undefined) fail(draft, step, recordedError(error.code, error.message), step);
     return undefined;
   }
 }
 
 /** This step's own receipt: another run's identical write under the same key says nothing about ours. */
 export async function ownReceipt(
-  worker: Worker,
+  { runs }: Pick<Worker, 'runs'>,
   draft: RunDraft,
   step: RunningStep | RetryableStep | FailedStep,
 ): Promise<Receipt | undefined> {
   const { tenant, runId } = draft.run;
-  const [receipt] = step.receiptKey ? await worker.runs.receipts(tenant, [step.receiptKey]) : [];
+  const [receipt] = step.receiptKey ? await runs.receipts(tenant, [step.receiptKey]) : [];
   return receipt?.runId === runId && receipt.stepIndex === step.index ? receipt : undefined;
 }
 
@@ -163,7 +180,7 @@ async function setAside(worker: Worker, draft: RunDraft, step: RunningStep | Ret
 function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: Receipt): undefined {
   const error = recordedError(
     'OUTCOME_UNKNOWN',
-    `nobody knows whether ${step.tool} reached ${receipt.target}; look there, then resolve the run by hand`,
+    `nobody knows whether ${step.tool} reached ${receipt.target}; look there (RUNBOOK, "A run needs a human")`,
   );
   settleReceipt(draft, { ...receipt, outcome: 'unknown', settledAt: draft.at, error });
   fail(draft, step, error, step);
@@ -171,7 +188,7 @@ function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: R
 
 /** Past its deadline, or nobody moved it for so long that nobody will: the time people take does not count. */
 function overdueError({ run }: RunState, now: string) {
-  if (run.status === 'waiting_approval') return undefined;
+  if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
   if (run.deadlineAt <= now) {
     return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}`);
   }

@@ -2,41 +2,71 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import type * as z from 'zod';
+import { findOperation } from '../connectors/registry.ts';
 import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { AwsEnvironment, StageConnections } from '../connectors/stage-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemEvery, systemIds, systemLog, systemPause } from '../entry/system.ts';
 import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
+import { systemPolicy } from '../policy/policy-ports.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
-import { WorkerEnvironment } from './environment.ts';
+import { MoverEnvironment, WorkerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';
 import type { Worker } from './worker.ts';
 
+/** A function that never ends a run, or never opens a gate, has no destination for what follows from it. */
+type Destinations = Omit<z.infer<typeof MoverEnvironment>, 'SEAL_QUEUE_URL'> & {
+  SEAL_QUEUE_URL?: string;
+  APPROVAL_MACHINE_ARN?: string;
+};
+
 /** What everything that moves runs is built from, made once per function instance. */
-export function workerPorts(): Omit<Worker, 'hasTime'> {
-  const environment = readEnvironment(WorkerEnvironment);
+export function moverPorts(environment: Destinations = readEnvironment(MoverEnvironment)) {
   const dynamo = new DynamoDBClient();
   const sqs = new SQSClient();
-  const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
+  const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
-    definitions: new KeptDefinitions(definitions, systemClock.now),
-    connections: new SecretsConnections(
-      new SecretsManagerClient(),
-      definitions,
-      environment.CONNECTION_SECRET_ARNS,
-      systemClock.now,
-    ),
+    stored,
+    definitions: new KeptDefinitions(stored, systemClock.now),
     queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),
     outbox: new AwsOutbox(sqs, new SFNClient(), {
       sealQueueUrl: environment.SEAL_QUEUE_URL,
+      approvalQueueUrl: environment.APPROVAL_QUEUE_URL,
       approvalMachineArn: environment.APPROVAL_MACHINE_ARN,
     }),
     clock: systemClock,
+    log: systemLog,
+  };
+}
+
+/** Beside that, what a decision needs: policy is asked again about an edited write. */
+export function deciderPorts() {
+  const mover = moverPorts();
+  return { ...mover, policy: systemPolicy(mover.stored, (tool) => findOperation(tool) !== undefined) };
+}
+
+export function workerPorts(): Omit<Worker, 'hasTime'> {
+  const environment = readEnvironment(WorkerEnvironment);
+  const mover = moverPorts(environment);
+  return {
+    ...mover,
+    policy: systemPolicy(mover.stored, (tool) => findOperation(tool) !== undefined),
+    environment: environment.STAGE_KIND,
+    connections: new StageConnections(
+      new SecretsConnections(
+        new SecretsManagerClient(),
+        mover.stored,
+        environment.CONNECTION_SECRET_ARNS,
+        systemClock.now,
+      ),
+      { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
+    ),
     ids: systemIds,
     random: systemPause.random,
     every: systemEvery,
-    log: systemLog,
   };
 }

@@ -2,27 +2,37 @@ import type { Connections } from '../connectors/connections.ts';
 import type { Clock, Ids, Log } from '../entry/ports.ts';
 import type { OutboxDispatcher } from '../outbox/outbox.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
+import type { Environment, Policy } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import type { IntentReceipt, Receipt } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { RunningStep, Steps } from '../run/step.ts';
-import type { Workflow } from '../workflow/workflow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
 
-/** What a worker works with. */
-export interface Worker {
+/** What it takes to move a run: to commit a change of it, and to send on what follows. */
+export interface Mover {
   runs: RunStore;
   definitions: Pick<Definitions, 'workflow' | 'settings'>;
-  connections: Connections;
   queue: StepQueue;
   outbox: OutboxDispatcher;
   clock: Clock;
+  log: Log;
+}
+
+/** What a worker works with. */
+export interface Worker extends Mover {
+  definitions: Pick<Definitions, 'workflow' | 'settings' | 'people'>;
+  /** Decides before every call to the outside. */
+  policy: Policy;
+  connections: Connections;
+  /** What kind of stage this is. */
+  environment: Environment;
   ids: Ids;
   random: () => number;
   /** Calls again and again until the returned function is called. */
   every: (ms: number, run: () => void) => () => void;
-  log: Log;
   /** False when too little of this invocation is left to take on another step. */
   hasTime: () => boolean;
 }
@@ -31,7 +41,7 @@ export interface Worker {
 export interface RunState {
   run: Run;
   trigger: Trigger;
-  workflow: Workflow;
+  workflow: PublishedWorkflow;
   settings: TenantSettings;
   steps: Steps;
 }

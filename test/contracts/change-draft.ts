@@ -14,6 +14,7 @@ import type { Step } from '../../lambdas/run/step.ts';
 export class ChangeDraft {
   readonly #draft: RunDraft;
   readonly #steps: StepWrite[] = [];
+  readonly #approvals: ApprovalWrite[] = [];
 
   constructor(run: Run, at: string) {
     this.#draft = new RunDraft({ run, steps: new Map() }, at).record({ type: 'run.enriched', enrichmentHash: at });
@@ -39,8 +40,8 @@ export class ChangeDraft {
     return this;
   }
 
-  writeApproval(approval: Approval, expectedStatus: ApprovalWrite['expectedStatus']): this {
-    this.#draft.putApproval(approval, expectedStatus);
+  writeApproval(approval: Approval, expectedRevision: ApprovalWrite['expectedRevision']): this {
+    this.#approvals.push({ approval, expectedRevision });
     return this;
   }
 
@@ -55,6 +56,6 @@ export class ChangeDraft {
   }
 
   seal(): RunChange {
-    return { ...this.#draft.seal(), steps: this.#steps };
+    return { ...this.#draft.seal(), steps: this.#steps, approvals: this.#approvals };
   }
 }

@@ -24,6 +24,7 @@ const queue = (name: string): QueueDefinition => ({
 });
 const steps = queue('steps');
 const seals = queue('seals');
+const follows = queue('follows');
 const approvalMachineArn = 'arn:aws:states:us-east-1:000000000000:stateMachine:approvals';
 /** Nobody answers: an execution stays open, as an approval does. */
 const nobodyAnswers = { StartAt: 'Wait', States: { Wait: { Type: 'Wait', Seconds: 86_400, End: true } } };
@@ -32,7 +33,7 @@ const nobodyAnswers = { StartAt: 'Wait', States: { Wait: { Type: 'Wait', Seconds
 async function openAws() {
   const folder = temporaryFolder();
   const clock = new HostClock(folder.path);
-  const queues = new LocalSqs({ dataFolder: folder.path, clock, queues: [steps, seals] });
+  const queues = new LocalSqs({ dataFolder: folder.path, clock, queues: [steps, seals, follows] });
   const machines = new LocalStepFunctions({
     dataFolder: folder.path,
     clock,
@@ -104,14 +105,20 @@ describeOutboxContract('memory', async () => {
     outbox,
     seals: async () => outbox.receiveSeals(),
     approvals: async () => outbox.startedApprovals(),
+    follows: async () => outbox.receiveFollows(),
     close: async () => {},
   };
 });
 describeOutboxContract('AWS', async () => {
   const aws = await openAws();
   return {
-    outbox: new AwsOutbox(aws.sqs, aws.sfn, { sealQueueUrl: seals.url, approvalMachineArn }),
+    outbox: new AwsOutbox(aws.sqs, aws.sfn, {
+      sealQueueUrl: seals.url,
+      approvalQueueUrl: follows.url,
+      approvalMachineArn,
+    }),
     seals: async () => (await aws.received(seals)).map(({ Body }) => JSON.parse(Body ?? '')),
+    follows: async () => (await aws.received(follows)).map(({ Body }) => JSON.parse(Body ?? '')),
     approvals: async () => {
       const { executions = [] } = await aws.sfn.send(
         new ListExecutionsCommand({ stateMachineArn: approvalMachineArn }),

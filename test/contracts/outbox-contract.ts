@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OutboxDispatcher, promised } from '../../lambdas/outbox/outbox.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import type { ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
+import type { ApprovalFollow, ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
 
 export interface OpenOutbox {
   outbox: OutboxDispatcher;
@@ -9,6 +9,8 @@ export interface OpenOutbox {
   seals(): Promise<SealRequest[]>;
   /** What the approval machine was started with, by execution. */
   approvals(): Promise<ApprovalStart[]>;
+  /** What the approvals' follower would be handed. */
+  follows(): Promise<ApprovalFollow[]>;
   close(): Promise<void>;
 }
 
@@ -20,21 +22,33 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
     });
     afterEach(() => opened.close());
     const facts = { tenant: 'acme', runId: 'run_1' };
+    const clocks = { remindAfterSeconds: 1, escalateAfterSeconds: 2, expireAfterSeconds: 3 };
+    const follow = (revision: number) =>
+      promised({ kind: 'follow_approval', ...facts, approvalId: 'approval_1', revision }, STORY_BEGINS_AT);
     const seal = promised({ kind: 'seal_evidence', ...facts }, STORY_BEGINS_AT);
-    const start = (approvalId: string) => promised({ kind: 'start_approval', ...facts, approvalId }, STORY_BEGINS_AT);
+    const start = (approvalId: string) =>
+      promised({ kind: 'start_approval', ...facts, approvalId, clocks }, STORY_BEGINS_AT);
 
     it('asks the sealer to seal the run, naming the promise', async () => {
       await opened.outbox.dispatch(seal);
-      expect(await opened.seals()).toEqual([{ entryId: seal.id, ...facts }]);
+      expect(await opened.seals()).toEqual([{ kind: 'seal_evidence', entryId: seal.id, ...facts }]);
       expect(await opened.approvals()).toEqual([]);
     });
 
     it('starts the approval, naming the promise', async () => {
       await opened.outbox.dispatch(start('approval_1'));
       expect(await opened.approvals()).toEqual([
-        { entryId: start('approval_1').id, ...facts, approvalId: 'approval_1' },
+        { entryId: start('approval_1').id, ...facts, approvalId: 'approval_1', ...clocks },
       ]);
       expect(await opened.seals()).toEqual([]);
+    });
+
+    it('asks for every change of an approval to be followed', async () => {
+      await opened.outbox.dispatch(follow(2));
+      await opened.outbox.dispatch(follow(3));
+      const asked = [follow(2), follow(3)].map(({ id: entryId }) => ({ entryId, ...facts, approvalId: 'approval_1' }));
+      expect(await opened.follows()).toEqual(asked);
+      expect(await opened.approvals()).toEqual([]);
     });
 
     it('starts an approval once, however often it is dispatched', async () => {

@@ -2,9 +2,11 @@ import { afterAll, beforeAll } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { DynamoWorkflowCatalog } from '../../lambdas/workflow/dynamo-workflow-catalog.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { describeWorkflowCatalogContract } from '../workflow/workflow-catalog-contract.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
@@ -28,6 +30,11 @@ describeDefinitionsContract('memory', async () => ({ definitions: new MemoryDefi
 describeDefinitionsContract('DynamoDB', async () => ({
   definitions: new DynamoDefinitions(run.client, run.table),
   close,
+}));
+
+describeWorkflowCatalogContract('DynamoDB', async () => ({
+  definitions: new DynamoDefinitions(run.client, run.table),
+  catalog: new DynamoWorkflowCatalog(run.client, run.table),
 }));
 
 describeApiKeysContract('memory', async () => ({ keys: new MemoryApiKeys(), close }));

@@ -1,37 +1,57 @@
-import type { OutboxDispatcher, OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import type * as z from 'zod';
+import type { ApprovalClocks, OutboxDispatcher, OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
 export interface SealRequest {
+  kind: 'seal_evidence' | 'export_run';
   entryId: string;
   tenant: string;
   runId: string;
 }
 
-export interface ApprovalStart extends SealRequest {
+export interface ApprovalFollow {
+  entryId: string;
+  tenant: string;
+  runId: string;
   approvalId: string;
 }
 
-/** Stands for the seal queue and the approval machine: requests to seal pile up, an approval starts once by its name. */
+export type ApprovalStart = ApprovalFollow & z.infer<typeof ApprovalClocks>;
+
+/** Stands for the queues and the approval machine: requests pile up, an approval starts once by its name. */
 export class MemoryOutbox implements OutboxDispatcher {
   readonly #passage: Passage;
   readonly #approvals = new Map<string, ApprovalStart>();
   readonly #seals: SealRequest[] = [];
+  readonly #follows: ApprovalFollow[] = [];
 
   constructor(passage: Passage = undisturbed) {
     this.#passage = passage;
   }
 
-  dispatch({ id: entryId, kind, tenant, runId, approvalId = '' }: OutboxEntry): Promise<void> {
-    return this.#passage(`outbox.${kind}`, async () => {
+  dispatch(entry: OutboxEntry): Promise<void> {
+    return this.#passage(`outbox.${entry.kind}`, async () => {
+      const { id: entryId, kind, tenant, runId } = entry;
       const request = { entryId, tenant, runId };
-      if (kind === 'seal_evidence') this.#seals.push(request);
-      else if (!this.#approvals.has(approvalId)) this.#approvals.set(approvalId, { ...request, approvalId });
+      if (kind === 'seal_evidence' || kind === 'export_run') {
+        this.#seals.push({ kind, ...request });
+        return;
+      }
+      const { approvalId } = entry;
+      if (kind === 'follow_approval') this.#follows.push({ ...request, approvalId });
+      else if (!this.#approvals.has(approvalId))
+        this.#approvals.set(approvalId, { ...request, approvalId, ...entry.clocks });
     });
   }
 
   /** Takes out the requests to seal. */
   receiveSeals(): SealRequest[] {
     return this.#seals.splice(0);
+  }
+
+  /** Takes out the requests to show, and wake, what follows from changed approvals. */
+  receiveFollows(): ApprovalFollow[] {
+    return this.#follows.splice(0);
   }
 
   startedApprovals(): ApprovalStart[] {

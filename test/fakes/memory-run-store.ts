@@ -1,8 +1,9 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Commit, RunChange } from '../../lambdas/run/commit.ts';
 import { shardOf } from '../../lambdas/run/dynamo-keys.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
+import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
 import type {
@@ -36,6 +37,7 @@ export class MemoryRunStore implements RunStore {
   readonly #approvals = new MemoryRows<Approval>();
   readonly #taskTokens = new MemoryRows<string>();
   readonly #evidence = new MemoryRows<EvidenceRecord>();
+  readonly #logged = new MemoryRows<LogEntry>();
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
   /** An entry the sweeper gave up on stays for people to see, but is never due again. */
   readonly #outbox = new MemoryRows<OutboxEntry & { givenUp?: true }>();
@@ -57,6 +59,7 @@ export class MemoryRunStore implements RunStore {
     receipts: () => this.#receipts.peekAll(),
     evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
     outbox: () => this.#outbox.peekAll(),
+    logged: (tenant: string, day: string) => this.#logged.peekPartition(`${tenant}#${day}`),
     caps: this.#caps as Pick<MemoryCaps, 'counters' | 'holder' | 'holders'>,
   };
 
@@ -108,9 +111,9 @@ export class MemoryRunStore implements RunStore {
           expects === 'free' ? isFreeFor(receipt, current) : isIntentOf(receipt, current),
         ),
       ),
-      ...approvals.map(({ approval, expectedStatus }) =>
+      ...approvals.map(({ approval, expectedRevision }) =>
         write(this.#approvals, [key, approval.approvalId], approval, (current) =>
-          expectedStatus === 'new' ? isNew(current) : current?.status === expectedStatus,
+          expectedRevision === 'new' ? isNew(current) : current?.revision === expectedRevision,
         ),
       ),
       ...outbox.map((entry) => write(this.#outbox, [entry.id], entry)),
@@ -152,7 +155,7 @@ export class MemoryRunStore implements RunStore {
       const run = this.#runs.get(key);
       const trigger = this.#triggers.get(key);
       const [steps, commits] = [this.#steps.inPartition(key), this.#commits.inPartition(key)];
-      return run && trigger && { run, trigger, steps, commits };
+      return run && trigger && { run, trigger, steps, commits, approvals: this.#approvals.inPartition(key) };
     });
   }
 
@@ -229,27 +232,58 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  fulfilSeal(entryId: string, tenant: string, runId: string, evidence: EvidenceRecord): Promise<void> {
+  fulfilSeal(
+    entryId: string,
+    tenant: string,
+    runId: string,
+    evidence: EvidenceRecord,
+    { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
+  ): Promise<void> {
     return this.operation('fulfilSeal', () => {
       const promiseGoes = write(this.#outbox, [entryId], undefined);
-      const refusals = transact([write(this.#evidence, [runOf(tenant, runId)], evidence, isNew), promiseGoes]);
+      const refusals = transact([
+        write(this.#evidence, [runOf(tenant, runId)], evidence, isNew),
+        write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, runId], logged),
+        ...promises.map((promise) => write(this.#outbox, [promise.id], promise)),
+        promiseGoes,
+      ]);
       if (refusals) transact([promiseGoes]);
     });
   }
 
-  fulfilApproval(entryId: string, approval: Approval, taskToken: string): Promise<boolean> {
-    return this.operation('fulfilApproval', () => {
-      const key = [runOf(approval.tenant, approval.runId), approval.approvalId] as const;
-      const notified: Approval = { ...approval, status: 'notified' };
-      const promiseGoes = write(this.#outbox, [entryId], undefined);
-      const refusals = transact([
-        write(this.#approvals, key, notified, (now) => now?.status === 'requested' || now?.status === 'notified'),
-        write(this.#taskTokens, key, taskToken),
-        promiseGoes,
-      ]);
-      if (refusals) transact([promiseGoes]);
-      return !refusals;
+  fulfilled(entryId: string): Promise<void> {
+    return this.operation('fulfilled', () => {
+      transact([write(this.#outbox, [entryId], undefined)]);
     });
+  }
+
+  pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
+    return this.operation('pendingApprovals', () => {
+      const position = ({ requestedAt, approvalId }: Approval) => `${requestedAt} ${approvalId}`;
+      const oldestFirst = [...this.#approvals.peekAll()]
+        .filter((approval) => approval.tenant === tenant && isOpen(approval))
+        .filter((approval) => after === undefined || position(approval) > after)
+        .sort((a, b) => (position(a) < position(b) ? -1 : 1));
+      const items = oldestFirst.slice(0, limit).map(copy);
+      const last = items.at(-1);
+      return { items, ...(last && items.length === limit && { next: position(last) }) };
+    });
+  }
+
+  holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+    return this.operation('holdApproval', () => {
+      const key = [runOf(read.tenant, read.runId), read.approvalId] as const;
+      const held: Approval = { ...read, ...changes, revision: read.revision + 1 };
+      return !transact([
+        write(this.#approvals, key, held, (now) => now?.revision === read.revision),
+        write(this.#taskTokens, key, taskToken),
+        write(this.#outbox, [entryId], undefined),
+      ]);
+    });
+  }
+
+  taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
+    return this.operation('taskToken', () => this.#taskTokens.get(runOf(tenant, runId), approvalId));
   }
 }
 
@@ -261,7 +295,7 @@ function isNewOrExpired(record: IdempotencyRecord | undefined, at: string): bool
 }
 
 function isFreeFor(receipt: Receipt, current: Receipt | undefined): boolean {
-  if (current === undefined || current.outcome === 'failed') return true;
+  if (current === undefined || current.outcome === 'failed' || current.outcome === 'reversed') return true;
   const ownEarlierAttempt = current.runId === receipt.runId && current.stepIndex === receipt.stepIndex;
   return current.outcome !== 'succeeded' && ownEarlierAttempt;
 }

@@ -10,7 +10,7 @@ export class MemorySigningSecrets implements SigningSecrets {
     this.#byTenant = new Map(Object.entries(byTenant));
   }
 
-  async secretsFor(tenant: string, source: TriggerSource): Promise<readonly string[]> {
+  async secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> {
     return [this.#byTenant.get(tenant)?.[source] ?? []].flat().filter((secret) => secret !== '');
   }
 

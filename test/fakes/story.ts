@@ -1,3 +1,5 @@
+import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/approval/approval.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { type Commit, commitHash, genesisHash } from '../../lambdas/run/commit.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../../lambdas/run/run.ts';
@@ -43,7 +45,7 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     seq: 1,
     prevHash: genesisHash(tenant, runId),
     at,
-    events: [{ type: 'run.accepted', ...facts, source, event, key, triggerHash: 'hash-of-the-payload' }],
+    events: [{ type: 'run.accepted', ...facts, source, event, key, triggerHash: hashOf(trigger.payload) }],
   };
   const commit = { ...unsealed, hash: commitHash(unsealed) };
   const run: ActiveRun = {
@@ -66,4 +68,38 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
   const expiresAt = options.expiresAt ?? later(at, 24 * 60 * 60 * 1000);
   const record = { tenant, key, source, requestHash, runIds: [runId], createdAt: at, expiresAt };
   return { run, commit, trigger, ingest: { records: [record], trigger, runs: [{ run, commit }], at } };
+}
+
+/** An approval as a gate opens it. */
+export function requestedApproval(
+  { tenant, runId }: { tenant: string; runId: string },
+  differing: Partial<Approval> = {},
+): Approval {
+  const requestedAt = differing.requestedAt ?? STORY_BEGINS_AT;
+  return {
+    schemaVersion: APPROVAL_SCHEMA_VERSION,
+    approvalId: `${runId}.2-0`,
+    tenant,
+    runId,
+    stepIndex: 0,
+    stepId: 'gate',
+    status: 'requested',
+    revision: 1,
+    requestedAt,
+    remindAt: later(requestedAt, 15_000),
+    slaAt: later(requestedAt, 30_000),
+    expiresAt: later(requestedAt, 60_000),
+    automation: 'label-new-issue',
+    workflow: { name: 'label-new-issue', version: 1 },
+    title: 'Checkout fails',
+    asks: 'step',
+    actionHash: 'hash-of-the-action',
+    grounds: { policyHash: 'test', policies: [], reasons: [] },
+    requirement: { tier: 'medium', quorum: 1, groups: [] },
+    makers: [],
+    votes: [],
+    edits: [],
+    channel: '#approvals',
+    ...differing,
+  };
 }

@@ -36,6 +36,7 @@ describe('definitions kept in a warm function', () => {
       automations: async () => (down ? Promise.reject(new Error('down')) : source.automations('acme')),
       workflow: () => Promise.resolve(undefined),
       settings: (tenant: string) => source.settings(tenant),
+      people: (tenant: string) => source.people(tenant),
     };
     const keeping = new KeptDefinitions(flaky, () => clock.now());
     await expect(keeping.automations('acme')).rejects.toThrow('down');

@@ -129,7 +129,8 @@ describe('the sweeper', () => {
     const due: RunStore['due'] = async (...asked) => {
       const found = await runs.due(...asked);
       const record = { documentKey: 'd', envelopeKey: 'e', sha256: 's', sizeBytes: 1, sealedAt: STORY_BEGINS_AT };
-      await runs.fulfilSeal(entry.id, 'acme', entry.runId, record);
+      const logged = { runId: entry.runId, sha256: 's', head: 'h', count: 1, sealedAt: STORY_BEGINS_AT };
+      await runs.fulfilSeal(entry.id, 'acme', entry.runId, record, { logged, promises: [] });
       return found;
     };
     expect(await swept({ due })).toEqual({ runs: 0, promises: 0 });
@@ -156,7 +157,13 @@ describe('the sweeper', () => {
 
 it('a promise is first due 30 s after it was made, and its wait doubles up to five minutes', () => {
   const entry = promised(
-    { kind: 'start_approval', tenant: 'acme', runId: 'run_1', approvalId: 'a_1' },
+    {
+      kind: 'start_approval',
+      tenant: 'acme',
+      runId: 'run_1',
+      approvalId: 'a_1',
+      clocks: { remindAfterSeconds: 1, escalateAfterSeconds: 1, expireAfterSeconds: 1 },
+    },
     STORY_BEGINS_AT,
   );
   expect(entry).toMatchObject({

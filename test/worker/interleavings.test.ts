@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';
 import { NOTE, TRIAGE } from './workflows.ts';
 import { ISSUE, SYS_ID, Workshop } from './workshop.ts';
 
@@ -14,15 +15,19 @@ function open(): Workshop {
   return shop;
 }
 
-/** Every call of every worker waits for its turn, and the schedule decides whose turn it is. */
-async function atOnce(shop: Workshop, schedule: fc.Scheduler, ...messages: StepMessage[]): Promise<void> {
+/** Every call of all of them waits for its turn, and the schedule decides whose turn it is. */
+async function allAtOnce<T>(shop: Workshop, schedule: fc.Scheduler, begin: () => Promise<T>[]): Promise<T[]> {
   shop.disturb(async (name, run) => {
     await schedule.schedule(Promise.resolve(), name);
     return run();
   });
-  await schedule.waitFor(Promise.all(messages.map((message) => shop.work(message))));
+  const ended = await schedule.waitFor(Promise.all(begin()));
   shop.disturb((_name, run) => run());
+  return ended;
 }
+
+const atOnce = (shop: Workshop, schedule: fc.Scheduler, ...messages: StepMessage[]) =>
+  allAtOnce(shop, schedule, () => messages.map((message) => shop.work(message)));
 
 it('workers with the same message, in any order of their calls, make each write once', async () => {
   await fc.assert(
@@ -50,5 +55,37 @@ it('two runs that want the identical write, in any order of their calls, make it
       expect(shop.outside.incidents.get(SYS_ID)?.workNotes).toHaveLength(1);
     }),
     { seed: SEED, numRuns: 100 },
+  );
+});
+
+it('a yes, the same yes elsewhere and a no at once, in any order of their calls: one decides, the others are told', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), async (schedule) => {
+      const shop = await new GovernedWorkshop().open();
+      vi.stubGlobal('fetch', shop.outside.fetch);
+      const { message, approval } = await shop.upToGate(ASSIGN());
+      const no = { kind: 'reject', reason: 'not now' } as const;
+      const outcomes = await allAtOnce(shop, schedule, () =>
+        [
+          shop.say(approval, 'ana'),
+          shop.say(approval, 'ana', 'approve', { via: 'slack' }),
+          shop.say(approval, 'ben', no),
+        ].map((saying) =>
+          saying.then(
+            ({ outcome }) => outcome,
+            ({ code }) => code,
+          ),
+        ),
+      );
+      const approved = outcomes.includes('approved');
+      const told = approved
+        ? ['already', 'approved', 'APPROVAL_CLOSED']
+        : ['APPROVAL_CLOSED', 'APPROVAL_CLOSED', 'rejected'];
+      expect([...outcomes.slice(0, 2).sort(), outcomes[2]]).toEqual(told);
+      const { run } = await shop.finish(message);
+      expect(run.status).toBe(approved ? 'succeeded' : 'failed_terminal');
+      expect(shop.writes()).toHaveLength(approved ? 1 : 0);
+    }),
+    { seed: SEED, numRuns: 60 },
   );
 });

@@ -1,4 +1,5 @@
 import { isoNow } from '../../lambdas/entry/ports.ts';
+import type { Exports } from '../../lambdas/evidence/export-run.ts';
 import { sealRun } from '../../lambdas/evidence/seal-run.ts';
 import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
@@ -12,6 +13,7 @@ import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeOutside } from '../fakes/fake-outside.ts';
+import { FakePolicy } from '../fakes/fake-policy.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
@@ -46,7 +48,9 @@ export class Workshop {
   readonly log = new MemoryLog();
   readonly definitions = new MemoryDefinitions();
   readonly evidence = new MemoryEvidenceStore((name, run) => this.#passage(name, run));
+  readonly exports: Exports = { store: new MemoryEvidenceStore(), wanted: ['siem'] };
   readonly signer = new SeededSigner();
+  readonly policy = new FakePolicy();
   readonly runs = new MemoryRunStore((name, run) => this.#passage(name, run));
   readonly queue = new MemoryStepQueue(this.clock, (name, run) => this.#passage(name, run));
   readonly outbox = new MemoryOutbox((name, run) => this.#passage(name, run));
@@ -62,6 +66,8 @@ export class Workshop {
     this.worker = {
       runs: this.runs,
       definitions: this.definitions,
+      policy: this.policy,
+      environment: 'dev',
       connections: new MemoryConnections({ [TENANT]: this.outside.access() }),
       queue: this.queue,
       outbox: this.outbox,
@@ -134,8 +140,8 @@ export class Workshop {
       for (const message of due) await survived(() => this.work(message));
     }
     for (const seal of this.outbox.receiveSeals()) {
-      const { runs, evidence: store, signer, clock, log } = this;
-      await survived(() => sealRun({ runs, store, signer, clock, log }, seal));
+      const { runs, evidence: store, exports, signer, clock, log } = this;
+      await survived(() => sealRun({ runs, store, exports, signer, clock, log }, seal));
     }
   }
 }

@@ -1,0 +1,15 @@
+import { canonicalJson, sha256Hex } from './canonical-json.ts';
+
+/** What evidence shows of a value instead of the value: whoever has it can prove that it is the one. */
+export interface Digest {
+  sha256: string;
+  bytes: number;
+}
+
+/** Of a JSON value: hash and size of its canonical form (RFC 8785). */
+export const digestOf = (value: unknown): Digest => textDigest(canonicalJson(value ?? null));
+
+/** Of a sentence somebody wrote: hash and size of its UTF-8 bytes, as `sha256sum` and `wc -c` give them. */
+export function textDigest(text: string): Digest {
+  return { sha256: sha256Hex(text), bytes: Buffer.byteLength(text) };
+}

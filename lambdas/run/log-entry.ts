@@ -1,0 +1,18 @@
+import * as z from 'zod';
+
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** What the log keeps of a bundle: enough to know it again, and to see that it is gone. */
+export const LogEntry = z.strictObject({
+  runId: z.string(),
+  /** Of the bundle's document. */
+  sha256: Sha256,
+  /** Where the run's chain of commits ends. */
+  head: Sha256,
+  count: z.int().positive(),
+  sealedAt: z.iso.datetime(),
+});
+export type LogEntry = z.infer<typeof LogEntry>;
+
+/** Days are those of UTC, spelled 2026-11-16. */
+export const dayOf = (at: string): string => at.slice(0, 10);

@@ -1,0 +1,17 @@
+import { triggerView } from '../pipeline/match-automations.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { ExpressionContext } from '../workflow/expressions.ts';
+import type { RunState } from './worker.ts';
+
+/** All that a workflow's expressions can see: the trigger, what enrichment made of it, and what earlier steps gave. */
+export function expressionContext(state: RunState, draft: RunDraft): ExpressionContext {
+  const outputs = [...draft.steps.values()].flatMap((step) =>
+    step.status === 'succeeded' ? [[step.id, { output: step.output }] as const] : [],
+  );
+  return {
+    trigger: triggerView(state.trigger),
+    enrichment: draft.run.enrichment,
+    steps: Object.fromEntries(outputs),
+    run: { id: draft.run.runId },
+  };
+}

@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { later } from '../../lambdas/run/lease.ts';
+import type { Run, RunStatus } from '../../lambdas/run/run.ts';
+import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
+
+/** Places under the caps, and lists. */
+export function describeCapsAndLists(bench: RunStoreBench): void {
+  const { newTenant, newRunId, begin, loaded, change, cancel } = bench;
+
+  describe('caps', () => {
+    const slot = { shard: 0, workspace: 'default' };
+    const take = (run: Run, max: number, place = slot) =>
+      bench.store.commit(change(run).cap({ kind: 'take_slot', slot: place, max }).seal());
+    const running = async (tenant: string, shards = 1) => (await bench.store.waitingLine(tenant, 10, shards)).running;
+
+    it('hand out as many places as there are, and then nothing of the commit is written', async () => {
+      const tenant = newTenant();
+      const runs = [await begin({ tenant }), await begin({ tenant }), await begin({ tenant })];
+      const taken = await Promise.all(runs.map((run) => take(run, 2)));
+      expect(taken.map(({ outcome }) => outcome).sort()).toEqual(['committed', 'committed', 'no_room']);
+      expect(await running(tenant)).toEqual({ default: 2 });
+      const refused = runs[taken.findIndex(({ outcome }) => outcome === 'no_room')];
+      if (refused) expect((await loaded(refused)).run.seq).toBe(1);
+    });
+
+    it('hand out a returned place again', async () => {
+      const tenant = newTenant();
+      const [first, second] = [await begin({ tenant }), await begin({ tenant })];
+      const taken = change(first).cap({ kind: 'take_slot', slot, max: 1 }).seal();
+      await bench.store.commit(taken);
+      expect(await take(second, 1)).toEqual({ outcome: 'no_room' });
+      const returned = change(taken.run).cap({ kind: 'return_slot', slot }).seal();
+      expect(await bench.store.commit(returned)).toEqual({ outcome: 'committed' });
+      expect(await take(second, 1)).toEqual({ outcome: 'committed' });
+      expect(await running(tenant)).toEqual({ default: 1 });
+    });
+
+    it('take a place once although the commit is made again', async () => {
+      const run = await begin();
+      const made = change(run).cap({ kind: 'take_slot', slot, max: 5 }).seal();
+      await bench.store.commit(made);
+      expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+      expect(await running(run.tenant)).toEqual({ default: 1 });
+    });
+
+    it('count each shard and workspace for itself', async () => {
+      const tenant = newTenant();
+      await take(await begin({ tenant }), 1);
+      expect(await take(await begin({ tenant }), 1, { shard: 1, workspace: 'default' })).toEqual({
+        outcome: 'committed',
+      });
+      await take(await begin({ tenant }), 2, { shard: 1, workspace: 'other' });
+      expect(await running(tenant, 2)).toEqual({ default: 2, other: 1 });
+      expect(await running(tenant, 1)).toEqual({ default: 1 });
+    });
+
+    it('count the starts of a minute', async () => {
+      const tenant = newTenant();
+      const start = async (minute: string) =>
+        bench.store.commit(
+          change(await begin({ tenant }))
+            .cap({ kind: 'count_start', minute, max: 2 })
+            .seal(),
+        );
+      const minute = AT.slice(0, 16);
+      expect([await start(minute), await start(minute), await start(minute)]).toEqual([
+        { outcome: 'committed' },
+        { outcome: 'committed' },
+        { outcome: 'no_room' },
+      ]);
+      expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
+    });
+
+    it('let one run hold a key until it lets go', async () => {
+      const tenant = newTenant();
+      const [first, second] = [await begin({ tenant }), await begin({ tenant })];
+      const take_key = (run: Run) => change(run).cap({ kind: 'take_key', key: 'k', runId: run.runId }).seal();
+      const taken = take_key(first);
+      expect(await bench.store.commit(taken)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'no_room' });
+      const stolen = change(second).cap({ kind: 'release_key', key: 'k', runId: second.runId }).seal();
+      expect(await bench.store.commit(stolen)).toEqual({ outcome: 'no_room' });
+      const released = change(taken.run).cap({ kind: 'release_key', key: 'k', runId: first.runId }).seal();
+      expect(await bench.store.commit(released)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'committed' });
+    });
+
+    it('matter after a lost race and after a held receipt', async () => {
+      const tenant = newTenant();
+      const [other, run] = [await begin({ tenant }), await begin({ tenant })];
+      await bench.store.commit(
+        change(other).writeReceipt(intent(other), 'free').cap({ kind: 'take_slot', slot, max: 1 }).seal(),
+      );
+      const full = { kind: 'take_slot', slot, max: 1 } as const;
+      const both = change(run).writeReceipt(intent(run), 'free').cap(full).seal();
+      expect(await bench.store.commit(both)).toMatchObject({ outcome: 'receipt_held' });
+      await bench.store.commit(change(run).seal());
+      expect(await bench.store.commit(change(run, later(AT, 1)).cap(full).seal())).toEqual({ outcome: 'lost' });
+    });
+
+    it('show who waits, longest first, and nobody who has started', async () => {
+      const tenant = newTenant();
+      const runs = [2, 0, 1].map((minutes) => ({
+        tenant,
+        at: later(AT, minutes * MINUTE_MS),
+        workspace: `w${minutes}`,
+      }));
+      const [newest, oldest, middle] = [await begin(runs[0]), await begin(runs[1]), await begin(runs[2])];
+      const waiting = async (limit: number) => {
+        const line = await bench.store.waitingLine(tenant, limit, 1);
+        return line.waiting.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+      };
+      const shown = ({ runId, workspace, createdAt }: Run) => ({ runId, workspace, createdAt });
+      expect(await waiting(10)).toEqual([oldest, middle, newest].map(shown));
+      expect(await waiting(2)).toEqual([oldest, middle].map(shown));
+      await bench.store.commit(cancel(oldest));
+      expect(await waiting(10)).toEqual([middle, newest].map(shown));
+    });
+  });
+
+  describe('listing', () => {
+    async function begun(count: number): Promise<{ tenant: string; ids: string[] }> {
+      const tenant = newTenant();
+      const ids = Array.from({ length: count }, newRunId);
+      for (const [index, runId] of ids.entries()) await begin({ tenant, runId, at: later(AT, index * MINUTE_MS) });
+      return { tenant, ids };
+    }
+
+    async function walk(tenant: string, query: { status?: RunStatus; limit: number }): Promise<string[]> {
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await bench.store.listRuns(tenant, { ...query, after });
+        expect(page.items.length).toBeLessThanOrEqual(query.limit);
+        seen.push(...page.items.map(({ runId }) => runId));
+        after = page.next;
+      } while (after !== undefined);
+      return seen;
+    }
+
+    it('shows the newest first', async () => {
+      const { tenant, ids } = await begun(3);
+      const { items, next } = await bench.store.listRuns(tenant, { limit: 10 });
+      expect(items.map(({ runId }) => runId)).toEqual(ids.toReversed());
+      expect(next).toBeUndefined();
+    });
+
+    it.each([1, 2, 5, 6])('gives every run once in pages of %i', async (limit) => {
+      const { tenant, ids } = await begun(5);
+      expect(await walk(tenant, { limit })).toEqual(ids.toReversed());
+    });
+
+    it('gives every run once when all are of the same moment', async () => {
+      const tenant = newTenant();
+      const ids = Array.from({ length: 5 }, newRunId);
+      for (const runId of ids) await begin({ tenant, runId });
+      expect((await walk(tenant, { limit: 2 })).sort()).toEqual(ids);
+    });
+
+    it('by status shows only runs that are in it now', async () => {
+      const { tenant, ids } = await begun(4);
+      for (const runId of ids.slice(0, 3)) {
+        const found = await bench.store.load(tenant, runId);
+        if (found) await bench.store.commit(cancel(found.run));
+      }
+      expect(await walk(tenant, { status: 'canceled', limit: 2 })).toEqual(ids.slice(0, 3).toReversed());
+      expect(await walk(tenant, { status: 'queued', limit: 2 })).toEqual(ids.slice(3));
+      expect(await walk(tenant, { status: 'running', limit: 2 })).toEqual([]);
+    });
+
+    it('shows a tenant nothing of another', async () => {
+      const { ids } = await begun(1);
+      const stranger = await begin();
+      expect(await walk(stranger.tenant, { limit: 10 })).toEqual([stranger.runId]);
+      expect(await bench.store.load(stranger.tenant, ids[0] ?? '')).toBeUndefined();
+    });
+
+    it('gives commits after a number, oldest first, up to a limit', async () => {
+      let run = await begin();
+      for (let at = 1; at <= 11; at += 1) {
+        const made = change(run, later(AT, at)).seal();
+        await bench.store.commit(made);
+        run = made.run;
+      }
+      const seqs = async (after: number, limit: number) =>
+        (await bench.store.listCommits(run.tenant, run.runId, { after, limit })).map(({ seq }) => seq);
+      expect(await seqs(0, 3)).toEqual([1, 2, 3]);
+      expect(await seqs(8, 10)).toEqual([9, 10, 11, 12]);
+      expect(await seqs(12, 10)).toEqual([]);
+    });
+  });
+
+  it('keeps the same run id of two tenants apart', async () => {
+    const runId = newRunId();
+    const [mine, theirs] = [await begin({ runId, key: 'github:same' }), await begin({ runId, key: 'github:same' })];
+    await bench.store.commit(cancel(mine));
+    expect((await loaded(mine)).run.status).toBe('canceled');
+    expect((await loaded(theirs)).run).toEqual(theirs);
+    expect(await bench.store.listCommits(theirs.tenant, runId, { after: 0, limit: 10 })).toHaveLength(1);
+  });
+}

@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import { type OutboxEntry, promised } from '../../lambdas/outbox/outbox.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
+import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
+
+/** What is due, what was promised, and who was asked. */
+export function describePromisesAndApprovals(bench: RunStoreBench): void {
+  const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
+
+  describe('what is due', () => {
+    it('is a run whose time has come, in the shard of its id and no other', async () => {
+      const run = await begin({ dueAt: later(AT, MINUTE_MS) });
+      expect(await dueRuns(later(AT, MINUTE_MS - 1), run.tenant)).toEqual([]);
+      expect(await dueRuns(later(AT, MINUTE_MS), run.tenant)).toEqual([run.runId]);
+    });
+
+    it('is spread over the shards', async () => {
+      const tenant = newTenant();
+      for (let index = 0; index < 24; index += 1) await begin({ tenant, runId: newRunId() });
+      const shards = Array.from({ length: DUE_SHARDS }, (_, shard) =>
+        bench.store.due(shard, later(AT, MINUTE_MS), 1_000),
+      );
+      for (const items of await Promise.all(shards)) {
+        expect(items.some((item) => item.kind === 'run' && item.tenant === tenant)).toBe(true);
+      }
+    });
+
+    it('comes up to a limit, the oldest first', async () => {
+      // Before everything else of this contract, so that in its shard these are the oldest.
+      const runId = newRunId();
+      const long = (hours: number) => later('2001-01-01T00:00:00.000Z', hours * 60 * MINUTE_MS);
+      const [, first, second] = [
+        await begin({ runId, dueAt: long(3) }),
+        await begin({ runId, dueAt: long(1) }),
+        await begin({ runId, dueAt: long(2) }),
+      ];
+      const found = await Promise.all(
+        Array.from({ length: DUE_SHARDS }, (_, shard) => bench.store.due(shard, long(4), 2)),
+      );
+      const tenantsFound = found.flat().flatMap((item) => (item.kind === 'run' ? [item.tenant] : []));
+      expect(tenantsFound).toEqual([first.tenant, second.tenant]);
+    });
+
+    it('is not a run without a time: a paused one is nobody’s to look at', async () => {
+      const run = await begin();
+      await bench.store.commit(change(run).note({ dueAt: undefined }).seal());
+      expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+
+    it('follows the run: a changed due time counts, a terminal run is never due', async () => {
+      const run = await begin();
+      const later1 = change(run)
+        .note({ dueAt: later(AT, 10 * MINUTE_MS) })
+        .seal();
+      await bench.store.commit(later1);
+      expect(await dueRuns(later(AT, 9 * MINUTE_MS), run.tenant)).toEqual([]);
+      expect(await dueRuns(later(AT, 10 * MINUTE_MS), run.tenant)).toEqual([run.runId]);
+      await bench.store.commit(cancel(later1.run));
+      expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+  });
+
+  describe('promises', () => {
+    async function withPromise(): Promise<{ run: Run; entry: OutboxEntry }> {
+      const run = await begin();
+      const entry = promised({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
+      const end = change(run).move('canceled', BY).promise(entry).seal();
+      await bench.store.commit(end);
+      return { run: end.run, entry };
+    }
+    const soon = later(AT, 30_000);
+
+    it('become due with the commit that made them', async () => {
+      const { run, entry } = await withPromise();
+      expect(await dueEntries(later(AT, 29_999), run.tenant)).toEqual([]);
+      expect(await dueEntries(soon, run.tenant)).toEqual([entry]);
+    });
+
+    it('are counted by one of two sweepers', async () => {
+      const { run, entry } = await withPromise();
+      const next = later(soon, MINUTE_MS);
+      const both = await Promise.all([bench.store.bumpOutbox(entry, next), bench.store.bumpOutbox(entry, next)]);
+      expect(both.sort()).toEqual([false, true]);
+      expect(await dueEntries(soon, run.tenant)).toEqual([]);
+      expect(await dueEntries(next, run.tenant)).toEqual([{ ...entry, attempts: 1, dueAt: next }]);
+    });
+
+    it('given up on are never due again', async () => {
+      const { run, entry } = await withPromise();
+      expect(await bench.store.bumpOutbox(entry, undefined)).toBe(true);
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+
+    it('to seal go with the record of the evidence; a second record changes nothing', async () => {
+      const { run, entry } = await withPromise();
+      const { tenant, runId } = run;
+      expect(await bench.store.evidence(tenant, runId)).toBeUndefined();
+      await bench.store.fulfilSeal(entry.id, tenant, runId, evidenceRecord('first'), besides);
+      await bench.store.fulfilSeal(entry.id, tenant, runId, evidenceRecord('second'), besides);
+      expect(await bench.store.evidence(tenant, runId)).toEqual(evidenceRecord('first'));
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', tenant)).toEqual([]);
+      expect(await bench.store.bumpOutbox(entry, soon)).toBe(false);
+    });
+
+    it('are cleared also when the evidence was recorded before', async () => {
+      const { run, entry } = await withPromise();
+      await bench.store.fulfilSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);
+      await bench.store.fulfilSeal(entry.id, run.tenant, run.runId, evidenceRecord('second'), besides);
+      expect(await dueEntries(soon, run.tenant)).toEqual([]);
+    });
+  });
+
+  describe('approvals', () => {
+    async function withApproval(): Promise<{ run: Run; approval: Approval; entry: OutboxEntry }> {
+      const run = await begin();
+      const approval = requested(run);
+      const { tenant, runId } = run;
+      const entry = promised(
+        { kind: 'start_approval', tenant, runId, approvalId: approval.approvalId, clocks: CLOCKS },
+        AT,
+      );
+      const made = change(run).writeApproval(approval, 'new').promise(entry).seal();
+      expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+      return { run: made.run, approval, entry };
+    }
+    const read = ({ tenant, runId, approvalId }: Approval) => bench.store.approval(tenant, runId, approvalId);
+
+    it('are read by run and id, and only there', async () => {
+      const { run, approval } = await withApproval();
+      expect(await read(approval)).toEqual(approval);
+      expect(await bench.store.approval(run.tenant, run.runId, 'approval_other')).toBeUndefined();
+      expect(await bench.store.approval(newTenant(), run.runId, approval.approvalId)).toBeUndefined();
+    });
+
+    it('keep the token of their execution where no reader of theirs sees it, and the promise to start it goes', async () => {
+      const { run, approval, entry } = await withApproval();
+      expect(await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
+      expect(await read(approval)).toEqual({ ...approval, status: 'notified', revision: 2 });
+      expect(JSON.stringify(await bench.store.loadWhole(run.tenant, run.runId))).not.toContain('task-token');
+      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
+      expect(await bench.store.taskToken(newTenant(), run.runId, approval.approvalId)).toBeUndefined();
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+
+    it('may be held again, with the token of the next rung', async () => {
+      const { run, approval, entry } = await withApproval();
+      await bench.store.holdApproval(entry.id, approval, {}, 'first-token');
+      const held = await read(approval);
+      expect(held && (await bench.store.holdApproval(entry.id, held, {}, 'second-token'))).toBe(true);
+      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('second-token');
+    });
+
+    it('change only from the revision their writer knew', async () => {
+      const { run, approval, entry } = await withApproval();
+      await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token');
+      const expired: Approval = { ...approval, status: 'expired', revision: 3 };
+      expect(await bench.store.commit(change(run).writeApproval(expired, 1).seal())).toEqual({ outcome: 'lost' });
+      expect(await bench.store.commit(change(run).writeApproval(expired, 2).seal())).toEqual({ outcome: 'committed' });
+      expect((await read(approval))?.status).toBe('expired');
+    });
+
+    it('changed meanwhile are not held by whoever read them before', async () => {
+      const { run, approval, entry } = await withApproval();
+      await bench.store.commit(
+        change(run)
+          .writeApproval({ ...approval, status: 'expired', revision: 2 }, 1)
+          .seal(),
+      );
+      expect(await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(false);
+      expect((await read(approval))?.status).toBe('expired');
+      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBeUndefined();
+      await bench.store.fulfilled(entry.id);
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+
+    it('are listed while they are open, oldest first, page by page, tenant by tenant', async () => {
+      const tenant = newTenant();
+      const opened: Approval[] = [];
+      for (const minute of [3, 1, 2]) {
+        const run = await begin({ tenant });
+        const approval = requested(run, { requestedAt: later(AT, minute * MINUTE_MS) });
+        await bench.store.commit(change(run).writeApproval(approval, 'new').seal());
+        opened.push(approval);
+      }
+      const closedRun = await begin({ tenant });
+      await bench.store.commit(
+        change(closedRun)
+          .writeApproval(requested(closedRun, { status: 'approved' }), 'new')
+          .seal(),
+      );
+      const first = await bench.store.pendingApprovals(tenant, { limit: 2 });
+      const second = await bench.store.pendingApprovals(tenant, { limit: 2, after: first.next });
+      const times = [...first.items, ...second.items].map(({ requestedAt }) => requestedAt);
+      expect(times).toEqual(opened.map(({ requestedAt }) => requestedAt).sort());
+      expect(first.items).toHaveLength(2);
+      expect((await bench.store.pendingApprovals(newTenant(), { limit: 2 })).items).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { later } from '../../lambdas/run/lease.ts';
+import type { IntentReceipt, Receipt } from '../../lambdas/run/receipt.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { failed, held, intent, MINUTE_MS, type RunStoreBench, succeeded } from './run-store-bench.ts';
+
+/** Writes and who may settle them. */
+export function describeReceiptsAndLeases(bench: RunStoreBench): void {
+  const { newTenant, begin, loaded, change } = bench;
+
+  describe('receipts', () => {
+    /** Another run of the same tenant has left this receipt behind. */
+    async function rivalsWith(settled: (receipt: IntentReceipt) => Receipt): Promise<{ run: Run; held: Receipt }> {
+      const other = await begin();
+      const open = change(other).writeReceipt(intent(other), 'free').seal();
+      await bench.store.commit(open);
+      const held = settled(intent(other));
+      if (held.outcome !== 'intent') {
+        expect(await bench.store.commit(change(open.run).writeReceipt(held, 'ours').seal())).toEqual({
+          outcome: 'committed',
+        });
+      }
+      return { run: await begin({ tenant: other.tenant }), held };
+    }
+    const claim = (run: Run) => bench.store.commit(change(run).writeReceipt(intent(run), 'free').seal());
+
+    it('a success of another run holds its key, and nothing is written', async () => {
+      const { run, held } = await rivalsWith(succeeded);
+      expect(await claim(run)).toEqual({ outcome: 'receipt_held', receipt: held });
+      expect((await loaded(run)).run.seq).toBe(1);
+    });
+
+    it('an open intent of another run holds its key', async () => {
+      const { run, held } = await rivalsWith((receipt) => receipt);
+      expect(await claim(run)).toEqual({ outcome: 'receipt_held', receipt: held });
+    });
+
+    it('an unknown outcome of another run holds its key', async () => {
+      const { run, held } = await rivalsWith((receipt) => failed(receipt, 'unknown'));
+      expect(await claim(run)).toEqual({ outcome: 'receipt_held', receipt: held });
+    });
+
+    it('a failed write leaves its key free', async () => {
+      const { run } = await rivalsWith((receipt) => failed(receipt, 'failed'));
+      expect(await claim(run)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.receipts(run.tenant, ['key'])).toEqual([intent(run)]);
+    });
+
+    it.each(['intent', 'unknown'] as const)('a step takes up its own earlier %s', async (outcome) => {
+      const run = await begin();
+      const first = change(run).writeReceipt(intent(run), 'free').seal();
+      await bench.store.commit(first);
+      let latest = first.run;
+      if (outcome === 'unknown') {
+        const settled = change(latest)
+          .writeReceipt(failed(intent(run), 'unknown'), 'ours')
+          .seal();
+        await bench.store.commit(settled);
+        latest = settled.run;
+      }
+      const again = change(latest)
+        .writeReceipt(intent(run, { leaseVersion: 2 }), 'free')
+        .seal();
+      expect(await bench.store.commit(again)).toEqual({ outcome: 'committed' });
+    });
+
+    it('another step of the same run does not take up its open intent', async () => {
+      const run = await begin();
+      const first = change(run).writeReceipt(intent(run), 'free').seal();
+      await bench.store.commit(first);
+      const other = change(first.run)
+        .writeReceipt(intent(run, { stepIndex: 1 }), 'free')
+        .seal();
+      expect(await bench.store.commit(other)).toEqual({ outcome: 'receipt_held', receipt: intent(run) });
+    });
+
+    it('its own success holds the key too: a write that happened is not made again', async () => {
+      const run = await begin();
+      const first = change(run).writeReceipt(intent(run), 'free').seal();
+      await bench.store.commit(first);
+      const done = change(first.run)
+        .writeReceipt(succeeded(intent(run)), 'ours')
+        .seal();
+      await bench.store.commit(done);
+      expect(await claim(done.run)).toEqual({ outcome: 'receipt_held', receipt: succeeded(intent(run)) });
+    });
+
+    it('an outcome settles only the intent of the same claim', async () => {
+      const run = await begin();
+      const first = change(run)
+        .writeReceipt(intent(run, { leaseVersion: 2 }), 'free')
+        .seal();
+      await bench.store.commit(first);
+      const zombie = change(first.run)
+        .writeReceipt(succeeded(intent(run, { leaseVersion: 1 })), 'ours')
+        .seal();
+      expect(await bench.store.commit(zombie)).toEqual({ outcome: 'lost' });
+      expect(await bench.store.receipts(run.tenant, ['key'])).toMatchObject([{ outcome: 'intent', leaseVersion: 2 }]);
+    });
+
+    it('are found by tenant and key, each once, and what is missing is left out', async () => {
+      const { run, held } = await rivalsWith(succeeded);
+      expect(await bench.store.receipts(run.tenant, ['key', 'nothing', 'key'])).toEqual([held]);
+      expect(await bench.store.receipts(newTenant(), ['key'])).toEqual([]);
+      expect(await bench.store.receipts(run.tenant, [])).toEqual([]);
+    });
+  });
+
+  describe('leases', () => {
+    const until = later(AT, 10 * MINUTE_MS);
+    async function holding(): Promise<Run> {
+      const run = await begin();
+      const made = change(run).writeStep(held(0, 2), 'new').seal();
+      expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+      return made.run;
+    }
+
+    it('are prolonged by their holder, and nothing else of the run changes', async () => {
+      const run = await holding();
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(true);
+      const now = await loaded(run);
+      expect(now.steps).toEqual([{ ...held(0, 2), lease: { owner: 'lease_1', expiresAt: until } }]);
+      expect(now.run).toEqual(run);
+    });
+
+    it.each([1, 3])('are not prolonged under fencing number %i when they are held under 2', async (leaseVersion) => {
+      const run = await holding();
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, leaseVersion), until)).toBe(false);
+      expect((await loaded(run)).steps).toEqual([held(0, 2)]);
+    });
+
+    it('are not prolonged once the step has ended', async () => {
+      const run = await holding();
+      const { lease: _over, startedAt: _then, ...facts } = held(0, 2);
+      const done = { ...facts, status: 'succeeded', output: null, completedAt: AT } as const;
+      await bench.store.commit(change(run).writeStep(done, 2).seal());
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(false);
+      expect((await loaded(run)).steps).toMatchObject([{ status: 'succeeded' }]);
+    });
+
+    it('of a step that was never begun are not prolonged', async () => {
+      const run = await begin();
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 0), until)).toBe(false);
+      expect((await loaded(run)).steps).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { findOperation } from '../../lambdas/connectors/registry.ts';
+
+const SYS_ID = 'a'.repeat(32);
+const flaw = (tool: string, input: unknown): string => {
+  try {
+    findOperation(tool)?.parse(input);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('the input was taken');
+};
+
+it.each<[string, unknown, string]>([
+  ['a field by its name', { sysId: SYS_ID, fields: { state: [1] } }, 'fields.state: '],
+  ['an input by its name', { sysId: 'nobody', fields: { state: '1' } }, 'sysId: a ServiceNow sys_id is 32 hex'],
+  ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, filds: {} }, 'knows no filds'],
+])('an input that does not fit names %s', (_what, input, said) => {
+  expect(flaw('servicenow.incident.update', input)).toContain(said);
+});
+
+it.each<[string, unknown]>([
+  ['a value', { sysId: 'Ana Canary', fields: { state: '1' } }],
+  ['a name that is somebody’s text', { sysId: SYS_ID, fields: { 'Ana Canary': '1' } }],
+  ['a name below it', { sysId: SYS_ID, fields: { 'ana@canary.example': ['Ana Canary'] } }],
+  ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, 'Ana Canary': 1 }],
+])('an input that does not fit is told without %s', (_what, input) => {
+  expect(flaw('servicenow.incident.update', input)).not.toMatch(/canary/i);
+});

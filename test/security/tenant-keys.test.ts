@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import * as keys from '../../lambdas/run/dynamo-keys.ts';
+import { sourceFiles } from '../style/source.ts';
+
+/** Keys that belong to no tenant, or to one only within: whoever may use them is named in ARCHITECTURE, "Table". */
+const OF_NO_TENANT = ['apiKeyKey', 'outboxKey', 'dueIndexKey', 'workflowPrefix', 'shardOf', 'parseRunPartition'];
+
+const made = Object.entries(keys).flatMap(([name, key]) =>
+  typeof key === 'function' && !OF_NO_TENANT.includes(name)
+    ? [[name, (key as (...parts: string[]) => string | keys.Key)('acme', 'one', 'two')] as const]
+    : [],
+);
+
+describe('every key of the table, and of its indexes', () => {
+  it('is known here', () => expect(made.length).toBeGreaterThan(20));
+
+  it.each(made)('%s begins with its tenant, right after its kind', (_name, key) => {
+    const partition = typeof key === 'string' ? key : key.pk;
+    expect(partition).toMatch(/^[A-Z]+#acme(#|$)/);
+  });
+});
+
+it('nothing that runs reads the table but by key', () => {
+  const reads = /\b(ScanCommand|paginateScan|ExecuteStatementCommand|BatchExecuteStatementCommand)\b/;
+  const files = sourceFiles('lambdas/**/*.ts');
+  expect(files.length).toBeGreaterThan(100);
+  expect(files.filter(({ text }) => reads.test(text)).map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,346 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ALLOWED } from '../fakes/fake-policy.ts';
+import { ASSIGN, DENIED, FAILED, GovernedWorkshop, needsApproval } from './governed-workshop.ts';
+import { LABEL } from './workflows.ts';
+import { eventTypes, SYS_ID } from './workshop.ts';
+
+let shop: GovernedWorkshop;
+beforeEach(async () => {
+  shop = await new GovernedWorkshop().open();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+const group = () => shop.outside.incidents.get(SYS_ID)?.fields.assignment_group;
+
+describe('policy', () => {
+  it('is asked about every call, with what it is about and who had a hand in it', async () => {
+    shop.policy.decision = () => ALLOWED;
+    const message = await shop.begin(LABEL, { trigger: { fields: { title: 't', number: 7, actor: 'olivia-gh' } } });
+    await shop.work(message);
+    expect(shop.policy.asked).toMatchObject([
+      {
+        fresh: false,
+        request: {
+          tenant: 'acme',
+          source: 'github',
+          writesBefore: 0,
+          action: {
+            tool: 'github.labels.add',
+            connector: 'github',
+            target: 'github:octo-org/payments#7',
+            fields: { labels: ['triage'] },
+            effect: 'natural',
+            environment: 'dev',
+            undo: false,
+            makers: ['olivia'],
+          },
+        },
+      },
+    ]);
+    const { commits, receipts } = await shop.now(message);
+    const decided = commits.flatMap(({ events }) => events.filter(({ type }) => type === 'policy.decided'));
+    expect(decided).toMatchObject([{ verdict: 'allow', policyHash: 'test', policies: ['test'] }]);
+    expect(receipts).toMatchObject([{ grounds: { policyHash: 'test', policies: ['test'] } }]);
+  });
+
+  it.each([
+    ['denies', DENIED],
+    ['fails', FAILED],
+  ])('that %s ends the step, recorded, and no call goes out', async (_what, decision) => {
+    shop.policy.decision = () => decision;
+    const message = await shop.begin(ASSIGN());
+    await shop.work(message);
+    const now = await shop.now(message);
+    expect(now.run).toMatchObject({
+      status: 'failed_terminal',
+      error: { code: decision.code, message: decision.reasons[0] },
+    });
+    expect(now.steps).toMatchObject([{ governed: { decision: { verdict: 'deny' } } }]);
+    expect(eventTypes(now)).toContain('policy.decided');
+    expect(shop.outside.calls).toEqual([]);
+  });
+});
+
+describe('a write that policy wants approved', () => {
+  it('waits, and people see what is there and what will be', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    expect((await shop.now(message)).run.status).toBe('waiting_approval');
+    expect(approval).toMatchObject({
+      asks: 'policy',
+      action: { tool: 'servicenow.incident.update', fields: { assignment_group: 'network' } },
+      before: { assignment_group: '' },
+      after: { assignment_group: 'network' },
+      requirement: { tier: 'medium', quorum: 1 },
+      grounds: { reasons: ['somebody must look at it'] },
+      channel: '#approvals',
+    });
+    expect(shop.writes()).toEqual([]);
+  });
+
+  it('is made once somebody agreed, once, and its receipt names the approval', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'approved' });
+    expect((await shop.now(message)).run.status).toBe('running');
+    const { run, receipts } = await shop.finish(message);
+    expect(run.status).toBe('succeeded');
+    expect(shop.writes()).toHaveLength(1);
+    expect(receipts).toMatchObject([{ grounds: { approvalId: approval.approvalId } }]);
+    expect(shop.policy.asked.map(({ fresh }) => fresh)).toEqual([false, true]);
+  });
+
+  it('is approved once however often the same person says so', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana');
+    expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'already' });
+    const { run } = await shop.finish(message);
+    expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'already' });
+    expect(run.status).toBe('succeeded');
+    expect(shop.writes()).toHaveLength(1);
+  });
+
+  it('is not made when somebody says no, and the run ends for that reason', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana', { kind: 'reject', reason: 'wrong group, says Carol' });
+    const now = await shop.now(message);
+    expect(now.run).toMatchObject({ status: 'failed_terminal', error: { code: 'APPROVAL_REJECTED' } });
+    expect(JSON.stringify(now.commits)).not.toContain('Carol');
+    expect(await shop.runs.approval('acme', message.runId, approval.approvalId)).toMatchObject({
+      status: 'rejected',
+      votes: [{ person: 'ana', decision: 'reject', reason: 'wrong group, says Carol' }],
+    });
+    expect(shop.writes()).toEqual([]);
+  });
+
+  it('pauses the run instead, if the workflow says so; then a retry asks anew', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN('onReject: pause'));
+    await shop.say(approval, 'ana', { kind: 'reject', reason: 'not now' });
+    expect((await shop.now(message)).run.status).toBe('paused');
+    await shop.command(message, { kind: 'retry' });
+    await shop.work(message);
+    const second = await shop.openApproval(message);
+    expect(second.approvalId).not.toBe(approval.approvalId);
+    await shop.say(second, 'ana');
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+  });
+
+  it('tells the loser of a race who was first', async () => {
+    const { approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana');
+    await expect(shop.say(approval, 'ben', { kind: 'reject', reason: 'no' })).rejects.toMatchObject({
+      code: 'APPROVAL_CLOSED',
+      message: expect.stringMatching(/approved by ana/),
+    });
+  });
+
+  it.each([
+    ['someone the tenant does not know', 'mallory', 'APPROVAL_FORBIDDEN'],
+    ['a member', 'chloe', 'APPROVAL_FORBIDDEN'],
+    ['whoever caused it', 'olivia', 'APPROVAL_SELF'],
+  ])('is not approved by %s', async (_who, person, code) => {
+    const trigger = { fields: { title: 't', number: 7, actor: 'olivia-gh' } };
+    const { approval } = await shop.upToGate(ASSIGN(), { trigger });
+    expect(approval.makers).toEqual(['olivia']);
+    await expect(shop.say(approval, person)).rejects.toMatchObject({ code });
+  });
+
+  it('needs as many people as policy says', async () => {
+    shop.policy.decision = () => needsApproval({ quorum: 2 });
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'counted' });
+    expect(await shop.say(approval, 'ana', 'approve', { via: 'slack' })).toMatchObject({ outcome: 'already' });
+    expect((await shop.now(message)).run.status).toBe('waiting_approval');
+    expect(await shop.say(approval, 'olivia')).toMatchObject({ outcome: 'approved' });
+  });
+
+  it('expires undecided, which is no "no", and can then not be approved', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN('approvals: { expiresSeconds: 60 }'));
+    shop.clock.advance(60_000);
+    await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_CLOSED' });
+    await shop.work(message);
+    expect((await shop.now(message)).run).toMatchObject({ error: { code: 'APPROVAL_EXPIRED' } });
+    expect(shop.writes()).toEqual([]);
+  });
+
+  it('is closed with the run', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.command(message, { kind: 'cancel' });
+    expect(await shop.runs.approval('acme', message.runId, approval.approvalId)).toMatchObject({ status: 'canceled' });
+    expect(shop.outbox.receiveFollows()).toMatchObject([{ approvalId: approval.approvalId }]);
+    await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_CLOSED' });
+  });
+
+  it('goes on though no place is free, as soon as there is one', async () => {
+    await shop.definitions.saveSettings('acme', { caps: { maxConcurrency: 1 }, workspaces: {}, counterShards: 1 });
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    const other = await shop.begin(LABEL);
+    shop.policy.decision = () => ALLOWED;
+    shop.outside.next('POST github', { status: 500 });
+    shop.disturb((name, run) => (name === 'POST github' ? new Promise(() => {}) : run()));
+    void shop.work(other);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'approved' });
+    expect((await shop.now(message)).run.status).toBe('waiting_approval');
+    shop.disturb((_name, run) => run());
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+  });
+});
+
+describe('an approval holds for what was approved', () => {
+  it('and no longer once policy has changed: asked anew, nothing written', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana');
+    shop.policy.decision = () => ({ ...needsApproval({ quorum: 2 }), policyHash: 'changed' });
+    await shop.work(message);
+    const now = await shop.now(message);
+    expect(now.run.status).toBe('waiting_approval');
+    expect(eventTypes(now)).toContain('approval.stale');
+    expect(shop.writes()).toEqual([]);
+    const second = await shop.openApproval(message);
+    await shop.say(second, 'ana');
+    await shop.say(second, 'ben');
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+    expect(shop.writes()).toHaveLength(1);
+  });
+
+  it('and not at all if policy denies it by then', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana');
+    shop.policy.decision = () => DENIED;
+    await shop.work(message);
+    expect((await shop.now(message)).run).toMatchObject({ error: { code: 'POLICY_DENIED' } });
+    expect(shop.writes()).toEqual([]);
+  });
+
+  it('and not for someone who looked at something else', async () => {
+    const { approval } = await shop.upToGate(ASSIGN());
+    const stale = shop.say(approval, 'ana', 'approve', { actionHash: 'what-i-saw' });
+    await expect(stale).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
+    expect(await shop.say(approval, 'ana', 'approve', { actionHash: approval.actionHash })).toMatchObject({
+      outcome: 'approved',
+    });
+  });
+
+  it('and for all tries of the write', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana');
+    shop.outside.next('PATCH servicenow', { status: 429, retryAfterSeconds: 5 });
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+    expect(shop.writes()).toHaveLength(2);
+  });
+
+  it('unless its target has changed since, where the workflow cares', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN('onDrift: refuse'));
+    await shop.say(approval, 'ana');
+    const incident = shop.outside.incidents.get(SYS_ID);
+    if (incident) incident.fields.assignment_group = 'someone else was here';
+    await shop.work(message);
+    expect((await shop.now(message)).run).toMatchObject({ error: { code: 'DRIFTED' } });
+    expect(shop.writes()).toEqual([]);
+  });
+});
+
+describe('an edit', () => {
+  const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
+
+  it('is asked about anew: policy again, earlier votes void, the editor a maker, the change on record', async () => {
+    shop.policy.decision = () => needsApproval({ quorum: 2 });
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'olivia');
+    expect(await shop.say(approval, 'ana', edit)).toMatchObject({
+      outcome: 'edited',
+      approval: {
+        votes: [],
+        makers: ['ana'],
+        edits: [
+          {
+            person: 'ana',
+            changes: [{ field: 'assignment_group', from: 'network', to: 'database' }],
+            previousHash: approval.actionHash,
+          },
+        ],
+      },
+    });
+    await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_SELF' });
+    const stale = shop.say(approval, 'ben', 'approve', { actionHash: approval.actionHash });
+    await expect(stale).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
+    await shop.say(approval, 'ben');
+    await shop.say(approval, 'olivia');
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+    expect(group()).toBe('database');
+  });
+
+  it('that policy denies is refused, and what was to be approved stays', async () => {
+    const { message, approval } = await shop.upToGate(ASSIGN());
+    shop.policy.decision = ({ action }) => (action.fields.assignment_group === 'database' ? DENIED : needsApproval());
+    await expect(shop.say(approval, 'ana', edit)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+    await shop.say(approval, 'ben');
+    await shop.finish(message);
+    expect(group()).toBe('network');
+  });
+
+  it.each([
+    ['nothing', { assignment_group: 'network' }],
+    ['the shape', { assignment_group: { deep: true } }],
+  ])('that changes %s is refused', async (_what, fields) => {
+    const { approval } = await shop.upToGate(ASSIGN());
+    await expect(shop.say(approval, 'ana', { kind: 'edit', fields })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  });
+});
+
+describe('what always needs two, whatever policy says', () => {
+  it.each([['a write with a high blast radius', 'blastRadius: high']])('is %s', async (_what, setting) => {
+    shop.policy.decision = () => ALLOWED;
+    const { approval } = await shop.upToGate(ASSIGN(setting));
+    expect(approval).toMatchObject({ asks: 'always_two', requirement: { quorum: 2, tier: 'high' } });
+  });
+});
+
+describe('validation modes add gates to what policy allows', () => {
+  const TWO = (mode: string, phases: [string, string] = ['main', 'main'], more = '') => `
+name: two
+validation: { mode: ${mode}, autoApproveThreshold: 0.8 }
+steps:
+  - { id: first, phase: ${phases[0]}, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } }${more} }
+  - { id: second, phase: ${phases[1]}, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: done } }
+`;
+  /** Approves whatever comes and says which steps were gated. */
+  async function gated(yaml: string): Promise<string[]> {
+    shop.policy.decision = () => ALLOWED;
+    const message = await shop.begin(yaml);
+    await shop.work(message);
+    const steps: string[] = [];
+    while ((await shop.now(message)).run.status === 'waiting_approval') {
+      const approval = await shop.openApproval(message);
+      steps.push(approval.stepId);
+      await shop.say(approval, 'ana');
+      await shop.work(message);
+    }
+    expect((await shop.now(message)).run.status).toBe('succeeded');
+    return steps;
+  }
+  const sure = ', confidence: "{% 0.9 %}"';
+  const unsure = ', confidence: "{% 0.5 %}"';
+
+  it.each([
+    ['per_step', TWO('per_step'), ['first', 'second']],
+    ['per_step, sure of the first', TWO('per_step', ['main', 'main'], sure), ['second']],
+    ['per_step, not sure enough', TWO('per_step', ['main', 'main'], unsure), ['first', 'second']],
+    ['per_phase, one phase', TWO('per_phase'), ['first']],
+    ['per_phase, two phases', TWO('per_phase', ['prechecks', 'main']), ['first', 'second']],
+    ['critical_only, sure of one', TWO('critical_only', ['main', 'main'], sure), ['second']],
+    [
+      'critical_only, and it is critical',
+      TWO('critical_only', ['main', 'main'], `${sure}, critical: true`),
+      ['first', 'second'],
+    ],
+    ['final_only', TWO('final_only'), ['second']],
+  ])('%s', async (_mode, yaml, expected) => {
+    expect(await gated(yaml)).toEqual(expected);
+  });
+
+  it('per_step is the default in prod, where nothing approves itself', async () => {
+    Object.assign(shop.worker, { environment: 'prod' });
+    expect(await gated(LABEL)).toEqual(['label']);
+    expect(await gated(TWO('per_step', ['main', 'main'], sure))).toEqual(['first', 'second']);
+  });
+});

@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ALLOWED } from '../fakes/fake-policy.ts';
+import { DENIED, GovernedWorkshop, needsApproval } from './governed-workshop.ts';
+import { ISSUE, SYS_ID, statuses } from './workshop.ts';
+
+let shop: GovernedWorkshop;
+beforeEach(async () => {
+  shop = await new GovernedWorkshop().open();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+  shop.policy.decision = () => ALLOWED;
+});
+afterEach(() => vi.unstubAllGlobals());
+const state = () => shop.outside.incidents.get(SYS_ID)?.fields;
+const labels = () => shop.outside.issueLabels.get(ISSUE);
+
+/** Two writes that can be taken back, one that cannot, and one that fails. */
+const FAILING = (settings = 'onFailure: rollback', rollback = 'none') => `
+name: failing
+${settings}
+steps:
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "taken up" } }
+  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
+  - { id: gone, rollback: ${rollback}, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
+`;
+
+describe('a run whose write fails', () => {
+  it.each([
+    ['its workflow', FAILING()],
+    ['the step', FAILING('', 'auto')],
+  ])('takes back what it wrote, newest first, if %s says so', async (_who, yaml) => {
+    const message = await shop.begin(yaml);
+    const now = await shop.finish(message);
+    expect(statuses(now).slice(-2)).toEqual(['rolling_back', 'failed_terminal']);
+    expect(now.run).toMatchObject({
+      error: { code: 'TARGET_REFUSED' },
+      compensation: [
+        { step: 'label', outcome: 'reversed' },
+        { step: 'note', outcome: 'irreversible' },
+        { step: 'assign', outcome: 'reversed' },
+      ],
+    });
+    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(labels()).toEqual(['bug']);
+    expect(now.steps.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'assign rolled_back',
+      'note succeeded',
+      'label rolled_back',
+      'gone failed_terminal',
+      'undo_assign succeeded',
+      'undo_label succeeded',
+    ]);
+  });
+
+  it('governs each undo like any write: policy, intent, receipt', async () => {
+    const message = await shop.begin(FAILING());
+    const { receipts } = await shop.finish(message);
+    const undos = shop.policy.asked
+      .filter(({ request }) => request.action.undo)
+      .map(({ request }) => request.action.tool);
+    expect(undos).toEqual(['github.labels.remove', 'servicenow.incident.update']);
+    const outcomes = Object.fromEntries(receipts.map(({ stepId, outcome }) => [stepId, outcome]));
+    expect(outcomes).toMatchObject({
+      assign: 'reversed',
+      label: 'reversed',
+      undo_assign: 'succeeded',
+      undo_label: 'succeeded',
+    });
+  });
+
+  it('leaves alone what someone changed after it, and takes back the rest', async () => {
+    const message = await shop.begin(FAILING());
+    shop.disturb((name, run) => {
+      const incident = state();
+      if (name === 'DELETE github' && incident) incident.assignment_group = 'a third party';
+      return run();
+    });
+    const { run } = await shop.finish(message);
+    expect(run.compensation).toMatchObject([
+      { step: 'label', outcome: 'reversed' },
+      { step: 'note', outcome: 'irreversible' },
+      { step: 'assign', outcome: 'drifted' },
+    ]);
+    expect(state()).toMatchObject({ assignment_group: 'a third party' });
+    expect(labels()).toEqual(['bug']);
+  });
+
+  it('is refused an undo that policy denies, and goes on with the next', async () => {
+    shop.policy.decision = ({ action }) => (action.undo && action.connector === 'github' ? DENIED : ALLOWED);
+    const { run } = await shop.finish(await shop.begin(FAILING()));
+    expect(run.compensation).toMatchObject([
+      { step: 'label', outcome: 'refused', reason: 'not on my watch' },
+      { step: 'note' },
+      { step: 'assign', outcome: 'reversed' },
+    ]);
+    expect(labels()).toEqual(['bug', 'triage']);
+  });
+
+  it('asks people about an undo where policy wants it, and is still rolling back meanwhile', async () => {
+    shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
+    const message = await shop.begin(FAILING());
+    for (const step of ['undo_label', 'undo_assign']) {
+      while ((await shop.now(message)).run.status !== 'rolling_back') await shop.work(message);
+      await shop.work(message);
+      expect((await shop.now(message)).run.status).toBe('rolling_back');
+      const approval = await shop.openApproval(message);
+      expect(approval).toMatchObject({ stepId: step, action: { undo: true } });
+      await shop.say(approval, 'ana');
+      await shop.work(message);
+    }
+    const { run } = await shop.finish(message);
+    expect(run.status).toBe('failed_terminal');
+    expect(state()).toMatchObject({ assignment_group: '' });
+  });
+
+  it('is for people to look at when nobody knows whether an undo worked', async () => {
+    const message = await shop.begin(FAILING());
+    shop.outside.next('DELETE github', ...Array(9).fill('lost_request'));
+    const { run } = await shop.finish(message);
+    expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
+    expect(run.compensation?.[0]).toMatchObject({ step: 'label', outcome: 'unknown' });
+    expect(state()).toMatchObject({ assignment_group: '' });
+  });
+
+  it('frees the keys of what it took back: another run makes the same write again', async () => {
+    await shop.finish(await shop.begin(FAILING()));
+    const again = await shop.begin(
+      FAILING()
+        .replace('failing', 'again')
+        .replace(/ {2}- { id: gone.*\n/, ''),
+    );
+    const { run } = await shop.finish(again);
+    expect(run.status).toBe('succeeded');
+    expect(state()).toMatchObject({ assignment_group: 'network' });
+    expect(labels()).toEqual(['bug', 'triage']);
+  });
+
+  it('does not undo what another run had written first', async () => {
+    const first = await shop.finish(
+      await shop.begin(
+        FAILING('')
+          .replace('failing', 'first')
+          .replace(/ {2}- { id: gone.*\n/, ''),
+      ),
+    );
+    expect(first.run.status).toBe('succeeded');
+    const { run } = await shop.finish(await shop.begin(FAILING()));
+    expect(run.compensation?.every(({ outcome }) => outcome === 'irreversible')).toBe(true);
+    expect(state()).toMatchObject({ assignment_group: 'network' });
+  });
+});
+
+describe('an operator’s rollback', () => {
+  const WAITING = FAILING('').replace(/ {2}- { id: gone.*\n/, '  - { id: gate, tool: approval }\n');
+
+  it('takes everything back and ends the run as canceled', async () => {
+    const { message, approval } = await shop.upToGate(WAITING);
+    await shop.command(message, { kind: 'rollback', reason: 'changed our minds' });
+    const { run } = await shop.finish(message);
+    expect(run).toMatchObject({ status: 'canceled', rollback: { actor: 'oscar' } });
+    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(labels()).toEqual(['bug']);
+    expect(await shop.runs.approval('acme', message.runId, approval.approvalId)).toMatchObject({ status: 'canceled' });
+  });
+
+  it('works on a run that a failure paused', async () => {
+    const message = await shop.begin(FAILING('onFailure: pause'));
+    await shop.work(message);
+    expect((await shop.now(message)).run.status).toBe('paused');
+    await shop.command(message, { kind: 'rollback' });
+    const { run } = await shop.finish(message);
+    expect(run.status).toBe('canceled');
+    expect(state()).toMatchObject({ assignment_group: '' });
+  });
+
+  it('can be called off: what is not taken back yet stays, and the log says so', async () => {
+    shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
+    const { message } = await shop.upToGate(WAITING);
+    await shop.command(message, { kind: 'rollback' });
+    await shop.work(message);
+    await shop.command(message, { kind: 'cancel' });
+    const { run } = await shop.finish(message);
+    expect(run).toMatchObject({ status: 'canceled' });
+    expect(run.compensation?.map(({ outcome }) => outcome)).toEqual(['kept', 'kept', 'kept']);
+    expect(state()).toMatchObject({ assignment_group: 'network' });
+  });
+});
+
+it('a canceled run says which of its writes stay', async () => {
+  const { message } = await shop.upToGate(
+    FAILING('').replace(/ {2}- { id: gone.*\n/, '  - { id: gate, tool: approval }\n'),
+  );
+  await shop.command(message, { kind: 'cancel' });
+  const { run } = await shop.now(message);
+  expect(run.compensation).toMatchObject([
+    { step: 'label', outcome: 'kept' },
+    { step: 'note', outcome: 'kept' },
+    { step: 'assign', outcome: 'kept' },
+  ]);
+});
