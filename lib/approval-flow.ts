@@ -4,59 +4,66 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import {
   DefinitionBody,
   Errors,
+  type IChainable,
   IntegrationPattern,
   JsonPath,
   LogLevel,
   StateMachine,
   StateMachineType,
+  Succeed,
   TaskInput,
   Timeout,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
-import { APPROVAL_EXPIRES_AFTER_MS } from '../lambdas/approval/approval.ts';
-import { ExpireEnvironment, HoldEnvironment } from '../lambdas/approval/environment.ts';
+import { ExpireEnvironment, FollowEnvironment, HoldEnvironment, type Rung } from '../lambdas/approval/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
-import type { WorkQueue } from './work-queue.ts';
+import type { TenantSecrets } from './tenant-secrets.ts';
+import { WorkQueue } from './work-queue.ts';
 
-const APPROVAL_FUNCTION_TIMEOUT = seconds(10);
+/** Slack may take its ten seconds, and PagerDuty after it. */
+const HOLD_TIMEOUT = seconds(30);
+const EXPIRE_TIMEOUT = seconds(10);
+const FOLLOW_BATCH = 5;
+const FOLLOW_CONCURRENCY = 5;
 
-/** One Standard execution per approval, named after it: it holds the task token and keeps the time. */
+interface ApprovalFlowProps {
+  bundles: FunctionBundles;
+  runTable: RunTable;
+  stepQueue: WorkQueue;
+  connectionSecrets: TenantSecrets;
+}
+
+/**
+ * One Standard execution per approval, named after it, climbs a ladder: ask, remind, call others, expire. On each rung it
+ * waits with a task token for a decision. DynamoDB is the authority, this is the clock.
+ */
 export class ApprovalFlow extends Construct {
   readonly machine: StateMachine;
+  /** Approvals that changed: their cards follow, and the executions of closed ones are woken. */
+  readonly queue: WorkQueue;
+  readonly follow: NodeFunction;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    { bundles, runTable, stepQueue }: { bundles: FunctionBundles; runTable: RunTable; stepQueue: WorkQueue },
-  ) {
+  constructor(scope: Construct, id: string, props: ApprovalFlowProps) {
     super(scope, id);
-    const hold = new NodeFunction(this, 'Hold', {
-      bundles,
-      entry: 'approval/hold',
-      description: 'Keeps the task token of an approval until it is decided',
-      schema: HoldEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName },
-      timeout: APPROVAL_FUNCTION_TIMEOUT,
-    });
-    runTable.allow(hold, ['GetItem'], ['RUN']);
-    runTable.allow(hold, ['PutItem'], ['RUN', 'TOKEN']);
-    runTable.allow(hold, ['DeleteItem'], ['OUTBOX']);
+    const { bundles, stepQueue } = props;
+    this.queue = new WorkQueue(this, 'Queue', { consumerTimeout: HOLD_TIMEOUT });
+    const hold = this.#holdFunction(props);
     const expire = new NodeFunction(this, 'Expire', {
       bundles,
       entry: 'approval/expire',
       description: 'Has an approval looked at whose time is up',
       schema: ExpireEnvironment,
       environment: { STEP_QUEUE_URL: stepQueue.queue.queueUrl },
-      timeout: APPROVAL_FUNCTION_TIMEOUT,
+      timeout: EXPIRE_TIMEOUT,
     });
     stepQueue.allowSend(expire);
 
     this.machine = new StateMachine(this, 'Machine', {
       stateMachineType: StateMachineType.STANDARD,
-      definitionBody: DefinitionBody.fromChainable(this.#definition(hold, expire)),
+      definitionBody: DefinitionBody.fromChainable(this.#ladder(hold, expire)),
       logs: {
         destination: new LogGroup(this, 'MachineLog', {
           retention: RetentionDays.ONE_MONTH,
@@ -69,6 +76,52 @@ export class ApprovalFlow extends Construct {
       tracingEnabled: true,
     });
     this.#acknowledgeWildcards(hold, expire);
+    this.follow = this.#followFunction(props);
+  }
+
+  #holdFunction({ bundles, runTable, stepQueue, connectionSecrets }: ApprovalFlowProps): NodeFunction {
+    const hold = new NodeFunction(this, 'Hold', {
+      bundles,
+      entry: 'approval/hold',
+      description: 'Keeps the task token of an approval and tells people about it',
+      schema: HoldEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        APPROVAL_QUEUE_URL: this.queue.queue.queueUrl,
+        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+      },
+      timeout: HOLD_TIMEOUT,
+    });
+    runTable.allow(hold, ['Query'], ['RUN', 'TENANT']);
+    runTable.allow(hold, ['GetItem'], ['RUN', 'TENANT']);
+    runTable.allow(hold, ['PutItem'], ['RUN', 'TOKEN', 'OUTBOX']);
+    runTable.allow(hold, ['DeleteItem'], ['OUTBOX']);
+    this.queue.allowSend(hold);
+    connectionSecrets.readableBy(hold);
+    return hold;
+  }
+
+  /** The only function that may answer task tokens. */
+  #followFunction({ bundles, runTable, connectionSecrets }: ApprovalFlowProps): NodeFunction {
+    const follow = new NodeFunction(this, 'Follow', {
+      bundles,
+      entry: 'approval/follow',
+      description: 'Shows decisions on cards and wakes the executions that wait for them',
+      schema: FollowEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+      },
+      timeout: HOLD_TIMEOUT,
+    });
+    this.queue.consumedBy(follow, { batchSize: FOLLOW_BATCH, maxConcurrency: FOLLOW_CONCURRENCY });
+    runTable.allow(follow, ['GetItem'], ['RUN', 'TOKEN', 'TENANT']);
+    runTable.allow(follow, ['Query'], ['TENANT']);
+    runTable.allow(follow, ['DeleteItem'], ['OUTBOX']);
+    connectionSecrets.readableBy(follow);
+    follow.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);
+    return follow;
   }
 
   /** AWS leaves no narrower way: log delivery and X-Ray take no resource, and a function's versions are `arn:*`. */
@@ -84,28 +137,54 @@ export class ApprovalFlow extends Construct {
     }
   }
 
-  #definition(hold: NodeFunction, expire: NodeFunction) {
-    const expireApproval = LambdaInvoke.jsonPath(this, 'ExpireApproval', {
+  #ladder(hold: NodeFunction, expire: NodeFunction): IChainable {
+    const expired = LambdaInvoke.jsonPath(this, 'ExpireApproval', {
       lambdaFunction: expire,
       payload: TaskInput.fromObject({ tenant: JsonPath.stringAt('$.tenant'), runId: JsonPath.stringAt('$.runId') }),
       resultPath: JsonPath.DISCARD,
     });
-    return LambdaInvoke.jsonPath(this, 'HoldUntilDecided', {
+    const closed = new Succeed(this, 'Closed');
+    const escalated = this.#rung('Escalate', hold, {
+      rung: 'escalate',
+      secondsAt: '$.expireAfterSeconds',
+      next: expired,
+      closed,
+    });
+    const reminded = this.#rung('Remind', hold, {
+      rung: 'remind',
+      secondsAt: '$.escalateAfterSeconds',
+      next: escalated,
+      closed,
+    });
+    return this.#rung('Notify', hold, { rung: 'notify', secondsAt: '$.remindAfterSeconds', next: reminded, closed });
+  }
+
+  /** Waits for a decision; when time is up, or people could not be told, it goes on to the next rung. */
+  #rung(
+    name: string,
+    hold: NodeFunction,
+    { rung, secondsAt, next, closed }: { rung: Rung; secondsAt: string; next: IChainable; closed: Succeed },
+  ): IChainable {
+    return LambdaInvoke.jsonPath(this, name, {
       lambdaFunction: hold,
       integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
       payload: TaskInput.fromObject({
+        rung,
         taskToken: JsonPath.taskToken,
+        retryCount: JsonPath.numberAt('$$.State.RetryCount'),
         entryId: JsonPath.stringAt('$.entryId'),
         tenant: JsonPath.stringAt('$.tenant'),
         runId: JsonPath.stringAt('$.runId'),
         approvalId: JsonPath.stringAt('$.approvalId'),
       }),
-      taskTimeout: Timeout.duration(seconds(APPROVAL_EXPIRES_AFTER_MS / 1000)),
+      taskTimeout: Timeout.at(secondsAt),
       resultPath: JsonPath.DISCARD,
     })
       .addRetry({ errors: ['ApprovalClosed'], maxAttempts: 0 })
-      .addRetry({ errors: [Errors.TASKS_FAILED], maxAttempts: 6, interval: seconds(2), backoffRate: 3 })
-      .addCatch(expireApproval, { errors: [Errors.TIMEOUT], resultPath: JsonPath.DISCARD });
+      .addRetry({ errors: [Errors.TASKS_FAILED], maxAttempts: 4, interval: seconds(2), backoffRate: 3 })
+      .addCatch(closed, { errors: ['ApprovalClosed'], resultPath: JsonPath.DISCARD })
+      .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
+      .next(closed);
   }
 
   /** An execution is started by whoever dispatches the promise of one. */

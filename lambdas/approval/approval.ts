@@ -1,7 +1,48 @@
-export const APPROVAL_SCHEMA_VERSION = 1;
+import type { ApprovalRequirement, Grounds, ProposedAction } from '../policy/policy.ts';
+import type { TouchedState } from '../run/receipt.ts';
+
+export const APPROVAL_SCHEMA_VERSION = 2;
 
 /** An approval nobody decides ends as `expired`, never as a human "no". */
 export const APPROVAL_EXPIRES_AFTER_MS = 24 * 60 * 60 * 1000;
+/** How long people may take before others are called: two clocks, of which this one ends nothing. */
+export const SLA_MS = { prod: 10 * 60 * 1000, staging: 30 * 60 * 1000, dev: 30 * 60 * 1000 };
+
+export const OPEN_APPROVAL_STATUSES = ['requested', 'notified'] as const;
+export type OpenApprovalStatus = (typeof OPEN_APPROVAL_STATUSES)[number];
+export type ApprovalStatus = OpenApprovalStatus | 'approved' | 'rejected' | 'expired' | 'canceled';
+
+export type Channel = 'slack' | 'api' | 'console';
+
+export interface Vote {
+  /** One person, whatever identity they used. */
+  person: string;
+  via: Channel;
+  decision: 'approve' | 'reject';
+  /** Required for a rejection. */
+  reason?: string;
+  /** The person whose place they take while that one is away. */
+  onBehalfOf?: string;
+  at: string;
+}
+
+export interface FieldChange {
+  field: string;
+  from: unknown;
+  to: unknown;
+}
+
+export interface Edit {
+  person: string;
+  via: Channel;
+  at: string;
+  changes: FieldChange[];
+  /** What had been approved so far was for this. */
+  previousHash: string;
+}
+
+/** Why there is a gate: policy asked, the run's validation mode added it, or the workflow has an `approval` step. */
+export type GateReason = 'policy' | 'mode' | 'always_two' | 'step';
 
 /** A person's permission for one step of one run, held open by a Step Functions execution of the same name. */
 export interface Approval {
@@ -11,7 +52,50 @@ export interface Approval {
   runId: string;
   stepIndex: number;
   stepId: string;
-  status: 'requested' | 'notified' | 'approved' | 'rejected' | 'expired' | 'canceled';
+  status: ApprovalStatus;
+  /** Grows with every change, and every change is conditioned on the one it was made from. */
+  revision: number;
   requestedAt: string;
+  /** When a reminder is due, when others are called, and when it is over. */
+  remindAt: string;
+  slaAt: string;
   expiresAt: string;
+  /** What people need to know of the run. */
+  automation: string;
+  workflow: { name: string; version: number };
+  title: string;
+  subject?: string;
+  asks: GateReason;
+  /** What will be written; absent for an `approval` step, which guards whatever comes after it. */
+  action?: ProposedAction;
+  /** What an `approval` step wants to be read: its `with.message`. */
+  message?: string;
+  /** What is there now and what will be, where it could be read. */
+  before?: TouchedState;
+  after?: TouchedState;
+  /** The approval holds for this and nothing else: `actionHash` of policy/action-hash.ts. */
+  actionHash: string;
+  grounds: Grounds;
+  requirement: ApprovalRequirement;
+  /** People (or identities nobody is known by) who do not count. */
+  makers: string[];
+  votes: Vote[];
+  edits: Edit[];
+  /** Where to tell people, `#approvals`. */
+  channel: string;
+  remindedAt?: string;
+  /** The SLA passed undecided and others were called: an event, not a status. */
+  escalatedAt?: string;
+  /** The card, once it is posted. */
+  card?: { channel: string; ts: string };
+  decidedAt?: string;
+}
+
+/** An approval's id begins with its run's. */
+export const runIdOf = (approvalId: string): string => approvalId.split('.')[0] ?? '';
+
+export function isOpen<T extends Pick<Approval, 'status'>>(
+  approval: T,
+): approval is T & { status: OpenApprovalStatus } {
+  return (OPEN_APPROVAL_STATUSES as readonly string[]).includes(approval.status);
 }

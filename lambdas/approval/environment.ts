@@ -1,5 +1,19 @@
 import * as z from 'zod';
+import { ArnsByTenant } from '../entry/environment.ts';
 
-export const HoldEnvironment = z.object({ RUN_TABLE: z.string() });
+/** What it takes to tell people: the tenant's Slack, and whom to call when nobody answers. */
+const TellingEnvironment = { RUN_TABLE: z.string(), CONNECTION_SECRET_ARNS: ArnsByTenant };
+
+export const HoldEnvironment = z.object({
+  ...TellingEnvironment,
+  STEP_QUEUE_URL: z.string(),
+  APPROVAL_QUEUE_URL: z.string(),
+});
+
+export const FollowEnvironment = z.object(TellingEnvironment);
 
 export const ExpireEnvironment = z.object({ STEP_QUEUE_URL: z.string() });
+
+/** The rungs of the ladder: ask, remind when half the time is gone, call others when all of it is. */
+export const RUNGS = ['notify', 'remind', 'escalate'] as const;
+export type Rung = (typeof RUNGS)[number];

@@ -3,6 +3,8 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import { fail } from '../worker/step-endings.ts';
+import { isOpen } from './approval.ts';
+import { closeApproval } from './close-approval.ts';
 
 /** Ends a gate nobody answered in time. Silence is `expired`: neither a yes nor a human no. */
 export async function expireGate(
@@ -12,9 +14,8 @@ export async function expireGate(
 ): Promise<void> {
   if (step.expiresAt > draft.at) return;
   const approval = await runs.approval(draft.run.tenant, draft.run.runId, step.approvalId);
-  if (approval?.status !== 'requested' && approval?.status !== 'notified') return;
-  draft
-    .putApproval({ ...approval, status: 'expired' }, approval.status)
-    .record({ type: 'approval.expired', step: step.id, approvalId: approval.approvalId });
-  fail(draft, step, recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`));
+  if (!approval || !isOpen(approval)) return;
+  closeApproval(draft, approval, { status: 'expired' });
+  draft.record({ type: 'approval.expired', step: step.id, approvalId: approval.approvalId });
+  fail(draft, step, recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`), step);
 }

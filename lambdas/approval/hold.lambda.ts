@@ -1,32 +1,39 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import middy from '@middy/core';
 import * as z from 'zod';
+import { SecretsConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
-import { systemPause } from '../entry/system.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
-import { HoldEnvironment } from './environment.ts';
+import { systemClock } from '../entry/system.ts';
+import { SlackCards } from '../slack/slack-cards.ts';
+import { moverPorts } from '../worker/worker-ports.ts';
+import { HoldEnvironment, RUNGS } from './environment.ts';
+import { holdApproval } from './hold-approval.ts';
 
 const HoldInput = z.object({
   entryId: z.string(),
   tenant: z.string(),
   runId: z.string(),
   approvalId: z.string(),
+  rung: z.enum(RUNGS),
   taskToken: z.string(),
+  retryCount: z.int(),
 });
 
-/** Known to the state machine by this name: the one failure of ours that trying again cannot mend. */
-class ApprovalClosed extends Error {
-  override name = 'ApprovalClosed';
-}
+const environment = readEnvironment(HoldEnvironment);
+const mover = moverPorts(environment);
+const connections = new SecretsConnections(
+  new SecretsManagerClient(),
+  mover.stored,
+  environment.CONNECTION_SECRET_ARNS,
+  systemClock.now,
+);
+const holder = {
+  ...mover,
+  cards: new SlackCards({ ...mover, connections, people: mover.definitions }),
+};
 
-const runs = new DynamoRunStore(new DynamoDBClient(), readEnvironment(HoldEnvironment).RUN_TABLE, systemPause);
-
-/** The first state of the approval machine: keeps the task token, with which the decision will wake the machine. */
+/** A rung of the approval machine: it waits here with a token, and people are told. */
 export const handler = middy<unknown, void>().handler(async (event: unknown) => {
-  const { entryId, tenant, runId, approvalId, taskToken } = HoldInput.parse(event);
-  const approval = await runs.approval(tenant, runId, approvalId);
-  if (!approval) throw new Error(`run ${runId} has no approval ${approvalId}`);
-  const open = await runs.fulfilApproval(entryId, approval, taskToken);
-  // Nobody will ever answer this token: the execution ends here instead of waiting for its timeout.
-  if (!open) throw new ApprovalClosed(`approval ${approvalId} was closed before it could be held`);
+  const { retryCount, ...holding } = HoldInput.parse(event);
+  await holdApproval(holder, { ...holding, retrying: retryCount > 0 });
 });

@@ -1,28 +1,111 @@
 import { promised } from '../outbox/outbox.ts';
+import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
 import { later } from '../run/lease.ts';
+import type { TouchedState } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
-import type { Worker } from '../worker/worker.ts';
-import { APPROVAL_EXPIRES_AFTER_MS, APPROVAL_SCHEMA_VERSION, type Approval } from './approval.ts';
+import type { RunState } from '../worker/worker.ts';
+import {
+  APPROVAL_EXPIRES_AFTER_MS,
+  APPROVAL_SCHEMA_VERSION,
+  type Approval,
+  type GateReason,
+  SLA_MS,
+} from './approval.ts';
+
+const DEFAULT_CHANNEL = '#approvals';
+/** People are reminded when this much of the time they have is gone. */
+const REMIND_AFTER_SHARE = 0.5;
+
+export interface Gated {
+  step: StepFacts;
+  asks: GateReason;
+  actionHash: string;
+  requirement: ApprovalRequirement;
+  grounds: Grounds;
+  makers: string[];
+  environment: Environment;
+  /** The write that waits; an `approval` step has only a message. */
+  write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState };
+  message?: string;
+}
+
+/** One for each time a step stops: the number of the commit that stops it tells them apart. */
+export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
+  `${before.runId}.${before.seq + 1}-${index}`;
 
 /** The step stops at its gate: the approval is requested, and the state machine that holds it promised. */
-export function openGate(worker: Pick<Worker, 'ids'>, draft: RunDraft, step: StepFacts): void {
-  const { tenant, runId } = draft.run;
+export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: RunDraft, gated: Gated): void {
+  const { step, asks, actionHash, requirement, grounds, makers, write, message } = gated;
+  const { tenant, runId, automation, workflow, enrichment, subject } = draft.run;
   const approval: Approval = {
     schemaVersion: APPROVAL_SCHEMA_VERSION,
-    approvalId: worker.ids.next('approval'),
+    approvalId: newApprovalId(draft, step),
     tenant,
     runId,
     stepIndex: step.index,
     stepId: step.id,
     status: 'requested',
-    requestedAt: draft.at,
-    expiresAt: later(draft.at, APPROVAL_EXPIRES_AFTER_MS),
+    revision: 1,
+    ...times(state, draft.at, gated.environment),
+    automation,
+    workflow,
+    title: enrichment?.title ?? automation,
+    ...(subject !== undefined && { subject }),
+    asks,
+    ...(write && { action: write.action, before: write.before, after: write.after }),
+    ...(message !== undefined && { message }),
+    actionHash,
+    grounds,
+    requirement,
+    makers,
+    votes: [],
+    edits: [],
+    channel: state.workflow.approvals.channel ?? state.settings.approvalsChannel ?? DEFAULT_CHANNEL,
   };
-  const { approvalId, expiresAt } = approval;
+  const { approvalId, slaAt, expiresAt } = approval;
   draft
-    .put({ ...step, status: 'waiting_approval', approvalId, expiresAt })
-    .putApproval(approval, 'new')
-    .record({ type: 'approval.requested', step: step.id, approvalId, expiresAt })
-    .promise(promised({ kind: 'start_approval', tenant, runId, approvalId }, draft.at));
+    .put({
+      ...step,
+      status: 'waiting_approval',
+      approvalId,
+      expiresAt,
+      ...(write && { input: write.input }),
+    })
+    .openApproval(approval)
+    .record({
+      type: 'approval.requested',
+      step: step.id,
+      approvalId,
+      asks,
+      actionHash,
+      ...requirement,
+      makers,
+      slaAt,
+      expiresAt,
+    })
+    .promise(promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: clocksOf(approval) }, draft.at));
+}
+
+function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: string, environment: Environment) {
+  const expiresMs =
+    approvals.expiresSeconds === undefined ? APPROVAL_EXPIRES_AFTER_MS : approvals.expiresSeconds * 1000;
+  const wantedSlaMs = approvals.slaSeconds === undefined ? SLA_MS[environment] : approvals.slaSeconds * 1000;
+  const slaMs = Math.min(wantedSlaMs, expiresMs / 2);
+  return {
+    requestedAt: at,
+    remindAt: later(at, slaMs * REMIND_AFTER_SHARE),
+    slaAt: later(at, slaMs),
+    expiresAt: later(at, expiresMs),
+  };
+}
+
+/** How long the state machine waits at each rung of the ladder. */
+function clocksOf({ requestedAt, remindAt, slaAt, expiresAt }: Approval) {
+  const seconds = (from: string, to: string) => Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 1000));
+  return {
+    remindAfterSeconds: seconds(requestedAt, remindAt),
+    escalateAfterSeconds: seconds(remindAt, slaAt),
+    expireAfterSeconds: seconds(slaAt, expiresAt),
+  };
 }

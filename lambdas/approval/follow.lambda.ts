@@ -1,0 +1,51 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { SFNClient } from '@aws-sdk/client-sfn';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import * as z from 'zod';
+import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { readEnvironment } from '../entry/environment.ts';
+import { workThrough } from '../entry/sqs-batch.ts';
+import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
+import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { SlackCards } from '../slack/slack-cards.ts';
+import { FollowEnvironment } from './environment.ts';
+import { followApproval } from './follow-approval.ts';
+import { SfnTaskTokens } from './sfn-task-tokens.ts';
+
+const FollowMessage = z.object({
+  entryId: z.string(),
+  tenant: z.string(),
+  runId: z.string(),
+  approvalId: z.string(),
+});
+
+const environment = readEnvironment(FollowEnvironment);
+const dynamo = new DynamoDBClient();
+const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
+const connections = new SecretsConnections(
+  new SecretsManagerClient(),
+  stored,
+  environment.CONNECTION_SECRET_ARNS,
+  systemClock.now,
+);
+const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause);
+const follower = {
+  runs,
+  cards: new SlackCards({
+    runs,
+    connections,
+    people: new KeptDefinitions(stored, systemClock.now),
+    clock: systemClock,
+    log: systemLog,
+  }),
+  tokens: new SfnTaskTokens(new SFNClient()),
+  log: systemLog,
+};
+
+export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
+  workThrough(event, FollowMessage, (message) => followApproval(follower, message), systemLog),
+);

@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Rung } from '../../lambdas/approval/environment.ts';
+import { followApproval } from '../../lambdas/approval/follow-approval.ts';
+import { ApprovalClosed, type Cards, holdApproval } from '../../lambdas/approval/hold-approval.ts';
+import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { eventTypes } from '../worker/workshop.ts';
+
+/** A channel that remembers what was said in it. */
+class MemoryCards implements Cards {
+  readonly said: string[] = [];
+  readonly shown: Approval[] = [];
+  whilePosting: () => Promise<unknown> = async () => undefined;
+  hasSlack = true;
+
+  async post(approval: Approval) {
+    await this.whilePosting();
+    if (!this.hasSlack) return undefined;
+    this.said.push('card');
+    return { channel: 'C1', ts: approval.approvalId };
+  }
+  async update(approval: Approval) {
+    this.shown.push(approval);
+  }
+  async remind() {
+    this.said.push('reminder');
+  }
+  async escalate() {
+    this.said.push('escalation');
+  }
+}
+
+let shop: GovernedWorkshop;
+let cards: MemoryCards;
+let approval: Approval;
+let message: { tenant: string; runId: string };
+beforeEach(async () => {
+  shop = await new GovernedWorkshop().open();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+  cards = new MemoryCards();
+  ({ message, approval } = await shop.upToGate(ASSIGN()));
+  vi.unstubAllGlobals();
+});
+
+const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
+const token = () => shop.runs.taskToken('acme', approval.runId, approval.approvalId);
+const promisesLeft = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
+const hold = (rung: Rung, taskToken: string = rung) => {
+  const { tenant, runId, approvalId } = approval;
+  const [{ entryId } = { entryId: '' }] = shop.outbox.startedApprovals();
+  return holdApproval(
+    { ...shop.worker, cards },
+    { entryId, tenant, runId, approvalId, rung, taskToken, retrying: false },
+  );
+};
+
+describe('the ladder', () => {
+  it('asks, reminds and calls others, each with the token of its rung; the run’s history says so', async () => {
+    await hold('notify');
+    expect(await now()).toMatchObject({ status: 'notified', card: { channel: 'C1' } });
+    expect(promisesLeft()).toEqual([]);
+    await hold('remind');
+    await hold('escalate');
+    expect(cards.said).toEqual(['card', 'reminder', 'escalation']);
+    expect(await token()).toBe('escalate');
+    expect(await now()).toMatchObject({
+      status: 'notified',
+      remindedAt: expect.any(String),
+      escalatedAt: expect.any(String),
+    });
+    expect(eventTypes(await shop.now(message)).slice(-2)).toEqual(['approval.reminded', 'approval.escalated']);
+    expect((await shop.now(message)).run.status).toBe('waiting_approval');
+  });
+
+  it('keeps the token before it tells anybody, so that Slack’s troubles are not the approval’s', async () => {
+    cards.whilePosting = () => Promise.reject(new Error('Slack is down'));
+    await expect(hold('notify')).rejects.toThrow('Slack is down');
+    expect(await token()).toBe('notify');
+    expect((await now()).status).toBe('requested');
+    await shop.say(approval, 'ana');
+    expect((await now()).status).toBe('approved');
+  });
+
+  it('tells whoever could not be told before, instead of reminding them', async () => {
+    await hold('remind');
+    expect(cards.said).toEqual(['card']);
+    expect(await now()).toMatchObject({ status: 'notified' });
+  });
+
+  it('goes on where there is no Slack', async () => {
+    cards.hasSlack = false;
+    await hold('notify');
+    expect(await now()).toMatchObject({ status: 'notified' });
+    expect(await now()).not.toHaveProperty('card.ts');
+  });
+
+  it('does not hold what is decided, and has nothing left to start', async () => {
+    await shop.say(approval, 'ana');
+    await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
+    expect(cards.said).toEqual([]);
+    expect(await token()).toBeUndefined();
+    expect(promisesLeft()).toEqual(['follow_approval']);
+  });
+
+  it('shows a decision made while the card was being posted on that very card', async () => {
+    cards.whilePosting = () => shop.say(approval, 'ana');
+    await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
+    expect(cards.shown).toMatchObject([{ status: 'approved', card: { ts: approval.approvalId } }]);
+  });
+
+  it('counts a vote that comes while it is being held', async () => {
+    cards.whilePosting = () => shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+    await hold('notify');
+    expect(await now()).toMatchObject({ status: 'notified', edits: [{ person: 'ana' }], card: { channel: 'C1' } });
+  });
+});
+
+describe('what follows from a decision', () => {
+  const answered: [string, unknown][] = [];
+  const tokens = { answer: async (...args: [string, unknown]) => void answered.push(args) };
+  const follow = async (differing: Partial<Cards> = {}) => {
+    const [asked] = shop.outbox.receiveFollows();
+    if (!asked) throw new Error('nothing is to follow');
+    const watched = Object.assign(cards, differing);
+    await followApproval({ runs: shop.runs, cards: watched, tokens, log: shop.log }, asked);
+  };
+  beforeEach(() => {
+    answered.length = 0;
+  });
+
+  it('wakes the state machine with what was decided, shows it, and is done', async () => {
+    await hold('notify');
+    await shop.say(approval, 'ana');
+    await follow();
+    expect(answered).toEqual([['notify', { approvalId: approval.approvalId, status: 'approved' }]]);
+    expect(cards.shown).toMatchObject([{ status: 'approved' }]);
+    expect(promisesLeft()).toEqual([]);
+  });
+
+  it('is only shown while it is open', async () => {
+    await hold('notify');
+    await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+    await follow();
+    expect(answered).toEqual([]);
+    expect(cards.shown).toMatchObject([{ edits: [{ person: 'ana' }] }]);
+  });
+
+  it('stays promised until all of it is done', async () => {
+    await hold('notify');
+    await shop.say(approval, 'ana');
+    await expect(follow({ update: () => Promise.reject(new Error('Slack is down')) })).rejects.toThrow('Slack is down');
+    expect(answered).toHaveLength(1);
+    expect(promisesLeft()).toEqual(['follow_approval']);
+  });
+});
