@@ -1,0 +1,57 @@
+import type { Approval, GateReason, Vote } from '../approval/approval.ts';
+import { type Person, personBehind } from '../approval/people.ts';
+import { aside, type Inline, moment, quoted, shortened, strong, words } from './blocks.ts';
+import { isolated } from './reveal.ts';
+
+const NAME_MAX_CHARACTERS = 60;
+const IDENTITY_MAX_CHARACTERS = 80;
+/** Of a list of people, policies or votes, so many are named and the others counted. */
+const LISTED_MAX = 6;
+
+export const WHY: Record<GateReason, string> = {
+  policy: 'Policy asks for a person’s approval.',
+  mode: 'The validation mode of this workflow asks before this step.',
+  always_two: 'A large blast radius, or something destructive: two people must agree.',
+  step: 'The workflow stops here for a person.',
+};
+
+const VIA: Record<Vote['via'], string> = { slack: 'in Slack', api: 'by the API', console: 'in the console' };
+
+/** A person by name; an identity nobody has claimed as what it is. */
+export function personWords(people: readonly Person[], id: string): Inline {
+  const known = people.find((person) => person.id === personBehind(people, id));
+  if (!known) return quoted(id, IDENTITY_MAX_CHARACTERS);
+  return strong(isolated(shortened(known.name || known.id, NAME_MAX_CHARACTERS)));
+}
+
+/** `a, b and 3 more`. */
+export function listed(items: Inline[]): Inline[] {
+  const more = items.length - LISTED_MAX;
+  const named = items.slice(0, LISTED_MAX).flatMap((item, index) => (index === 0 ? [item] : [words(', '), item]));
+  return more > 0 ? [...named, words(` and ${more} more`)] : named;
+}
+
+/** `Needs 2 people of tier high from dba`, and who is there so far. */
+export function neededWords({ requirement }: Approval): Inline[] {
+  const { quorum, tier, groups } = requirement;
+  const people = quorum === 1 ? 'Needs one person' : `Needs ${quorum} people`;
+  const from =
+    groups.length === 0 ? [] : [words(' from '), ...listed(groups.map((group) => quoted(group, NAME_MAX_CHARACTERS)))];
+  return [words(`${people} who may approve tier ${tier}`), ...from, words('.')];
+}
+
+export function voteWords(people: readonly Person[], { person, via, decision, onBehalfOf, at }: Vote): Inline[] {
+  return [
+    personWords(people, person),
+    words(` ${decision === 'approve' ? 'approved' : 'rejected'} ${VIA[via]}, `),
+    moment(at),
+    ...(onBehalfOf === undefined ? [] : [aside(', in place of '), personWords(people, onBehalfOf)]),
+  ];
+}
+
+/** What can be said about taking it back. */
+export function undoWords({ undo, reversible, destructive }: NonNullable<Approval['action']>): string {
+  if (undo) return 'This takes back an earlier write of the same run.';
+  if (destructive) return 'It takes something away that no later write can put back.';
+  return reversible ? 'It can be taken back afterwards.' : 'It cannot be taken back afterwards.';
+}

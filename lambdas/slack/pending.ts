@@ -1,0 +1,53 @@
+import { type Approval, isOpen } from '../approval/approval.ts';
+import type { Person } from '../approval/people.ts';
+import type { Page, RunStore } from '../run/run-store.ts';
+import { type Block, button, header, type Message, moment, quoted, richText, sentence, words } from './blocks.ts';
+import { ACTIONS } from './card.ts';
+import { listed, neededWords, personWords } from './card-words.ts';
+
+const PER_PAGE = 8;
+const TEXT_MAX_CHARACTERS = 120;
+
+/** Open approvals, those that wait longest first, with who is needed for each. */
+export async function pendingMessage(
+  { runs, people }: { runs: Pick<RunStore, 'pendingApprovals'>; people: readonly Person[] },
+  tenant: string,
+  after?: string,
+): Promise<Message> {
+  const page = await runs.pendingApprovals(tenant, { limit: PER_PAGE, ...(after !== undefined && { after }) });
+  // The index that lists them may be a moment behind.
+  const open = page.items.filter(isOpen);
+  if (open.length === 0 && page.next === undefined) {
+    return sentence(after === undefined ? 'Nothing waits for an approval.' : 'Nothing more waits for an approval.');
+  }
+  return {
+    text: `${open.length} approvals wait`,
+    blocks: [
+      header('Waiting for approval'),
+      ...open.flatMap((approval) => pendingBlocks(approval, people)),
+      ...more(page),
+    ],
+  };
+}
+
+function pendingBlocks(approval: Approval, people: readonly Person[]): Block[] {
+  const { approvalId, actionHash, action, stepId, title, automation, requestedAt, expiresAt, votes } = approval;
+  const at = action ? [words(' at '), quoted(action.target, TEXT_MAX_CHARACTERS)] : [];
+  const approved = votes
+    .filter(({ decision }) => decision === 'approve')
+    .map(({ person }) => personWords(people, person));
+  return [
+    richText([
+      [quoted(action?.tool ?? stepId, TEXT_MAX_CHARACTERS), ...at],
+      [words('About '), quoted(title, TEXT_MAX_CHARACTERS), words(', by '), quoted(automation, TEXT_MAX_CHARACTERS)],
+      [...neededWords(approval), ...(approved.length > 0 ? [words(' So far: '), ...listed(approved)] : [])],
+      [words('Asked '), moment(requestedAt), words(', expires '), moment(expiresAt)],
+    ]),
+    { type: 'actions', elements: [button('Show all', ACTIONS.showAll, { approvalId, actionHash })] },
+  ];
+}
+
+function more({ next }: Page<Approval>): Block[] {
+  if (next === undefined) return [];
+  return [{ type: 'actions', elements: [button('More', ACTIONS.morePending, { after: next })] }];
+}

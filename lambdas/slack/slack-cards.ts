@@ -1,0 +1,179 @@
+import * as z from 'zod';
+import { type Approval, isOpen } from '../approval/approval.ts';
+import type { Cards } from '../approval/hold-approval.ts';
+import type { Connections } from '../connectors/connections.ts';
+import { type Access, markOf, type Risk } from '../connectors/connector.ts';
+import { TargetRefused } from '../connectors/http-exchange.ts';
+import { sendEvent } from '../connectors/pagerduty.ts';
+import { findChannel, messagesIn, slack } from '../connectors/slack-api.ts';
+import { LOGGED } from '../entry/environment.ts';
+import type { Clock, Log } from '../entry/ports.ts';
+import type { Definitions } from '../pipeline/definitions.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { RunStore } from '../run/run-store.ts';
+import { type Message, type Modal, sentence, shortened } from './blocks.ts';
+import { approvalCard } from './card.ts';
+
+const MARK_EVENT_TYPE = 'countersign_approval';
+/** Slack's clock and ours may differ; looking a little further back costs nothing. */
+const CLOCK_SKEW_SECONDS = 60;
+/** Votes that come in while the card is being written are shown at once, and beyond that with the next change. */
+const REDRAWN_MAX = 3;
+const SUMMARY_MAX_CHARACTERS = 1_000;
+/** Links and names stay what they are written as. */
+const AS_WRITTEN = { parse: 'none', link_names: false };
+/** And nothing is fetched to be shown below. */
+const POSTED_AS_WRITTEN = { ...AS_WRITTEN, mrkdwn: false, unfurl_links: false, unfurl_media: false };
+
+const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
+const Done = z.object({ ok: z.literal(true) });
+
+const SEVERITIES: Record<Risk, 'critical' | 'error' | 'warning'> = {
+  low: 'warning',
+  medium: 'error',
+  high: 'critical',
+};
+
+interface CardPorts {
+  connections: Connections;
+  people: Pick<Definitions, 'people'>;
+  runs: Pick<RunStore, 'approval'>;
+  clock: Clock;
+  log: Log;
+}
+
+/** People are told in the tenant's Slack workspace, and by PagerDuty when time runs out, if it has a connection for it. */
+export class SlackCards implements Cards {
+  readonly #ports: CardPorts;
+
+  constructor(ports: CardPorts) {
+    this.#ports = ports;
+  }
+
+  /** A card carries a mark made of its approval: one whose answer was lost is found by it and not posted again. */
+  async post(approval: Approval, retrying: boolean): Promise<{ channel: string; ts: string } | undefined> {
+    const access = await this.#connection(approval, 'slack');
+    if (!access) return undefined;
+    const mark = markOf(approval.tenant, approval.approvalId);
+    const earlier = retrying ? await findCard(access, approval, mark) : undefined;
+    if (earlier) return earlier;
+    const { channel, ts } = await slack(access, {
+      method: 'POST',
+      api: 'chat.postMessage',
+      body: {
+        channel: approval.channel,
+        ...(await this.#drawn(approval)),
+        ...POSTED_AS_WRITTEN,
+        metadata: { event_type: MARK_EVENT_TYPE, event_payload: { mark } },
+      },
+      answer: Posted,
+    });
+    return { channel, ts };
+  }
+
+  /**
+   * Two changes may be shown at the same time, and the older last. So whoever has drawn the card looks again, and draws
+   * it anew if it has changed meanwhile: the last one to draw has seen the last change.
+   */
+  async update(approval: Approval): Promise<void> {
+    let shown = approval;
+    for (let redrawn = 0; redrawn < REDRAWN_MAX; redrawn += 1) {
+      await this.#draw(shown);
+      const { tenant, runId, approvalId } = shown;
+      const now = await this.#ports.runs.approval(tenant, runId, approvalId);
+      if (!now || now.revision <= shown.revision) break;
+      shown = now;
+    }
+    if (!isOpen(shown) && shown.escalatedAt !== undefined) {
+      await this.#page(shown, { action: 'resolve', dedupKey: shown.approvalId });
+    }
+  }
+
+  remind(approval: Approval): Promise<void> {
+    return this.#say(approval, `Still waiting for a decision on ${nameOf(approval)}.`);
+  }
+
+  /** PagerDuty merges what has the same key, so a repeat pages nobody twice. */
+  async escalate(approval: Approval): Promise<void> {
+    const summary = `Nobody has decided in time on ${nameOf(approval)} for ${approval.automation}, run ${approval.runId}`;
+    await this.#page(approval, {
+      action: 'trigger',
+      dedupKey: approval.approvalId,
+      summary: shortened(summary, SUMMARY_MAX_CHARACTERS),
+      source: 'countersign',
+      severity: SEVERITIES[approval.requirement.tier],
+    });
+    await this.#say(approval, `Nobody has decided in time on ${nameOf(approval)}. Whoever may, please do.`);
+  }
+
+  /** A tenant without one is told nothing there, which is no failure: people decide through the API. */
+  #connection({ tenant }: Approval, name: 'slack' | 'pagerduty'): Promise<Access | undefined> {
+    return this.#ports.connections.open(tenant, name).catch((error: unknown) => {
+      if (error instanceof CountersignError && error.code === 'CONNECTION_MISSING') return undefined;
+      throw error;
+    });
+  }
+
+  async #drawn(approval: Approval): Promise<Message> {
+    const people = await this.#ports.people.people(approval.tenant);
+    return approvalCard(approval, people, this.#ports.clock.now());
+  }
+
+  async #draw(approval: Approval): Promise<void> {
+    const access = await this.#connection(approval, 'slack');
+    if (!approval.card || !access) return;
+    const { channel, ts } = approval.card;
+    try {
+      const body = { channel, ts, ...(await this.#drawn(approval)), ...AS_WRITTEN };
+      await slack(access, { method: 'POST', api: 'chat.update', body, answer: Done });
+    } catch (error) {
+      if (!(error instanceof TargetRefused) || error.retryable) throw error;
+      // Somebody deleted the card or took our access: trying for ever would not bring it back, and nothing depends on it.
+      const { tenant, approvalId } = approval;
+      this.#ports.log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
+    }
+  }
+
+  /** In the card's thread, and in the channel too: a reminder that only the thread shows would remind nobody. */
+  async #say(approval: Approval, text: string): Promise<void> {
+    const access = await this.#connection(approval, 'slack');
+    if (!access) return;
+    const channel = approval.card?.channel ?? approval.channel;
+    const thread = approval.card ? { thread_ts: approval.card.ts, reply_broadcast: true } : {};
+    const body = { channel, ...thread, ...sentence(text), ...POSTED_AS_WRITTEN };
+    await slack(access, { method: 'POST', api: 'chat.postMessage', body, answer: Posted });
+  }
+
+  async #page(approval: Approval, event: object): Promise<void> {
+    const { tenant, approvalId, requestedAt } = approval;
+    const access = await this.#connection(approval, 'pagerduty');
+    if (!access) return;
+    const mark = markOf(tenant, approvalId);
+    await sendEvent.perform(sendEvent.parse(event), { access, mark, openSince: requestedAt });
+  }
+}
+
+/** Shows a modal to the person whose click this trigger came from. */
+export async function openView(access: Access, trigger: string, view: Modal): Promise<void> {
+  await slack(access, { method: 'POST', api: 'views.open', body: { trigger_id: trigger, view }, answer: Done });
+}
+
+const nameOf = ({ action, stepId }: Approval): string => (action ? `${action.tool} at ${action.target}` : stepId);
+
+async function findCard(
+  access: Access,
+  { channel, requestedAt }: Approval,
+  mark: string,
+): Promise<{ channel: string; ts: string } | undefined> {
+  // A channel that is not listed cannot have taken the card either.
+  const channelId = await findChannel(access, channel);
+  if (channelId === undefined) return undefined;
+  const oldest = Math.floor(Date.parse(requestedAt) / 1000) - CLOCK_SKEW_SECONDS;
+  for await (const { ts, metadata } of messagesIn(access, {
+    channelId,
+    query: `include_all_metadata=true&oldest=${oldest}`,
+  })) {
+    if (metadata?.event_payload.mark === mark) return { channel: channelId, ts };
+  }
+  return undefined;
+}

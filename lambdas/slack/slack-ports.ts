@@ -1,0 +1,32 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { readEnvironment } from '../entry/environment.ts';
+import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { SecretsSigningSecrets } from '../intake/secrets-signing-secrets.ts';
+import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
+import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import type { Commands } from './commands.ts';
+import { SlackDoorEnvironment } from './environment.ts';
+import { TeamTenants } from './team-tenants.ts';
+
+/** What the functions that only answer are built from. */
+export function slackPorts(): Commands {
+  const environment = readEnvironment(SlackDoorEnvironment);
+  const dynamo = new DynamoDBClient();
+  const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
+  return {
+    ...doorPorts(stored, environment.WEBHOOK_SECRET_ARNS),
+    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+    definitions: new KeptDefinitions(stored, systemClock.now),
+  };
+}
+
+export function doorPorts(stored: DynamoDefinitions, secretArns: Record<string, string>) {
+  return {
+    teams: new TeamTenants(Object.keys(secretArns), stored, systemClock.now),
+    secrets: new SecretsSigningSecrets(new SecretsManagerClient(), secretArns, systemClock.now),
+    clock: systemClock,
+    log: systemLog,
+  };
+}

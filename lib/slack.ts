@@ -1,0 +1,77 @@
+import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { Construct } from 'constructs';
+import { InteractivityEnvironment, SlackDoorEnvironment } from '../lambdas/slack/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+import type { TenantSecrets } from './tenant-secrets.ts';
+import type { Worker } from './worker.ts';
+
+/** Slack shows people a warning after 3 s; a decision that takes longer is still carried out. */
+const SLACK_TIMEOUT = seconds(10);
+const SIGNED =
+  'Slack signs the body with the secret it shares with the tenant; the function checks it before anything else.';
+
+interface SlackProps {
+  bundles: FunctionBundles;
+  door: FrontDoor;
+  runTable: RunTable;
+  worker: Worker;
+  webhookSecrets: TenantSecrets;
+  connectionSecrets: TenantSecrets;
+}
+
+/** What people do in Slack: decide on cards, ask what is pending. */
+export class Slack extends Construct {
+  constructor(scope: Construct, id: string, props: SlackProps) {
+    super(scope, id);
+    const { bundles, door, runTable, worker, webhookSecrets, connectionSecrets } = props;
+    const RUN_TABLE = runTable.table.tableName;
+    const WEBHOOK_SECRET_ARNS = webhookSecrets.arnsByTenant();
+
+    const interactivity = new NodeFunction(this, 'Interactivity', {
+      bundles,
+      entry: 'slack/interactivity',
+      description: 'Takes decisions from Slack',
+      schema: InteractivityEnvironment,
+      environment: {
+        ...worker.moverEnvironment,
+        WEBHOOK_SECRET_ARNS,
+        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+      },
+      timeout: SLACK_TIMEOUT,
+    });
+    worker.allowMoves(interactivity);
+    runTable.allow(interactivity, ['Query'], ['TENANT']);
+    runTable.allowIndexQuery(interactivity, 'pendingApprovals');
+    connectionSecrets.readableBy(interactivity);
+
+    const commands = new NodeFunction(this, 'Commands', {
+      bundles,
+      entry: 'slack/commands',
+      description: 'Answers the slash command',
+      schema: SlackDoorEnvironment,
+      environment: { RUN_TABLE, WEBHOOK_SECRET_ARNS },
+      timeout: SLACK_TIMEOUT,
+    });
+    runTable.allow(commands, ['GetItem', 'Query'], ['TENANT']);
+    runTable.allow(commands, ['BatchGetItem'], ['RUN']);
+    runTable.allowIndexQuery(commands, 'pendingApprovals');
+
+    const events = new NodeFunction(this, 'Events', {
+      bundles,
+      entry: 'slack/events',
+      description: 'Answers the challenge of the Events API',
+      schema: SlackDoorEnvironment,
+      environment: { RUN_TABLE, WEBHOOK_SECRET_ARNS },
+      timeout: SLACK_TIMEOUT,
+    });
+    runTable.allow(events, ['GetItem'], ['TENANT']);
+
+    webhookSecrets.readableBy(interactivity, commands, events);
+    door.open(HttpMethod.POST, '/slack/interactivity', interactivity, SIGNED);
+    door.open(HttpMethod.POST, '/slack/commands', commands, SIGNED);
+    door.open(HttpMethod.POST, '/slack/events', events, SIGNED);
+  }
+}

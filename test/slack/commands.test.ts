@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { command } from '../../lambdas/slack/commands.ts';
+import { receiveEvent } from '../../lambdas/slack/events.ts';
+import { approvalOf } from './approvals.ts';
+import { ANA, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
+
+let world: SlackWorld;
+beforeEach(async () => {
+  world = await openSlackWorld();
+});
+afterEach(() => world.close());
+
+const type = (user: string, typed: string) => world.act('_command', { user, typed });
+
+describe('/countersign', () => {
+  it('pending lists what waits, and who is needed, to the one who asked', async () => {
+    world.know(approvalOf({ requirement: { tier: 'high', quorum: 2, groups: ['dba'] } }));
+    expect(await type(ANA, '/countersign pending')).toMatchObject({ ok: true, status: 200 });
+    const [message] = await world.messages();
+    expect(message.ephemeral_for).toBe(ANA);
+    const text = JSON.stringify(message.blocks);
+    expect(text).toContain('servicenow.incident.update');
+    expect(text).toContain('Needs 2 people who may approve tier high');
+  });
+
+  it('pending leads to what each is about, and from page to page', async () => {
+    const approval = approvalOf();
+    world.know(approval);
+    world.pending.next = 'the second page';
+    await type(ANA, '/countersign pending');
+    const [list] = await world.messages();
+    const onList = { ...approval, card: { channel: list.channel, ts: list.ts } };
+    await world.click(ANA, onList, 'show_all');
+    expect((await world.modal()).view.title.text).toBe('All there is');
+    world.pending.next = undefined;
+    await world.click(ANA, onList, 'more_pending');
+    expect(world.pending.asked).toEqual([undefined, 'the second page']);
+    expect(await world.told(ANA)).toHaveLength(2);
+  });
+
+  it('pending says so when nothing waits, and leaves out what was decided a moment ago', async () => {
+    world.know(approvalOf({ status: 'approved' }));
+    await type(ANA, '/countersign pending');
+    expect(await world.told(ANA)).toEqual(['Nothing waits for an approval.']);
+  });
+
+  it.each(['/countersign', '/countersign help me', '/countersign  approve all'])(
+    '%s says what it can do',
+    async (typed) => {
+      await type(ANA, typed);
+      expect(await world.told(ANA)).toEqual([expect.stringContaining('/countersign pending')]);
+    },
+  );
+
+  it('tells somebody nobody knows how to become known, and nothing else', async () => {
+    world.know(approvalOf());
+    await type(CHLOE, '/countersign pending');
+    expect(await world.told(CHLOE)).toEqual([expect.stringContaining('slack:T100ACME/U300CHLOE')]);
+    expect(world.pending.asked).toEqual([]);
+  });
+
+  it('signed by nobody is unauthorized', async () => {
+    const body = new URLSearchParams({ team_id: TEAM, user_id: ANA, text: 'pending' }).toString();
+    const unsigned = slackRequest(body, { nowMs: world.sim.nowMs, secret: 'wrong' });
+    await expect(command(world.ports, unsigned)).rejects.toMatchObject({ status: 401 });
+    expect(world.pending.asked).toEqual([]);
+  });
+});
+
+describe('an event', () => {
+  const receive = (body: object, secret?: string) =>
+    receiveEvent(world.ports, slackRequest(JSON.stringify(body), { nowMs: world.sim.nowMs, secret }));
+  const challenge = { type: 'url_verification', challenge: 'echo me' };
+
+  it('that checks our address gets its challenge back, by any tenant’s secret', async () => {
+    for (const secret of [undefined, 'globex-secret']) {
+      expect(JSON.parse((await receive(challenge, secret)).body ?? '')).toEqual({ challenge: 'echo me' });
+    }
+    await expect(receive(challenge, 'wrong')).rejects.toMatchObject({ status: 401 });
+  });
+
+  it('of a workspace that is known is acknowledged, of any other refused', async () => {
+    expect(await receive({ type: 'event_callback', team_id: TEAM })).toEqual({ statusCode: 200, body: '' });
+    await expect(receive({ type: 'event_callback', team_id: 'T000NOBODY' })).rejects.toMatchObject({ status: 401 });
+    await expect(receive({ type: 'event_callback', team_id: 'T200GLOBEX' })).rejects.toMatchObject({ status: 401 });
+    await expect(receive({})).rejects.toMatchObject({ status: 401 });
+  });
+});

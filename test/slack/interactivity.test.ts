@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import { CountersignError } from '../../lambdas/run/errors.ts';
+import { interact } from '../../lambdas/slack/interactivity.ts';
+import { approvalOf, writing } from './approvals.ts';
+import { ANA, BEN, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
+
+let world: SlackWorld;
+let approval: Approval;
+beforeEach(async () => {
+  world = await openSlackWorld();
+  approval = await world.post(approvalOf());
+});
+afterEach(() => world.close());
+
+const seen = { tenant: 'acme', approvalId: 'run_0123456789abcdef.1', actionHash: 'a'.repeat(64), via: 'slack' };
+const refuse = (code: ConstructorParameters<typeof CountersignError>[0], message: string) => () => {
+  throw new CountersignError(code, message);
+};
+
+describe('a click on Approve', () => {
+  it('decides, as the person behind the Slack user, on what the card showed', async () => {
+    world.decides = () => ({ approval, outcome: 'approved' });
+    expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true, status: 200, message: 'Accepted.' });
+    expect(world.decisions).toEqual([{ ...seen, person: 'ana', decision: { kind: 'approve' } }]);
+    expect(await world.told(ANA)).toEqual([]);
+  });
+
+  it('tells the person, and only them, that others must agree, or that they had agreed before', async () => {
+    const voted = approvalOf({
+      requirement: { tier: 'high', quorum: 3, groups: [] },
+      votes: [{ person: 'ana', via: 'slack', decision: 'approve', at: approval.requestedAt }],
+    });
+    world.decides = () => ({ approval: voted, outcome: 'counted' });
+    await world.click(ANA, approval, 'approve');
+    world.decides = () => ({ approval: voted, outcome: 'already' });
+    await world.click(ANA, approval, 'approve');
+    expect(await world.told(ANA)).toEqual([
+      'Your approval counts. 2 more of 3 must approve.',
+      'You had approved this before; nothing changed.',
+    ]);
+  });
+
+  it.each([
+    ['APPROVAL_CLOSED', 'this was rejected by ben at 03:05'],
+    ['APPROVAL_SELF', 'you had a hand in this write'],
+    ['APPROVAL_STALE', 'it has changed since; look at it again'],
+    ['APPROVAL_FORBIDDEN', 'this needs someone of dba'],
+    ['NOT_FOUND', 'there is no approval'],
+  ] as const)('that is refused as %s is told so, and Slack is answered all the same', async (code, message) => {
+    world.decides = refuse(code, message);
+    expect(await world.click(BEN, approval, 'approve')).toMatchObject({ ok: true, status: 200 });
+    expect(await world.told(BEN)).toEqual([message]);
+    expect(await world.told(ANA)).toEqual([]);
+  });
+
+  it('by somebody nobody knows decides nothing and says what to do', async () => {
+    expect(await world.click(CHLOE, approval, 'approve')).toMatchObject({ ok: true });
+    expect(world.decisions).toEqual([]);
+    expect(await world.told(CHLOE)).toEqual([
+      'You are not known here. Ask an admin to add slack:T100ACME/U300CHLOE to your person, then try again.',
+    ]);
+  });
+
+  it('that fails on our side is not acknowledged', async () => {
+    world.decides = refuse('CHAIN_BROKEN', 'secret details');
+    expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: false, status: 500 });
+    expect(await world.told(ANA)).toEqual([]);
+  });
+
+  it('stands even when the person cannot be told', async () => {
+    world.decides = () => ({ approval, outcome: 'already' });
+    await world.sim.ask('POST', '/faults', { system: 'slack', path: '/actions/', kind: 'status', status: 404 });
+    expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true });
+    expect(world.log.messages('warn')).toEqual(['a person could not be told what became of their click']);
+  });
+
+  it('is answered in time though Slack takes its own', async () => {
+    world.decides = () => ({ approval, outcome: 'already' });
+    world.ports.sleep = async () => {};
+    await world.sim.ask('POST', '/faults', { system: 'slack', path: '/actions/', kind: 'delay', delayMs: 60_000 });
+    expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true, message: 'Accepted.' });
+  });
+
+  it('by a guest from another organisation is not the click of a namesake here', async () => {
+    const payload = {
+      type: 'block_actions',
+      team: { id: TEAM },
+      user: { id: ANA, team_id: 'T999OTHER' },
+      trigger_id: '1',
+      actions: [{ action_id: 'countersign_approve', value: JSON.stringify(seen) }],
+    };
+    const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
+    await interact(world.ports, slackRequest(body, { nowMs: world.sim.nowMs }));
+    expect(world.decisions).toEqual([]);
+  });
+});
+
+describe('a click on Reject', () => {
+  it('asks for a reason, and rejects with it', async () => {
+    world.decides = () => ({ approval, outcome: 'rejected' });
+    await world.click(ANA, approval, 'reject');
+    const { id, user } = await world.modal();
+    expect([user, world.decisions]).toEqual([ANA, []]);
+    expect((await world.submit(ANA, id, { reason: { typed: ' It would page everybody ' } })).ok).toBe(true);
+    expect(world.decisions).toEqual([
+      { ...seen, person: 'ana', decision: { kind: 'reject', reason: 'It would page everybody' } },
+    ]);
+    expect((await world.state()).views).toEqual([]);
+  });
+
+  it('without a reason is not sent on, and a refusal is shown in the modal', async () => {
+    await world.click(ANA, approval, 'reject');
+    const { id } = await world.modal();
+    expect((await world.submit(ANA, id, { reason: { typed: '  ' } })).errors).toHaveProperty('reason');
+    world.decides = refuse('APPROVAL_CLOSED', 'this was approved by ben');
+    expect(await world.submit(ANA, id, { reason: { typed: 'no' } })).toMatchObject({
+      ok: false,
+      errors: { reason: 'this was approved by ben' },
+    });
+  });
+
+  it.each([
+    ['decided', { status: 'approved' as const }, 'This is approved already.'],
+    ['changed', { actionHash: 'd'.repeat(64) }, 'What is to be approved has changed since; look at the card again.'],
+  ])('on what is %s meanwhile opens nothing', async (_what, differing, message) => {
+    world.know({ ...approval, ...differing });
+    await world.click(ANA, approval, 'reject');
+    expect(await world.modal()).toBeUndefined();
+    expect(await world.told(ANA)).toEqual([message]);
+  });
+
+  it('that Slack answers too late opens nothing and says so', async () => {
+    const body = { ok: false, error: 'expired_trigger_id' };
+    await world.sim.ask('POST', '/faults', { system: 'slack', path: 'views.open', kind: 'other_body', body });
+    await world.click(ANA, approval, 'reject');
+    expect(await world.told(ANA)).toEqual([expect.stringContaining('Slack refused')]);
+  });
+});
+
+describe('a click on Edit', () => {
+  beforeEach(async () => {
+    approval = await world.post(approvalOf({ ...writing({ group: 'Database', state: 2 }), approvalId: 'run_1.2' }));
+    world.decides = () => ({ approval, outcome: 'edited' });
+  });
+  const typed = (group: string, state: string) => ({ 'field-0': { typed: group }, 'field-1': { typed: state } });
+
+  it('shows the fields and proposes what was changed, and that alone', async () => {
+    await world.click(BEN, approval, 'edit');
+    const { id } = await world.modal();
+    expect((await world.submit(BEN, id, typed('Network', '2'))).ok).toBe(true);
+    expect(world.decisions).toEqual([
+      { ...seen, approvalId: 'run_1.2', person: 'ben', decision: { kind: 'edit', fields: { group: 'Network' } } },
+    ]);
+  });
+
+  it.each([
+    ['nothing was changed', typed('Database', '2'), { 'field-0': 'Nothing was changed.' }],
+    ['what was typed is no value', typed('Database', 'two'), { 'field-1': expect.stringContaining('Write JSON') }],
+    ['policy denies it', typed('Network', '2'), { 'field-0': 'policy denies the edited write: no' }],
+  ])('keeps the modal open if %s', async (_what, values, errors) => {
+    world.decides = refuse('POLICY_DENIED', 'policy denies the edited write: no');
+    await world.click(BEN, approval, 'edit');
+    const { id } = await world.modal();
+    expect(await world.submit(BEN, id, values)).toMatchObject({ ok: false, errors });
+  });
+
+  it('is refused if somebody else edited it while the modal was open', async () => {
+    await world.click(BEN, approval, 'edit');
+    const { id } = await world.modal();
+    world.know({ ...approval, actionHash: 'e'.repeat(64) });
+    expect((await world.submit(BEN, id, typed('Network', '2'))).errors['field-0']).toContain('has changed since');
+    expect(world.decisions).toEqual([]);
+  });
+});
+
+describe('a click on Show all', () => {
+  it('opens the full text, page by page', async () => {
+    approval = await world.post(approvalOf({ ...writing({ note: 'x'.repeat(60_000) }), approvalId: 'run_1.3' }));
+    await world.click(ANA, approval, 'show_all');
+    const { id, view } = await world.modal();
+    expect(view.title.text).toBe('Page 1 of 3');
+    for (const title of ['Page 2 of 3', 'Page 3 of 3', 'Page 1 of 3']) {
+      expect((await world.submit(ANA, id, {})).ok).toBe(true);
+      expect((await world.modal()).view.title.text).toBe(title);
+    }
+  });
+
+  it('is there for a closed approval too', async () => {
+    world.know({ ...approval, status: 'expired' });
+    await world.click(ANA, approval, 'show_all');
+    expect((await world.modal()).view.title.text).toBe('All there is');
+  });
+});
+
+describe('an interaction', () => {
+  const click = (team: string, approvalId = seen.approvalId) =>
+    new URLSearchParams({
+      payload: JSON.stringify({
+        type: 'block_actions',
+        team: { id: team },
+        user: { id: ANA, team_id: TEAM },
+        trigger_id: '1',
+        response_url: 'http://169.254.169.254/latest/meta-data',
+        actions: [{ action_id: 'countersign_approve', value: JSON.stringify({ ...seen, approvalId }) }],
+      }),
+    }).toString();
+  const send = (body: string, how: { secret?: string; offByMs?: number } = {}) =>
+    interact(world.ports, slackRequest(body, { nowMs: world.sim.nowMs, ...how }));
+
+  it.each([
+    ['a wrong signature', () => send(click(TEAM), { secret: 'wrong' })],
+    ['the signature of another tenant', () => send(click(TEAM), { secret: 'globex-secret' })],
+    ['a team nobody knows', () => send(click('T000NOBODY'))],
+    ['our own secret for another tenant’s team', () => send(click('T200GLOBEX'))],
+    ['a time too far back', () => send(click(TEAM), { offByMs: -301_000 })],
+    ['a time too far ahead', () => send(click(TEAM), { offByMs: 301_000 })],
+    ['no team at all', () => send('payload=%7B%7D')],
+    ['garbage', () => send('\u0000{')],
+  ])('with %s is unauthorized, in the same words, and decides nothing', async (_what, sending) => {
+    await expect(sending()).rejects.toMatchObject({
+      status: 401,
+      message: 'the signature does not fit this workspace, body and time',
+    });
+    expect(world.decisions).toEqual([]);
+  });
+
+  it('is checked over the bytes as they were sent, also when they come in base64', async () => {
+    world.decides = () => ({ approval, outcome: 'approved' });
+    const event = slackRequest(click(TEAM), { nowMs: world.sim.nowMs });
+    const encoded = { ...event, isBase64Encoded: true, body: Buffer.from(event.body ?? '').toString('base64') };
+    expect((await interact(world.ports, encoded)).statusCode).toBe(200);
+    await expect(interact(world.ports, { ...event, body: `${event.body}&a=b` })).rejects.toMatchObject({ status: 401 });
+    expect(world.decisions).toHaveLength(1);
+  });
+
+  it('is taken by either secret while one is being rotated', async () => {
+    world.decides = () => ({ approval, outcome: 'approved' });
+    world.ports.secrets.change('acme', { slack: ['new-secret', 'local-slack-signing-secret'] });
+    for (const secret of ['new-secret', 'local-slack-signing-secret']) await send(click(TEAM), { secret });
+    world.ports.secrets.change('acme', { slack: ['new-secret'] });
+    await expect(send(click(TEAM))).rejects.toMatchObject({ status: 401 });
+    expect(world.decisions).toHaveLength(2);
+  });
+
+  it('is nobody’s if two tenants share a workspace and its secret', async () => {
+    const { saveConnection } = world.definitions;
+    await saveConnection.call(world.definitions, 'globex', {
+      name: 'slack',
+      baseUrl: 'https://slack.com',
+      instance: TEAM,
+    });
+    world.ports.secrets.change('globex', { slack: 'local-slack-signing-secret' });
+    world.sim.nowMs += 61_000;
+    await expect(send(click(TEAM))).rejects.toMatchObject({ status: 401 });
+    expect(world.log.messages('error')).toHaveLength(1);
+  });
+
+  it('never makes us call an address that is not Slack’s', async () => {
+    world.decides = () => ({ approval, outcome: 'already' });
+    expect((await send(click(TEAM))).statusCode).toBe(200);
+    expect(world.log.messages('warn')).toEqual(['a person could not be told what became of their click']);
+  });
+
+  it('of a kind we do not use is acknowledged', async () => {
+    const other = { type: 'shortcut', team: { id: TEAM }, user: { id: ANA } };
+    const body = new URLSearchParams({ payload: JSON.stringify(other) }).toString();
+    expect(await send(body)).toEqual({ statusCode: 200, body: '' });
+  });
+
+  it('with a button of an older card is told to look for a newer one', async () => {
+    const body = click(TEAM).replace('actionHash', 'hash');
+    expect((await send(body)).statusCode).toBe(200);
+    expect(world.decisions).toEqual([]);
+  });
+
+  it('too large is refused before anyone reads it', async () => {
+    await expect(send('x'.repeat(1024 * 1024 + 1))).rejects.toMatchObject({ status: 413 });
+  });
+});
