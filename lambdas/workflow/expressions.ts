@@ -19,7 +19,7 @@ export interface ExpressionContext {
   trigger: Record<string, unknown>;
   enrichment?: unknown;
   steps?: Record<string, { output: unknown }>;
-  run?: { id: string };
+  run?: { id: unknown };
 }
 
 /** Replaces every `{% expression %}` in a JSON value: a string that is one expression becomes its value. */
@@ -34,24 +34,36 @@ export async function render(template: unknown, context: ExpressionContext): Pro
 }
 
 async function renderText(text: string, context: ExpressionContext): Promise<unknown> {
-  const whole = WHOLE.exec(text);
-  if (whole?.[1] !== undefined && !whole[1].includes('%}')) return evaluate(whole[1], context);
-  const parts: string[] = [];
-  let from = 0;
-  for (const match of text.matchAll(EMBEDDED)) {
-    parts.push(text.slice(from, match.index), asText(await evaluate(match[1] ?? '', context)));
-    from = match.index + match[0].length;
-  }
-  return parts.join('') + text.slice(from);
+  const written = readTemplate(text);
+  if ('whole' in written) return evaluate(written.whole, context);
+  const parts = written.parts.map((part) =>
+    typeof part === 'string' ? part : evaluate(part.expression, context).then(asText),
+  );
+  return (await Promise.all(parts)).join('');
 }
 
-function asText(value: unknown): string {
+/** A text of a template: one expression, which may give anything, or words with expressions between them. */
+export type Template = { whole: string } | { parts: (string | { expression: string })[] };
+
+export function readTemplate(text: string): Template {
+  const whole = WHOLE.exec(text);
+  if (whole?.[1] !== undefined && !whole[1].includes('%}')) return { whole: whole[1] };
+  const parts: (string | { expression: string })[] = [];
+  let from = 0;
+  for (const match of text.matchAll(EMBEDDED)) {
+    parts.push(text.slice(from, match.index), { expression: match[1] ?? '' });
+    from = match.index + match[0].length;
+  }
+  return { parts: [...parts, text.slice(from)] };
+}
+
+export function asText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** Evaluates one expression within its bounds; what it finds missing is `null`, what it breaks is EXPRESSION_FAILED. */
-async function evaluate(source: string, context: ExpressionContext): Promise<unknown> {
+export async function evaluate(source: string, context: ExpressionContext): Promise<unknown> {
   try {
     const expression = compile(source);
     bound(expression);
@@ -95,12 +107,19 @@ export function syntaxError(source: string): string | undefined {
   }
 }
 
-/** Every expression in a JSON value, for checks before anything runs. */
-export function expressionsIn(template: unknown): string[] {
-  if (typeof template === 'string') return [...template.matchAll(EMBEDDED)].map((match) => match[1] ?? '');
-  if (template !== null && typeof template === 'object') return Object.values(template).flatMap(expressionsIn);
-  return [];
+/** Every expression in a JSON value and where it stands, for checks before anything runs. */
+export function expressionsIn(template: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; source: string }[] {
+  if (typeof template === 'string') {
+    return [...template.matchAll(EMBEDDED)].map((match) => ({ path, source: match[1] ?? '' }));
+  }
+  if (template === null || typeof template !== 'object') return [];
+  return Object.entries(template).flatMap(([key, value]) =>
+    expressionsIn(value, [...path, Array.isArray(template) ? Number(key) : key]),
+  );
 }
+
+/** How JSONata understands an expression. */
+export const syntaxTree = (source: string): unknown => compile(source).ast();
 
 function bound(expression: jsonata.Expression): void {
   let evaluations = 0;

@@ -29,17 +29,20 @@ export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
   return runnable.slice(0, Math.max(0, OPEN_STEPS_MAX - open));
 }
 
-/** Steps in an order in which each comes after what it needs, or the ids of those that need each other. */
-export function findCycle(workflow: Workflow): string[] {
-  const open = new Set(workflow.steps.keys());
-  for (let moved = true; moved; ) {
-    moved = false;
-    for (const index of open) {
-      if (needsOf(workflow, index).every((need) => !open.has(need))) {
-        open.delete(index);
-        moved = true;
-      }
+/** The indexes of the steps in an order in which each comes after what it needs; those in a circle are left out. */
+export function inOrder(workflow: Workflow): number[] {
+  const placed = new Set<number>();
+  for (let before = -1; placed.size > before; ) {
+    before = placed.size;
+    for (const index of workflow.steps.keys()) {
+      if (!placed.has(index) && needsOf(workflow, index).every((need) => placed.has(need))) placed.add(index);
     }
   }
-  return [...open].map((index) => workflow.steps[index]?.id ?? '');
+  return [...placed];
+}
+
+/** The ids of the steps that need each other, and of those that need these. */
+export function findCycle(workflow: Workflow): string[] {
+  const placed = new Set(inOrder(workflow));
+  return workflow.steps.filter((_, index) => !placed.has(index)).map(({ id }) => id);
 }

@@ -89,9 +89,10 @@ describe('a bound', () => {
     ['a pattern that backtracks for ever', '$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", /^(a+)+$/)'],
     ['a pattern in a text', '$eval("$match(\\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\\", /^(a+)+$/)")'],
   ])('ends %s, promptly', async (_what, expression) => {
-    const began = performance.now();
+    const began = process.cpuUsage();
     await expect(render(`{% ${expression} %}`, context)).rejects.toMatchObject({ code: 'EXPRESSION_FAILED' });
-    expect(performance.now() - began).toBeLessThan(PROMPT_MS);
+    // Work done, not time passed: a busy machine changes nothing about it.
+    expect(process.cpuUsage(began).user / 1000).toBeLessThan(PROMPT_MS);
   });
 
   it('leaves ordinary work alone', async () => {
@@ -121,7 +122,11 @@ describe('a failure', () => {
 
 describe('checks before anything runs', () => {
   it('find every expression of a template', () => {
-    expect(expressionsIn({ a: '{% x %} and {% y %}', b: [{ c: '{% z %}' }], d: 4 })).toEqual([' x ', ' y ', ' z ']);
+    expect(expressionsIn({ a: '{% x %} and {% y %}', b: [{ c: '{% z %}' }], d: 4 })).toEqual([
+      { path: ['a'], source: ' x ' },
+      { path: ['a'], source: ' y ' },
+      { path: ['b', 0, 'c'], source: ' z ' },
+    ]);
   });
 
   it('say what is wrong with an expression', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { parseWorkflow, WORKFLOW_MAX_BYTES } from '../../lambdas/workflow/parse-workflow.ts';
 
 const SHIPPED = join(import.meta.dirname, '..', '..', 'workflows');
 
@@ -43,26 +43,30 @@ describe('a workflow file', () => {
     ['no name', 'steps:\n  - { id: a, tool: transform }\n', 'file.yaml:1: name:'],
     ['a name in capitals', 'name: Example\nsteps:\n  - { id: a, tool: transform }\n', 'file.yaml:1: name:'],
     ['no steps', 'name: example\nsteps: []\n', 'file.yaml:2: steps:'],
-    ['an unknown field', `name: example\nstep: 1\nsteps:\n  - { id: a, tool: transform }\n`, 'file.yaml:1:'],
-    ['an unknown field of a step', step('{ id: b, tool: transform, wiht: {} }'), 'file.yaml:4: steps.1:'],
+    [
+      'an unknown field',
+      `name: example\nstep: 1\nsteps:\n  - { id: a, tool: transform }\n`,
+      'file.yaml:2: step: "step" is no field here',
+    ],
+    ['an unknown field of a step', step('{ id: b, tool: transform, wiht: {} }'), 'file.yaml:4: steps.1.wiht:'],
     ['an unknown tool', step('{ id: b, tool: servicenow.incident.delete }'), 'file.yaml:4: steps.1.tool:'],
     ['the same id twice', step('{ id: first, tool: transform }'), 'file.yaml:4: steps.1.id:'],
     ['an id with a dash', step('{ id: add-note, tool: transform }'), 'file.yaml:4: steps.1.id:'],
     [
       'an expression that is none',
       step('{ id: b, tool: transform, with: { x: "{% ( %}" } }'),
-      'file.yaml:4: steps.1.with:',
+      'file.yaml:4: steps.1.with.x:',
     ],
     ['a condition that is none', step('{ id: b, tool: transform, when: "true" }'), 'file.yaml:4: steps.1.when:'],
     [
       'a reference to a later step',
       step('{ id: b, tool: transform, with: { x: "{% steps.c.output %}" } }\n  - { id: c, tool: transform }'),
-      'file.yaml:4: steps.1.with:',
+      'file.yaml:4: steps.1.with.x:',
     ],
     [
       'a reference to itself',
       step('{ id: b, tool: transform, with: { x: "{% steps.b.output %}" } }'),
-      'file.yaml:4: steps.1.with:',
+      'file.yaml:4: steps.1.with.x:',
     ],
     ['no attempts', step('{ id: b, tool: transform, retry: { attempts: 0 } }'), 'file.yaml:4: steps.1.retry.attempts:'],
     ['a need that is no step', step('{ id: b, tool: transform, needs: [c] }'), 'file.yaml:4: steps.1.needs:'],
@@ -70,12 +74,148 @@ describe('a workflow file', () => {
     [
       'a reference past its needs',
       step('{ id: b, tool: transform, needs: [], with: { x: "{% steps.first.output %}" } }'),
-      'file.yaml:4: steps.1.with:',
+      'file.yaml:4: steps.1.with.x:',
     ],
   ])('with %s is refused, at its line', (_what, text, where) => {
     const found = problems(text);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(where);
+  });
+
+  const update = (input: string, more = '') =>
+    step(`{ id: b, tool: servicenow.incident.update, with: ${input}${more} }`);
+  const SYS_ID = '9d385017c611228701d22104cc95c371';
+
+  it.each<[string, string, string]>([
+    [
+      'a reference to nothing there is',
+      step('{ id: b, tool: transform, with: { x: "{% triger.a %}" } }'),
+      'with.x: there is no "triger"',
+    ],
+    [
+      'a step without its output',
+      step('{ id: b, tool: transform, with: { x: "{% steps.first.a %}" } }'),
+      'steps.first.output.a',
+    ],
+    [
+      'an enrichment there is not',
+      step('{ id: b, tool: transform, with: { x: "{% enrichment.titel %}" } }'),
+      'there are title',
+    ],
+    [
+      'a fact of the run there is not',
+      step('{ id: b, tool: transform, with: { x: "{% run.status %}" } }'),
+      'there is run.id',
+    ],
+    [
+      'a confidence that is no JSONata',
+      step('{ id: b, tool: transform, confidence: "{% ( %}" }'),
+      'steps.1.confidence:',
+    ],
+    [
+      'a key made of what a step gave',
+      `name: x\nconcurrencyKey: "{% steps.a.output %}"\nsteps:\n  - { id: a, tool: transform }\n`,
+      'file.yaml:2: concurrencyKey: there is no "steps"',
+    ],
+    ['an input that is missing', update('{ fields: { state: "2" } }'), 'steps.1.with.sysId: is missing: string'],
+    ['an input of another kind', update(`{ sysId: ${SYS_ID}, fields: [1] }`), 'steps.1.with.fields:'],
+    [
+      'an input that does not fit',
+      update('{ sysId: INC1, fields: { state: "{% trigger.x %}" } }'),
+      'with.sysId: a ServiceNow sys_id',
+    ],
+    [
+      'an input nobody asked for',
+      update(`{ sysId: ${SYS_ID}, field: {}, fields: { state: "2" } }`),
+      'with.field: "field" is no field',
+    ],
+    [
+      'a wait without an end',
+      step('{ id: b, tool: wait, with: {} }'),
+      'seconds is missing: number, or until is missing: string',
+    ],
+    [
+      'a wait for no signal',
+      step('{ id: b, tool: wait.external, with: { timeoutSeconds: "{% 5 %}" } }'),
+      'with.event: is missing',
+    ],
+    ['a gate of an unknown tier', step('{ id: b, tool: approval, with: { tier: huge } }'), 'steps.1.with.tier:'],
+    [
+      'less risk than the tool has',
+      update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`, ', risk: low'),
+      'steps.1.risk: servicenow.incident.update is of risk medium',
+    ],
+    [
+      'a rollback of nothing',
+      step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: b }, rollback: auto }'),
+      'steps.1.rollback:',
+    ],
+    [
+      'a rollback of nothing on failure',
+      `name: x\nonFailure: rollback\nsteps:\n  - { id: a, tool: transform }\n`,
+      'file.yaml:2: onFailure:',
+    ],
+    ['drift of nothing', `name: x\nonDrift: refuse\nsteps:\n  - { id: a, tool: transform }\n`, 'file.yaml:2: onDrift:'],
+    [
+      'one gate for much',
+      `name: x\nblastRadius: medium\nvalidation:\n  mode: final_only\nsteps:\n  - { id: a, tool: transform }\n`,
+      'file.yaml:4: validation.mode: final_only is for blast radius low',
+    ],
+    [
+      'one gate for a step that hits much',
+      `name: x\nvalidation: { mode: final_only }\nsteps:\n  - { id: a, tool: transform, blastRadius: high }\n`,
+      'file.yaml:4: steps.0.blastRadius:',
+    ],
+    [
+      'help that comes too late',
+      `name: x\napprovals: { slaSeconds: 60, expiresSeconds: 60 }\nsteps:\n  - { id: a, tool: transform }\n`,
+      'approvals.slaSeconds:',
+    ],
+  ])('with %s is refused, saying what to do', (_what, text, says) => {
+    const found = problems(text);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(says);
+  });
+
+  it.each([
+    ['expressions where any value may come', update('{ sysId: "{% trigger.sysId %}", fields: { state: "{% 2 %}" } }')],
+    ['a whole part of its input from an expression', update(`{ sysId: ${SYS_ID}, fields: "{% trigger.fields %}" }`)],
+    ['an end of its wait from an expression', step('{ id: b, tool: wait, with: { until: "{% trigger.until %}" } }')],
+    [
+      'a rollback of what an earlier step wrote',
+      `${update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`)}  - { id: c, tool: transform, rollback: auto }\n`,
+    ],
+    ['more risk than the tool has', update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`, ', risk: high')],
+    [
+      'drift that can be seen',
+      `${update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`)}onDrift: refuse\nonFailure: rollback\n`,
+    ],
+    [
+      'names within what a path leads to',
+      step('{ id: b, tool: transform, with: { x: "{% trigger.items[kind = 1].{ \'a\': name } %}" } }'),
+    ],
+  ])('may have %s', (_what, text) => {
+    expect(problems(text)).toEqual([]);
+  });
+
+  it('is told of a mistake at the line of its field, however deep', () => {
+    const text = step(`id: b
+    tool: servicenow.incident.update
+    with:
+      sysId: ${SYS_ID}
+      fields:
+        state: "2"
+        work_notes:
+          nested: true`);
+    expect(problems(text)).toEqual([expect.stringContaining('file.yaml:10: steps.1.with.fields.work_notes:')]);
+  });
+
+  it('that is too large, written or unfolded, is refused', () => {
+    expect(problems(step(`{ id: b, tool: transform, with: { x: "${'x'.repeat(WORKFLOW_MAX_BYTES)}" } }`))).toHaveLength(
+      1,
+    );
+    const folded = `name: x\nsteps:\n  - { id: a, tool: transform, with: { a: &a "${'x'.repeat(10_000)}", b: [${Array(30).fill('*a').join(', ')}] } }\n`;
+    expect(problems(folded)).toEqual([expect.stringContaining('split it')]);
   });
 
   it('says what is wrong with a condition where the condition is', () => {

@@ -1,0 +1,43 @@
+import { expressionsIn, syntaxError } from './expressions.ts';
+import { referencesIn } from './references.ts';
+
+/** Something wrong with a definition: where in it, and what to do. */
+export interface Problem {
+  path: PropertyKey[];
+  message: string;
+}
+
+/** What an expression can see where it stands: the first word of every reference, and the steps that have run by then. */
+export interface Visible {
+  roots: readonly ('trigger' | 'enrichment' | 'steps' | 'run')[];
+  steps: ReadonlySet<string>;
+}
+
+const ENRICHED = ['title', 'actor', 'severity', 'links'];
+
+/** Whether every expression of a template is JSONata, and speaks only of what there will be when it is evaluated. */
+export function expressionProblems(template: unknown, visible: Visible): Problem[] {
+  return expressionsIn(template).flatMap(({ path, source }) => {
+    const wrong = syntaxError(source);
+    const messages = wrong
+      ? [`the expression "${source.trim()}" is not JSONata: ${wrong}`]
+      : referencesIn(source).flatMap((reference) => referenceProblem(reference, visible) ?? []);
+    return [...new Set(messages)].map((message) => ({ path, message }));
+  });
+}
+
+function referenceProblem([root, name, part]: string[], { roots, steps }: Visible): string | undefined {
+  if (root === undefined) return undefined;
+  if (!roots.some((each) => each === root)) return `there is no "${root}" here; start with ${roots.join(', ')}`;
+  if (name === undefined) return undefined;
+  if (root === 'steps') {
+    if (!steps.has(name)) return `steps.${name} is not sure to have run before; refer to one that this step needs`;
+    if (part !== undefined && part !== 'output')
+      return `a step hands on its output: write steps.${name}.output.${part}`;
+  }
+  if (root === 'enrichment' && !ENRICHED.includes(name)) {
+    return `there is no enrichment.${name}; there are ${ENRICHED.join(', ')}`;
+  }
+  if (root === 'run' && name !== 'id') return `there is no run.${name}; there is run.id`;
+  return undefined;
+}

@@ -1,0 +1,59 @@
+import { asText, type ExpressionContext, evaluate, readTemplate } from './expressions.ts';
+import { type Reference, referencesIn } from './references.ts';
+
+/** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */
+export class KnownAfterApply {
+  readonly shown: string;
+  constructor(shown: string) {
+    this.shown = shown;
+  }
+}
+
+export const KNOWN_AFTER_APPLY = new KnownAfterApply('(known after apply)');
+
+/** As `render`, but whatever depends on a value that is not known yet is not known yet either, instead of wrong. */
+export async function renderKnown(template: unknown, context: ExpressionContext): Promise<unknown> {
+  if (typeof template === 'string') return renderText(template, context);
+  if (Array.isArray(template)) return Promise.all(template.map((item) => renderKnown(item, context)));
+  if (template === null || typeof template !== 'object') return template;
+  const entries = Object.entries(template).map(
+    async ([key, value]) => [key, await renderKnown(value, context)] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+async function renderText(text: string, context: ExpressionContext): Promise<unknown> {
+  const template = readTemplate(text);
+  if ('whole' in template) return evaluateKnown(template.whole, context);
+  const parts = await Promise.all(
+    template.parts.map((part) => (typeof part === 'string' ? part : evaluateKnown(part.expression, context))),
+  );
+  const shown = parts.map((part) => asText(shownValue(part))).join('');
+  return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
+}
+
+function evaluateKnown(source: string, context: ExpressionContext): Promise<unknown> | KnownAfterApply {
+  const looksAt = referencesIn(source).flatMap((reference) => valuesAt(context, reference));
+  return looksAt.some(holdsUnknown) ? KNOWN_AFTER_APPLY : evaluate(source, context);
+}
+
+/** What a reference leads to; through a list, it leads to that of each item. */
+function valuesAt(value: unknown, [name, ...rest]: Reference): unknown[] {
+  if (name === undefined || value instanceof KnownAfterApply) return [value];
+  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, [name, ...rest]));
+  if (value === null || typeof value !== 'object') return [];
+  return valuesAt((value as Record<string, unknown>)[name], rest);
+}
+
+export function holdsUnknown(value: unknown): boolean {
+  if (value instanceof KnownAfterApply) return true;
+  return value !== null && typeof value === 'object' && Object.values(value).some(holdsUnknown);
+}
+
+/** The value as a plan shows it: plain JSON. */
+export function shownValue(value: unknown): unknown {
+  if (value instanceof KnownAfterApply) return value.shown;
+  if (Array.isArray(value)) return value.map(shownValue);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, shownValue(each)]));
+}

@@ -1,0 +1,71 @@
+import type { Access, Operation } from '../connectors/connector.ts';
+import { BEDROCK } from '../connectors/stage-connections.ts';
+import { isoNow } from '../entry/ports.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { TouchedState } from '../run/receipt.ts';
+import type { Planner, Walk } from './plan.ts';
+
+/** A call as far as it is known; without `parsed`, not well enough to look at its target. */
+export interface KnownCall {
+  tenant: string;
+  operation: Operation;
+  target: string;
+  after?: TouchedState;
+  parsed: { input: unknown } | undefined;
+}
+
+/** What a plan found at a target, or why it did not look. */
+export interface Seen {
+  before?: TouchedState;
+  output?: unknown;
+  unread?: string;
+}
+
+const UNKNOWN_TARGET: Seen = { unread: 'what to look at is known after apply' };
+const NO_TIME: Seen = { unread: 'there was no time left to look at it' };
+
+/** What the write would change. What an earlier step would have written there is there already, as far as this one goes. */
+export async function stateBefore(planner: Planner, walk: Walk, call: KnownCall): Promise<Seen> {
+  const { operation, target, after, parsed } = call;
+  const look = operation.before;
+  const thing = `${thingOf(operation.tool)} ${target}`;
+  const left = walk.left.get(thing);
+  if (after) walk.left.set(thing, { ...left, ...after });
+  if (!look) return {};
+  if (!parsed) return UNKNOWN_TARGET;
+  return attempt(planner, call.tenant, operation, async (access) => {
+    const now = await look(parsed.input, access);
+    const changed = Object.entries(left ?? {}).filter(([key]) => key in now);
+    return { before: { ...now, ...Object.fromEntries(changed) } };
+  });
+}
+
+/** `github.labels` for adding and removing alike: what their states are about. */
+const thingOf = (tool: string): string => tool.slice(0, tool.lastIndexOf('.'));
+
+/** A read is made for what later steps refer to. Asking a model is none of the tenant's reads: it costs money. */
+export async function readNow(planner: Planner, { operation, parsed, tenant }: KnownCall): Promise<Seen> {
+  if (operation.connection === BEDROCK) return {};
+  if (!parsed) return UNKNOWN_TARGET;
+  return attempt(planner, tenant, operation, async (access) => {
+    const performance = { access, mark: 'countersign:plan', openSince: isoNow(planner.clock) };
+    return { output: (await operation.perform(parsed.input, performance)).output };
+  });
+}
+
+/** A target that cannot be read keeps nobody from planning. */
+async function attempt(
+  { connections, hasTime }: Planner,
+  tenant: string,
+  { connection }: Operation,
+  look: (access: Access) => Promise<Seen>,
+): Promise<Seen> {
+  if (connection === undefined) return {};
+  if (!hasTime()) return NO_TIME;
+  try {
+    return await look(await connections.open(tenant, connection));
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    return { unread: error.message };
+  }
+}

@@ -1,0 +1,174 @@
+import type { GateReason } from '../approval/approval.ts';
+import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
+import { BEDROCK } from '../connectors/stage-connections.ts';
+import { gateFor } from '../policy/gates.ts';
+import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
+import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { Effect, TouchedState } from '../run/receipt.ts';
+import { type Governed, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
+import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
+import { readNow, stateBefore } from './look-at-target.ts';
+import type { Planner, PlanRequest, Walk } from './plan.ts';
+import type { WorkflowStep } from './workflow.ts';
+
+export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
+
+/** One call to the outside, as it would be made. */
+export interface PlannedCall {
+  effect: Effect;
+  target: string;
+  fields: Record<string, unknown>;
+  /** Some of it only the run will know; policy is asked again then, and may say otherwise. */
+  provisional: boolean;
+  risk: ProposedAction['risk'];
+  reversible: boolean;
+  destructive: boolean;
+  decision: PolicyDecision;
+  outcome: 'runs' | 'needs_approval' | 'denied';
+  /** Who must say yes first. */
+  gate: PlannedGate | null;
+  /** What is there now, with what earlier steps of the plan would have changed; and what would be there after. */
+  before: TouchedState | null;
+  after: TouchedState | null;
+  beforeHash: string | null;
+  /** Why the target was not looked at. */
+  unread: string | null;
+}
+
+interface CalledStep {
+  index: number;
+  reached: boolean;
+  step: WorkflowStep;
+  operation: Operation;
+  input: unknown;
+}
+
+interface Prepared extends Proposal {
+  /** The input, if it is known well enough to look at the target. */
+  parsed: { input: unknown } | undefined;
+}
+
+export async function planCall(
+  planner: Planner,
+  request: PlanRequest,
+  walk: Walk,
+  called: CalledStep,
+): Promise<{ call: PlannedCall; output: unknown }> {
+  const { operation, input } = called;
+  const { proposal, action } = await propose(planner, request, walk, called);
+  const asked = policyRequest(runOf(request, walk), action);
+  const decision = await planner.policy.decide(asked);
+  if (operation.effect !== 'read' && called.reached) countWrite(walk);
+  const gate = decision.verdict === 'deny' ? null : await gateOf(request, walk, called, action, decision);
+  walk.begun.set(called.index, passed(called, { request: asked, decision, ...(gate && { approvalId: 'plan' }) }));
+  const outcome = decision.verdict === 'deny' ? 'denied' : gate ? 'needs_approval' : 'runs';
+  const known = { tenant: request.tenant, operation, ...proposal };
+  const seen =
+    operation.effect !== 'read'
+      ? await stateBefore(planner, walk, known)
+      : outcome === 'runs'
+        ? await readNow(planner, known)
+        : {};
+  const call: PlannedCall = {
+    effect: operation.effect,
+    target: action.target,
+    fields: action.fields,
+    provisional: holdsUnknown(input),
+    risk: action.risk,
+    reversible: action.reversible,
+    destructive: action.destructive,
+    decision,
+    outcome,
+    gate,
+    before: seen.before ?? null,
+    after: proposal.after ?? null,
+    beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
+    unread: seen.unread ?? null,
+  };
+  return { call, output: seen.output ?? KNOWN_AFTER_APPLY };
+}
+
+async function propose(
+  planner: Planner,
+  { tenant, workflow }: PlanRequest,
+  { makers }: Walk,
+  { operation, step, input }: CalledStep,
+): Promise<{ proposal: Prepared; action: ProposedAction }> {
+  const { environment } = planner;
+  const instance = await instanceOf(planner, tenant, operation);
+  const proposal = proposalOf(operation, input, instance);
+  const action = proposedAction({ operation, proposal, instance, definition: step, workflow, environment, makers });
+  return { proposal, action };
+}
+
+async function instanceOf(planner: Planner, tenant: string, { connection }: Operation): Promise<string> {
+  if (connection === undefined) return '';
+  // Models are the account's: no tenant defines that connection.
+  if (connection === BEDROCK) return planner.region;
+  const defined = await planner.definitions.connection(tenant, connection);
+  if (defined) return defined.instance;
+  throw new CountersignError('CONNECTION_MISSING', `${tenant} has no connection "${connection}"; define it first`);
+}
+
+/** With values missing, the input may not be one yet: then what is known of it is all there is to show. */
+function proposalOf(operation: Operation, input: unknown, instance: string): Prepared {
+  const shown = shownValue(input) as Record<string, unknown>;
+  try {
+    const parsed = operation.parse(shown);
+    const proposal = operation.propose(parsed, instance);
+    const isKnown = !proposal.target.includes(KNOWN_AFTER_APPLY.shown);
+    return { ...proposal, parsed: isKnown ? { input: parsed } : undefined };
+  } catch (error) {
+    if (!(error instanceof CountersignError) || !holdsUnknown(input)) throw error;
+    const target = `${connectorOf(operation.tool)}:${KNOWN_AFTER_APPLY.shown}`;
+    return { target, fields: shown, key: '', parsed: undefined };
+  }
+}
+
+function runOf({ tenant, automation, workspace, workflow, version, trigger }: PlanRequest, { writes }: Walk) {
+  const { source, event } = trigger;
+  return {
+    tenant,
+    automation,
+    workspace,
+    workflow: { name: workflow.name, version },
+    trigger: { source, event, key: 'plan' },
+    writes,
+  };
+}
+
+function countWrite(walk: Walk): void {
+  walk.writes += 1;
+  if (walk.writesMax !== undefined && walk.writes > walk.writesMax) {
+    throw new CountersignError('CAP_EXCEEDED', `a run may make ${walk.writesMax} writes, and this would be one more`);
+  }
+}
+
+async function gateOf(
+  { workflow }: PlanRequest,
+  { context, begun: steps }: Walk,
+  { index, step }: CalledStep,
+  action: ProposedAction,
+  decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
+): Promise<PlannedGate | null> {
+  const sure = step.confidence === undefined ? undefined : await renderKnown(step.confidence, context);
+  const confidence = typeof sure === 'number' && sure >= 0 && sure <= 1 ? sure : undefined;
+  const gate = gateFor({ decision, action, workflow, steps, index, confidence });
+  return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
+}
+
+/** The step as it would be once people have agreed. */
+function passed({ step: { id, tool }, index }: CalledStep, governed: Governed): Step {
+  const facts = {
+    schemaVersion: STEP_SCHEMA_VERSION,
+    index,
+    id,
+    tool,
+    leaseVersion: 1,
+    attempt: 1,
+    updatedAt: '',
+  } as const;
+  return { ...facts, governed, status: 'succeeded', output: null, completedAt: '' };
+}

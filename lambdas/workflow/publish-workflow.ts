@@ -1,0 +1,43 @@
+import { type Clock, isoNow } from '../entry/ports.ts';
+import type { Definitions } from '../pipeline/definitions.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { PublishedWorkflow, Workflow } from './workflow.ts';
+
+/** An attempt fails when somebody else's publication took its number meanwhile. */
+const ATTEMPTS_MAX = 10;
+
+interface Publisher {
+  definitions: Pick<Definitions, 'workflow' | 'latestVersion' | 'publishWorkflow'>;
+  clock: Clock;
+}
+
+/** Publishes the next version; what is the newest version already is not published again. Nothing: too many others publish too. */
+export async function publishNextVersion(
+  { definitions, clock }: Publisher,
+  tenant: string,
+  workflow: Workflow,
+  author: string,
+): Promise<{ version: number; isNew: boolean } | undefined> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const latest = await definitions.latestVersion(tenant, workflow.name);
+    const newest = latest === 0 ? undefined : await definitions.workflow(tenant, workflow.name, latest);
+    if (newest && isSameWorkflow(newest, workflow)) return { version: latest, isNew: false };
+    try {
+      const published = { ...workflow, author, publishedAt: isoNow(clock) };
+      await definitions.publishWorkflow(tenant, published, latest + 1);
+      return { version: latest + 1, isNew: true };
+    } catch (error) {
+      if (!(error instanceof CountersignError)) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** Whether both make a run do the same, whoever published them and when. */
+export const isSameWorkflow = (a: PublishedWorkflow, b: PublishedWorkflow): boolean =>
+  contentHash(a) === contentHash(b);
+
+function contentHash({ author: _author, publishedAt: _publishedAt, ...content }: PublishedWorkflow): string {
+  return hashOf(JSON.parse(JSON.stringify(content)));
+}

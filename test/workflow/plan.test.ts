@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { MemoryConnections } from '../fakes/memory-connections.ts';
+import { PlanningTable, SYS_ID, stepOf } from './planning.ts';
+
+let table: PlanningTable;
+beforeEach(async () => {
+  table = new PlanningTable();
+  await table.define();
+  vi.stubGlobal('fetch', table.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const UNKNOWN = '(known after apply)';
+const grounds = { policyHash: 'test', policies: ['p'], reasons: ['because'] };
+const DENIED: PolicyDecision = { verdict: 'deny', code: 'POLICY_DENIED', ...grounds };
+const ASKS: PolicyDecision = {
+  verdict: 'needs_approval',
+  requirement: { tier: 'medium', quorum: 2, groups: ['sre'] },
+  ...grounds,
+};
+
+const steps = (...lines: string[]) => `name: example\nsteps:\n${lines.map((line) => `  - ${line}\n`).join('')}`;
+const UPDATE = (id: string, group: string, more = '') =>
+  `{ id: ${id}, tool: servicenow.incident.update, with: { sysId: ${SYS_ID}, fields: { assignment_group: "${group}" } }${more} }`;
+const NOTE = (id: string, note: string, more = '') =>
+  `{ id: ${id}, tool: servicenow.incident.add_work_note, with: { sysId: ${SYS_ID}, note: "${note}" }${more} }`;
+const LABEL = (id: string, label: string, more = '') =>
+  `{ id: ${id}, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: ["${label}"] }${more} }`;
+
+describe('a plan', () => {
+  it('says for each write where, what was there and what would be, and writes nothing', async () => {
+    const plan = await table.plan(steps(UPDATE('assign', 'network'), LABEL('label', 'triage'), NOTE('note', 'seen')));
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      target: `servicenow:acme:incident:${SYS_ID}`,
+      before: { assignment_group: 'desk' },
+      after: { assignment_group: 'network' },
+      beforeHash: hashOf({ assignment_group: 'desk' }),
+      reversible: true,
+      provisional: false,
+      outcome: 'runs',
+    });
+    expect(stepOf(plan, 'label', 'call')).toMatchObject({ before: { triage: false }, after: { triage: true } });
+    expect(stepOf(plan, 'note', 'call')).toMatchObject({ before: null, beforeHash: null, reversible: false });
+    expect(plan).toMatchObject({ outcome: 'runs', writes: { planned: 3, max: null }, title: 'Checkout fails' });
+    expect(table.outside.calls.map(({ name }) => name)).toEqual(['GET servicenow', 'GET github']);
+  });
+
+  it('asks policy about the very action the worker would ask about', async () => {
+    await table.plan(steps(NOTE('first', 'one'), UPDATE('assign', 'network', ', risk: high')));
+    expect(table.policy.asked.at(-1)?.request).toEqual({
+      tenant: 'acme',
+      automation: 'triage',
+      workspace: 'default',
+      workflow: { name: 'example', version: 3 },
+      source: 'github',
+      writesBefore: 1,
+      action: {
+        tool: 'servicenow.incident.update',
+        connector: 'servicenow',
+        instance: 'acme',
+        target: `servicenow:acme:incident:${SYS_ID}`,
+        fields: { assignment_group: 'network' },
+        effect: 'natural',
+        risk: 'high',
+        blastRadius: 'low',
+        environment: 'dev',
+        destructive: false,
+        reversible: true,
+        undo: false,
+        makers: ['ana', 'olivia'],
+      },
+    });
+  });
+
+  it('shows who must say yes, and what is denied; behind a denial nothing is reached', async () => {
+    table.policy.decision = ({ action }) => (action.connector === 'github' ? DENIED : ASKS);
+    const plan = await table.plan(steps(NOTE('note', 'seen'), LABEL('label', 'triage'), UPDATE('assign', 'network')));
+    expect(stepOf(plan, 'note', 'call')).toMatchObject({
+      outcome: 'needs_approval',
+      gate: { asks: 'policy', tier: 'medium', quorum: 2, groups: ['sre'] },
+      reached: true,
+    });
+    expect(stepOf(plan, 'label', 'call')).toMatchObject({ outcome: 'denied', gate: null, decision: DENIED });
+    expect(stepOf(plan, 'assign', 'call').reached).toBe(false);
+    expect(plan).toMatchObject({ outcome: 'denied', writes: { planned: 2 } });
+  });
+
+  it('has the gates that a validation mode or the rule of two adds to what policy allows', async () => {
+    const perPhase = await table.plan(
+      `validation: { mode: per_phase }\n${steps(NOTE('one', '1'), NOTE('two', '2'), NOTE('check', '3', ', phase: postchecks'))}`,
+    );
+    const gates = perPhase.steps.map((step) => (step.kind === 'call' ? step.gate?.asks : undefined));
+    expect(gates).toEqual(['mode', undefined, 'mode']);
+    const two = await table.plan(steps(NOTE('wide', 'seen', ', blastRadius: high')));
+    expect(stepOf(two, 'wide', 'call').gate).toEqual({ asks: 'always_two', tier: 'high', quorum: 2, groups: [] });
+  });
+
+  it('takes for granted what earlier steps would have written', async () => {
+    const plan = await table.plan(steps(UPDATE('first', 'network'), UPDATE('second', 'database')));
+    expect(stepOf(plan, 'second', 'call')).toMatchObject({
+      before: { assignment_group: 'network' },
+      after: { assignment_group: 'database' },
+    });
+  });
+
+  it('shows an explicit gate with what it asks for', async () => {
+    const plan = await table.plan(
+      steps(
+        '{ id: gate, tool: approval, with: { message: "About {% trigger.number %} in {% run.id %}", tier: high } }',
+      ),
+    );
+    expect(stepOf(plan, 'gate', 'gate')).toMatchObject({
+      gate: { asks: 'step', tier: 'high', quorum: 1, groups: [] },
+      message: `About 7 in ${UNKNOWN}`,
+    });
+    expect(plan.outcome).toBe('needs_approval');
+  });
+});
+
+describe('what only the run will know', () => {
+  it('is marked, and so is all that depends on it; the rest is shown', async () => {
+    const plan = await table.plan(
+      steps(
+        UPDATE('assign', 'network'),
+        '{ id: facts, tool: transform, with: { a: "{% steps.assign.output.number %}", b: "{% trigger.number + 1 %}" } }',
+        NOTE('note', '{% steps.facts.output.a %} and {% steps.facts.output.b %} of {% run.id %}'),
+        UPDATE('again', '{% steps.facts.output.a %}'),
+      ),
+    );
+    expect(stepOf(plan, 'facts', 'inner').input).toEqual({ a: UNKNOWN, b: 8 });
+    expect(stepOf(plan, 'note', 'call')).toMatchObject({
+      fields: { note: `${UNKNOWN} and 8 of ${UNKNOWN}` },
+      provisional: true,
+    });
+    expect(stepOf(plan, 'again', 'call')).toMatchObject({
+      before: { assignment_group: 'network' },
+      after: { assignment_group: UNKNOWN },
+      provisional: true,
+    });
+  });
+
+  it('may be the target: then nothing is looked at, and policy is asked about what is known', async () => {
+    const plan = await table.plan(
+      steps(
+        NOTE('first', 'one'),
+        '{ id: next, tool: servicenow.incident.update, with: { sysId: "{% steps.first.output.sysId %}", fields: { state: "2" } } }',
+      ),
+    );
+    expect(stepOf(plan, 'next', 'call')).toMatchObject({
+      target: `servicenow:${UNKNOWN}`,
+      fields: { sysId: UNKNOWN, fields: { state: '2' } },
+      before: null,
+      unread: 'what to look at is known after apply',
+    });
+    expect(table.policy.asked).toHaveLength(2);
+    expect(table.outside.calls).toEqual([]);
+  });
+
+  it('may be whether a step runs at all', async () => {
+    const plan = await table.plan(
+      steps(
+        NOTE('first', 'one'),
+        NOTE('maybe', 'two', ', when: "{% steps.first.output.sysId = \'x\' %}"'),
+        NOTE('never', 'three', ', when: "{% trigger.number = 8 %}"'),
+        '{ id: was, tool: transform, with: { never: "{% steps.never.output %}", maybe: "{% steps.maybe.output %}" } }',
+      ),
+    );
+    expect(stepOf(plan, 'maybe', 'call').conditional).toBe(true);
+    expect(stepOf(plan, 'never', 'skipped').conditional).toBe(false);
+    expect(stepOf(plan, 'was', 'inner').input).toEqual({ never: null, maybe: UNKNOWN });
+    expect(plan.writes.planned).toBe(2);
+  });
+
+  it('does not include what can be read: reads are made, if policy lets them', async () => {
+    const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [state] } }`;
+    const use = '{ id: use, tool: transform, with: { state: "{% steps.now.output.fields.state %}" } }';
+    const plan = await table.plan(steps(read, use));
+    expect(stepOf(plan, 'use', 'inner').input).toEqual({ state: '1' });
+    expect(plan.writes.planned).toBe(0);
+    table.policy.decision = () => ASKS;
+    table.outside.calls.length = 0;
+    expect(stepOf(await table.plan(steps(read, use)), 'use', 'inner').input).toEqual({ state: UNKNOWN });
+    expect(table.outside.calls).toEqual([]);
+  });
+
+  it('includes what a model would answer: a plan costs nothing', async () => {
+    const plan = await table.plan(
+      steps(
+        '{ id: ask, tool: model.invoke, with: { prompt: "Which group?" } }',
+        UPDATE('assign', '{% steps.ask.output.text %}'),
+      ),
+    );
+    expect(stepOf(plan, 'assign', 'call').fields).toEqual({ assignment_group: UNKNOWN });
+    expect(table.outside.calls.map(({ name }) => name)).toEqual(['GET servicenow']);
+  });
+});
+
+describe('a plan of a run that would fail', () => {
+  it.each([
+    ['an expression that fails', '{ id: bad, tool: transform, with: { x: "{% $error(1) %}" } }', 'EXPRESSION_FAILED'],
+    ['input that turns out wrong', NOTE('bad', '{% trigger.missing %}'), 'INPUT_INVALID'],
+    ['a wait that turns out wrong', '{ id: bad, tool: wait, with: { seconds: "{% 0 %}" } }', 'INPUT_INVALID'],
+    ['a gate that turns out wrong', '{ id: bad, tool: approval, with: { quorum: "{% 0 %}" } }', 'INPUT_INVALID'],
+  ])('says so of %s, and what it keeps from being reached', async (_what, bad, code) => {
+    const plan = await table.plan(steps(bad, NOTE('after', 'never')));
+    expect(stepOf(plan, 'bad', 'failing').error.code).toBe(code);
+    expect(stepOf(plan, 'after', 'call').reached).toBe(false);
+    expect(plan.outcome).toBe('fails');
+  });
+
+  it('says so of a connection that is not defined', async () => {
+    const plan = await new PlanningTable().plan(steps(NOTE('note', 'seen')));
+    expect(stepOf(plan, 'note', 'failing').error.code).toBe('CONNECTION_MISSING');
+  });
+
+  it('says so of one write too many', async () => {
+    await table.define({ caps: { maxWritesPerRun: 1 } });
+    const plan = await table.plan(steps(NOTE('one', '1'), NOTE('two', '2')));
+    expect(stepOf(plan, 'two', 'failing').error.code).toBe('CAP_EXCEEDED');
+    expect(plan.writes).toEqual({ planned: 2, max: 1 });
+  });
+
+  it('is refused for an event without a title, as the run would be', async () => {
+    const plan = table.plan(steps(NOTE('one', '1')), { fields: {} });
+    await expect(plan).rejects.toMatchObject({ code: 'ENRICHMENT_FAILED' });
+  });
+});
+
+describe('a target that cannot be looked at', () => {
+  it('keeps nobody from planning, and the plan says why', async () => {
+    table.outside.next('GET servicenow', { status: 503 });
+    const plan = await table.plan(steps(UPDATE('assign', 'network'), LABEL('label', 'triage')));
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      before: null,
+      unread: expect.stringContaining('ServiceNow'),
+    });
+    expect(stepOf(plan, 'label', 'call').before).toEqual({ triage: false });
+  });
+
+  it('is one without a credential for plans', async () => {
+    const plan = await table.plan(steps(UPDATE('assign', 'network')), {
+      planner: { connections: new MemoryConnections({}) },
+    });
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      unread: expect.stringContaining('servicenow'),
+      outcome: 'runs',
+    });
+  });
+
+  it('is any, once time runs short', async () => {
+    const plan = await table.plan(steps(UPDATE('assign', 'network')), { planner: { hasTime: () => false } });
+    expect(stepOf(plan, 'assign', 'call').unread).toBe('there was no time left to look at it');
+    expect(table.outside.calls).toEqual([]);
+  });
+});
+
+describe('the hash of a plan', () => {
+  const yaml = steps(UPDATE('assign', 'network'));
+
+  it('is the same as long as nothing it rests on changes, whenever it is made', async () => {
+    const { planHash } = await table.plan(yaml);
+    table.clock.advance(60_000);
+    expect((await table.plan(yaml)).planHash).toBe(planHash);
+  });
+
+  const changes: Record<string, () => unknown> = {
+    target: () => table.outside.incidents.set(SYS_ID, { fields: { assignment_group: 'x' }, workNotes: [] }),
+    policy: () => Object.assign(table.policy, { decision: () => ({ verdict: 'allow', ...grounds, policyHash: 'x' }) }),
+    caps: () => table.define({ caps: { maxWritesPerRun: 9 } }),
+  };
+
+  it.each(Object.keys(changes))('changes with the %s', async (what) => {
+    const { planHash } = await table.plan(yaml);
+    await changes[what]?.();
+    expect((await table.plan(yaml)).planHash).not.toBe(planHash);
+  });
+
+  it('changes with the workflow', async () => {
+    expect((await table.plan(`description: other\n${yaml}`)).planHash).not.toBe((await table.plan(yaml)).planHash);
+  });
+});
