@@ -1,16 +1,10 @@
 import { CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms';
-import {
-  BlockPublicAccess,
-  Bucket,
-  BucketEncryption,
-  type CfnBucket,
-  ObjectLockRetention,
-  ObjectOwnership,
-} from 'aws-cdk-lib/aws-s3';
+import { Bucket, type CfnBucket, ObjectLockRetention } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { SealEnvironment } from '../lambdas/evidence/environment.ts';
+import { SealEnvironment, type SigningAlgorithm } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import { CLOSED_BUCKET, EvidenceExports } from './evidence-exports.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -19,12 +13,20 @@ import { WorkQueue } from './work-queue.ts';
 const SEAL_TIMEOUT = seconds(60);
 const SEAL_CONCURRENCY = 10;
 const SEAL_BATCH = 5;
+const ALGORITHMS = {
+  ed25519: { keySpec: KeySpec.ECC_NIST_EDWARDS25519, signing: 'ED25519_SHA_512' },
+  p256: { keySpec: KeySpec.ECC_NIST_P256, signing: 'ECDSA_SHA_256' },
+} as const;
 const ACCESS_LOGS_KEPT = Duration.days(365);
 
 /** Where runs end: a bucket nobody can rewrite, a key that signs and never leaves KMS, and the function that seals. */
 export class EvidenceVault extends Construct {
   readonly sealQueue: WorkQueue;
   readonly bucket: Bucket;
+  /** Oldest first; the last one signs. */
+  readonly keys: { keyId: string; validUntil: string | null }[];
+  /** What everything that signs has in its environment. */
+  readonly signing: { SIGNING_KEY_ARN: string; SIGNING_ALGORITHM: SigningAlgorithm };
 
   constructor(
     scope: Construct,
@@ -33,8 +35,14 @@ export class EvidenceVault extends Construct {
   ) {
     super(scope, id);
     const { bundles, runTable, config } = props;
-    this.bucket = this.#lockedBucket(config);
-    const signingKey = this.#signingKey(config);
+    const accessLogs = this.#accessLogs();
+    this.bucket = this.#lockedBucket(config, accessLogs);
+    const exports = new EvidenceExports(this, 'Exports', { accessLogs, config });
+    const keys = config.evidenceKeys.map((key) => ({ ...key, keyId: this.#signingKey(config, key).keyArn }));
+    const current = keys.at(-1);
+    if (!current) throw new Error('a stage has at least one evidence key');
+    this.keys = keys.map(({ keyId, retiredOn = null }) => ({ keyId, validUntil: retiredOn }));
+    this.signing = { SIGNING_KEY_ARN: current.keyId, SIGNING_ALGORITHM: ALGORITHMS[current.algorithm].signing };
     this.sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
 
     const seal = new NodeFunction(this, 'Seal', {
@@ -45,12 +53,14 @@ export class EvidenceVault extends Construct {
       environment: {
         RUN_TABLE: runTable.table.tableName,
         EVIDENCE_BUCKET: this.bucket.bucketName,
-        SIGNING_KEY_ARN: signingKey.keyArn,
+        ...this.signing,
+        ...exports.environment,
       },
       timeout: SEAL_TIMEOUT,
     });
     this.sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: SEAL_CONCURRENCY });
-    runTable.allow(seal, ['Query', 'PutItem'], ['RUN']);
+    runTable.allow(seal, ['Query'], ['RUN']);
+    runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);
     runTable.allow(seal, ['DeleteItem'], ['OUTBOX']);
     // It may add evidence and read it back, never delete or unlock it.
@@ -60,45 +70,42 @@ export class EvidenceVault extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
     });
-    seal.allow(['kms:Sign'], [signingKey.keyArn]);
+    exports.writableBy(seal);
+    seal.allow(['kms:Sign'], [this.signing.SIGNING_KEY_ARN]);
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName });
-    new CfnOutput(this, 'SigningKeyArn', { value: signingKey.keyArn });
+    new CfnOutput(this, 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });
   }
 
-  #lockedBucket({ kind, evidenceRetentionDays }: StageConfig): Bucket {
-    const prod = kind === 'prod';
-    const closed = {
-      blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-      encryption: BucketEncryption.S3_MANAGED,
-      objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
-      enforceSSL: true,
-      removalPolicy: RemovalPolicy.RETAIN,
-    };
+  #accessLogs(): Bucket {
     const accessLogs = new Bucket(this, 'AccessLogs', {
-      ...closed,
+      ...CLOSED_BUCKET,
       lifecycleRules: [{ expiration: ACCESS_LOGS_KEPT }],
     });
     Validations.of(accessLogs).acknowledge({
       id: 'AwsSolutions-S1',
       reason: 'This bucket holds the access logs; logging it into itself would never end.',
     });
+    return accessLogs;
+  }
+
+  #lockedBucket({ kind, evidenceRetentionDays }: StageConfig, accessLogs: Bucket): Bucket {
     const retention = Duration.days(evidenceRetentionDays);
     return new Bucket(this, 'Bucket', {
-      ...closed,
+      ...CLOSED_BUCKET,
       versioned: true,
       objectLockEnabled: true,
-      objectLockDefaultRetention: prod
-        ? ObjectLockRetention.compliance(retention)
-        : ObjectLockRetention.governance(retention),
+      objectLockDefaultRetention:
+        kind === 'prod' ? ObjectLockRetention.compliance(retention) : ObjectLockRetention.governance(retention),
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: 'evidence/',
     });
   }
 
-  #signingKey({ stage, kind }: StageConfig): Key {
-    return new Key(this, 'SigningKey', {
-      description: `Signs the evidence of ${stage}`,
-      keySpec: KeySpec.ECC_NIST_EDWARDS25519,
+  /** A key of KMS that signs is never changed by rotation: another takes its place, and it stays to be asked for. */
+  #signingKey({ stage, kind }: StageConfig, { name, algorithm }: StageConfig['evidenceKeys'][number]): Key {
+    return new Key(this, `SigningKey-${name}`, {
+      description: `Signs the evidence of ${stage} (${name})`,
+      keySpec: ALGORITHMS[algorithm].keySpec,
       keyUsage: KeyUsage.SIGN_VERIFY,
       removalPolicy: kind === 'prod' ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     });

@@ -1,7 +1,33 @@
 import * as z from 'zod';
 
-export const SealEnvironment = z.object({
+/** Ed25519 signs the same message the same way every time; ECDSA P-256 is for regions that do not offer it. */
+const SIGNING_ALGORITHMS = ['ED25519_SHA_512', 'ECDSA_SHA_256'] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+const json = <Schema extends z.ZodType>(schema: Schema) =>
+  z.string().transform((text) => schema.parse(JSON.parse(text)));
+
+const SigningEnvironment = z.object({
   RUN_TABLE: z.string(),
   EVIDENCE_BUCKET: z.string(),
   SIGNING_KEY_ARN: z.string(),
+  SIGNING_ALGORITHM: z.enum(SIGNING_ALGORITHMS).default('ED25519_SHA_512'),
 });
+
+export const SealEnvironment = SigningEnvironment.extend({
+  EXPORT_BUCKET: z.string(),
+  /** JSON: what is written of a finished run beside its evidence. */
+  EXPORTS: json(z.array(z.enum(['siem', 'artifacts']))),
+});
+
+export const DailyLogEnvironment = SigningEnvironment.extend({
+  /** JSON: whose days are closed. */
+  TENANTS: json(z.array(z.string())),
+});
+
+export const KeysEnvironment = z.object({
+  /** JSON: the keys that evidence is or was signed with, oldest first. */
+  EVIDENCE_KEYS: json(z.array(z.object({ keyId: z.string(), validUntil: z.string().nullable() }))),
+});
+
+export const EvidenceApiEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_BUCKET: z.string() });

@@ -7,5 +7,7 @@ export interface EvidenceStore {
 
 /** Signs with a key that never leaves its keeper. */
 export interface Signer {
+  /** What the signature will name its key by: known before signing, so that the statement can say it too. */
+  readonly keyId: string;
   sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }>;
 }

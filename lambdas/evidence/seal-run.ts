@@ -1,15 +1,18 @@
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
-import { sha256Hex } from '../run/canonical-json.ts';
-import { assertChain } from '../run/commit.ts';
+import { assertChain, type Commit } from '../run/commit.ts';
+import type { Receipt } from '../run/receipt.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { receiptKeyOf } from '../run/step.ts';
-import { buildBundle, signBundle } from './bundle.ts';
+import { buildBundle } from './bundle.ts';
+import { bundleClaim } from './bundle-claim.ts';
+import { signClaim } from './dsse.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
+import { type Exports, exportOrPromise } from './export-run.ts';
 
 export interface Sealer {
   runs: Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
   store: EvidenceStore;
+  exports: Exports;
   signer: Signer;
   clock: Clock;
   log: Log;
@@ -22,29 +25,43 @@ export async function sealRun(
 ): Promise<void> {
   const loaded = await sealer.runs.loadWhole(tenant, runId);
   if (!loaded) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
-  const { run, trigger, steps, commits } = loaded;
+  const { run, commits } = loaded;
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
   assertChain(run, commits);
-  const found = await sealer.runs.receipts(
-    tenant,
-    steps.flatMap((step) => receiptKeyOf(step) ?? []),
-  );
-  // The key of a write that never became ours may be held by another run: its receipt is that run's evidence, not this one's.
-  const restedOn = new Set(steps.flatMap((step) => (step.status === 'succeeded' ? (receiptKeyOf(step) ?? []) : [])));
-  const receipts = found.filter((receipt) => receipt.runId === runId || restedOn.has(receipt.key));
-  receipts.sort((a, b) => a.stepIndex - b.stepIndex || (a.key < b.key ? -1 : 1));
-  const bundle = buildBundle({ run, trigger, steps, commits, receipts });
+  const receipts = await receiptsOf(sealer, tenant, runId, commits);
+  const bundle = buildBundle({ ...loaded, run, receipts });
   const written = await sealer.store.putOnce(bundle.documentKey, bundle.document, 'application/json');
   // What was written first is the evidence; what is signed and recorded is always the document that is there.
   const document = written ? bundle.document : await sealer.store.get(bundle.documentKey);
-  const sha256 = sha256Hex(document);
-  const envelope = await signBundle(run, sha256, sealer.signer);
-  await sealer.store.putOnce(bundle.envelopeKey, envelope, 'application/json');
-  await sealer.runs.fulfilSeal(entryId, tenant, runId, {
-    documentKey: bundle.documentKey,
-    envelopeKey: bundle.envelopeKey,
-    sha256,
-    sizeBytes: document.length,
-    sealedAt: isoNow(sealer.clock),
-  });
+  const claim = bundleClaim(document);
+  await sealer.store.putOnce(bundle.envelopeKey, await signClaim(claim, sealer.signer), 'application/json');
+  const { documentKey, envelopeKey } = bundle;
+  const { sha256 } = claim;
+  const promises = await exportOrPromise(sealer, run, loaded);
+  const sealedAt = isoNow(sealer.clock);
+  const record = { documentKey, envelopeKey, sha256, sizeBytes: document.length, sealedAt };
+  const logged = { runId, sha256, head: run.headHash, count: run.seq, sealedAt };
+  await sealer.runs.fulfilSeal(entryId, tenant, runId, record, { logged, promises });
+}
+
+/** The receipts of every write the run began, undone ones and undoing ones too, and those of others that it rested on. */
+async function receiptsOf(
+  { runs }: Sealer,
+  tenant: string,
+  runId: string,
+  commits: readonly Commit[],
+): Promise<Receipt[]> {
+  const events = commits.flatMap((commit) => commit.events);
+  const begun = events.flatMap((event) => (event.type === 'write.intended' ? [event.receiptKey] : []));
+  const restedOn = new Map(
+    events.flatMap((event) => (event.type === 'write.reused' ? [[event.receiptKey, event.firstRunId]] : [])),
+  );
+  const found = await runs.receipts(tenant, [...begun, ...restedOn.keys()]);
+  // A key may have passed to another run since: that receipt is the other's evidence, unless this run rested on it.
+  return found
+    .filter((receipt) => {
+      const rested = restedOn.get(receipt.key) === receipt.runId && receipt.outcome === 'succeeded';
+      return receipt.runId === runId || rested;
+    })
+    .sort((a, b) => a.stepIndex - b.stepIndex || (a.key < b.key ? -1 : 1));
 }

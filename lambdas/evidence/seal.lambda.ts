@@ -9,22 +9,36 @@ import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { SealEnvironment } from './environment.ts';
+import { exportSealedRun } from './export-run.ts';
 import { KmsSigner } from './kms-signer.ts';
 import { S3EvidenceStore } from './s3-evidence-store.ts';
 import { sealRun } from './seal-run.ts';
 
-const SealMessage = z.object({ entryId: z.string(), tenant: z.string(), runId: z.string() });
+const SealMessage = z.object({
+  kind: z.enum(['seal_evidence', 'export_run']),
+  entryId: z.string(),
+  tenant: z.string(),
+  runId: z.string(),
+});
 
 const environment = readEnvironment(SealEnvironment);
 
+const s3 = new S3Client();
+
 const sealer = {
   runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
-  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET),
-  signer: new KmsSigner(new KMSClient(), environment.SIGNING_KEY_ARN),
+  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET),
+  exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET), wanted: environment.EXPORTS },
+  signer: new KmsSigner(new KMSClient(), environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
   clock: systemClock,
   log: systemLog,
 };
 
 export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  workThrough(event, SealMessage, (message) => sealRun(sealer, message), systemLog),
+  workThrough(
+    event,
+    SealMessage,
+    (message) => (message.kind === 'export_run' ? exportSealedRun(sealer, message) : sealRun(sealer, message)),
+    systemLog,
+  ),
 );

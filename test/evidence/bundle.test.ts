@@ -1,110 +1,258 @@
 import { verify } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { buildBundle, preAuthEncoding, signBundle } from '../../lambdas/evidence/bundle.ts';
-import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import type { OutsideFault } from '../fakes/fake-outside.ts';
+import { describe, expect, it } from 'vitest';
+import { type BundleContents, buildBundle } from '../../lambdas/evidence/bundle.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
+import { preAuthEncoding, signClaim } from '../../lambdas/evidence/dsse.ts';
+import { described } from '../../lambdas/evidence/shape.ts';
+import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
-import { Workshop } from '../worker/workshop.ts';
-import { CANARIES, ended, TELLING, TELLING_TRIGGER } from './sealed-story.ts';
+import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
 
-let shop: Workshop;
-beforeEach(() => {
-  shop = new Workshop();
-  vi.stubGlobal('fetch', shop.outside.fetch);
-});
-afterEach(() => vi.unstubAllGlobals());
-
-async function bundleOf(yaml: string, ...faults: OutsideFault[]) {
-  const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
-  shop.outside.next('POST github', ...faults);
-  const { commits } = await shop.finish(message);
-  const contents = await ended(shop, message);
-  const bundle = buildBundle({ ...contents, commits });
-  return { ...bundle, contents, text: bundle.document.toString(), parsed: JSON.parse(bundle.document.toString()) };
-}
+const { contents } = new GovernedStory();
+const bundle = buildBundle(contents);
+const text = bundle.document.toString();
+const document: EvidenceDocument = JSON.parse(text);
+const documentOf = (changes: Partial<BundleContents>): EvidenceDocument =>
+  JSON.parse(buildBundle({ ...contents, ...changes }).document.toString());
 
 describe('an evidence document', () => {
-  it('holds the run, its steps, receipts and every commit, and says where the chain ends', async () => {
-    const { parsed, contents } = await bundleOf(TELLING);
-    expect(parsed).toMatchObject({
+  it('tells the run, what began it, its steps and how they ended', () => {
+    expect(document).toMatchObject({
       format: 'countersign.evidence/1',
-      run: { runId: 'run_00000001', status: 'succeeded', workflow: { name: 'telling', version: 1 } },
-      trigger: { source: 'github', event: 'issues.opened', sha256: expect.any(String), bytes: expect.any(Number) },
+      run: {
+        tenant: 'acme',
+        runId: 'run_00000001',
+        status: 'failed_terminal',
+        workflow: { name: 'triage-incident', version: 3 },
+        error: { code: 'TARGET_REFUSED' },
+        rollback: { endsAs: 'failed_terminal', actor: 'worker' },
+        compensation: [{ step: 'assign', outcome: 'reversed' }],
+      },
+      trigger: { source: 'github', event: 'issues.opened', payload: { sha256: hashOf(contents.trigger.payload) } },
       head: { hash: contents.run.headHash, count: contents.run.seq },
     });
-    expect(parsed.steps.map(({ id, status }: { id: string; status: string }) => [id, status])).toEqual([
-      ['route', 'succeeded'],
-      ['assign', 'succeeded'],
-      ['note', 'succeeded'],
-      ['label', 'succeeded'],
+    expect(document.steps.map(({ id, status, undoes }) => [id, status, undoes])).toEqual([
+      ['classify', 'succeeded', undefined],
+      ['assign', 'rolled_back', undefined],
+      ['tell', 'failed_terminal', undefined],
+      ['undo_assign', 'succeeded', 1],
     ]);
-    expect(parsed.receipts).toHaveLength(3);
-    expect(parsed.commits).toHaveLength(contents.run.seq);
+    expect(document.commits.map(({ hash }) => hash)).toEqual(contents.commits.map(({ hash }) => hash));
   });
 
-  it('carries metadata only: nothing that people or systems wrote', async () => {
-    const { text } = await bundleOf(TELLING);
-    for (const canary of CANARIES) expect(text).not.toContain(canary);
+  it('tells every decision of policy with its grounds and the commit that holds it', () => {
+    expect(document.decisions).toHaveLength(5);
+    expect(document.decisions[1]).toEqual({
+      commit: 3,
+      step: 'assign',
+      index: 1,
+      tool: 'servicenow.incident.update',
+      target: 'servicenow:acme:incident:6dbb1847acd165f19a4179377de298c8',
+      verdict: 'needs_approval',
+      policyHash: sha256Hex('policies of acme'),
+      policies: ['writes'],
+      reasons: ['needs_approval in prod'],
+      actionHash: sha256Hex('assign of run_00000001'),
+      tier: 'medium',
+      quorum: 2,
+      groups: ['dba'],
+    });
   });
 
-  it.each<[string, string, OutsideFault[]]>([
-    ['refused', TELLING, [{ status: 422 }]],
-    ['unknown to the end', TELLING, Array(5).fill({ status: 500 })],
-    [
-      'broken by an expression over a text',
-      TELLING.replace('"CANARY-group", text', '"{% $number(trigger.title) %}", text'),
-      [],
-    ],
-    [
-      'broken by input of another shape',
-      TELLING.replace('{ assignment_group: "CANARY-group" }', '"{% trigger.payload %}"'),
-      [],
-    ],
-  ])('carries none of it either when a step was %s', async (_what, yaml, faults) => {
-    const { text, parsed } = await bundleOf(yaml, ...faults);
-    expect(parsed.run.status).not.toBe('succeeded');
-    for (const canary of CANARIES) expect(text).not.toContain(canary);
+  it('tells who was asked, who said what by which channel, and who changed what before', () => {
+    expect(document.approvals).toHaveLength(1);
+    expect(document.approvals[0]).toMatchObject({
+      step: 'assign',
+      status: 'approved',
+      requirement: { tier: 'medium', quorum: 2, groups: ['dba'] },
+      grounds: { reasons: ['writes in prod need two people'] },
+      makers: ['dora'],
+      votes: [
+        { person: 'ben', via: 'slack', decision: 'approve', reason: { sha256: sha256Hex('CANARY-reason'), bytes: 13 } },
+        { person: 'cleo', via: 'slack', decision: 'approve' },
+      ],
+      edits: [
+        {
+          person: 'dora',
+          via: 'slack',
+          changes: [{ field: 'assignment_group', from: { sha256: hashOf('CANARY-before') }, to: { bytes: 14 } }],
+        },
+      ],
+      action: {
+        target: document.receipts[1]?.target,
+        fields: { assignment_group: { sha256: hashOf('CANARY-value') } },
+      },
+    });
   });
 
-  it('is canonical, and the same whenever it is built', async () => {
-    const { document, text, contents, parsed } = await bundleOf(TELLING);
+  it('tells each write with what it rested on, what became of it, and the way back', () => {
+    expect(document.receipts.map(({ step, outcome }) => [step, outcome])).toEqual([
+      ['classify', 'succeeded'],
+      ['assign', 'reversed'],
+      ['tell', 'failed'],
+      ['undo_assign', 'succeeded'],
+    ]);
+    expect(document.receipts[1]).toMatchObject({
+      fields: ['assignment_group'],
+      requestHash: hashOf({ assignment_group: 'CANARY-value' }),
+      grounds: { policyHash: sha256Hex('policies of acme') },
+      before: { sha256: hashOf({ assignment_group: 'CANARY-before' }) },
+      reversal: { tool: 'servicenow.incident.update', expects: { sha256: hashOf({ is: 'CANARY-value' }) } },
+      reversedBy: document.receipts[3]?.key,
+    });
+    expect(document.receipts[2]?.error).toEqual({
+      code: 'TARGET_REFUSED',
+      message: { sha256: sha256Hex('Slack says: CANARY-error'), bytes: 24 },
+    });
+  });
+
+  it('names the versions of all that had a say', () => {
+    expect(document.versions).toEqual({
+      runtime: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      workflow: { name: 'triage-incident', version: 3 },
+      policies: [sha256Hex('policies of acme')],
+    });
+  });
+
+  it('carries metadata only: nothing that people, systems or secrets said', () => {
+    expect(TOLD_CANARIES.filter((canary) => JSON.stringify(contents).includes(canary))).toEqual(TOLD_CANARIES);
+    expect(TOLD_CANARIES.filter((canary) => text.includes(canary))).toEqual([]);
+  });
+
+  it('is canonical, and the same whenever it is built', () => {
     expect(canonicalJson(JSON.parse(text))).toBe(text);
-    const again = buildBundle({ ...structuredClone(contents), commits: parsed.commits });
-    expect(again.document.equals(document)).toBe(true);
+    const again = buildBundle(JSON.parse(JSON.stringify(contents)));
+    expect(again.document.equals(bundle.document)).toBe(true);
   });
 
-  it('is kept under the run’s own name', async () => {
-    const { documentKey, envelopeKey } = await bundleOf(TELLING);
-    expect([documentKey, envelopeKey]).toEqual([
+  it('is kept under the run’s own name', () => {
+    expect([bundle.documentKey, bundle.envelopeKey]).toEqual([
       'evidence/acme/run_00000001/bundle.json',
       'evidence/acme/run_00000001/bundle.dsse.json',
     ]);
   });
+});
 
-  it('lets an auditor who has a payload prove that it is the one', async () => {
-    const { parsed } = await bundleOf(TELLING);
-    expect(parsed.trigger.sha256).toBe(sha256Hex(canonicalJson(TELLING_TRIGGER.payload)));
+describe('what a run cost', () => {
+  const [classify] = contents.receipts as [SucceededReceipt];
+  const call = (key: string, usd?: number, runId = classify.runId): SucceededReceipt => ({
+    ...classify,
+    key,
+    runId,
+    cost: { provider: 'bedrock', model: 'claude', inputTokens: 10, outputTokens: 1, ...(usd !== undefined && { usd }) },
+  });
+
+  it('is summed by provider and model over its own calls', () => {
+    const mini: Receipt = {
+      ...call('d'),
+      cost: { provider: 'bedrock', model: 'mini', inputTokens: 5, outputTokens: 5 },
+    };
+    const { cost } = documentOf({ receipts: [call('a', 0.25), call('b', 0.5), mini, call('c', 8, 'run_00000009')] });
+    expect(cost).toEqual([
+      { provider: 'bedrock', model: 'claude', calls: 2, inputTokens: 20, outputTokens: 2, usd: 0.75 },
+      { provider: 'bedrock', model: 'mini', calls: 1, inputTokens: 5, outputTokens: 5 },
+    ]);
+  });
+
+  it.each([
+    ['first', [undefined, 0.5, 0.5]],
+    ['last', [0.5, 0.5, undefined]],
+  ])('has no price when the %s call has none: half a sum would mislead', (_which, prices) => {
+    const { cost } = documentOf({ receipts: prices.map((usd, index) => call(String(index), usd)) });
+    expect(cost).toEqual([{ provider: 'bedrock', model: 'claude', calls: 3, inputTokens: 30, outputTokens: 3 }]);
+  });
+});
+
+describe('what a run asked of AWS at least', () => {
+  it('is a transaction for each commit, an execution for each approval, and every call of a model', () => {
+    expect(document.awsRequestsAtLeast).toEqual({
+      'dynamodb.TransactWriteItems': contents.commits.length,
+      'states.StartExecution': 1,
+      'bedrock.Converse': 1,
+    });
+  });
+
+  it('leaves out what nothing proves', () => {
+    expect(documentOf({ approvals: [], receipts: [] }).awsRequestsAtLeast).toEqual({
+      'dynamodb.TransactWriteItems': contents.commits.length,
+    });
+  });
+});
+
+describe('the shape of a value', () => {
+  it('has the names that the workflow or a connector chose, and only types and sizes further down', () => {
+    expect(
+      described({ sysId: 'abc', fields: { 'CANARY name': 1 }, list: [1, 2], on: true, off: null }, 'ours').shape,
+    ).toEqual({
+      type: 'object',
+      size: 5,
+      properties: {
+        sysId: { type: 'string', length: 3 },
+        fields: { type: 'object', size: 1 },
+        list: { type: 'array', items: 2 },
+        on: { type: 'boolean' },
+        off: { type: 'null' },
+      },
+    });
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ['what came from outside', { 'ana@example.com': 1 }, { type: 'object', size: 1 }],
+    ['a text', 'secret', { type: 'string', length: 6 }],
+    ['a number', 4, { type: 'number' }],
+  ])('of %s shows no name', (_what, value, shape) => {
+    expect(described(value, 'foreign').shape).toEqual(shape);
+  });
+
+  it('leaves out what does not look like a name, and all names where there are too many', () => {
+    expect(described({ 'ana@example.com': 1, ok: 1 }, 'ours').shape).toMatchObject({
+      size: 2,
+      properties: { ok: { type: 'number' } },
+    });
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`name${index}`, index]));
+    expect(described(many, 'ours').shape).toEqual({ type: 'object', size: 51 });
   });
 });
 
 describe('a signed envelope', () => {
-  it('names the run and its document’s hash, and verifies with the public key alone', async () => {
-    const { document, contents } = await bundleOf(TELLING);
+  it('names the run, its document, its head and the index of its entries, and verifies with the public key alone', async () => {
     const signer = new SeededSigner();
-    const sha256 = sha256Hex(document);
-    const envelope = JSON.parse((await signBundle(contents.run, sha256, signer)).toString());
+    const envelope = JSON.parse((await signClaim(bundleClaim(bundle.document), signer)).toString());
     const payload = Buffer.from(envelope.payload, 'base64');
     expect(JSON.parse(payload.toString())).toEqual({
       _type: 'https://in-toto.io/Statement/v1',
-      subject: [{ name: 'acme/run_00000001', digest: { sha256 } }],
+      subject: [{ name: 'acme/run_00000001', digest: { sha256: sha256Hex(bundle.document) } }],
       predicateType: 'https://countersign.dev/evidence/v1',
-      predicate: { head: contents.run.headHash, count: contents.run.seq, status: 'succeeded' },
+      predicate: {
+        head: contents.run.headHash,
+        count: contents.run.seq,
+        status: 'failed_terminal',
+        index: hashOf(document.index),
+        keyId: signer.keyId,
+      },
     });
     const [{ keyid, sig }] = envelope.signatures;
     const signed = preAuthEncoding(envelope.payloadType, payload);
     expect(keyid).toBe(signer.keyId);
     expect(verify(null, signed, signer.publicKey, Buffer.from(sig, 'base64'))).toBe(true);
     expect(verify(null, payload, signer.publicKey, Buffer.from(sig, 'base64'))).toBe(false);
+  });
+
+  it('stays far below the 4,096 bytes that KMS signs, however long the names are', async () => {
+    const arn = `arn:aws:kms:ap-southeast-2:123456789012:key/${'m'.repeat(40)}`;
+    const sizes: number[] = [];
+    const signer = {
+      keyId: arn,
+      sign: async (message: Buffer) => {
+        sizes.push(message.length);
+        return { keyId: arn, signature: Buffer.alloc(64) };
+      },
+    };
+    const { document: long } = buildBundle({ ...contents, run: { ...contents.run, tenant: 't'.repeat(200) } });
+    await signClaim(bundleClaim(long), signer);
+    expect(sizes[0]).toBeLessThan(1_100);
   });
 
   it('signs the example of the DSSE specification', () => {

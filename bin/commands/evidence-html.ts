@@ -1,0 +1,23 @@
+import { writeFileSync } from 'node:fs';
+import type { Command } from './command.ts';
+import { FILE_DETAILS, KEY_OPTION, readEvidence } from './evidence-file.ts';
+import { evidencePage } from './evidence-page.ts';
+import { evidenceInWords } from './evidence-words.ts';
+import { EXIT } from './failure.ts';
+import { printable } from './terminal.ts';
+
+export const evidenceHtml: Command = {
+  name: 'evidence html',
+  takes: ['FILE'],
+  says: 'a bundle as one page to read, print and file',
+  details: `${FILE_DETAILS}\nThe page needs nothing but itself: no scripts, no fonts, no images.`,
+  options: { key: KEY_OPTION, out: { value: 'FILE', says: 'where to write it; without it, to the terminal' } },
+  async run(call) {
+    const evidence = readEvidence(call);
+    const page = evidencePage(printable(evidenceInWords(evidence)), evidence.verdict.verdict === 'valid');
+    const out = call.text('out');
+    if (out === undefined) call.terminal.print(page);
+    else writeFileSync(out, page);
+    return EXIT.ok;
+  },
+};

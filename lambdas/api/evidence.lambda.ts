@@ -1,0 +1,18 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
+import { readEnvironment } from '../entry/environment.ts';
+import { httpHandler } from '../entry/http.ts';
+import { systemPause } from '../entry/system.ts';
+import { EvidenceApiEnvironment } from '../evidence/environment.ts';
+import { S3EvidenceStore } from '../evidence/s3-evidence-store.ts';
+import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { answerEvidence } from './evidence-api.ts';
+
+const environment = readEnvironment(EvidenceApiEnvironment);
+
+const api = {
+  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
+  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET),
+};
+
+export const handler = httpHandler((event) => answerEvidence(api, event));

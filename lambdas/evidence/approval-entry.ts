@@ -1,0 +1,92 @@
+import * as z from 'zod';
+import type { Approval } from '../approval/approval.ts';
+import { digestOf, textDigest } from '../run/digest.ts';
+import { Count, Digest, Time } from './entry-parts.ts';
+import { describeAction, EvidenceAction } from './step-entry.ts';
+
+const Vote = z.strictObject({
+  person: z.string(),
+  via: z.string(),
+  decision: z.string(),
+  reason: Digest.optional(),
+  onBehalfOf: z.string().optional(),
+  at: Time,
+});
+const Edit = z.strictObject({
+  person: z.string(),
+  via: z.string(),
+  at: Time,
+  changes: z.array(z.strictObject({ field: z.string(), from: Digest, to: Digest })),
+  previousHash: z.string(),
+});
+
+export const EvidenceApproval = z.strictObject({
+  approvalId: z.string(),
+  step: z.string(),
+  index: Count,
+  status: z.string(),
+  asks: z.string(),
+  requestedAt: Time,
+  slaAt: Time,
+  expiresAt: Time,
+  remindedAt: Time.optional(),
+  escalatedAt: Time.optional(),
+  decidedAt: Time.optional(),
+  action: EvidenceAction.optional(),
+  message: Digest.optional(),
+  before: Digest.optional(),
+  after: Digest.optional(),
+  actionHash: z.string(),
+  grounds: z.strictObject({
+    policyHash: z.string(),
+    policies: z.array(z.string()),
+    reasons: z.array(z.string()),
+  }),
+  requirement: z.strictObject({ tier: z.string(), quorum: Count, groups: z.array(z.string()) }),
+  makers: z.array(z.string()),
+  votes: z.array(Vote),
+  edits: z.array(Edit),
+});
+export type EvidenceApproval = z.infer<typeof EvidenceApproval>;
+
+/** Who was asked for what, and everything they said, down to the hash of each reason they gave. */
+export function describeApproval(approval: Approval): EvidenceApproval {
+  const { approvalId, stepId, stepIndex, status, asks, requestedAt, slaAt, expiresAt, remindedAt } = approval;
+  const { escalatedAt, decidedAt, action, message, before, after, actionHash, grounds, requirement } = approval;
+  return {
+    approvalId,
+    step: stepId,
+    index: stepIndex,
+    status,
+    asks,
+    requestedAt,
+    slaAt,
+    expiresAt,
+    remindedAt,
+    escalatedAt,
+    decidedAt,
+    action: action && describeAction(action),
+    message: message === undefined ? undefined : textDigest(message),
+    before: before && digestOf(before),
+    after: after && digestOf(after),
+    actionHash,
+    grounds: { policyHash: grounds.policyHash, policies: grounds.policies, reasons: grounds.reasons },
+    requirement: { tier: requirement.tier, quorum: requirement.quorum, groups: requirement.groups },
+    makers: approval.makers,
+    votes: approval.votes.map(({ person, via, decision, reason, onBehalfOf, at }) => ({
+      person,
+      via,
+      decision,
+      reason: reason === undefined ? undefined : textDigest(reason),
+      onBehalfOf,
+      at,
+    })),
+    edits: approval.edits.map(({ person, via, at, changes, previousHash }) => ({
+      person,
+      via,
+      at,
+      changes: changes.map(({ field, from, to }) => ({ field, from: digestOf(from), to: digestOf(to) })),
+      previousHash,
+    })),
+  };
+}

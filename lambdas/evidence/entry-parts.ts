@@ -1,0 +1,18 @@
+import * as z from 'zod';
+import { textDigest } from '../run/digest.ts';
+import type { RecordedError } from '../run/errors.ts';
+
+/** What the entries of a document are made of. */
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'is not a sha256 in hexadecimal');
+export const Count = z.int().nonnegative();
+export const Time = z.iso.datetime();
+export const Digest = z.strictObject({ sha256: Sha256, bytes: Count });
+export const WorkflowVersion = z.strictObject({ name: z.string(), version: z.int() });
+
+export const Failure = z.strictObject({ code: z.string(), message: Digest });
+
+/** A message may quote what a target answered or what a step was given; the code says what happened. */
+export const describeFailure = ({ code, message }: RecordedError): z.infer<typeof Failure> => ({
+  code,
+  message: textDigest(message),
+});

@@ -1,0 +1,46 @@
+import { Stack, Validations } from 'aws-cdk-lib';
+import { HttpMethod, type IHttpRouteAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2';
+import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { EvidenceApiEnvironment } from '../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+
+/** A bundle of some megabytes is read whole and sent in parts. */
+const EVIDENCE_API_TIMEOUT = seconds(15);
+
+interface EvidenceApiProps {
+  bundles: FunctionBundles;
+  door: FrontDoor;
+  runTable: RunTable;
+  authorizer: IHttpRouteAuthorizer;
+  evidence: EvidenceVault;
+}
+
+/** Hands bundles out to whoever may see their runs. */
+export class EvidenceApi extends Construct {
+  constructor(scope: Construct, id: string, { bundles, door, runTable, authorizer, evidence }: EvidenceApiProps) {
+    super(scope, id);
+    const fetch = new NodeFunction(this, 'Fetch', {
+      bundles,
+      entry: 'api/evidence',
+      description: 'Hands out the evidence of a run',
+      schema: EvidenceApiEnvironment,
+      environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_BUCKET: evidence.bucket.bucketName },
+      timeout: EVIDENCE_API_TIMEOUT,
+    });
+    runTable.allow(fetch, ['GetItem'], ['RUN']);
+    fetch.allow(['s3:GetObject'], [evidence.bucket.arnForObjects('evidence/*')]);
+    const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
+    Validations.of(this).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
+      reason: 'Bundles are named after tenants and runs; which one is read comes from the row of the caller’s own run.',
+    });
+    for (const file of ['', '/bundle.json', '/bundle.dsse.json']) {
+      door.guarded(HttpMethod.GET, `/api/v1/runs/{id}/evidence${file}`, fetch, authorizer);
+    }
+  }
+}

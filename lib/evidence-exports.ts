@@ -1,0 +1,56 @@
+import { CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  type BucketProps,
+  type CfnBucket,
+  type IBucket,
+  ObjectOwnership,
+} from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import type { NodeFunction } from './node-function.ts';
+import type { StageConfig } from './stage-config.ts';
+
+/** Nobody from outside, nothing without TLS, and what is in it outlives the stack. */
+export const CLOSED_BUCKET = {
+  blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+  encryption: BucketEncryption.S3_MANAGED,
+  objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+  enforceSSL: true,
+  removalPolicy: RemovalPolicy.RETAIN,
+} satisfies BucketProps;
+
+const PREFIXES = ['siem', 'artifacts'] as const;
+
+/** What others read of finished runs. It may hold what people wrote, so unlike evidence it can be deleted, and ends. */
+export class EvidenceExports extends Construct {
+  readonly environment: { EXPORT_BUCKET: string; EXPORTS: string };
+  readonly #bucket: Bucket;
+
+  constructor(scope: Construct, id: string, { accessLogs, config }: { accessLogs: IBucket; config: StageConfig }) {
+    super(scope, id);
+    this.#bucket = new Bucket(this, 'Bucket', {
+      ...CLOSED_BUCKET,
+      lifecycleRules: [{ expiration: Duration.days(config.exportRetentionDays) }],
+      serverAccessLogsBucket: accessLogs,
+      serverAccessLogsPrefix: 'exports/',
+    });
+    this.environment = { EXPORT_BUCKET: this.#bucket.bucketName, EXPORTS: JSON.stringify(config.exports) };
+    new CfnOutput(this, 'BucketName', { value: this.#bucket.bucketName });
+  }
+
+  writableBy(writer: NodeFunction): void {
+    writer.allow(
+      ['s3:PutObject'],
+      PREFIXES.map((prefix) => this.#bucket.arnForObjects(`${prefix}/*`)),
+    );
+    const bucketId = Stack.of(this).getLogicalId(this.#bucket.node.defaultChild as CfnBucket);
+    Validations.of(writer.node.scope ?? this).acknowledge(
+      ...PREFIXES.map((prefix) => ({
+        id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/${prefix}/*]`,
+        reason: `Exports are named after runs; the permission ends at the ${prefix}/ prefix.`,
+      })),
+    );
+  }
+}

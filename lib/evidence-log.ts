@@ -1,0 +1,85 @@
+import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib';
+import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { DailyLogEnvironment, KeysEnvironment } from '../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
+
+/** Days end at midnight UTC; looking every hour means that a failure is mended within one. */
+const LOOK_EVERY = Duration.hours(1);
+const CLOSE_TIMEOUT = Duration.minutes(5);
+const KEYS_TIMEOUT = seconds(10);
+const KEYS_PATH = '/.well-known/countersign-keys.json';
+
+interface EvidenceLogProps {
+  bundles: FunctionBundles;
+  config: StageConfig;
+  door: FrontDoor;
+  runTable: RunTable;
+  evidence: EvidenceVault;
+}
+
+/** What lets outsiders check the evidence: a signed log of every day's bundles, and the public keys. */
+export class EvidenceLog extends Construct {
+  readonly closeDays: NodeFunction;
+
+  constructor(scope: Construct, id: string, props: EvidenceLogProps) {
+    super(scope, id);
+    this.closeDays = this.#closeDays(props);
+    this.#publishKeys(props);
+  }
+
+  #closeDays({ bundles, config, runTable, evidence }: EvidenceLogProps): NodeFunction {
+    const closeDays = new NodeFunction(this, 'CloseDays', {
+      bundles,
+      entry: 'evidence/daily-log',
+      description: 'Closes the evidence log of every day that is over',
+      schema: DailyLogEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        EVIDENCE_BUCKET: evidence.bucket.bucketName,
+        ...evidence.signing,
+        TENANTS: JSON.stringify(config.tenants),
+      },
+      timeout: CLOSE_TIMEOUT,
+    });
+    runTable.allow(closeDays, ['Query', 'GetItem', 'PutItem'], ['LOG']);
+    closeDays.allow(['s3:PutObject', 's3:GetObject'], [evidence.bucket.arnForObjects('log/*')]);
+    const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
+    Validations.of(this).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/log/*]`,
+      reason: 'Logs are named after tenants and days; the permission ends at the log/ prefix.',
+    });
+    closeDays.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);
+    new Rule(this, 'EveryHour', {
+      schedule: Schedule.rate(LOOK_EVERY),
+      // What one look did not close, the next one does.
+      targets: [new LambdaFunction(closeDays, { retryAttempts: 0 })],
+    });
+    return closeDays;
+  }
+
+  #publishKeys({ bundles, door, evidence }: EvidenceLogProps): void {
+    const keys = new NodeFunction(this, 'Keys', {
+      bundles,
+      entry: 'evidence/keys',
+      description: 'Publishes the keys that evidence is verified with',
+      schema: KeysEnvironment,
+      environment: { EVIDENCE_KEYS: Stack.of(this).toJsonString(evidence.keys) },
+      timeout: KEYS_TIMEOUT,
+    });
+    keys.allow(
+      ['kms:GetPublicKey'],
+      evidence.keys.map(({ keyId }) => keyId),
+    );
+    door.open(HttpMethod.GET, KEYS_PATH, keys, 'Public keys are for everybody who is to verify evidence.');
+    new CfnOutput(this, 'KeysUrl', { value: `${door.api.apiEndpoint}${KEYS_PATH}` });
+  }
+}

@@ -1,0 +1,122 @@
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LoggedDays } from '../evidence/logged-days.ts';
+import { SIGNER, sealedBundle } from '../evidence/sealed-bundle.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { temporaryFolder } from '../local/cloud/wire.ts';
+import { countersign, onTerminal } from './command-line.ts';
+
+/** A copy of a bucket: three days of logs from when the story of these bundles happened. */
+const FIRST_DAY = '2026-01-02';
+const LAST_DAY = '2026-01-04';
+
+let folder: { path: string; remove(): void };
+let key: string;
+
+const at = (path: string) => join(folder.path, path);
+const bundleAt = (runId: string, file = 'bundle.json') => at(`evidence/acme/${runId}/${file}`);
+
+function write(path: string, content: Buffer | string): void {
+  mkdirSync(dirname(at(path)), { recursive: true });
+  writeFileSync(at(path), content);
+}
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  const days = new LoggedDays(`${FIRST_DAY}T10:00:00.000Z`);
+  for (const runId of ['run_00000001', 'run_00000002', 'run_00000003']) {
+    const { document, envelope } = await sealedBundle({ runId });
+    await days.store.putOnce(`evidence/acme/${runId}/bundle.json`, document, 'application/json');
+    await days.store.putOnce(`evidence/acme/${runId}/bundle.dsse.json`, envelope, 'application/json');
+    await days.seal(runId);
+  }
+  days.goTo('2026-01-05T10:00:00.000Z');
+  await days.close();
+  for (const path of days.store.keys()) write(path, days.store.peek(path) ?? '');
+  key = at('keys.pem');
+  const others = new SeededSigner('next').publicKey.export({ type: 'spki', format: 'pem' });
+  write('keys.pem', `${others}${SIGNER.publicKey.export({ type: 'spki', format: 'pem' })}`);
+});
+afterEach(() => folder.remove());
+
+const audit = (...more: string[]) =>
+  onTerminal(200, ['evidence', 'audit', folder.path, '--key', key, '--through', LAST_DAY, ...more]);
+
+describe('countersign evidence audit', () => {
+  it('confirms a whole copy of the bucket with code 0', async () => {
+    expect(await audit()).toMatchObject({
+      exitCode: 0,
+      stdout: 'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
+    });
+  });
+
+  it('names a deleted bundle with code 1, as a program of its own too', async () => {
+    rmSync(dirname(bundleAt('run_00000002')), { recursive: true });
+    const args = ['evidence', 'audit', folder.path, '--key', key, '--through', LAST_DAY];
+    const { exitCode, stdout, stderr } = await countersign(args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '' });
+    expect(stdout.split('\n')[0]).toBe(
+      'run_00000002  is deleted: entry 2 of 3 in the log of 2026-01-02, sealed 2026-01-02T10:00:00.000Z, has no bundle here',
+    );
+    expect(stdout).toContain('acme: 1 problem (');
+  });
+
+  it('expects the log of yesterday unless told otherwise', async () => {
+    const { exitCode, stdout } = await onTerminal(200, ['evidence', 'audit', folder.path, '--key', key]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^2026-01-05 {2}its log and all up to that of \d{4}-\d\d-\d\d are missing$/m);
+  });
+
+  it('names what was done to a bundle, and one that lies under the name of another', async () => {
+    writeFileSync(bundleAt('run_00000001'), '{}');
+    for (const file of ['bundle.json', 'bundle.dsse.json']) {
+      copyFileSync(bundleAt('run_00000003', file), bundleAt('run_00000002', file));
+    }
+    rmSync(bundleAt('run_00000003', 'bundle.dsse.json'));
+    const { exitCode, lines } = await audit();
+    expect(exitCode).toBe(1);
+    expect(lines[0]).toMatch(/^run_00000001 {2}was tampered with: /);
+    expect(lines.slice(1, 3)).toEqual([
+      'run_00000002  is the bundle of acme/run_00000003 under another name',
+      'run_00000003  is not signed: its envelope is missing',
+    ]);
+  });
+
+  it('trusts no other key', async () => {
+    write('keys.pem', String(new SeededSigner('next').publicKey.export({ type: 'spki', format: 'pem' })));
+    const { exitCode, lines } = await audit();
+    expect(exitCode).toBe(1);
+    expect(lines[0]).toBe('2026-01-02  its log is not signed by that key');
+  });
+
+  it('tells programs the same', async () => {
+    rmSync(bundleAt('run_00000002'));
+    const { exitCode, stdout } = await audit('--json');
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      tenants: [
+        {
+          tenant: 'acme',
+          days: ['2026-01-02', '2026-01-03', '2026-01-04'],
+          confirmed: 2,
+          pending: [],
+          findings: [{ about: 'run_00000002', problem: expect.stringContaining('is deleted') }],
+        },
+      ],
+    });
+  });
+
+  it.each<[string, () => string[], string]>([
+    ['without a key', () => [folder.path], 'without --key anybody could have signed'],
+    ['with a key that is not there', () => [folder.path, '--key', at('none.pem')], 'none.pem is not there'],
+    ['with a file that holds no key', () => [folder.path, '--key', bundleAt('run_00000001')], 'there is no public key'],
+    ['of a folder that is not there', () => [at('none'), '--key', key], 'none is not a folder'],
+    ['of a folder without logs', () => [at('evidence'), '--key', key], 'there is no log under'],
+    ['from no day', () => [folder.path, '--key', key, '--from', 'monday'], '--from is a day, as 2026-03-01'],
+  ])('%s ends with code 2 and a sentence', async (_how, args, sentence) => {
+    const { exitCode, stdout, stderr } = await onTerminal(100, ['evidence', 'audit', ...args()]);
+    expect(stderr).toContain(sentence);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  });
+});

@@ -1,0 +1,296 @@
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
+import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';
+
+const COLUMNS = 100;
+
+let folder: string;
+let bundle: string;
+let key: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'countersign-evidence-'));
+  bundle = put('bundle.json', vectors.document);
+  put('bundle.dsse.json', vectors.envelope);
+  key = put('key.pem', vectors.publicKey);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function put(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const evidence = (...args: string[]) => onTerminal(COLUMNS, ['evidence', ...args]);
+
+function offline(): void {
+  vi.stubGlobal('fetch', () => {
+    throw new Error('the network was asked');
+  });
+}
+
+describe('evidence verify', () => {
+  it('says what a valid bundle is and who signed it, and exits with 0, with no network', async () => {
+    offline();
+    const { exitCode, lines } = await evidence('verify', bundle, '--key', key);
+    expect(exitCode).toBe(0);
+    expect(lines[0]).toBe('valid: acme/run_00000001, failed_terminal');
+    expect(lines.join('\n')).toMatch(
+      /chain +10 commits to [0-9a-f]{64}\n +holds +4 steps, 5 decisions, 1 approval, 4 receipts/,
+    );
+    expect(lines.at(-1)).toMatch(/^ +key +Ed25519, sha256 [0-9a-f]{64}$/);
+  });
+
+  it.each(vectors.tampered)('exits with 1 and names $entry when $what', async ({ in: file, from, to, entry }) => {
+    const [name, content] =
+      file === 'document' ? ['bundle.json', vectors.document] : ['bundle.dsse.json', vectors.envelope];
+    put(name, content.replace(from, to));
+    const { exitCode, stdout } = await evidence('verify', bundle, '--key', key);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(new RegExp(`^tampered: ${entry} `));
+  });
+
+  it('exits with 1 when another key signed it', async () => {
+    const { publicKey } = generateKeyPairSync('ed25519');
+    const stranger = put('other.pem', publicKey.export({ type: 'spki', format: 'pem' }));
+    const { exitCode, stdout } = await evidence('verify', bundle, '--key', stranger);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^tampered: signature was not made by the trusted key/);
+  });
+
+  it('does not call a bundle valid without a key: it exits with 2 and says what is missing', async () => {
+    const { exitCode, stdout, stderr } = await evidence('verify', bundle);
+    expect(exitCode).toBe(2);
+    expect(stdout).toMatch(/^unproven: acme\/run_00000001/);
+    expect(stderr).toContain('Give the public key of the stage with --key');
+  });
+
+  it('still exits with 1 without a key when it was tampered with', async () => {
+    put('bundle.json', vectors.document.replace('"writes":4', '"writes":3'));
+    const { exitCode, stdout } = await evidence('verify', bundle);
+    expect([exitCode, stdout]).toEqual([1, 'tampered: run was edited']);
+  });
+
+  it.each<[string, () => string[], RegExp]>([
+    ['the document is missing', () => [join(folder, 'other.json')], /the document .*other\.json is not there/],
+    [
+      'the envelope is missing',
+      () => [put('alone.json', vectors.document)],
+      /the signed envelope .*alone\.dsse\.json is not there/,
+    ],
+    ['the key is missing', () => [bundle, '--key', join(folder, 'no.pem')], /the key .*no\.pem is not there/],
+    ['the key is none', () => [bundle, '--key', bundle], /there is no public key in/],
+    ['the file is a folder', () => [folder], /is not there/],
+  ])('exits with 2 when %s', async (_what, args, message) => {
+    const { exitCode, stderr } = await evidence('verify', ...args());
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  it('exits with 2 when the envelope cannot be read', async () => {
+    put('bundle.dsse.json', 'nothing of the sort');
+    const { exitCode, stdout } = await evidence('verify', bundle, '--key', key);
+    expect([exitCode, stdout]).toEqual([2, 'unreadable: the envelope is not JSON']);
+  });
+
+  it('takes either of the two files, and the published list of keys', async () => {
+    const keys = put('countersign-keys.json', JSON.stringify({ keys: [{ keyId: 'x', pem: vectors.publicKey }] }));
+    const { exitCode } = await evidence('verify', join(folder, 'bundle.dsse.json'), '--key', keys);
+    expect(exitCode).toBe(0);
+  });
+
+  it('gives its verdict as JSON, and as a program of its own exits with the same codes', async () => {
+    const { exitCode, stdout } = await countersign(['evidence', 'verify', bundle, '--key', key, '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', summary: { commits: 10 } });
+  });
+
+  it('explains its own --key, not that of the API', async () => {
+    const { stdout } = await evidence('verify', '--help');
+    expect(stdout).toMatch(/--key PEM +file with the public keys you trust/);
+    expect(stdout).not.toContain('API key');
+  });
+});
+
+describe('evidence show', () => {
+  it('tells the story: what was decided by whom, what was written and taken back, commit by commit', async () => {
+    const { exitCode, stdout } = await onTerminal(400, ['evidence', 'show', bundle, '--key', key]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^acme\/run_00000001: failed_terminal\n/);
+    expect(stdout).toMatch(/^signature +valid: Ed25519/m);
+    expect(stdout).toMatch(/^3 +assign +needs_approval +writes +needs_approval in prod$/m);
+    expect(stdout).toMatch(
+      /^assign +2026-01-02 03:04:05.000 +asked for 2 people of dba \(medium tier\); made by dora\n.* dora in slack: edit assignment_group from sha256 .*\n.* ben in slack: approve \(reason: 13 bytes, sha256 [0-9a-f]{12}…\)\n.* cleo in slack: approve\n.* approved$/m,
+    );
+    expect(stdout).toMatch(
+      /^assign +servicenow:acme:incident:\S+ +assignment_group +reversed +servicenow.incident.update$/m,
+    );
+    expect(stdout).toMatch(
+      /^AWS requests +at least 1 bedrock.Converse, 10 dynamodb.TransactWriteItems, 1 states.StartExecution$/m,
+    );
+    expect(stdout).toMatch(/^bedrock +claude +1 +1200 +80 +0.0048$/m);
+    expect(stdout).toMatch(/^6 +2026-01-02 03:04:11.250 +assign: cleo says approve in slack$/m);
+    expect(stdout).toMatch(/tell: failed: TARGET_REFUSED: \[24 bytes, sha256 [0-9a-f]{12}…\]/);
+  });
+
+  it.each([60, 80, 100])('fits a terminal of %i columns and leaves nothing out', async (columns) => {
+    const words = (text: string) => text.replace(/\s/g, '');
+    const [narrow, wide] = [
+      await onTerminal(columns, ['evidence', 'show', bundle, '--key', key]),
+      await onTerminal(400, ['evidence', 'show', bundle, '--key', key]),
+    ];
+    expect(narrow.lines.filter((line) => line.length > columns)).toEqual([]);
+    expect([...words(narrow.stdout)].sort()).toEqual([...words(wide.stdout)].sort());
+  });
+
+  it('has every hash that can be compared in one piece on 80 columns', async () => {
+    const { stdout } = await onTerminal(80, ['evidence', 'show', bundle, '--key', key]);
+    const { versions, head } = JSON.parse(vectors.document);
+    for (const hash of [...versions.policies, head.hash]) expect(stdout).toContain(hash);
+    expect(stdout).toMatch(/^document +[0-9a-f]{64}$/m);
+    expect(stdout).toMatch(/^public key +[0-9a-f]{64}$/m);
+  });
+
+  it('says so when nobody checked the signature', async () => {
+    const { exitCode, stdout } = await evidence('show', bundle);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^signature +NOT CHECKED/m);
+  });
+
+  it('shows nothing of a bundle that was tampered with', async () => {
+    put('bundle.json', vectors.document.replace('"writes":4', '"writes":3'));
+    const { exitCode, stdout, stderr } = await evidence('show', bundle, '--key', key);
+    expect([exitCode, stdout]).toEqual([1, '']);
+    expect(stderr).toBe('tampered: run was edited; nothing of it is shown');
+  });
+
+  it('gives the document with --json', async () => {
+    const { stdout } = await evidence('show', bundle, '--key', key, '--json');
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(vectors.document));
+  });
+});
+
+describe('evidence html', () => {
+  async function page(...args: string[]): Promise<string> {
+    const out = join(folder, 'bundle.html');
+    const { exitCode } = await evidence('html', bundle, '--out', out, ...args);
+    expect(exitCode).toBe(0);
+    return readFileSync(out, 'utf8');
+  }
+
+  it('writes one page that needs nothing but itself', async () => {
+    const html = await page('--key', key);
+    expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(html).toContain("default-src 'none'; style-src 'unsafe-inline'");
+    expect(html).not.toMatch(/<script|<link|<img|<iframe|src=|href=|url\(|@import/i);
+    expect(html.match(/<h2>([^<]+)<\/h2>/g)).toEqual(
+      ['Steps', 'Policy decisions', 'Approvals', 'Writes', 'Taken back', 'Cost', 'Timeline'].map(
+        (title) => `<h2>${title}</h2>`,
+      ),
+    );
+    expect(html).toContain(
+      '<td>assign: cleo says approve in slack<br>assign: approved by ben and cleo<br>run: running</td>',
+    );
+  });
+
+  it('opens no more elements than it closes', async () => {
+    const html = await page('--key', key);
+    const open: string[] = [];
+    for (const [, closes, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
+      if (['meta', 'br', 'wbr'].includes(name)) continue;
+      if (closes) expect(open.pop()).toBe(name);
+      else open.push(name);
+    }
+    expect(open).toEqual([]);
+  });
+
+  it('says at its head whether the signature was checked', async () => {
+    expect(await page('--key', key)).toMatch(/<p class="verdict valid">.*signed by the key named below/);
+    expect(await page()).toMatch(/<p class="verdict unproven">[^<]*signature was not checked/);
+  });
+
+  it('shows markup that a bundle holds as the text it is', async () => {
+    const { evidencePage } = await import('../../bin/commands/evidence-page.ts');
+    const nasty = `<img src=x onerror="alert('&')">`;
+    const facts: [string, string][] = [[nasty, nasty]];
+    const html = evidencePage(
+      { heading: nasty, facts, sections: [{ title: nasty, columns: [nasty], rows: [[nasty]] }] },
+      true,
+    );
+    expect(html).not.toContain('<img');
+    expect(html.match(/&lt;img src=x onerror=&quot;alert\(&#39;&amp;&#39;\)&quot;&gt;/g)).toHaveLength(7);
+  });
+});
+
+describe('evidence get', () => {
+  let api: StubApi;
+  afterEach(() => api.close());
+
+  it('says what to do when there is none yet', async () => {
+    api = await stubApi(() => ({
+      status: 404,
+      body: { detail: 'there is no evidence of it; it is sealed once a run has ended' },
+    }));
+    const runId = `run_${'0'.repeat(32)}`;
+    const { exitCode, stderr } = await evidence('get', runId, '--url', api.url, '--out', join(folder, 'got.json'));
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('sealed once a run has ended');
+  });
+});
+
+const isThere = (program: string) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+const TOOLS = ['bash', 'openssl', 'sha256sum', 'base64', 'sed', 'jq'];
+const missing = TOOLS.filter((tool) => !isThere(tool));
+
+describe(`the commands of docs/evidence-format.md${missing.length > 0 ? ` (SKIPPED: no ${missing.join(', ')} here)` : ''}`, () => {
+  const format = readFileSync(join(ROOT, 'docs', 'evidence-format.md'), 'utf8');
+  const [proof = '', chain = ''] = [...format.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, script]) => script ?? '');
+  const run = (script: string) =>
+    spawnSync('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, encoding: 'utf8' });
+
+  test.skipIf(missing.length > 0)('confirm a bundle without any program of ours', () => {
+    const { status, stdout, stderr } = run(`${proof}\n${chain}`);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toBe('Signature Verified Successfully\nbundle.json: OK\nchain of 10 commits: OK\n');
+  });
+
+  test.skipIf(missing.length > 0).each<[string, string, (text: string) => string]>([
+    ['an edited document', 'bundle.json', (text) => text.replace('"writes":4', '"writes":3')],
+    ['another statement', 'bundle.dsse.json', (text) => text.replace(/"payload":"eyJ/, '"payload":"eyI')],
+    ['another signature', 'bundle.dsse.json', (text) => text.replace(/"sig":"...../, '"sig":"AAAAA')],
+  ])('refuse %s', (_what, file, change) => {
+    const path = join(folder, file);
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+    expect(run(proof).status).not.toBe(0);
+  });
+
+  test.skipIf(missing.length > 0)('confirm a bundle signed with ECDSA P-256 too', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const signature = (message: Buffer) => sign('sha256', message, privateKey);
+    const signer = {
+      keyId: 'p256',
+      sign: async (message: Buffer) => ({ keyId: 'p256', signature: signature(message) }),
+    };
+    put('bundle.dsse.json', await signClaim(bundleClaim(Buffer.from(vectors.document)), signer));
+    put('key.pem', publicKey.export({ type: 'spki', format: 'pem' }));
+    const [, ecdsa = ''] = /`(openssl dgst -sha256 -verify [^`]+)`/.exec(format) ?? [];
+    const { status, stdout } = run(proof.replace(/^openssl pkeyutl.*$/m, ecdsa));
+    expect([status, stdout]).toEqual([0, 'Verified OK\nbundle.json: OK\n']);
+  });
+
+  test.skipIf(missing.length > 0)('find the commit that was edited', () => {
+    expect(run(proof).status).toBe(0);
+    put('bundle.json', vectors.document.replace('["ben","cleo"]', '["ben","mallory"]'));
+    expect(run(chain)).toMatchObject({ status: 1, stdout: 'commit 6: FAILED\n' });
+  });
+});

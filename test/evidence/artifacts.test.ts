@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { exportOrPromise, exportRun, exportSealedRun } from '../../lambdas/evidence/export-run.ts';
+import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { WholeRun } from '../../lambdas/run/run-store.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { GovernedStory } from './governed-story.ts';
+
+const { run, trigger, steps, commits, approvals } = new GovernedStory().contents;
+const whole: WholeRun = { run, trigger, steps, commits, approvals };
+
+const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
+const ENRICHMENT = 'artifacts/acme/run_00000001/enrichment.json';
+const COMPLETION = 'artifacts/acme/run_00000001/completion.json';
+
+/** A bucket that refuses some keys, until it is mended. */
+class FaultyStore extends MemoryEvidenceStore {
+  refused: string[] = [];
+
+  override async putOnce(key: string, content: Buffer, contentType: string): Promise<boolean> {
+    if (this.refused.includes(key)) throw new Error(`no room for ${key}`);
+    return super.putOnce(key, content, contentType);
+  }
+}
+
+let store: FaultyStore;
+let log: MemoryLog;
+beforeEach(() => {
+  store = new FaultyStore();
+  log = new MemoryLog();
+});
+const exports = () => ({ store, wanted: ['siem', 'artifacts'] as const });
+const parsed = (key: string) => JSON.parse(String(store.peek(key)));
+
+describe('the exports of a finished run', () => {
+  it('are its lines for a SIEM and an artifact each of enrichment and completion', async () => {
+    await exportRun(exports(), run, whole, log);
+    expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION]);
+  });
+
+  it('are only those that the stage wants', async () => {
+    await exportRun({ store, wanted: ['siem'] }, run, whole, log);
+    expect(store.keys()).toEqual([SIEM]);
+  });
+
+  it('hold the very bytes whose hash the evidence has', async () => {
+    await exportRun(exports(), run, whole, log);
+    expect(sha256Hex(store.peek(ENRICHMENT) ?? '')).toBe(hashOf(run.enrichment));
+    const outputs: { id: string; output?: unknown }[] = parsed(COMPLETION).steps;
+    const classified = commits.flatMap(({ events }) => events).find((event) => event.type === 'step.succeeded');
+    expect(hashOf(outputs.find(({ id }) => id === classified?.step)?.output)).toBe(classified?.outputHash);
+  });
+
+  it('tell how it ended, with the words of its errors', async () => {
+    await exportRun(exports(), run, whole, log);
+    expect(parsed(COMPLETION)).toMatchObject({
+      runId: 'run_00000001',
+      status: 'failed_terminal',
+      error: { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' },
+    });
+  });
+
+  it('lack the enrichment of a run that ended before it had one', async () => {
+    const { enrichment: _none, ...early } = run;
+    await exportRun(exports(), early, { ...whole, run: early, steps: [] }, log);
+    expect(store.keys()).toEqual([SIEM, COMPLETION]);
+  });
+
+  it('do not wait for each other: what can be written is, and the failure is told', async () => {
+    store.refused = [ENRICHMENT];
+    expect(await exportRun(exports(), run, whole, log)).toBe(false);
+    expect(store.keys()).toEqual([SIEM, COMPLETION]);
+    expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
+    store.refused = [];
+    expect(await exportRun(exports(), run, whole, log)).toBe(true);
+    expect(store.keys()).toEqual([SIEM, COMPLETION, ENRICHMENT]);
+  });
+});
+
+describe('an export that failed', () => {
+  const fulfilled: string[] = [];
+  const message = { entryId: 'acme.run_00000001.export_run', tenant: 'acme', runId: 'run_00000001' };
+  const exporter = (loaded: WholeRun | undefined) => ({
+    runs: { loadWhole: async () => loaded, fulfilled: async (entryId: string) => void fulfilled.push(entryId) },
+    exports: exports(),
+    log,
+  });
+  beforeEach(() => fulfilled.splice(0));
+
+  it('is promised; one that did not is not', async () => {
+    const clock = new FakeClock();
+    expect(await exportOrPromise({ exports: exports(), clock, log }, run, whole)).toEqual([]);
+    store = new FaultyStore();
+    store.refused = [SIEM];
+    const promises = await exportOrPromise({ exports: exports(), clock, log }, run, whole);
+    expect(promises).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
+  });
+
+  it('is made up for, and only then is the promise gone', async () => {
+    store.refused = [SIEM];
+    await expect(exportSealedRun(exporter(whole), message)).rejects.toThrow('not all of run_00000001 is exported');
+    expect(fulfilled).toEqual([]);
+    store.refused = [];
+    await exportSealedRun(exporter(whole), message);
+    expect(fulfilled).toEqual([message.entryId]);
+    expect(store.keys()).toHaveLength(3);
+  });
+
+  it('of a run that is not there is dropped, with a word about it', async () => {
+    await exportSealedRun(exporter(undefined), message);
+    expect([fulfilled, store.keys(), log.messages('warn').length]).toEqual([[message.entryId], [], 1]);
+  });
+});

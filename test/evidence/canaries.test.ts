@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { trustedKey } from '../../lambdas/evidence/dsse.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { controlRun } from '../../lambdas/worker/control-run.ts';
+import type { OutsideFault } from '../fakes/fake-outside.ts';
+import { Workshop } from '../worker/workshop.ts';
+import { CANARIES, TELLING, TELLING_TRIGGER } from './sealed-story.ts';
+
+let shop: Workshop;
+beforeEach(() => {
+  shop = new Workshop();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+/** The bundle of the first run as the sealer left it, checked as an auditor would. */
+async function sealed(): Promise<{ text: string; status: string }> {
+  const document = await shop.evidence.get('evidence/acme/run_00000001/bundle.json');
+  const envelope = await shop.evidence.get('evidence/acme/run_00000001/bundle.dsse.json');
+  const verdict = verifyBundle({ document, envelope, keys: [trustedKey(shop.signer.publicKey)] });
+  expect(verdict).toMatchObject({ verdict: 'valid' });
+  return { text: document.toString(), status: JSON.parse(document.toString()).run.status };
+}
+
+const found = (text: string) => CANARIES.filter((canary) => text.includes(canary));
+
+describe('the bundle of a real run carries nothing that people or systems wrote', () => {
+  it.each<[string, string, OutsideFault[], string]>([
+    ['succeeds', TELLING, [], 'succeeded'],
+    ['is refused by its target', TELLING, [{ status: 422 }], 'failed_terminal'],
+    ['gets no answer to the end', TELLING, Array(5).fill({ status: 500 }), 'needs_human'],
+    [
+      'has an expression that breaks over a text',
+      TELLING.replace('"CANARY-group", text', '"{% $number(trigger.title) %}", text'),
+      [],
+      'failed_terminal',
+    ],
+    [
+      'has input whose very property names are somebody’s text',
+      TELLING.replace('{ assignment_group: "CANARY-group" }', '"{% trigger.payload %}"'),
+      [],
+      'failed_terminal',
+    ],
+  ])('when it %s', async (_what, yaml, faults, status) => {
+    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    shop.outside.next('POST github', ...faults);
+    await shop.finish(message);
+    const { text, status: ended } = await sealed();
+    expect(ended).toBe(status);
+    expect(found(text)).toEqual([]);
+  });
+
+  it('when an operator says why it was canceled', async () => {
+    const yaml =
+      'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
+    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    await shop.work(message);
+    await controlRun(shop.worker, message, { kind: 'cancel', reason: 'CANARY-note: it is Ana’s fault' }, 'olivia');
+    const { commits } = await shop.finish(message);
+    expect(JSON.stringify(commits)).toContain('CANARY-note');
+    const { text, status } = await sealed();
+    expect(status).toBe('canceled');
+    expect(found(text)).toEqual([]);
+  });
+
+  it('when a signal brought it, as the output of the step that waited', async () => {
+    const yaml =
+      'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
+    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    await shop.work(message);
+    const signal = { kind: 'signal' as const, event: 'go', payload: { 'CANARY-label': 'CANARY-note' } };
+    await controlRun(shop.worker, message, signal, 'olivia');
+    await shop.finish(message);
+    const { text, status } = await sealed();
+    expect(status).toBe('succeeded');
+    expect(found(text)).toEqual([]);
+  });
+});

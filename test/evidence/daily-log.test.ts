@@ -1,0 +1,184 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { buildDayLog, DayLog, documentOf, logDocumentKey } from '../../lambdas/evidence/daily-log.ts';
+import { openEnvelope, signingKey, trustedKey } from '../../lambdas/evidence/dsse.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { Passage } from '../fakes/passage.ts';
+import { LoggedDays } from './logged-days.ts';
+
+let days: LoggedDays;
+beforeEach(() => {
+  days = new LoggedDays('2026-03-01T10:00:00.000Z');
+});
+
+function logOf(day: string, tenant = 'acme'): DayLog {
+  return DayLog.parse(JSON.parse(String(days.store.peek(logDocumentKey(tenant, day)))));
+}
+
+const runsOf = (day: string) => logOf(day).entries.map(({ runId }) => runId);
+const shaOf = (day: string) => sha256Hex(days.store.peek(logDocumentKey('acme', day)) ?? '');
+
+describe('closing a day', () => {
+  it('writes its bundles in the order of their sealing, with a signed root, once it is over', async () => {
+    await days.seal('run_b');
+    days.clock.advance(1000);
+    await days.seal('run_a');
+    await days.seal('run_c');
+    days.goTo('2026-03-01T23:59:59.999Z');
+    expect(await days.close()).toEqual(['2026-02-28']);
+    days.goTo('2026-03-02T00:15:00.000Z');
+    expect(await days.close()).toEqual(['2026-03-01']);
+    expect(runsOf('2026-03-01')).toEqual(['run_b', 'run_a', 'run_c']);
+    expect(logOf('2026-03-01')).toMatchObject({ tenant: 'acme', size: 3 });
+
+    const envelope = openEnvelope(days.store.peek('log/acme/2026-03-01.dsse.json') as Buffer);
+    expect(signingKey(envelope, [trustedKey(days.signer.publicKey)])).toBeDefined();
+    const { root, previous } = logOf('2026-03-01');
+    expect(envelope.statement).toMatchObject({
+      subject: [{ name: 'acme/2026-03-01', digest: { sha256: shaOf('2026-03-01') } }],
+      predicate: { size: 3, root, previous, keyId: days.signer.keyId },
+    });
+  });
+
+  it('waits until no sealer can still be at work on an entry of before midnight', async () => {
+    await days.close();
+    days.goTo('2026-03-02T00:14:59.999Z');
+    expect(await days.close()).toEqual([]);
+    days.goTo('2026-03-02T00:15:00.000Z');
+    expect(await days.close()).toEqual(['2026-03-01']);
+  });
+
+  it('chains the days, those without a bundle too', async () => {
+    await days.seal('run_a');
+    days.goTo('2026-03-04T06:00:00.000Z');
+    expect(await days.close()).toEqual(['2026-03-01', '2026-03-02', '2026-03-03']);
+    expect(logOf('2026-03-01').previous).toBeNull();
+    expect(logOf('2026-03-02')).toMatchObject({
+      size: 0,
+      previous: { day: '2026-03-01', sha256: shaOf('2026-03-01') },
+    });
+    expect(logOf('2026-03-03').previous).toEqual({ day: '2026-03-02', sha256: shaOf('2026-03-02') });
+  });
+
+  it('keeps tenants apart', async () => {
+    await days.seal('run_a');
+    await days.seal('run_g', { tenant: 'globex' });
+    days.goTo('2026-03-02T06:00:00.000Z');
+    await days.close('acme');
+    await days.close('globex');
+    expect(runsOf('2026-03-01')).toEqual(['run_a']);
+    expect(logOf('2026-03-01', 'globex').entries.map(({ runId }) => runId)).toEqual(['run_g']);
+  });
+
+  it('begins with the earliest bundle of the last week, or else with yesterday', async () => {
+    days.goTo('2026-03-10T06:00:00.000Z');
+    await days.seal('run_old', { at: '2026-03-04T12:00:00.000Z' });
+    expect((await days.close())[0]).toBe('2026-03-04');
+    expect(await days.close('globex')).toEqual(['2026-03-09']);
+  });
+
+  it('takes a bundle entered after its day was closed into the next day, never into none', async () => {
+    days.goTo('2026-03-02T06:00:00.000Z');
+    await days.close();
+    await days.seal('run_late', { at: '2026-03-01T23:59:59.000Z' });
+    await days.seal('run_a');
+    days.goTo('2026-03-03T06:00:00.000Z');
+    await days.close();
+    expect(runsOf('2026-03-02')).toEqual(['run_late', 'run_a']);
+    days.goTo('2026-03-04T06:00:00.000Z');
+    await days.close();
+    expect(runsOf('2026-03-03')).toEqual([]);
+  });
+
+  it('catches up after a long absence, a month at a look', async () => {
+    await days.close();
+    days.goTo('2026-05-01T06:00:00.000Z');
+    expect(await days.close()).toHaveLength(31);
+    expect((await days.close()).at(-1)).toBe('2026-04-30');
+    expect(await days.close()).toEqual([]);
+  });
+});
+
+/** Dies at a call, before or after it took effect. */
+const diesAt =
+  (call: number, when: 'before' | 'after'): Passage =>
+  async (_name, run) => {
+    call -= 1;
+    if (call === 0 && when === 'before') throw new Error('died');
+    const result = await run();
+    if (call === 0) throw new Error('died');
+    return result;
+  };
+
+/** Closing these two days takes so many calls of rows and bucket. */
+const CALLS = 13;
+
+describe('a closer that dies', () => {
+  const calls = Array.from({ length: CALLS }, (_, index) => index + 1);
+  it.each(calls.flatMap((call) => [[call, 'before'] as const, [call, 'after'] as const]))(
+    'at call %i, %s it took effect, changes nothing about the logs',
+    async (call, when) => {
+      const closed = async (dies?: Passage) => {
+        const world = new LoggedDays('2026-03-01T10:00:00.000Z');
+        await world.close();
+        await world.seal('run_a');
+        world.goTo('2026-03-02T10:00:00.000Z');
+        await world.seal('run_b');
+        world.goTo('2026-03-03T10:00:00.000Z');
+        if (dies) {
+          world.disturb(dies);
+          await expect(world.close()).rejects.toThrow('died');
+          world.disturb((_name, run) => run());
+        }
+        await world.close();
+        return world.store.keys().map((key) => [key, String(world.store.peek(key))]);
+      };
+      expect(await closed(diesAt(call, when))).toEqual(await closed());
+    },
+  );
+
+  it('between writing and signing leaves a log that is signed as it is, whatever was entered meanwhile', async () => {
+    await days.close();
+    await days.seal('run_a');
+    days.goTo('2026-03-02T10:00:00.000Z');
+    days.disturb(async (name, run) => {
+      const result = await run();
+      if (name === 'evidence.putOnce') throw new Error('died');
+      return result;
+    });
+    await expect(days.close()).rejects.toThrow('died');
+    days.disturb((_name, run) => run());
+    await days.seal('run_late', { at: '2026-03-01T23:59:59.000Z' });
+    await days.close();
+    days.goTo('2026-03-03T10:00:00.000Z');
+    await days.close();
+    expect([runsOf('2026-03-01'), runsOf('2026-03-02')]).toEqual([['run_a'], ['run_late']]);
+  });
+});
+
+describe('a log that somebody else put there first', () => {
+  const forged = (change: (log: DayLog) => DayLog) => async () => {
+    await days.close();
+    await days.seal('run_a');
+    days.goTo('2026-03-02T10:00:00.000Z');
+    const entries = await days.rows.entries('acme', '2026-03-01');
+    const previous = { day: '2026-02-28', sha256: shaOf('2026-02-28') };
+    const log = change(buildDayLog({ tenant: 'acme', day: '2026-03-01', previous, entries }));
+    await days.store.putOnce('log/acme/2026-03-01.json', documentOf(log), 'application/json');
+    await expect(days.close()).rejects.toMatchObject({ code: 'CHAIN_BROKEN' });
+    expect(days.store.keys()).not.toContain('log/acme/2026-03-01.dsse.json');
+  };
+  const other = sha256Hex('other');
+
+  it(
+    'is not signed with an entry that was never sealed',
+    forged((log) => buildDayLog({ ...log, entries: log.entries.map((entry) => ({ ...entry, sha256: other })) })),
+  );
+  it(
+    'is not signed with another root',
+    forged((log) => ({ ...log, root: other })),
+  );
+  it(
+    'is not signed after another day before it',
+    forged((log) => buildDayLog({ ...log, previous: { day: '2026-02-28', sha256: other } })),
+  );
+});

@@ -1,0 +1,424 @@
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { BundleContents } from '../../lambdas/evidence/bundle.ts';
+import type { PolicyDecision, PolicyRequest, ProposedAction } from '../../lambdas/policy/policy.ts';
+import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { type Commit, type CommitEvent, genesisHash } from '../../lambdas/run/commit.ts';
+import { withoutText } from '../../lambdas/run/free-text.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
+import type { TerminalRun, Trigger } from '../../lambdas/run/run.ts';
+import type { Step } from '../../lambdas/run/step.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+
+/** Texts that people, systems and secrets left all over the story; none may be found in its evidence. */
+export const TOLD_CANARIES = [
+  'CANARY-payload',
+  'CANARY-title',
+  'CANARY-key',
+  'CANARY-value',
+  'CANARY-before',
+  'CANARY-output',
+  'CANARY-message',
+  'CANARY-reason',
+  'CANARY-error',
+];
+
+const POLICY_HASH = sha256Hex('policies of acme');
+const WORKFLOW = { name: 'triage-incident', version: 3 };
+const SYS_ID = '6dbb1847acd165f19a4179377de298c8';
+const TARGET = `servicenow:acme:incident:${SYS_ID}`;
+const ERROR = { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' } as const;
+
+/** Commits written down by the formula of docs/evidence-format.md, not by the engine's own code. */
+class Chronicle {
+  readonly commits: Commit[] = [];
+  #prevHash: string;
+  #at = STORY_BEGINS_AT;
+
+  constructor(tenant: string, runId: string) {
+    this.#prevHash = genesisHash(tenant, runId);
+  }
+
+  get at(): string {
+    return this.#at;
+  }
+
+  commit(...events: CommitEvent[]): this {
+    const unsealed = { seq: this.commits.length + 1, prevHash: this.#prevHash, at: this.#at };
+    const hash = hashOf({ ...unsealed, events: withoutText(events) });
+    this.commits.push({ ...unsealed, events, hash });
+    this.#prevHash = hash;
+    this.#at = later(this.#at, 1_250);
+    return this;
+  }
+}
+
+const moved = (from: TerminalRun['status'] | string, to: string, error?: { code: string; message: string }) =>
+  ({
+    type: 'run.status_changed',
+    from,
+    to,
+    initiator: 'system',
+    actor: 'worker',
+    ...(error && { error, reason: 'CANARY-reason' }),
+  }) as CommitEvent;
+
+const action = (tool: string, target: string, fields: Record<string, unknown>, undo = false): ProposedAction => ({
+  tool,
+  connector: tool.split('.')[0] ?? '',
+  instance: 'acme',
+  target,
+  fields,
+  effect: 'natural',
+  risk: 'medium',
+  blastRadius: 'medium',
+  environment: 'prod',
+  destructive: false,
+  reversible: true,
+  undo,
+  makers: ['dora'],
+});
+
+const ACTIONS = {
+  classify: action('model.invoke', 'model:claude', { prompt: 'CANARY-value' }),
+  assign: action('servicenow.incident.update', TARGET, { assignment_group: 'CANARY-value' }),
+  tell: action('slack.message.post', 'slack:#incidents', { text: 'CANARY-value' }),
+  undo_assign: action('servicenow.incident.update', TARGET, { assignment_group: 'CANARY-before' }, true),
+};
+type Named = keyof typeof ACTIONS;
+const INDEXES: Record<Named, number> = { classify: 0, assign: 1, tell: 2, undo_assign: 5001 };
+
+export interface StoryOptions {
+  tenant?: string;
+  runId?: string;
+  /** More commits in the middle, as a run has that waits and tries again. */
+  heartbeats?: number;
+}
+
+/** A run in which everything happened that evidence tells of: decisions, two votes, an edit, costs, an undo, a failure. */
+export class GovernedStory {
+  readonly #chronicle: Chronicle;
+  readonly #tenant: string;
+  readonly #runId: string;
+  readonly #heartbeats: number;
+
+  constructor({ tenant = 'acme', runId = 'run_00000001', heartbeats = 0 }: StoryOptions = {}) {
+    this.#tenant = tenant;
+    this.#runId = runId;
+    this.#heartbeats = heartbeats;
+    this.#chronicle = new Chronicle(tenant, runId);
+    this.#tell();
+  }
+
+  get contents(): BundleContents {
+    return {
+      run: this.#run(),
+      trigger: this.#trigger(),
+      steps: this.#steps(),
+      commits: this.#chronicle.commits,
+      receipts: this.#receipts(),
+      approvals: [this.#approval()],
+    };
+  }
+
+  #tell(): void {
+    const { payload, source, event } = this.#trigger();
+    const key = `github:${this.#runId}`;
+    const accepted = { automation: 'triage', workflow: WORKFLOW, source, event, key, triggerHash: hashOf(payload) };
+    this.#chronicle
+      .commit({ type: 'run.accepted', ...accepted })
+      .commit(moved('queued', 'running'), ...this.#decided('classify', 'allow'), ...this.#begun('classify'))
+      .commit(...this.#wrote('classify'), ...this.#decided('assign', 'needs_approval'), ...this.#asked())
+      .commit(this.#edited())
+      .commit(this.#voted('ben', 'CANARY-reason'))
+      .commit(this.#voted('cleo'), ...this.#agreed());
+    for (let beat = 0; beat < this.#heartbeats; beat += 1) {
+      const retryAt = later(this.#chronicle.at, 1_000);
+      this.#chronicle.commit({ type: 'step.retry_scheduled', step: 'assign', index: 1, retryAt, error: ERROR });
+    }
+    this.#chronicle
+      .commit(...this.#decided('assign', 'allow'), ...this.#begun('assign'))
+      .commit(...this.#wrote('assign'), ...this.#decided('tell', 'allow'), ...this.#begun('tell'))
+      .commit(
+        { type: 'write.settled', step: 'tell', receiptKey: this.#key('tell'), outcome: 'failed' },
+        { type: 'step.failed', step: 'tell', index: 2, error: ERROR },
+        moved('running', 'rolling_back'),
+        ...this.#decided('undo_assign', 'allow'),
+        ...this.#begun('undo_assign'),
+      )
+      .commit(
+        ...this.#wrote('undo_assign'),
+        {
+          type: 'write.reversed',
+          step: 'assign',
+          receiptKey: this.#key('assign'),
+          reversedBy: this.#key('undo_assign'),
+        },
+        { type: 'write.compensated', step: 'assign', receiptKey: this.#key('assign'), outcome: 'reversed' },
+        moved('rolling_back', 'failed_terminal', ERROR),
+      );
+  }
+
+  #key = (step: Named) => `${ACTIONS[step].tool}:acme:${step}:${this.#runId}`;
+  #actionHash = (step: Named) => sha256Hex(`${step} of ${this.#runId}`);
+  #approvalId = () => `${this.#runId}.3-1`;
+
+  #decided(step: Named, verdict: 'allow' | 'needs_approval'): CommitEvent[] {
+    const { tool, target } = ACTIONS[step];
+    const grounds = { policyHash: POLICY_HASH, policies: ['writes'], reasons: [`${verdict} in prod`] };
+    const asks = verdict === 'allow' ? {} : { tier: 'medium' as const, quorum: 2, groups: ['dba'] };
+    const actionHash = this.#actionHash(step);
+    return [
+      { type: 'policy.decided', step, index: INDEXES[step], tool, target, verdict, ...grounds, actionHash, ...asks },
+    ];
+  }
+
+  #begun(step: Named): CommitEvent[] {
+    const { tool, target, fields } = ACTIONS[step];
+    const claimed = { step, index: INDEXES[step], tool, owner: 'lease_1', leaseVersion: 1, attempt: 1 };
+    const { at } = this.#chronicle;
+    return [
+      { type: 'step.claimed', ...claimed, leaseExpiresAt: later(at, 60_000), inputHash: hashOf(fields) },
+      { type: 'write.intended', step, receiptKey: this.#key(step), tool, target, requestHash: hashOf(fields) },
+    ];
+  }
+
+  #wrote(step: Named): CommitEvent[] {
+    const outputHash = hashOf(this.#output(step));
+    return [
+      { type: 'write.settled', step, receiptKey: this.#key(step), outcome: 'succeeded' },
+      { type: 'step.succeeded', step, index: INDEXES[step], outputHash },
+    ];
+  }
+
+  #asked(): CommitEvent[] {
+    const { slaAt, expiresAt, makers, asks } = this.#approval();
+    const requirement = { tier: 'medium' as const, quorum: 2, groups: ['dba'] };
+    const actionHash = sha256Hex('before the edit');
+    return [
+      {
+        type: 'approval.requested',
+        step: 'assign',
+        approvalId: this.#approvalId(),
+        asks,
+        actionHash,
+        ...requirement,
+        makers,
+        slaAt,
+        expiresAt,
+      },
+      moved('running', 'waiting_approval'),
+    ];
+  }
+
+  #edited(): CommitEvent {
+    const [actionHash, previousHash] = [this.#actionHash('assign'), sha256Hex('before the edit')];
+    const edit = { person: 'dora', via: 'slack' as const, fields: ['assignment_group'], previousHash, actionHash };
+    return { type: 'approval.edited', step: 'assign', approvalId: this.#approvalId(), ...edit };
+  }
+
+  #voted(person: string, reason?: string): CommitEvent {
+    const said = reason === undefined ? {} : { reasonHash: sha256Hex(reason) };
+    const vote = { person, via: 'slack' as const, decision: 'approve' as const, ...said };
+    return { type: 'approval.voted', step: 'assign', approvalId: this.#approvalId(), ...vote };
+  }
+
+  #agreed(): CommitEvent[] {
+    const people = ['ben', 'cleo'];
+    return [
+      { type: 'approval.decided', step: 'assign', approvalId: this.#approvalId(), status: 'approved', people },
+      moved('waiting_approval', 'running'),
+    ];
+  }
+
+  #run(): TerminalRun {
+    const last = this.#chronicle.commits.at(-1);
+    const completedAt = last?.at ?? '';
+    return {
+      schemaVersion: 1,
+      tenant: this.#tenant,
+      runId: this.#runId,
+      automation: 'triage',
+      workspace: 'default',
+      workflow: WORKFLOW,
+      trigger: { source: 'github', event: 'issues.opened', key: `github:${this.#runId}` },
+      subject: 'github:octo-org/payments#7',
+      enrichment: { title: 'CANARY-title', links: ['https://example.com/CANARY-title'] },
+      concurrencyKey: 'CANARY-key',
+      seq: last?.seq ?? 0,
+      headHash: last?.hash ?? '',
+      createdAt: STORY_BEGINS_AT,
+      updatedAt: completedAt,
+      startedAt: later(STORY_BEGINS_AT, 1_250),
+      deadlineAt: later(STORY_BEGINS_AT, 7_200_000),
+      writes: 4,
+      rollback: { endsAs: 'failed_terminal', actor: 'worker', at: completedAt, error: ERROR },
+      compensation: [{ step: 'assign', receiptKey: this.#key('assign'), outcome: 'reversed', reason: 'CANARY-reason' }],
+      status: 'failed_terminal',
+      completedAt,
+      durationMs: Date.parse(completedAt) - Date.parse(STORY_BEGINS_AT),
+      error: ERROR,
+    };
+  }
+
+  #trigger(): Trigger {
+    return {
+      source: 'github',
+      event: 'issues.opened',
+      fields: { title: 'CANARY-title' },
+      payload: { text: `CANARY-payload of ${this.#runId}`, 'CANARY-key': ['CANARY-payload'] },
+      receivedAt: STORY_BEGINS_AT,
+    };
+  }
+
+  #output = (step: Named) => ({ said: `CANARY-output of ${step}`, count: 2 });
+
+  #steps(): Step[] {
+    const facts = (step: Named) => ({
+      schemaVersion: 1 as const,
+      index: INDEXES[step],
+      id: step,
+      tool: ACTIONS[step].tool,
+      leaseVersion: 1,
+      attempt: 1,
+      updatedAt: this.#chronicle.at,
+      governed: {
+        request: this.#request(step),
+        decision: DECISION,
+        ...(step === 'assign' && { approvalId: this.#approvalId() }),
+      },
+    });
+    const ended = (step: Named) => ({
+      output: this.#output(step),
+      receiptKey: this.#key(step),
+      completedAt: this.#chronicle.at,
+    });
+    return [
+      { ...facts('classify'), status: 'succeeded', ...ended('classify') },
+      { ...facts('assign'), status: 'rolled_back', ...ended('assign') },
+      {
+        ...facts('tell'),
+        status: 'failed_terminal',
+        input: ACTIONS.tell.fields,
+        receiptKey: this.#key('tell'),
+        error: ERROR,
+        completedAt: this.#chronicle.at,
+      },
+      {
+        ...facts('undo_assign'),
+        status: 'succeeded',
+        undoes: 1,
+        expects: { assignment_group: 'CANARY-value' },
+        ...ended('undo_assign'),
+      },
+    ];
+  }
+
+  #request(step: Named): PolicyRequest {
+    const of = {
+      tenant: this.#tenant,
+      automation: 'triage',
+      workspace: 'default',
+      workflow: WORKFLOW,
+      source: 'github',
+    };
+    return { ...of, writesBefore: 0, action: ACTIONS[step] };
+  }
+
+  #receipts(): Receipt[] {
+    const facts = (step: Named) => ({
+      schemaVersion: 1 as const,
+      tenant: this.#tenant,
+      key: this.#key(step),
+      runId: this.#runId,
+      stepId: step,
+      stepIndex: INDEXES[step],
+      tool: ACTIONS[step].tool,
+      effect: 'natural' as const,
+      target: ACTIONS[step].target,
+      fields: Object.keys(ACTIONS[step].fields),
+      requestHash: hashOf(ACTIONS[step].fields),
+      attempt: 1,
+      leaseVersion: 1,
+      intentAt: STORY_BEGINS_AT,
+      openSince: STORY_BEGINS_AT,
+      grounds: { policyHash: POLICY_HASH, policies: ['writes'] },
+    });
+    const written = (step: Named): SucceededReceipt => ({
+      ...facts(step),
+      outcome: 'succeeded',
+      settledAt: this.#chronicle.at,
+      output: this.#output(step),
+      before: { assignment_group: 'CANARY-before' },
+      reversal: { tool: 'servicenow.incident.update', input: { to: 'CANARY-before' }, expects: { is: 'CANARY-value' } },
+      response: { status: 200 },
+    });
+    const cost = { provider: 'bedrock', model: 'claude', inputTokens: 1_200, outputTokens: 80, usd: 0.0048 };
+    return [
+      { ...written('classify'), reversal: { irreversible: 'nothing was changed' }, cost },
+      {
+        ...written('assign'),
+        outcome: 'reversed',
+        reversedAt: this.#chronicle.at,
+        reversedBy: this.#key('undo_assign'),
+      },
+      { ...facts('tell'), outcome: 'failed', settledAt: this.#chronicle.at, error: ERROR },
+      written('undo_assign'),
+    ];
+  }
+
+  #approval(): Approval {
+    const voted = (person: string) => ({
+      person,
+      via: 'slack' as const,
+      decision: 'approve' as const,
+      at: STORY_BEGINS_AT,
+    });
+    return {
+      schemaVersion: 2,
+      approvalId: this.#approvalId(),
+      tenant: this.#tenant,
+      runId: this.#runId,
+      stepIndex: 1,
+      stepId: 'assign',
+      status: 'approved',
+      revision: 4,
+      requestedAt: STORY_BEGINS_AT,
+      remindAt: later(STORY_BEGINS_AT, 300_000),
+      slaAt: later(STORY_BEGINS_AT, 600_000),
+      expiresAt: later(STORY_BEGINS_AT, 86_400_000),
+      automation: 'triage',
+      workflow: WORKFLOW,
+      title: 'CANARY-title',
+      asks: 'policy',
+      action: ACTIONS.assign,
+      message: 'CANARY-message',
+      before: { assignment_group: 'CANARY-before' },
+      after: { assignment_group: 'CANARY-value' },
+      actionHash: this.#actionHash('assign'),
+      grounds: { policyHash: POLICY_HASH, policies: ['writes'], reasons: ['writes in prod need two people'] },
+      requirement: { tier: 'medium', quorum: 2, groups: ['dba'] },
+      makers: ['dora'],
+      votes: [{ ...voted('ben'), reason: 'CANARY-reason' }, voted('cleo')],
+      edits: [
+        {
+          person: 'dora',
+          via: 'slack',
+          at: STORY_BEGINS_AT,
+          changes: [{ field: 'assignment_group', from: 'CANARY-before', to: 'CANARY-value' }],
+          previousHash: sha256Hex('before the edit'),
+        },
+      ],
+      channel: '#approvals',
+      card: { channel: 'C1', ts: '1.2' },
+      decidedAt: later(STORY_BEGINS_AT, 60_000),
+    };
+  }
+}
+
+const DECISION: PolicyDecision = {
+  verdict: 'allow',
+  policyHash: POLICY_HASH,
+  policies: ['writes'],
+  reasons: ['allow in prod'],
+};

@@ -1,0 +1,110 @@
+import { createPublicKey } from 'node:crypto';
+import { KMSClient } from '@aws-sdk/client-kms';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildDayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log.ts';
+import { readLog } from '../../lambdas/evidence/daily-log-verify.ts';
+import { signClaim, trustedKeys } from '../../lambdas/evidence/dsse.ts';
+import { type PublishedKey, publishedKeys } from '../../lambdas/evidence/keys.ts';
+import { KmsPublicKeys } from '../../lambdas/evidence/kms-public-keys.ts';
+import { KmsSigner } from '../../lambdas/evidence/kms-signer.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { StageConfig } from '../../lib/stage-config.ts';
+import { LocalKms } from '../../local/cloud/kms.ts';
+import { openWire, temporaryFolder, type Wire } from '../local/cloud/wire.ts';
+
+const arn = (id: string) => `arn:aws:kms:us-east-1:000000000000:key/${id}`;
+const FORMER = arn('former');
+const CURRENT = arn('current');
+
+const folder = temporaryFolder();
+let wire: Wire;
+let kms: KMSClient;
+let keys: PublishedKey[];
+
+beforeAll(async () => {
+  const signing = (id: string, keySpec: string) => ({ id, arn: arn(id), keySpec, keyUsage: 'SIGN_VERIFY' });
+  const both = [signing('former', 'ECC_NIST_P256'), signing('current', 'ECC_NIST_EDWARDS25519')];
+  wire = await openWire({ json: { TrentService: new LocalKms({ dataFolder: folder.path, keys: both }) } });
+  kms = new KMSClient(wire.client);
+  const evidenceKeys = [
+    { keyId: FORMER, validUntil: '2026-02-28' },
+    { keyId: CURRENT, validUntil: null },
+  ];
+  ({ keys } = await publishedKeys(evidenceKeys, new KmsPublicKeys(kms)));
+});
+afterAll(async () => {
+  kms.destroy();
+  await wire.close();
+  folder.remove();
+});
+
+describe('the published keys', () => {
+  it('are the one that signs and the former ones, each with algorithm, validity and PEM', () => {
+    expect(keys).toEqual([
+      {
+        keyId: FORMER,
+        validUntil: '2026-02-28',
+        algorithm: 'ECDSA P-256 with SHA-256',
+        fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/),
+        pem: expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n[\s\S]+\n-----END PUBLIC KEY-----\n$/),
+      },
+      expect.objectContaining({ keyId: CURRENT, validUntil: null, algorithm: 'Ed25519' }),
+    ]);
+    for (const { pem, fingerprint } of keys) {
+      expect(sha256Hex(createPublicKey(pem).export({ type: 'spki', format: 'der' }))).toBe(fingerprint);
+    }
+  });
+
+  it('prove what each of them signed, before and after a rotation', async () => {
+    const trusted = trustedKeys(keys.map(({ pem }) => pem).join(''));
+    const log = buildDayLog({ tenant: 'acme', day: '2026-02-27', previous: null, entries: [] });
+    const document = documentOf(log);
+    for (const [keyId, algorithm] of [
+      [FORMER, 'ECDSA_SHA_256'],
+      [CURRENT, 'ED25519_SHA_512'],
+    ] as const) {
+      const envelope = await signClaim(logClaim(log, sha256Hex(document)), new KmsSigner(kms, keyId, algorithm));
+      const held = { tenant: 'acme', name: '2026-02-27', document, envelope };
+      expect(readLog(held, trusted)).not.toHaveProperty('problem');
+      const others = trusted.filter((_, index) => keys[index]?.keyId !== keyId);
+      expect(readLog(held, others)).toMatchObject({ problem: 'its log is not signed by that key' });
+    }
+  });
+
+  it('are not answered in part: a key that KMS does not know is an error', async () => {
+    const unknown = [{ keyId: arn('unknown'), validUntil: null }];
+    await expect(publishedKeys(unknown, new KmsPublicKeys(kms))).rejects.toThrow(/does not exist/);
+  });
+});
+
+describe('a stage', () => {
+  const stage = (evidenceKeys?: object[]) =>
+    StageConfig.safeParse({ kind: 'dev', tenants: ['acme'], evidenceRetentionDays: 1, evidenceKeys });
+
+  it('signs with one Ed25519 key unless told otherwise', () => {
+    expect(stage().data?.evidenceKeys).toEqual([{ name: 'first', algorithm: 'ed25519' }]);
+  });
+
+  it('rotates by adding a key and saying when the one before it was retired', () => {
+    const rotated = [
+      { name: 'first', retiredOn: '2026-06-30' },
+      { name: 'second', algorithm: 'p256', retiredOn: '2027-06-30' },
+      { name: 'third' },
+    ];
+    expect(stage(rotated).success).toBe(true);
+  });
+
+  it.each([
+    ['no key', []],
+    ['two keys that would both sign', [{ name: 'first' }, { name: 'second' }]],
+    ['no key that signs', [{ name: 'first', retiredOn: '2026-06-30' }]],
+    ['two keys of one name', [{ name: 'first', retiredOn: '2026-06-30' }, { name: 'first' }]],
+    [
+      'keys out of order',
+      [{ name: 'first', retiredOn: '2027-06-30' }, { name: 'second', retiredOn: '2026-06-30' }, { name: 'third' }],
+    ],
+    ['an algorithm nobody verifies', [{ name: 'first', algorithm: 'rsa' }]],
+  ])('is refused with %s', (_what, evidenceKeys) => {
+    expect(stage(evidenceKeys).success).toBe(false);
+  });
+});

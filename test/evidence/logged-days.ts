@@ -1,0 +1,91 @@
+import type { PreviousDay } from '../../lambdas/evidence/daily-log.ts';
+import { closeDays, type DailyLogRows } from '../../lambdas/evidence/daily-log-close.ts';
+import type { HeldFiles } from '../../lambdas/evidence/daily-log-verify.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryRows } from '../fakes/memory-rows.ts';
+import type { Passage } from '../fakes/passage.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+
+export class MemoryDailyLog implements DailyLogRows {
+  readonly #entries = new MemoryRows<LogEntry>();
+  readonly #closed = new MemoryRows<PreviousDay>();
+  readonly #passage: Passage;
+
+  constructor(passage: Passage) {
+    this.#passage = passage;
+  }
+
+  /** As sealing does, in the transaction that records the bundle. */
+  enter(tenant: string, entry: LogEntry): void {
+    this.#entries.set(`${tenant}/${dayOf(entry.sealedAt)}`, entry.runId, entry);
+  }
+
+  entries(tenant: string, day: string): Promise<LogEntry[]> {
+    return this.#passage('entries', async () => this.#entries.inPartition(`${tenant}/${day}`));
+  }
+
+  lastClosed(tenant: string): Promise<PreviousDay | undefined> {
+    return this.#passage('lastClosed', async () => this.#closed.get(tenant));
+  }
+
+  saveLastClosed(tenant: string, closed: PreviousDay): Promise<void> {
+    return this.#passage('saveLastClosed', async () => this.#closed.set(tenant, '', closed));
+  }
+}
+
+/** Days on which bundles are sealed, and the closer that makes logs of them. */
+export class LoggedDays {
+  readonly clock: FakeClock;
+  readonly log = new MemoryLog();
+  readonly signer = new SeededSigner();
+  readonly rows = new MemoryDailyLog((name, run) => this.#passage(name, run));
+  readonly store = new MemoryEvidenceStore((name, run) => this.#passage(name, run));
+  #passage: Passage = (_name, run) => run();
+
+  constructor(startsAt: string) {
+    this.clock = new FakeClock(startsAt);
+  }
+
+  disturb(passage: Passage): void {
+    this.#passage = passage;
+  }
+
+  /** Enters the bundle that is there, or else one that stands in for it. */
+  async seal(runId: string, { tenant = 'acme', at = new Date(this.clock.now()).toISOString() } = {}): Promise<void> {
+    const key = `evidence/${tenant}/${runId}/bundle.json`;
+    const standIn = Buffer.from(JSON.stringify({ run: { runId, completedAt: at } }));
+    await this.store.putOnce(key, standIn, 'application/json');
+    const document = this.store.peek(key) ?? standIn;
+    const head = sha256Hex(`head of ${runId}`);
+    this.rows.enter(tenant, { runId, sha256: sha256Hex(document), head, count: 7, sealedAt: at });
+  }
+
+  close(tenant = 'acme'): Promise<string[]> {
+    const { rows, store, signer, clock, log } = this;
+    return closeDays({ rows, store, signer, clock, log }, tenant);
+  }
+
+  /** To this time of a later day. */
+  goTo(at: string): void {
+    this.clock.advance(Date.parse(at) - this.clock.now());
+  }
+
+  /** Everything in the bucket, as an auditor's copy of it. */
+  held(): { logs: HeldFiles[]; bundles: HeldFiles[] } {
+    const found = (pattern: RegExp) =>
+      this.store.keys().flatMap((key): HeldFiles[] => {
+        const [, tenant, name] = pattern.exec(key) ?? [];
+        const document = this.store.peek(key);
+        if (!tenant || !name || !document) return [];
+        return [{ tenant, name, document, envelope: this.store.peek(key.replace(/json$/, 'dsse.json')) }];
+      });
+    return {
+      logs: found(/^log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/),
+      bundles: found(/^evidence\/([^/]+)\/([^/]+)\/bundle\.json$/),
+    };
+  }
+}

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { beforeAll, expect, it } from 'vitest';
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { MUTATIONS } from './mutations.ts';
+import { sealedBundle, TRUSTED } from './sealed-bundle.ts';
+import vectors from './vectors/vectors.json' with { type: 'json' };
+
+const SEED = 20_260_102;
+const MUTATIONS_TRIED = 10_000;
+const RESIGNED = 200;
+const VALID_TRIED = 60;
+
+/** A run in which everything happened, and one with a single write; and another, for parts that come from elsewhere. */
+let bundles: [HeldBundle, HeldBundle];
+let other: HeldBundle;
+beforeAll(async () => {
+  const { document, envelope } = vectors.short;
+  const short = { document: Buffer.from(document), envelope: Buffer.from(envelope), keys: TRUSTED };
+  bundles = [await sealedBundle(), short];
+  other = await sealedBundle({ runId: 'run_00000002' });
+});
+
+const isTheSame = (a: HeldBundle, b: HeldBundle) => a.document.equals(b.document) && a.envelope.equals(b.envelope);
+
+/** The short one more often: it takes a third of the time to verify. */
+const which = fc.constantFrom<(0 | 1)[]>(0, 1, 1);
+const dice = fc.tuple(fc.nat(), fc.nat(), fc.nat());
+const mutations = fc.constantFrom(...Object.entries(MUTATIONS));
+
+it(`${MUTATIONS_TRIED} bundles mutated at random are all caught, and the edited entry is the one that is named`, () => {
+  const tried = new Set<string>();
+  fc.assert(
+    fc.property(which, mutations, dice, (index, [name, mutate], numbers) => {
+      const bundle = bundles[index];
+      const { bundle: mutated, names } = mutate(bundle, other, numbers);
+      fc.pre(!isTheSame(mutated, bundle));
+      tried.add(name);
+      const verdict = verifyBundle(mutated);
+      // Ten thousand times `expect` would take longer than what is tested.
+      if ('summary' in verdict) throw new Error(`nobody noticed that ${name}`);
+      if (names === undefined || verdict.verdict !== 'tampered') return;
+      const { entry, problem } = verdict.flaw;
+      if (!`${entry} `.startsWith(`${names} `)) throw new Error(`${name} in ${names}, but ${entry} ${problem}`);
+    }),
+    { seed: SEED, numRuns: MUTATIONS_TRIED },
+  );
+  expect([...tried].sort()).toEqual(Object.keys(MUTATIONS).sort());
+});
+
+it('whatever was done to a bundle, signing it anew with another key does not make it good', async () => {
+  const mallory = new SeededSigner('mallory');
+  await fc.assert(
+    fc.asyncProperty(which, mutations, dice, async (index, [, mutate], numbers) => {
+      const bundle = bundles[index];
+      const { document } = mutate(bundle, other, numbers).bundle;
+      const envelope = await resigned(document, mallory);
+      fc.pre(envelope !== undefined);
+      const verdict = verifyBundle({ ...bundle, document, envelope: envelope ?? bundle.envelope });
+      expect(verdict).toMatchObject({ verdict: 'tampered', flaw: { entry: 'signature' } });
+    }),
+    { seed: SEED, numRuns: RESIGNED },
+  );
+});
+
+async function resigned(document: Buffer, signer: SeededSigner): Promise<Buffer | undefined> {
+  try {
+    return await signClaim(bundleClaim(document), signer);
+  } catch {
+    // Not even a forger can sign what cannot be read.
+    return undefined;
+  }
+}
+
+it('bundles that nobody touched always pass', async () => {
+  const stories = fc.record({
+    tenant: fc.constantFrom('acme', 'globex'),
+    runId: fc.stringMatching(/^run_[0-9a-f]{8}$/),
+    heartbeats: fc.nat(30),
+  });
+  await fc.assert(
+    fc.asyncProperty(stories, async (story) => {
+      expect(verifyBundle(await sealedBundle(story))).toMatchObject({ verdict: 'valid' });
+    }),
+    { seed: SEED, numRuns: VALID_TRIED },
+  );
+});

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { exportSealedRun } from '../../lambdas/evidence/export-run.ts';
+import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { LABEL } from '../worker/workflows.ts';
+import { Workshop } from '../worker/workshop.ts';
+
+const FAR = '2999-01-01T00:00:00.000Z';
+const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
+
+let shop: Workshop;
+let message: StepMessage;
+beforeEach(async () => {
+  shop = new Workshop();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+  message = await shop.begin(LABEL);
+  await shop.work(message);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+async function seal(): Promise<void> {
+  const { runs, evidence: store, exports, signer, clock, log } = shop;
+  await sealRun(
+    { runs, store, exports, signer, clock, log },
+    { entryId: 'acme.run_00000001.seal_evidence', ...message },
+  );
+}
+
+const promises = async () => (await Promise.all([0, 1, 2, 3].map((shard) => shop.runs.due(shard, FAR, 10)))).flat();
+const exported = async () => (await shop.exports.store.get(SIEM)).toString().trim().split('\n');
+
+it('a sealed run is exported and entered in the log of the day on which it is sealed', async () => {
+  shop.clock.advance(24 * 60 * 60 * 1000);
+  await seal();
+  const { run, commits } = await shop.now(message);
+  const record = await shop.runs.evidence('acme', message.runId);
+  expect(await exported()).toHaveLength(commits.length);
+  expect(shop.runs.inside.logged('acme', '2026-01-02')).toEqual([]);
+  expect(shop.runs.inside.logged('acme', '2026-01-03')).toEqual([
+    {
+      runId: message.runId,
+      sha256: record?.sha256,
+      head: run.headHash,
+      count: run.seq,
+      sealedAt: '2026-01-03T03:04:05.000Z',
+    },
+  ]);
+  expect(await promises()).toEqual([]);
+});
+
+it('an export that fails holds the bundle up in nothing, and is made up for by itself', async () => {
+  const { store } = shop.exports;
+  const putOnce = store.putOnce.bind(store);
+  store.putOnce = () => Promise.reject(new Error('no such bucket'));
+  await seal();
+  const record = await shop.runs.evidence('acme', message.runId);
+  expect(record?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(shop.runs.inside.logged('acme', '2026-01-02')).toHaveLength(1);
+  expect(await promises()).toMatchObject([{ entry: { kind: 'export_run' } }]);
+
+  store.putOnce = putOnce;
+  await exportSealedRun(shop, { entryId: 'acme.run_00000001.export_run', ...message });
+  expect(await exported()).not.toHaveLength(0);
+  expect(await promises()).toEqual([]);
+  expect(await shop.runs.evidence('acme', message.runId)).toEqual(record);
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { siemKey, siemLines } from '../../lambdas/evidence/siem.ts';
+import type { Commit, CommitEvent } from '../../lambdas/run/commit.ts';
+import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
+
+const { run, commits } = new GovernedStory().contents;
+const lines = siemLines(run, commits).toString().split('\n');
+
+/** What OCSF 1.8 requires of an API Activity event, and the ranges of its enumerations. */
+const ApiActivity = z.looseObject({
+  activity_id: z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4)]),
+  category_uid: z.literal(6),
+  class_uid: z.literal(6003),
+  type_uid: z.int(),
+  time: z.int(),
+  severity_id: z.int().min(1).max(6),
+  status_id: z.int().min(1).max(2),
+  actor: z.looseObject({ app_name: z.string(), user: z.looseObject({ name: z.string() }).optional() }),
+  api: z.looseObject({ operation: z.string(), service: z.looseObject({ name: z.string() }) }),
+  src_endpoint: z.looseObject({ svc_name: z.string() }),
+  resources: z.array(z.looseObject({ uid: z.string() })),
+  metadata: z.looseObject({
+    version: z.literal('1.8.0'),
+    product: z.looseObject({ name: z.string(), vendor_name: z.string() }),
+    uid: z.string(),
+    sequence: z.int(),
+    labels: z.array(z.string()),
+  }),
+  unmapped: z.looseObject({}),
+});
+const events = lines.slice(0, -1).map((line) => ApiActivity.parse(JSON.parse(line)));
+
+/** What the export says of a commit with just this in it. */
+function told(...of: CommitEvent[]) {
+  const commit: Commit = { seq: 2, prevHash: 'a', at: '2026-01-02T03:04:05.678Z', events: of, hash: 'b' };
+  return ApiActivity.parse(JSON.parse(siemLines(run, [commit]).toString()));
+}
+const moved = (to: string) =>
+  ({ type: 'run.status_changed', from: 'running', to, initiator: 'system', actor: 'worker' }) as CommitEvent;
+const error = { code: 'TARGET_REFUSED', message: 'CANARY-error' } as const;
+
+describe('the SIEM export of a run', () => {
+  it('has a line for each commit, in order, that ends as lines do', () => {
+    expect(lines.at(-1)).toBe('');
+    expect(events.map(({ metadata }) => metadata.sequence)).toEqual(commits.map(({ seq }) => seq));
+    expect(new Set(events.map(({ metadata }) => metadata.uid)).size).toBe(commits.length);
+  });
+
+  it('is named by tenant, the day on which the run ended, and the run', () => {
+    expect(siemKey(run)).toBe('siem/acme/2026/01/02/run_00000001.jsonl');
+  });
+
+  it('carries no text that people or targets wrote', () => {
+    for (const canary of TOLD_CANARIES) expect(lines.join('\n')).not.toContain(canary);
+  });
+
+  it('creates with the first commit and updates with the others, and says so in the type too', () => {
+    expect(events.map(({ activity_id, type_uid }) => [activity_id, type_uid])).toEqual([
+      [1, 600301],
+      ...commits.slice(1).map(() => [3, 600303]),
+    ]);
+  });
+
+  it('tells the time in milliseconds, and names every kind of event of the commit', () => {
+    const event = told(
+      { type: 'step.succeeded', step: 'a', index: 0, outputHash: 'c' },
+      { type: 'step.canceled', step: 'b', index: 1 },
+    );
+    expect(event.time).toBe(Date.parse('2026-01-02T03:04:05.678Z'));
+    expect(event.api.operation).toBe('step.succeeded');
+    expect(event.metadata.labels).toEqual(['step.succeeded', 'step.canceled']);
+  });
+
+  it('ties each line to the bundle: the hashes of the chain are there', () => {
+    expect(events.map(({ unmapped }) => unmapped.hash)).toEqual(commits.map(({ hash }) => hash));
+  });
+
+  it.each<[string, CommitEvent, { name: string } | undefined]>([
+    [
+      'a voter',
+      { type: 'approval.voted', step: 'a', approvalId: 'b', person: 'ben', via: 'slack', decision: 'approve' },
+      { name: 'ben' },
+    ],
+    [
+      'an operator',
+      { type: 'run.stop_requested', kind: 'cancel', initiator: 'user', actor: 'olivia' },
+      { name: 'olivia' },
+    ],
+    ['who sent a signal', { type: 'step.retry_requested', step: 'a', index: 0, actor: 'oscar' }, { name: 'oscar' }],
+    ['nobody for what the worker does by itself', moved('waiting_approval'), undefined],
+  ])('names %s as the actor', (_who, event, user) => {
+    expect(told(event).actor.user).toEqual(user);
+  });
+
+  it('lists the run and what its writes are about', () => {
+    const event = { type: 'write.intended', step: 'a', receiptKey: 'k', tool: 't', requestHash: 'h' } as const;
+    expect(told({ ...event, target: 'github:octo-org/payments#7' }).resources).toEqual([
+      { type: 'run', uid: 'run_00000001', name: 'triage' },
+      { type: 'target', uid: 'github:octo-org/payments#7' },
+    ]);
+  });
+
+  it.each<[string, CommitEvent, number, number]>([
+    ['a step that succeeded', { type: 'step.succeeded', step: 'a', index: 0, outputHash: 'c' }, 1, 1],
+    ['a step that failed', { type: 'step.failed', step: 'a', index: 0, error }, 2, 2],
+    ['a run that failed', { ...moved('failed_terminal'), error } as CommitEvent, 3, 2],
+    ['a run that timed out', { ...moved('timed_out'), error } as CommitEvent, 3, 2],
+    ['a run that needs a human', { ...moved('needs_human'), error } as CommitEvent, 4, 2],
+    [
+      'a denied write',
+      {
+        type: 'policy.decided',
+        step: 'a',
+        index: 0,
+        tool: 't',
+        target: 'x',
+        verdict: 'deny',
+        policyHash: 'p',
+        policies: [],
+        reasons: [],
+        actionHash: 'h',
+      },
+      3,
+      2,
+    ],
+  ])('grades %s', (_what, event, severity, status) => {
+    expect(told(event)).toMatchObject({ severity_id: severity, status_id: status });
+  });
+
+  it('gives the code of an error, not its words', () => {
+    expect(told({ type: 'step.failed', step: 'a', index: 0, error })).toMatchObject({ status_code: 'TARGET_REFUSED' });
+  });
+});

@@ -1,0 +1,47 @@
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import type { EvidenceCommit } from '../../lambdas/evidence/commit-entry.ts';
+import { type EvidenceDocument, indexOf } from '../../lambdas/evidence/document.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { canonicalJson, hashOf } from '../../lambdas/run/canonical-json.ts';
+import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';
+
+export const bundle = await sealedBundle();
+export const other = parsedDocument(await sealedBundle({ runId: 'run_00000002' }));
+
+type Change = (document: EvidenceDocument) => unknown;
+
+/** What is done to a document, and how the verifier must call it. */
+export type Case = [what: string, change: Change, expected: { entry: string; problem: RegExp }];
+
+/** The bundle with its document changed and written canonically again, as somebody would who knows the format. */
+export function changed(change: Change): HeldBundle {
+  const document = parsedDocument(bundle);
+  change(document);
+  return { ...bundle, document: Buffer.from(canonicalJson(document)) };
+}
+
+/** As whoever holds the signing key could seal it: only the story it tells can give it away. */
+export async function resealed(change: Change): Promise<HeldBundle> {
+  const { document } = changed((each) => {
+    change(each);
+    each.index = indexOf(each);
+  });
+  return { document, envelope: await signClaim(bundleClaim(document), SIGNER), keys: TRUSTED };
+}
+
+export const flawOf = (held: HeldBundle) => {
+  const verdict = verifyBundle(held);
+  return verdict.verdict === 'tampered' ? verdict.flaw : verdict;
+};
+
+export function rehash(commit: EvidenceCommit | undefined, change: Partial<EvidenceCommit>): void {
+  if (!commit) throw new Error('there is no such commit');
+  Object.assign(commit, change);
+  const { seq, prevHash, at, events } = commit;
+  commit.hash = hashOf({ seq, prevHash, at, events });
+}
+
+export const swap = <T>(list: T[], a: number, b: number) => {
+  [list[a], list[b]] = [list[b] as T, list[a] as T];
+};

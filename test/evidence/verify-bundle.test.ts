@@ -1,0 +1,156 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { buildBundle } from '../../lambdas/evidence/bundle.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import { signClaim, trustedKey, trustedKeys } from '../../lambdas/evidence/dsse.ts';
+import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { GovernedStory } from './governed-story.ts';
+import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';
+import { bundle, flawOf, rehash } from './tampering.ts';
+
+describe('a bundle as it was sealed', () => {
+  it('is valid, and its summary says what it is and who signed it', () => {
+    expect(verifyBundle(bundle)).toEqual({
+      verdict: 'valid',
+      summary: {
+        tenant: 'acme',
+        runId: 'run_00000001',
+        status: 'failed_terminal',
+        sha256: createHash('sha256').update(bundle.document).digest('hex'),
+        head: parsedDocument(bundle).commits.at(-1)?.hash,
+        commits: 10,
+        steps: 4,
+        decisions: 5,
+        approvals: 1,
+        receipts: 4,
+        keyId: 'test-key/evidence',
+      },
+      signedBy: { algorithm: 'Ed25519', fingerprint: TRUSTED[0]?.fingerprint },
+    });
+  });
+
+  it('is not called valid without a key: anybody could have made it', () => {
+    expect(verifyBundle({ ...bundle, keys: [] })).toMatchObject({ verdict: 'unproven', summary: { commits: 10 } });
+  });
+
+  it('stays valid after a rotation, among the keys of before and after', () => {
+    const keys = [trustedKey(new SeededSigner('next').publicKey), ...TRUSTED];
+    expect(verifyBundle({ ...bundle, keys })).toMatchObject({ verdict: 'valid', signedBy: { algorithm: 'Ed25519' } });
+  });
+
+  it('is valid under ECDSA P-256 too, where a region has no Ed25519', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const signer: Signer = {
+      keyId: 'p256',
+      sign: async (message) => ({ keyId: 'p256', signature: sign('sha256', message, privateKey) }),
+    };
+    const envelope = await signClaim(bundleClaim(bundle.document), signer);
+    const keys = trustedKeys(String(publicKey.export({ type: 'spki', format: 'pem' })));
+    expect(verifyBundle({ ...bundle, envelope, keys })).toMatchObject({
+      verdict: 'valid',
+      signedBy: { algorithm: 'ECDSA P-256 with SHA-256' },
+    });
+    expect(flawOf({ ...bundle, envelope })).toMatchObject({ entry: 'signature' });
+  });
+
+  it('tells events of kinds that are not known yet as part of the chain', async () => {
+    const document = parsedDocument(bundle);
+    const last = document.commits.at(-1);
+    rehash(last, { events: [...(last?.events ?? []), { type: 'run.blessed', by: 'someone' }] });
+    document.head.hash = last?.hash ?? '';
+    const bytes = Buffer.from(canonicalJson(document));
+    const envelope = await signClaim(bundleClaim(bytes), SIGNER);
+    expect(verifyBundle({ document: bytes, envelope, keys: TRUSTED })).toMatchObject({ verdict: 'valid' });
+  });
+});
+
+describe('a key', () => {
+  it('of another kind is refused, with what would do', () => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+    expect(() => trustedKey(publicKey)).toThrow(/Ed25519 or ECDSA P-256/);
+  });
+
+  it('is read from a PEM file, however many there are in it', () => {
+    const pem = (seed: string) => String(new SeededSigner(seed).publicKey.export({ type: 'spki', format: 'pem' }));
+    expect(trustedKeys(`# two keys\n${pem('a')}\n${pem('b')}`)).toHaveLength(2);
+    expect(trustedKeys(JSON.stringify({ keys: [{ pem: pem('a') }, { pem: pem('b') }] }))).toHaveLength(2);
+    expect(trustedKeys('no key at all')).toEqual([]);
+  });
+});
+
+describe('of an envelope, the verifier says that', () => {
+  const edited = (change: (envelope: { payload: string; signatures: Record<string, string>[] }) => unknown) => {
+    const envelope = JSON.parse(bundle.envelope.toString());
+    change(envelope);
+    return { ...bundle, envelope: Buffer.from(canonicalJson(envelope)) };
+  };
+  const restated = (from: string, to: string) =>
+    edited((envelope) => {
+      const payload = Buffer.from(envelope.payload, 'base64').toString();
+      expect(payload).toContain(from);
+      envelope.payload = Buffer.from(payload.replace(from, to)).toString('base64');
+    });
+
+  it('another key made the signature', async () => {
+    const forged = await sealedBundle({}, new SeededSigner('mallory'));
+    expect(flawOf(forged)).toEqual({
+      entry: 'signature',
+      problem: expect.stringMatching(/not made by the trusted key/),
+    });
+  });
+
+  it('the signature is of another statement', () => {
+    expect(flawOf(restated('"count":10', '"count":9'))).toMatchObject({ entry: 'signature' });
+  });
+
+  it('its key id was edited, though DSSE does not sign it', () => {
+    const held = edited(({ signatures: [signature] }) => Object.assign(signature ?? {}, { keyid: 'test-key/other' }));
+    expect(flawOf(held)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/key id/) });
+  });
+
+  it('it has a second signature, or other bytes for the same one', () => {
+    const twice = edited(({ signatures }) => signatures.push({ ...signatures[0] }));
+    expect(flawOf(twice)).toMatchObject({ entry: 'envelope' });
+    const spaced = { ...bundle, envelope: Buffer.from(bundle.envelope.toString().replace('{', '{ ')) };
+    expect(flawOf(spaced)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/canonical/) });
+    const loose = edited(({ signatures: [signature] }) => {
+      // 64 bytes leave four bits of the last character unused: they can be set without changing the signature.
+      Object.assign(signature ?? {}, { sig: signature?.sig?.replace(/(.)==$/, (_all, last) => `${next(last)}==`) });
+    });
+    expect(flawOf(loose)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/base64/) });
+  });
+
+  it('it is of another bundle', async () => {
+    const { envelope } = await sealedBundle({ runId: 'run_00000002' });
+    expect(flawOf({ ...bundle, envelope })).toMatchObject({ entry: 'run' });
+  });
+
+  it('it is no envelope of evidence at all', async () => {
+    const claim = { ...bundleClaim(bundle.document), predicateType: 'https://example.com/other/v1' };
+    const envelope = await signClaim(claim, SIGNER);
+    expect(verifyBundle({ ...bundle, envelope })).toMatchObject({ verdict: 'unreadable' });
+    expect(verifyBundle({ ...bundle, envelope: Buffer.from('not json') })).toMatchObject({ verdict: 'unreadable' });
+  });
+});
+
+it('a bundle of a later format is not called tampered with, but not readable here', async () => {
+  const document = Buffer.from(bundle.document.toString().replace('countersign.evidence/1', 'countersign.evidence/2'));
+  const later = { ...bundle, document, envelope: await signClaim(bundleClaim(document), SIGNER) };
+  expect(verifyBundle(later)).toEqual({
+    verdict: 'unreadable',
+    problem: 'the document is countersign.evidence/2; this program reads countersign.evidence/1',
+  });
+});
+
+it('building a bundle does not change what it is built from', () => {
+  const { contents } = new GovernedStory();
+  const before = structuredClone(contents);
+  buildBundle(contents);
+  expect(contents).toEqual(before);
+});
+
+/** The next character of the base64 alphabet. */
+const next = (character: string) => String.fromCharCode(character.charCodeAt(0) + 1);
