@@ -12,13 +12,27 @@ export class Alarms extends Construct {
     this.#whenAny(id, deadLetters.metricApproximateNumberOfMessagesVisible(), 'Messages in a dead-letter queue');
   }
 
+  /** A function that nobody waits for, and that must not fail unheard. */
+  failing(id: string, failing: NodeFunction, runbookHeading: string): void {
+    this.#whenAny(id, failing.metricErrors(), runbookHeading);
+  }
+
   /** A function's log line with this error code. */
   logged(id: string, from: NodeFunction, code: string, runbookHeading: string): void {
+    this.#whenLogged(id, from, { field: '$.error.name', is: code }, runbookHeading);
+  }
+
+  /** A function's log line that says this. */
+  said(id: string, from: NodeFunction, sentence: string, runbookHeading: string): void {
+    this.#whenLogged(id, from, { field: '$.message', is: sentence }, runbookHeading);
+  }
+
+  #whenLogged(id: string, from: NodeFunction, line: { field: string; is: string }, runbookHeading: string): void {
     const filter = new MetricFilter(this, `${id}Filter`, {
       logGroup: from.logGroup,
-      filterPattern: FilterPattern.stringValue('$.error.name', '=', code),
+      filterPattern: FilterPattern.stringValue(line.field, '=', line.is),
       metricNamespace: NAMESPACE,
-      metricName: `${id}.${code}`,
+      metricName: id,
     });
     this.#whenAny(id, filter.metric({ statistic: 'sum' }), runbookHeading);
   }

@@ -1,12 +1,18 @@
 import { Duration, Stack, Validations } from 'aws-cdk-lib';
-import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpMethod, type IHttpRouteAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import * as z from 'zod';
 import { CONTROL_COMMANDS } from '../lambdas/api/control-commands.ts';
-import { ApiEnvironment, AuthorizerEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
-import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
+import {
+  ApiEnvironment,
+  ApprovalsApiEnvironment,
+  AuthorizerEnvironment,
+  RedriveEnvironment,
+} from '../lambdas/api/environment.ts';
+import { MoverEnvironment } from '../lambdas/worker/environment.ts';
+import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceVault } from './evidence-vault.ts';
 import type { FrontDoor } from './front-door.ts';
@@ -26,11 +32,20 @@ interface ApiProps {
   worker: Worker;
   stepQueue: WorkQueue;
   evidence: EvidenceVault;
+  approvals: ApprovalFlow;
 }
 
 /** What people and programs ask of runs, behind API keys. */
 export class Api extends Construct {
-  constructor(scope: Construct, id: string, { bundles, door, runTable, worker, stepQueue, evidence }: ApiProps) {
+  /** Who a key belongs to, for whatever else is behind it. */
+  readonly authorizer: IHttpRouteAuthorizer;
+  readonly cursorSecret: Secret;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    { bundles, door, runTable, worker, stepQueue, evidence, approvals }: ApiProps,
+  ) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
     const authorize = new NodeFunction(this, 'Authorize', {
@@ -48,7 +63,9 @@ export class Api extends Construct {
       resultsCacheTtl: KEY_VERDICT_KEPT,
     });
 
+    this.authorizer = authorizer;
     const cursorSecret = this.#cursorSecret();
+    this.cursorSecret = cursorSecret;
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs',
@@ -69,9 +86,9 @@ export class Api extends Construct {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/control',
-      description: 'Cancels, pauses, resumes, retries and signals runs',
-      schema: WorkerEnvironment,
-      environment: worker.environment,
+      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs',
+      schema: MoverEnvironment,
+      environment: worker.moverEnvironment,
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
@@ -79,7 +96,26 @@ export class Api extends Construct {
       door.guarded(HttpMethod.POST, `/api/v1/runs/{id}/${command}`, control, authorizer);
     }
 
-    const queues = { steps: stepQueue, evidence: evidence.sealQueue };
+    const decisions = new NodeFunction(this, 'Approvals', {
+      bundles,
+      entry: 'api/approvals',
+      description: 'Shows approvals and takes decisions on them',
+      schema: ApprovalsApiEnvironment,
+      environment: { ...worker.moverEnvironment, CURSOR_SECRET_ARN: cursorSecret.secretArn },
+      timeout: API_TIMEOUT,
+    });
+    worker.allowMoves(decisions);
+    decisions.allow(['secretsmanager:GetSecretValue'], [cursorSecret.secretArn]);
+    runTable.allow(decisions, ['Query'], ['TENANT']);
+    runTable.allowIndexQuery(decisions, 'pendingApprovals');
+    for (const path of ['/api/v1/approvals', '/api/v1/approvals/{id}']) {
+      door.guarded(HttpMethod.GET, path, decisions, authorizer);
+    }
+    for (const path of ['/api/v1/approvals/{id}/decision', '/api/v1/runs/{id}/approve', '/api/v1/runs/{id}/reject']) {
+      door.guarded(HttpMethod.POST, path, decisions, authorizer);
+    }
+
+    const queues = { steps: stepQueue, evidence: evidence.sealQueue, approvals: approvals.queue };
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/redrive',

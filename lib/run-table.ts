@@ -7,7 +7,7 @@ import type { StageConfig } from './stage-config.ts';
 
 type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
 /** What rows are about: the first part of their partition key. */
-type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY' | 'CAPS' | 'RATE' | 'LOCK';
+type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY' | 'CAPS' | 'RATE' | 'LOCK' | 'LOG';
 type Index = keyof typeof INDEXES;
 
 /** The one table: runs, steps, commits, receipts, promises and definitions. DynamoDB's conditions are the authority. */

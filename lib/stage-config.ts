@@ -3,6 +3,23 @@ import * as z from 'zod';
 /** Used in names, paths and keys: lower-case words joined by dashes. */
 const Name = z.string().regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'use lower-case letters, digits and single dashes');
 
+const EvidenceKeyConfig = z.strictObject({
+  name: Name.max(40),
+  /** `p256` is for regions where KMS has no Ed25519 keys. */
+  algorithm: z.enum(['ed25519', 'p256']).default('ed25519'),
+  /** The day (UTC) on which the next key took over. A key is never taken off the list: what it signed must stay provable. */
+  retiredOn: z.iso.date().optional(),
+});
+type EvidenceKeyConfig = z.infer<typeof EvidenceKeyConfig>;
+
+const isEachNamedOnce = (keys: EvidenceKeyConfig[]) => new Set(keys.map(({ name }) => name)).size === keys.length;
+
+function doesOnlyTheLastSign(keys: EvidenceKeyConfig[]): boolean {
+  const days = keys.slice(0, -1).map(({ retiredOn }) => retiredOn ?? '');
+  const inOrder = days.every((day, index) => day > (days[index - 1] ?? ''));
+  return inOrder && keys.at(-1)?.retiredOn === undefined;
+}
+
 /** The settings of one stage, one entry of `context.stages` in cdk.json. */
 export const StageConfig = z.strictObject({
   /** `prod` turns on what protects data that cannot be made again. */
@@ -10,8 +27,31 @@ export const StageConfig = z.strictObject({
   tenants: z.array(Name.max(40)).min(1).max(20),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
+  /**
+   * Models that steps may ask: ids of foundation models and inference profiles (`amazon.nova-lite-v1:0`, `eu.amazon.…`).
+   * A profile needs the models behind it too, those of other regions by their ARN.
+   */
+  models: z
+    .array(z.string().regex(/^[a-z0-9][a-zA-Z0-9.:/_-]{0,200}$/, 'a model id or ARN, without wildcards'))
+    .max(20)
+    .default([]),
   /** How long nobody, not even an administrator of a prod stage, can delete evidence. */
   evidenceRetentionDays: z.int().min(1).max(36_500),
+  /** What is written of finished runs beside the evidence: OCSF lines for a SIEM, artifacts for people. */
+  exports: z.array(z.enum(['siem', 'artifacts'])).default(['siem', 'artifacts']),
+  /** How long exports are kept. Unlike evidence they hold what people wrote, and can be deleted. */
+  exportRetentionDays: z.int().min(1).max(36_500).default(365),
+  /** The keys of evidence, oldest first: the last one signs, those before it only prove what they signed. */
+  evidenceKeys: z
+    .array(EvidenceKeyConfig)
+    .min(1)
+    .max(20)
+    .refine(isEachNamedOnce, 'each key has a name of its own')
+    .refine(
+      doesOnlyTheLastSign,
+      'every key but the last has a day in retiredOn, later than the one before; the last none',
+    )
+    .default([{ name: 'first', algorithm: 'ed25519' }]),
 });
 
 export type StageConfig = z.infer<typeof StageConfig> & { stage: string };

@@ -23,6 +23,8 @@ interface SweepProps {
 
 /** The net under every message: once a minute, whatever is due is sent again. */
 export class Sweep extends Construct {
+  readonly sweeper: NodeFunction;
+
   constructor(scope: Construct, id: string, { bundles, runTable, stepQueue, approvals, evidence }: SweepProps) {
     super(scope, id);
     const sweeper = new NodeFunction(this, 'Sweeper', {
@@ -34,14 +36,17 @@ export class Sweep extends Construct {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
         SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+        APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
       },
       timeout: SWEEP_TIMEOUT,
     });
+    this.sweeper = sweeper;
     runTable.allowIndexQuery(sweeper, 'due');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
     stepQueue.allowSend(sweeper);
     evidence.sealQueue.allowSend(sweeper);
+    approvals.queue.allowSend(sweeper);
     approvals.allowStart(sweeper);
     new Rule(this, 'EveryMinute', {
       schedule: Schedule.rate(SWEEP_EVERY),

@@ -1,10 +1,13 @@
+import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import type * as z from 'zod';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
-import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
+import { type MoverEnvironment, WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceVault } from './evidence-vault.ts';
+import type { FrontDoor } from './front-door.ts';
+import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -22,47 +25,63 @@ interface WorkerProps {
   connectionSecrets: TenantSecrets;
   approvals: ApprovalFlow;
   evidence: EvidenceVault;
+  door: FrontDoor;
 }
 
 /** Takes step messages, holds leases, performs the writes. */
 export class Worker extends Construct {
-  /** What everything that moves runs has in its environment and may do. */
-  readonly environment: z.input<typeof WorkerEnvironment>;
+  /** What everything that moves runs has in its environment. */
+  readonly moverEnvironment: z.input<typeof MoverEnvironment>;
+  readonly step: NodeFunction;
   readonly #props: WorkerProps;
 
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence } = props;
+    const { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence, door } = props;
     this.#props = props;
-    this.environment = {
+    this.moverEnvironment = {
       RUN_TABLE: runTable.table.tableName,
       STEP_QUEUE_URL: stepQueue.queue.queueUrl,
       SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
-      APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
-      CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+      APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
     };
-    const step = new NodeFunction(this, 'Step', {
+    this.step = new NodeFunction(this, 'Step', {
       bundles,
       entry: 'worker/step',
       description: 'Moves runs from step to step',
       schema: WorkerEnvironment,
-      environment: this.environment,
+      environment: {
+        ...this.moverEnvironment,
+        APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
+        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+        OWN_URL: door.api.apiEndpoint,
+        STAGE_KIND: config.kind,
+      },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
     });
+    const { step } = this;
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
     this.allowMoves(step);
+    runTable.allow(step, ['Query'], ['TENANT']);
     runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     approvals.allowStart(step);
-    // Only the worker reaches outside, so only it reads credentials.
+    // Only the worker writes outside; whoever else reads these credentials only tells people in Slack.
     connectionSecrets.readableBy(step);
+    if (config.models.length > 0) {
+      step.allow(
+        ['bedrock:InvokeModel'],
+        config.models.map((model) => modelArn(Stack.of(this), model)),
+      );
+    }
   }
 
   /** Lets a function commit changes of runs and send on what follows from them. */
   allowMoves(to: NodeFunction): void {
-    const { runTable, stepQueue, evidence } = this.#props;
+    const { runTable, stepQueue, evidence, approvals } = this.#props;
     runTable.allowCommits(to);
     stepQueue.allowSend(to);
     evidence.sealQueue.allowSend(to);
+    approvals.queue.allowSend(to);
   }
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
+import { ROLES } from '../approval/people.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
-
-export const ROLES = ['owner', 'admin', 'operator', 'approver', 'member', 'auditor'] as const;
 
 /** Who calls: the tenant comes from here and nowhere else. */
 export const Caller = z.object({ tenant: z.string(), person: z.string(), role: z.enum(ROLES) });

@@ -6,6 +6,7 @@ const Reason = z.strictObject({ reason: z.string().max(500).optional() });
 export const COMMANDS: Record<string, z.ZodType<Command>> = {
   cancel: Reason.transform((body) => ({ kind: 'cancel', ...body })),
   pause: Reason.transform((body) => ({ kind: 'pause', ...body })),
+  rollback: Reason.transform((body) => ({ kind: 'rollback', ...body })),
   resume: z.strictObject({}).transform(() => ({ kind: 'resume' })),
   retry: z.strictObject({ step: z.string().optional() }).transform((body) => ({ kind: 'retry', ...body })),
   signal: z

@@ -1,7 +1,7 @@
 import { httpHandler } from '../entry/http.ts';
-import { workerPorts } from '../worker/worker-ports.ts';
+import { moverPorts } from '../worker/worker-ports.ts';
 import { answerControl } from './control-api.ts';
 
-const worker = workerPorts();
+const mover = moverPorts();
 
-export const handler = httpHandler((event) => answerControl(worker, event));
+export const handler = httpHandler((event) => answerControl(mover, event));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MoverEnvironment } from '../worker/environment.ts';
 
 export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
 
@@ -8,5 +9,7 @@ export const RedriveEnvironment = z.object({
   /** JSON: name, URL and ARN of each dead-letter queue. */
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
+
+export const ApprovalsApiEnvironment = MoverEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });

@@ -1,3 +1,4 @@
+import type { Approval } from '../approval/approval.ts';
 import type { Commit } from '../run/commit.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { isTerminal, type Run } from '../run/run.ts';
@@ -30,18 +31,31 @@ export interface RunDetail {
   workflow: Workflow | undefined;
   commits: Commit[];
   receipts: Receipt[];
+  approvals: Approval[];
   evidence: EvidenceRecord | undefined;
 }
 
-export function runDetail({ run, steps, workflow, commits, receipts, evidence }: RunDetail) {
+export function runDetail({ run, steps, workflow, commits, receipts, approvals, evidence }: RunDetail) {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
     enrichment: run.enrichment ?? null,
     deadlineAt: run.deadlineAt,
     head: { seq: run.seq, hash: run.headHash },
-    steps: (workflow?.steps ?? []).map(({ id, tool }, index) => stepView(id, tool, index, steps)),
+    steps: [
+      ...(workflow?.steps ?? []).map(({ id, tool }, index) => stepView(id, tool, index, steps)),
+      // What takes others back stands behind them, newest first as it is done.
+      ...steps
+        .filter(({ undoes }) => undoes !== undefined)
+        .toReversed()
+        .map(shownStep),
+    ],
+    approvals: approvals.map(approvalView),
     receipts: receipts.map(receiptView),
+    /** What somebody asked for that has not come about yet. */
+    stopRequest: run.stopRequest ?? null,
+    rollback: run.rollback ?? null,
+    compensation: run.compensation ?? [],
     commits: commits.map(commitView),
     /** Where `GET …/events?since=` goes on, if there are more commits than fit here. */
     ...(last < run.seq && { moreCommitsSince: last }),
@@ -52,9 +66,16 @@ export function runDetail({ run, steps, workflow, commits, receipts, evidence }:
 /** A step no commit has reached yet has no row: it is pending. */
 function stepView(id: string, tool: string, index: number, rows: Step[]) {
   const step = rows.find((row) => row.index === index);
-  if (!step) return { id, index, tool, status: 'pending' as const };
-  const { schemaVersion: _version, id: _id, index: _index, tool: _tool, status, attempt, ...rest } = step;
+  return step ? shownStep(step) : { id, index, tool, status: 'pending' as const };
+}
+
+function shownStep({ schemaVersion: _version, id, index, tool, status, attempt, ...rest }: Step) {
   return { id, index, tool, status, attempt, ...rest };
+}
+
+export function approvalView(approval: Approval) {
+  const { schemaVersion: _version, tenant: _tenant, revision: _revision, ...view } = approval;
+  return view;
 }
 
 function receiptView(receipt: Receipt) {

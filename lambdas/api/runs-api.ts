@@ -1,12 +1,14 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
+import type { Commit } from '../run/commit.ts';
 import { RunStatus } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { receiptKeyOf } from '../run/step.ts';
+import { receiptKeyOf, type Step } from '../run/step.ts';
 import type { Caller } from './api-keys.ts';
 import { callerOf } from './caller.ts';
 import { openCursor, sealCursor } from './cursor.ts';
+import { parseQuery } from './request.ts';
 import { commitView, runDetail, runSummary } from './run-views.ts';
 
 const PAGE_MAX = 100;
@@ -24,7 +26,7 @@ const EventsQuery = z.strictObject({
 });
 
 export interface RunsApi {
-  runs: Pick<RunStore, 'listRuns' | 'load' | 'listCommits' | 'receipts' | 'evidence'>;
+  runs: Pick<RunStore, 'listRuns' | 'load' | 'listCommits' | 'receipts' | 'approval' | 'evidence'>;
   definitions: Pick<Definitions, 'workflow'>;
   cursorSecret: () => Promise<string>;
 }
@@ -73,7 +75,20 @@ async function show(api: RunsApi, { tenant }: Caller, runId: string): Promise<Ht
     api.runs.evidence(tenant, runId),
   ]);
   receipts.sort((a, b) => a.stepIndex - b.stepIndex);
-  return json(200, runDetail({ run, steps, workflow, commits, receipts, evidence }));
+  const asked = approvalIdsOf(steps, commits).map((approvalId) => api.runs.approval(tenant, runId, approvalId));
+  const approvals = (await Promise.all(asked)).filter((approval) => approval !== undefined);
+  return json(200, runDetail({ run, steps, workflow, commits, receipts, approvals, evidence }));
+}
+
+/** What the shown commits asked for, and what steps wait for or rest on now: oldest first. */
+function approvalIdsOf(steps: Step[], commits: Commit[]): string[] {
+  const told = commits
+    .flatMap(({ events }) => events)
+    .flatMap((event) => (event.type === 'approval.requested' ? [event.approvalId] : []));
+  const current = steps.flatMap((step) =>
+    step.status === 'waiting_approval' ? [step.approvalId] : (step.governed?.approvalId ?? []),
+  );
+  return [...new Set([...told, ...current])];
 }
 
 async function events(api: RunsApi, { tenant }: Caller, runId: string, event: HttpEvent): Promise<HttpAnswer> {
@@ -89,10 +104,4 @@ async function mustLoad(api: RunsApi, tenant: string, runId: string) {
   // Another tenant's run and one that never was answer alike.
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
   return loaded;
-}
-
-function parseQuery<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {
-  const parsed = schema.safeParse(event.queryStringParameters ?? {});
-  if (parsed.success) return parsed.data;
-  throw new Problem(400, 'BAD_REQUEST', z.prettifyError(parsed.error));
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
+import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { readAssembly } from '../../local/synthesize.ts';
 
 const runbook = readFileSync(join(import.meta.dirname, '..', '..', 'RUNBOOK.md'), 'utf8');
@@ -16,11 +17,14 @@ it('every alarm leads to a heading of the runbook that is there', () => {
   }
 });
 
-it('a delivery that comes again with another body, and a dead letter of any queue, raise an alarm', () => {
+it('a delivery that comes again with another body, what nobody may miss in a log, and a dead letter of any queue raise an alarm', () => {
   const filters = resources.filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
-  expect(filters.map(({ Properties }) => Properties?.FilterPattern)).toEqual([
+  expect(filters.map(({ Properties }) => Properties?.FilterPattern).sort()).toEqual([
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
+    ...Object.values(LOGGED)
+      .map((sentence) => `{ $.message = "${sentence}" }`)
+      .sort(),
   ]);
   const deadLetterQueues = resources.filter(({ Properties }) => Properties?.MessageRetentionPeriod === 14 * 24 * 3600);
   const onQueues = alarms.filter(({ Properties }) => Properties?.MetricName === 'ApproximateNumberOfMessagesVisible');

@@ -12,7 +12,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   const prod = stage === 'acme-prod';
   const cdk = Template.fromJSON(template as Record<string, unknown>);
 
-  it('the HTTP API has these routes and no others; all but webhooks and health ask for a key', () => {
+  it('the HTTP API has these routes and no others; all but webhooks, Slack, health and public keys ask for a key', () => {
     const routes = properties('AWS::ApiGatewayV2::Route').map(({ RouteKey, AuthorizationType }) => [
       RouteKey,
       AuthorizationType ?? 'NONE',
@@ -20,7 +20,36 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(Object.fromEntries(routes)).toEqual({
       'POST /webhooks/github/{tenant}': 'NONE',
       'POST /webhooks/servicenow/{tenant}': 'NONE',
+      'POST /slack/interactivity': 'NONE',
+      'POST /slack/commands': 'NONE',
+      'POST /slack/events': 'NONE',
+      'GET /.well-known/countersign-keys.json': 'NONE',
       'GET /healthz': 'NONE',
+      'GET /api/v1/approvals': 'CUSTOM',
+      'GET /api/v1/approvals/{id}': 'CUSTOM',
+      'POST /api/v1/approvals/{id}/decision': 'CUSTOM',
+      'POST /api/v1/runs/{id}/approve': 'CUSTOM',
+      'POST /api/v1/runs/{id}/reject': 'CUSTOM',
+      'POST /api/v1/runs/{id}/rollback': 'CUSTOM',
+      'GET /api/v1/runs/{id}/evidence': 'CUSTOM',
+      'GET /api/v1/runs/{id}/evidence/bundle.json': 'CUSTOM',
+      'GET /api/v1/runs/{id}/evidence/bundle.dsse.json': 'CUSTOM',
+      'GET /api/v1/policies': 'CUSTOM',
+      'PUT /api/v1/policies': 'CUSTOM',
+      'POST /api/v1/policies/replay': 'CUSTOM',
+      'GET /api/v1/workflows': 'CUSTOM',
+      'GET /api/v1/workflows/{name}': 'CUSTOM',
+      'GET /api/v1/workflows/{name}/versions/{version}': 'CUSTOM',
+      'POST /api/v1/workflows': 'CUSTOM',
+      'POST /api/v1/workflows/validate': 'CUSTOM',
+      'POST /api/v1/workflows/simulate': 'CUSTOM',
+      'GET /api/v1/automations': 'CUSTOM',
+      'GET /api/v1/automations/{name}': 'CUSTOM',
+      'PUT /api/v1/automations/{name}': 'CUSTOM',
+      'GET /api/v1/people': 'CUSTOM',
+      'GET /api/v1/people/{id}': 'CUSTOM',
+      'PUT /api/v1/people/{id}': 'CUSTOM',
+      'PUT /api/v1/people/{id}/away': 'CUSTOM',
       'GET /api/v1/runs': 'CUSTOM',
       'GET /api/v1/runs/{id}': 'CUSTOM',
       'GET /api/v1/runs/{id}/events': 'CUSTOM',
@@ -105,7 +134,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it('whoever consumes a queue reports single failures, and what fails for good goes to a dead-letter queue', () => {
     const mappings = properties('AWS::Lambda::EventSourceMapping');
-    expect(mappings).toHaveLength(2);
+    expect(mappings).toHaveLength(3);
     for (const { EventSourceArn, FunctionResponseTypes } of mappings) {
       expect(FunctionResponseTypes).toEqual(['ReportBatchItemFailures']);
       const redrive = stack.byArn(String(EventSourceArn))?.properties.RedrivePolicy as { deadLetterTargetArn: string };

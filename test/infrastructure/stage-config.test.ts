@@ -14,7 +14,15 @@ function refusal(stage: unknown, settings: unknown): string {
 }
 
 it('a stage comes with its name and the defaults of what it leaves out', () => {
-  expect(readStageConfig('acme-prod', stages)).toEqual({ stage: 'acme-prod', workerConcurrency: 50, ...good });
+  expect(readStageConfig('acme-prod', stages)).toEqual({
+    stage: 'acme-prod',
+    workerConcurrency: 50,
+    models: [],
+    exports: ['siem', 'artifacts'],
+    exportRetentionDays: 365,
+    evidenceKeys: [{ name: 'first', algorithm: 'ed25519' }],
+    ...good,
+  });
 });
 
 describe('a bad stage is refused with what to do', () => {
@@ -35,6 +43,7 @@ describe('a bad stage is refused with what to do', () => {
     ['a tenant that would break a key', { tenants: ['acme#globex'] }, 'tenants[0]'],
     ['no retention', { evidenceRetentionDays: 0 }, 'evidenceRetentionDays'],
     ['more workers than an account has', { workerConcurrency: 10_000 }, 'workerConcurrency'],
+    ['any model at all', { models: ['*'] }, 'models[0]'],
     ['a setting that does not exist', { evidenceRetentionDayz: 1 }, 'evidenceRetentionDayz'],
   ])('%s: the setting is named', (_what, setting, named) => {
     expect(refusal('acme-prod', { 'acme-prod': { ...good, ...setting } })).toContain(named);
