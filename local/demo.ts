@@ -1,9 +1,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { allowedByPolicy } from './demo/acts/allowed-by-policy.ts';
+import { approvedInSlack } from './demo/acts/approved-in-slack.ts';
+import { edited } from './demo/acts/edited.ts';
+import { evidenceVerified } from './demo/acts/evidence-verified.ts';
+import { planFirst } from './demo/acts/plan-first.ts';
+import { policyReplayed } from './demo/acts/policy-replayed.ts';
+import { rejected } from './demo/acts/rejected.ts';
+import { rolledBack } from './demo/acts/rolled-back.ts';
+import { tenantsApart } from './demo/acts/tenants-apart.ts';
+import { workerKilled } from './demo/acts/worker-killed.ts';
 import { DemoHost } from './demo/demo-host.ts';
 import { ClaimFailed, Narrator } from './demo/narrator.ts';
-import * as story from './demo/story.ts';
+import { SlackPeople } from './demo/slack-people.ts';
+import { Stage } from './demo/stage.ts';
 import { type Host, startHost } from './host.ts';
 
 /** When the story breaks off, the last of what the functions said helps to see why. */
@@ -36,13 +47,18 @@ try {
   const health = await fetch(`${host.url}/healthz`);
   narrator.claim(`it answers at ${host.url} after ${seconds()}`, health.status, 200);
 
-  const stage = { host, system: new DemoHost(host.url), narrator };
-  const first = await story.incidentArrivesTwice(stage);
-  await story.runIsFollowed(stage, first);
-  const second = await story.workerIsKilled(stage);
-  await story.runIsRecovered(stage, second);
-  await story.evidenceIsThere(stage, second);
-  await story.tenantsAreApart(stage, second);
+  const system = new DemoHost(host.url);
+  const stage = new Stage({ system, slack: new SlackPeople(system), narrator, folder: dataFolder });
+  await planFirst(stage);
+  await allowedByPolicy(stage);
+  const approved = await approvedInSlack(stage);
+  await rejected(stage);
+  await edited(stage);
+  await workerKilled(stage);
+  await rolledBack(stage);
+  await evidenceVerified(stage, approved);
+  await policyReplayed(stage);
+  await tenantsApart(stage, approved);
   await cleanUp();
   console.log(`\n${narrator.claimsHeld} claims checked, all held, in ${seconds()}. See it yourself: npm start`);
 } catch (error) {

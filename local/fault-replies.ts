@@ -6,6 +6,7 @@ const THROTTLED: Record<string, { code: string; status: number }> = {
   dynamodb: { code: 'ProvisionedThroughputExceededException', status: 400 },
   sqs: { code: 'RequestThrottled', status: 403 },
   s3: { code: 'SlowDown', status: 503 },
+  bedrock: { code: 'ThrottlingException', status: 429 },
 };
 
 /** The answer that stands in for the call's effect, or undefined for faults that let the call happen. */

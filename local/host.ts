@@ -85,6 +85,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       dynamodbUrl: dynamoDb.url,
       services: services.json,
       s3: services.s3,
+      rest: services.rest,
       callers,
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
       log: (line) => log('gateway', line),
@@ -120,7 +121,16 @@ export async function startHost(options: HostOptions): Promise<Host> {
     stops.push(work.stop);
     world.open({
       api: new HttpApi({ stack, iam, invoke, clock, log: (line) => log('api', line) }),
-      control: new LocalControl({ clock, faults, requests, iam, functions, stack, sweep: work.sweep }),
+      control: new LocalControl({
+        clock,
+        faults,
+        requests,
+        iam,
+        functions,
+        stack,
+        bedrock: services.bedrock,
+        sweep: work.sweep,
+      }),
       simulators,
     });
     return { url: world.url, gatewayUrl: gateway.url, stack, stop };

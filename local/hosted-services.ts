@@ -1,6 +1,7 @@
 import { AwsError, type InvokeFunction, type JsonService } from './aws.ts';
-import type { S3Front } from './aws-calls.ts';
+import type { RestService, S3Front } from './aws-calls.ts';
 import type { HostClock } from './clock.ts';
+import { LocalBedrock } from './cloud/bedrock.ts';
 import { startEventSource } from './cloud/event-source.ts';
 import { LocalKms } from './cloud/kms.ts';
 import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from './cloud/s3.ts';
@@ -25,6 +26,10 @@ export interface HostedServices {
   /** By the name in a request's credential scope. */
   json: Record<string, JsonService>;
   s3: S3Front;
+  /** By the same name; addressed by path. */
+  rest: Record<string, RestService>;
+  /** No resource of the template, and there all the same: the account's models. */
+  bedrock: LocalBedrock;
   /** Starts what acts by itself: event sources and schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
 }
@@ -51,8 +56,11 @@ export function hostedServices(options: HostedOptions): HostedServices {
     secrets: stack.ofType('AWS::SecretsManager::Secret').map(secret),
   });
   const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
+  const bedrock = new LocalBedrock();
   return {
     json: { sqs, states, secretsmanager, kms },
+    rest: { bedrock },
+    bedrock,
     s3: { operation: s3Operation, decode: decodeAwsChunked, handle: (request) => s3.handle(request) },
     start() {
       const sources = stack

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
 import type { HostClock } from './clock.ts';
+import type { LocalBedrock } from './cloud/bedrock.ts';
 import { BadFaultRule, type Faults } from './faults.ts';
 import type { Functions } from './functions.ts';
 import type { Iam } from './iam.ts';
@@ -23,6 +24,7 @@ export interface ControlOptions {
   iam: Iam;
   functions: Functions;
   stack: ResolvedStack;
+  bedrock: LocalBedrock;
   sweep(): Promise<void>;
 }
 
@@ -30,7 +32,7 @@ export interface ControlOptions {
 export class LocalControl {
   readonly #routes: Record<string, (body: unknown) => unknown>;
 
-  constructor({ clock, faults, requests, iam, functions, stack, sweep }: ControlOptions) {
+  constructor({ clock, faults, requests, iam, functions, stack, bedrock, sweep }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
     this.#routes = {
       'GET /_local/requests': () => requests.report(),
@@ -48,6 +50,9 @@ export class LocalControl {
         faults.clear();
         return { faults: [] };
       },
+      'GET /_local/models': () => bedrock.report(),
+      'POST /_local/models': (body) => bedrock.script(body),
+      'DELETE /_local/models': () => bedrock.forget(),
       'GET /_local/clock': now,
       'POST /_local/clock': (body) => {
         const { advanceMs = 0, advanceSeconds = 0, advanceMinutes = 0 } = Advance.parse(body);

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type * as z from 'zod';
 import type { Caller } from '../lambdas/api/api-keys.ts';
 import { DynamoApiKeys } from '../lambdas/api/dynamo-api-keys.ts';
+import { Person } from '../lambdas/approval/people.ts';
 import type { Automation } from '../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
 import { canonicalJson } from '../lambdas/run/canonical-json.ts';
@@ -10,6 +12,8 @@ import { parseWorkflow } from '../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../lambdas/workflow/workflow.ts';
 import { REGION } from './aws.ts';
 import { ENGINE_ACCESS_KEY_ID } from './dynamodb-tables.ts';
+import { READ_ONLY_CREDENTIAL_PREFIX } from './simulators/credentials.ts';
+import { TEAM } from './simulators/slack-workspace.ts';
 
 const WORKFLOWS = join(import.meta.dirname, '..', 'workflows');
 
@@ -29,7 +33,21 @@ const CONNECTION_CREDENTIALS = {
   servicenow: { username: 'countersign', password: 'local-servicenow-password' },
   github: { token: 'local-github-token' },
   slack: { botToken: 'xoxb-local' },
+  pagerduty: { routingKey: 'local'.padEnd(32, '0') },
+  http: { hosts: {} },
 };
+
+/** What plans look at targets with: every simulator lets them read, and refuses them every write. */
+const PLAN_CREDENTIALS = {
+  servicenow: { username: 'countersign', password: `${READ_ONLY_CREDENTIAL_PREFIX}servicenow` },
+  github: { token: `${READ_ONLY_CREDENTIAL_PREFIX}github` },
+  slack: { botToken: `${READ_ONLY_CREDENTIAL_PREFIX}slack` },
+  pagerduty: { routingKey: 'read-only'.padEnd(32, '0') },
+  http: { hosts: {} },
+};
+
+/** What each system calls the tenant; Slack's callbacks are told apart by it. */
+const SLACK_TEAMS: Record<string, string> = { acme: TEAM.id, globex: 'T200GLOBEX' };
 
 const API_KEYS: Record<string, Caller> = {
   'local-owner-key': { tenant: 'acme', person: 'olivia', role: 'owner' },
@@ -39,6 +57,38 @@ const API_KEYS: Record<string, Caller> = {
   'local-member-key': { tenant: 'acme', person: 'chloe', role: 'member' },
   'local-auditor-key': { tenant: 'acme', person: 'ada', role: 'auditor' },
   'local-globex-owner-key': { tenant: 'globex', person: 'greta', role: 'owner' },
+};
+
+/** The people behind the keys, with the names that Slack, GitHub and ServiceNow have for them. */
+const PEOPLE: Record<string, z.input<typeof Person>[]> = {
+  acme: [
+    { id: 'olivia', name: 'Olivia Owner', role: 'owner', identities: ['github:olivia'] },
+    { id: 'oscar', name: 'Oscar Operator', role: 'operator' },
+    {
+      id: 'ana',
+      name: 'Ana Ortiz',
+      role: 'approver',
+      tier: 'high',
+      groups: ['network', 'database'],
+      identities: [`slack:${TEAM.id}/U100ANA`, 'github:ana-ortiz', 'servicenow:ana'],
+    },
+    {
+      id: 'ben',
+      name: 'Ben Okafor',
+      role: 'approver',
+      tier: 'high',
+      groups: ['platform'],
+      identities: [`slack:${TEAM.id}/U200BEN`, 'github:ben-okafor', 'servicenow:ben'],
+    },
+    {
+      id: 'chloe',
+      name: 'Chloe Martin',
+      role: 'member',
+      identities: [`slack:${TEAM.id}/U300CHLOE`, 'github:chloe', 'servicenow:chloe'],
+    },
+    { id: 'ada', name: 'Ada Auditor', role: 'auditor' },
+  ],
+  globex: [{ id: 'greta', name: 'Greta Globex', role: 'owner' }],
 };
 
 const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
@@ -63,6 +113,7 @@ export function localSecretValue(secretName: string): string | undefined {
   const [, , tenant = '', purpose] = secretName.split('/');
   if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
   if (purpose === 'connections') return JSON.stringify(CONNECTION_CREDENTIALS);
+  if (purpose === 'plan-connections') return JSON.stringify(PLAN_CREDENTIALS);
   return undefined;
 }
 
@@ -80,9 +131,13 @@ export async function seed(dynamodbUrl: string, table: string, worldUrl: string)
 }
 
 async function seedTenant(definitions: DynamoDefinitions, tenant: string, worldUrl: string): Promise<void> {
-  for (const name of ['servicenow', 'github', 'slack']) {
-    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance: tenant });
+  for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
+    const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
+    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance });
   }
+  const allowedHosts = [new URL(worldUrl).host];
+  await definitions.saveConnection(tenant, { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts });
+  for (const person of PEOPLE[tenant] ?? []) await definitions.savePerson(tenant, Person.parse(person));
   for (const automation of AUTOMATIONS) {
     const file = `${automation.name}.yaml`;
     const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);

@@ -17,6 +17,7 @@ beforeAll(async () => {
   for (const issue of ISSUES) acmeRuns.push(await host.openIssue(issue));
   const { body } = await host.sendGithub(issueOpened(1), { tenant: 'globex', secret: 'local-globex-github-secret' });
   globexRun = body.runIds[0] ?? '';
+  await host.approve(triageRun);
   await host.waitForRun(triageRun);
   await host.idle();
 });

@@ -47,6 +47,7 @@ it('a poison message ends in the dead-letter queue, its neighbours proceed, and 
   const dead = [
     { queue: 'steps', messages: 1 },
     { queue: 'evidence', messages: 0 },
+    { queue: 'approvals', messages: 0 },
   ];
   expect((await ask('GET', '/dead-letters')).body.queues).toEqual(dead);
 

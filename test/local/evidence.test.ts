@@ -1,4 +1,7 @@
-import { createHash, createPublicKey, verify } from 'node:crypto';
+import { createHash, createPublicKey } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import {
   DeleteObjectCommand,
@@ -8,11 +11,13 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { preAuthEncoding } from '../../lambdas/evidence/bundle.ts';
+import { trustedKey } from '../../lambdas/evidence/dsse.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
 import { assertChain } from '../../lambdas/run/commit.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
+import { countersign, onTerminal } from '../cli/command-line.ts';
 import { incident } from './deliveries.ts';
-import type { ShownRun } from './host-client.ts';
+import { ACME_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 let host: TestHost;
@@ -25,7 +30,9 @@ let asSealer: S3Client;
 
 beforeAll(async () => {
   host = await startTestHost();
-  run = await host.waitForRun(await host.fileIncident(incident('with evidence')));
+  const runId = await host.fileIncident(incident('with evidence'));
+  await host.approve(runId);
+  run = await host.waitForRun(runId);
   if (!run.evidence) throw new Error('the run was not sealed');
   evidence = run.evidence;
   Bucket = host.only('AWS::S3::Bucket', 'EvidenceVaultBucket').ref;
@@ -56,22 +63,38 @@ it('the bundle holds no text that people wrote, only what identifies it', async 
   expect(document).not.toContain('Routed to');
 });
 
-it('the envelope is signed by the key of the stage, over the bundle and the end of its chain', async () => {
-  const envelope = JSON.parse((await stored(evidence.envelopeKey)).toString());
+it('the bundle proves itself to whoever has the public key of the stage', async () => {
   const kms = new KMSClient(host.clientConfig());
-  const KeyId = host.only('AWS::KMS::Key').arn;
-  const { PublicKey } = await kms.send(new GetPublicKeyCommand({ KeyId }));
+  const { PublicKey } = await kms.send(new GetPublicKeyCommand({ KeyId: host.only('AWS::KMS::Key').arn }));
   kms.destroy();
   const key = createPublicKey({ key: Buffer.from(PublicKey ?? []), format: 'der', type: 'spki' });
-  const payload = Buffer.from(envelope.payload, 'base64');
-  const signature = Buffer.from(envelope.signatures[0].sig, 'base64');
-  const signed = (bytes: Buffer) => verify(null, preAuthEncoding(envelope.payloadType, bytes), key, signature);
-  expect(signed(payload)).toBe(true);
-  expect(signed(Buffer.from(payload.toString().replace('succeeded', 'Succeeded')))).toBe(false);
-  expect(JSON.parse(payload.toString())).toMatchObject({
-    subject: [{ name: `acme/${run.runId}`, digest: { sha256: evidence.sha256 } }],
-    predicate: { head: run.head.hash, count: run.head.seq, status: 'succeeded' },
+  const [document, envelope] = [await stored(evidence.documentKey), await stored(evidence.envelopeKey)];
+  expect(verifyBundle({ document, envelope, keys: [trustedKey(key)] })).toMatchObject({
+    verdict: 'valid',
+    summary: { runId: run.runId, sha256: evidence.sha256, head: run.head.hash, commits: run.head.seq, approvals: 1 },
+    signedBy: { algorithm: 'Ed25519' },
   });
+});
+
+it('an auditor downloads it, and the published keys, and verifies it with the network gone', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-audit-'));
+  const [bundle, keys] = [join(folder, 'bundle.json'), join(folder, 'keys.json')];
+  const got = await countersign(['evidence', 'get', run.runId, '--out', bundle, '--url', host.url]);
+  expect(got).toMatchObject({ exitCode: 0, stderr: '' });
+  writeFileSync(keys, await (await fetch(`${host.url}/.well-known/countersign-keys.json`)).text());
+  const verified = await onTerminal(200, ['evidence', 'verify', bundle, '--key', keys, '--url', 'http://127.0.0.1:1']);
+  expect(verified.stdout).toMatch(new RegExp(`^valid: acme/${run.runId}, succeeded`));
+  expect(verified.exitCode).toBe(0);
+  rmSync(folder, { recursive: true });
+});
+
+it('nobody else gets it: another tenant’s run, one still under way and none at all answer alike', async () => {
+  const path = `/api/v1/runs/${run.runId}/evidence`;
+  const status = async (key: string, file = '') =>
+    (await fetch(`${host.url}${path}${file}`, { headers: { 'x-api-key': key } })).status;
+  expect([await status(ACME_KEY), await status(ACME_KEY, '/bundle.json')]).toEqual([200, 200]);
+  expect([await status(GLOBEX_KEY), await status(GLOBEX_KEY, '/bundle.json')]).toEqual([404, 404]);
+  expect(await status('made-up', '/bundle.json')).toBe(403);
 });
 
 it('whoever seals can neither delete evidence nor write it again', async () => {

@@ -8,6 +8,7 @@ let host: TestHost;
 
 beforeAll(async () => {
   host = await startTestHost();
+  await host.trustAutomations();
 });
 afterAll(() => host.stop());
 

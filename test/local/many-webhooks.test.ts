@@ -11,6 +11,7 @@ let host: TestHost;
 
 beforeAll(async () => {
   host = await startTestHost();
+  await host.trustAutomations();
 });
 afterAll(() => host.stop());
 

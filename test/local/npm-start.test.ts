@@ -49,6 +49,7 @@ async function expectNothingLeft(host: SpawnedHost, engine: number): Promise<voi
 it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repeats no write', async () => {
   const host = await start('--port', '0');
   const engine = enginePid();
+  await host.trustAutomations();
   const incidents = Array.from({ length: OF_EACH_SOURCE }, (_, index) => incident(`before the kill ${index}`));
   await inParallel(incidents, 8, (each) => host.createIncident(each));
 

@@ -1,14 +1,20 @@
+import { createHmac } from 'node:crypto';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
+import { ACTIONS } from '../../lambdas/slack/card.ts';
+import { LOCAL_SLACK_SIGNING_SECRET } from '../../local/seed.ts';
+import { TEAM } from '../../local/simulators/slack-workspace.ts';
 import type { Assembly } from '../../local/synthesize.ts';
+import { Approvers, SLACK } from './approvers.ts';
 import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
-import { isTerminal, type ShownRun } from './host-client.ts';
+import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
 import { labelWrites } from './seen-writes.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 const DAY_MS = 24 * 3_600_000;
 let host: TestHost;
+let people: Approvers;
 
 afterEach(() => host.stop());
 
@@ -64,8 +70,13 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
 
 it('no role holds a grant that the whole path, its failures included, does not need', async () => {
   host = await startTestHost();
+  people = new Approvers(host);
   await publish(host, { name: 'gated', event: 'release.published', steps: [{ id: 'gate', tool: 'approval' }] });
   await straightPath();
+  await decisionsInSlack();
+  await decisionsUnderCaps();
+  await definitionsAndPolicies();
+  await evidenceTaken();
   await slowTarget();
   await lostWorkerAndMessages();
   await lostReplies();
@@ -73,6 +84,7 @@ it('no role holds a grant that the whole path, its failures included, does not n
   await caps();
   await peoplesCommands();
   await deadLetters();
+  await exportsThatFail();
   const unused = await host.unusedGrants();
   const unexplained = unused.filter(
     ({ role, action }) => !KNOWN.some((known) => known.action === action && role.startsWith(known.role ?? '')),
@@ -95,11 +107,97 @@ async function forked(): Promise<string> {
 /** From both sources, and everything one can ask the API. */
 async function straightPath(): Promise<void> {
   const issueRun = await host.openIssue(1);
-  await host.waitForRun(await host.fileIncident(incident('that uses every grant')));
+  const triaged = await host.fileIncident(incident('that uses every grant'));
+  await host.approve(triaged);
+  await host.waitForRun(triaged);
   await host.waitForRun(issueRun);
   await host.allRuns();
   await host.api('/runs?status=succeeded');
   await host.api(`/runs/${issueRun}/events`);
+}
+
+/** A yes on a card, the slash command, and what the Events API sends. */
+async function decisionsInSlack(): Promise<void> {
+  const first = await people.waiting(await gatedRun());
+  await host.api('/approvals');
+  await host.api(`/approvals/${first.approvalId}`);
+  await people.type(SLACK.ben, '/countersign pending');
+  await people.click(SLACK.ben, first, ACTIONS.approve);
+  const body = JSON.stringify({ type: 'event_callback', team_id: TEAM.id });
+  await host.request('POST', '/slack/events', { headers: slackSignature(body, await host.now()), body });
+  await host.idle();
+}
+
+/** A yes takes a place and a no frees a key, whichever way it is said. */
+async function decisionsUnderCaps(): Promise<void> {
+  await publish(host, {
+    name: 'gated-one-by-one',
+    event: 'watch.started',
+    concurrencyKey: '{% trigger.source %}',
+    caps: { maxConcurrency: 5 },
+    steps: [
+      { id: 'gate', tool: 'approval' },
+      { id: 'rest', tool: 'wait', with: { seconds: 1 } },
+    ],
+  });
+  const asked = async () => {
+    const { body } = await host.sendGithub({ action: 'started' }, { event: 'watch' });
+    return people.waiting(body.runIds[0] ?? '');
+  };
+  for (const decision of [{ decision: 'approve' }, { decision: 'reject', reason: 'no' }]) {
+    const { approvalId, runId } = await asked();
+    await people.decide(approvalId, decision, ACME_KEY);
+    await host.letTimePassUntil([runId], isTerminal);
+  }
+  const approved = await asked();
+  await people.click(SLACK.ben, approved, ACTIONS.approve);
+  await host.letTimePassUntil([approved.runId], isTerminal);
+  const rejected = await asked();
+  await people.click(SLACK.ben, rejected, ACTIONS.reject);
+  await people.fillIn(SLACK.ben, 'no');
+  await host.letTimePassUntil([rejected.runId], isTerminal);
+}
+
+async function definitionsAndPolicies(): Promise<void> {
+  const yaml =
+    'name: planned\nsteps:\n  - { id: label, tool: github.labels.add, with: { owner: o, repo: r, number: 1, labels: [a] } }\n';
+  const headers = { 'x-api-key': ACME_KEY };
+  await host.request('POST', '/api/v1/workflows', {
+    headers: { ...headers, 'content-type': 'application/yaml' },
+    body: yaml,
+  });
+  await host.api('/workflows');
+  await host.api('/workflows/planned');
+  await host.api('/workflows/planned/versions/1');
+  await host.api('/automations');
+  await host.api('/automations/label-new-issue');
+  await host.command('/workflows/simulate', {
+    workflow: yaml,
+    source: 'github',
+    event: 'issues',
+    payload: { action: 'opened' },
+  });
+  await host.api('/policies');
+  const policies = { engine: 'cedar', files: {} };
+  await host.request('PUT', '/api/v1/policies', { headers, body: JSON.stringify(policies) });
+  await host.command('/policies/replay', { policies });
+}
+
+function slackSignature(body: string, atMs: number): Record<string, string> {
+  const timestamp = String(Math.floor(atMs / 1000));
+  const mac = createHmac('sha256', LOCAL_SLACK_SIGNING_SECRET).update(`v0:${timestamp}:${body}`).digest('hex');
+  return { 'x-slack-request-timestamp': timestamp, 'x-slack-signature': `v0=${mac}` };
+}
+
+/** The auditor's way: the keys, a bundle, and a closed day of the log. */
+async function evidenceTaken(): Promise<void> {
+  const runId = await host.openIssue(77);
+  await host.waitForRun(runId);
+  await host.request('GET', '/.well-known/countersign-keys.json');
+  await host.api(`/runs/${runId}/evidence`);
+  await host.api(`/runs/${runId}/evidence/bundle.json`);
+  await host.advance(DAY_MS);
+  await host.idle();
 }
 
 async function slowTarget(): Promise<void> {
@@ -129,10 +227,12 @@ async function lostReplies(): Promise<void> {
 }
 
 async function unansweredApproval(): Promise<void> {
-  const runId = await gatedRun();
-  await host.idle();
-  await host.advance(DAY_MS);
-  await host.letTimePassUntil([runId], isTerminal);
+  const { runId, remindAt, slaAt, expiresAt } = await people.waiting(await gatedRun());
+  for (const time of [remindAt, slaAt, expiresAt]) {
+    await host.idle();
+    await host.advance(Date.parse(time) - (await host.now()) + 1_000);
+  }
+  await host.waitForRun(runId, isTerminal);
 }
 
 /** Two runs that may only run one after the other, and that wait for a signal while they do. */
@@ -177,4 +277,12 @@ async function deadLetters(): Promise<void> {
   expect((await host.api('/dead-letters')).body).toMatchObject({ queues: expect.anything() });
   expect((await host.command('/dead-letters/redrive')).status).toBe(202);
   await host.idle();
+}
+
+/** Document and envelope are the first two objects that a sealer puts; what follows is for others to read. */
+async function exportsThatFail(): Promise<void> {
+  const put = { function: 'EvidenceVaultSeal', service: 's3', operation: 'PutObject' };
+  await host.fault({ ...put, nth: 3, times: 'always', kind: 'error' });
+  await host.waitForRun(await host.openIssue(6));
+  await host.clearFaults();
 }

@@ -23,6 +23,7 @@ let host: TestHost;
 
 beforeAll(async () => {
   host = await startTestHost();
+  await host.trustAutomations();
   await saveSettings(host, { caps: { maxConcurrency: MAX_CONCURRENCY } });
 });
 afterAll(() => host.stop());

@@ -1,0 +1,104 @@
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import { eventually } from './eventually.ts';
+import type { TestHost } from './test-host.ts';
+
+/** People in the simulated workspace. */
+export const SLACK = { ana: 'U100ANA', ben: 'U200BEN', chloe: 'U300CHLOE' } as const;
+type SlackUser = (typeof SLACK)[keyof typeof SLACK];
+
+interface SlackMessage {
+  text: string;
+  ts: string;
+  blocks?: unknown[];
+  ephemeral_for?: string;
+}
+
+interface OpenModal {
+  id: string;
+  user: string;
+  view: { blocks: { block_id: string; element?: { action_id: string; initial_value?: string } }[] };
+}
+
+/** What people see of approvals and do to them on a host. */
+export class Approvers {
+  readonly #host: TestHost;
+
+  constructor(host: TestHost) {
+    this.#host = host;
+  }
+
+  /** The approval a run waits for, once its card is posted. */
+  async waiting(runId: string): Promise<Approval> {
+    const run = await this.#host.waitForRun(runId, ({ steps }) => steps.some(({ approvalId }) => approvalId));
+    const approvalId = run.steps.find(({ status }) => status === 'waiting_approval')?.approvalId ?? '';
+    return eventually(`the card of ${approvalId}`, async () => {
+      const approval = await this.approval(approvalId);
+      return approval.card ? approval : undefined;
+    });
+  }
+
+  async approval(approvalId: string): Promise<Approval> {
+    const { status, body, text } = await this.#host.api<Approval>(`/approvals/${approvalId}`);
+    if (status !== 200) throw new Error(`no approval ${approvalId}: ${text}`);
+    return body;
+  }
+
+  decide(approvalId: string, decision: object, key: string) {
+    return this.#host.command<{ outcome: string; code: string; approval: Approval }>(
+      `/approvals/${approvalId}/decision`,
+      decision,
+      key,
+    );
+  }
+
+  click(user: SlackUser, { card }: Approval, action_id: string) {
+    return this.#person('_click', { user, channel: card?.channel, ts: card?.ts, action_id });
+  }
+
+  /** Writes this into the one field of the modal that is open for a person, and sends it. */
+  async fillIn(user: SlackUser, text: string) {
+    const { id, view } = await this.modal(user);
+    const [input] = view.blocks.filter(({ element }) => element);
+    const values = { [input?.block_id ?? '']: { [input?.element?.action_id ?? '']: text } };
+    return this.#person('_submit', { user, view_id: id, values });
+  }
+
+  type(user: SlackUser, typed: string) {
+    return this.#person('_command', { user, typed });
+  }
+
+  /** The modal that is open for a person. */
+  async modal(user: SlackUser): Promise<OpenModal> {
+    const { views } = await this.#state();
+    const [open] = views.filter((view) => view.user === user);
+    if (!open) throw new Error(`${user} has no modal open`);
+    return open;
+  }
+
+  /** All messages of a channel as people see them. */
+  async messages(channel = 'approvals'): Promise<SlackMessage[]> {
+    const { channels } = await this.#state();
+    return channels.find(({ name }) => name === channel)?.messages ?? [];
+  }
+
+  async card({ card }: Approval): Promise<string> {
+    return JSON.stringify((await this.messages()).find(({ ts }) => ts === card?.ts));
+  }
+
+  /** What PagerDuty was told. */
+  async alerts(): Promise<{ dedup_key: string; status: string }[]> {
+    return (await this.#state()).alerts;
+  }
+
+  #state() {
+    return this.#host.ask<{
+      channels: { name: string; messages: SlackMessage[] }[];
+      views: OpenModal[];
+      alerts: { dedup_key: string; status: string }[];
+    }>('GET', '/_sim/state');
+  }
+
+  #person(verb: string, body: object): Promise<{ ok: boolean; message: string }> {
+    return this.#host.ask('POST', `/_sim/slack/${verb}`, body);
+  }
+}

@@ -1,0 +1,27 @@
+import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import type { TestHost } from './test-host.ts';
+
+/** Longer than a warm function keeps credentials. */
+const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
+
+/** The text of the secret with all credentials of acme's connections. */
+export async function saveCredentials(host: TestHost, SecretString: string): Promise<void> {
+  const client = new SecretsManagerClient(host.clientConfig());
+  await client.send(new PutSecretValueCommand({ SecretId: secretOf(host), SecretString }));
+  client.destroy();
+  await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
+}
+
+export async function credentials(host: TestHost): Promise<Record<string, unknown>> {
+  const client = new SecretsManagerClient(host.clientConfig());
+  const { SecretString = '{}' } = await client.send(new GetSecretValueCommand({ SecretId: secretOf(host) }));
+  client.destroy();
+  return JSON.parse(SecretString);
+}
+
+/** What the `http` tools send to the host's own port, where the simulators answer. */
+export const ownPort = (host: TestHost, authorization: string) => ({
+  hosts: { [new URL(host.url).host]: { headers: { authorization } } },
+});
+
+const secretOf = (host: TestHost) => host.only('AWS::SecretsManager::Secret', 'ConnectionSecretsacme').ref;

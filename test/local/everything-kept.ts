@@ -1,0 +1,88 @@
+import { gunzipSync } from 'node:zlib';
+import { DynamoDBClient, paginateScan } from '@aws-sdk/client-dynamodb';
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import {
+  DescribeExecutionCommand,
+  GetExecutionHistoryCommand,
+  ListExecutionsCommand,
+  SFNClient,
+} from '@aws-sdk/client-sfn';
+import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
+import type { TestHost } from './test-host.ts';
+
+/** Messages that one request may bring. */
+const RECEIVED_AT_ONCE = 10;
+
+/** One thing that is kept or shown somewhere: where, and its whole text. */
+export interface Kept {
+  where: string;
+  text: string;
+}
+
+/** Everything the system keeps, as text: rows with their payloads unpacked, objects, dead letters, executions, logs. */
+export async function everythingKept(host: TestHost): Promise<Kept[]> {
+  const kept = await Promise.all([rows(host), objects(host), deadLetters(host), executions(host)]);
+  return [...kept.flat(), ...host.log.map((text) => ({ where: 'log', text }))];
+}
+
+export async function rows(host: TestHost): Promise<Kept[]> {
+  const client = new DynamoDBClient(host.clientConfig());
+  const found: Kept[] = [];
+  for await (const { Items = [] } of paginateScan({ client }, { TableName: host.tableName })) {
+    for (const item of Items) {
+      const { payloadGzip, ...row } = unmarshall(item);
+      const payload = payloadGzip ? gunzipSync(payloadGzip).toString() : '';
+      found.push({ where: `row ${row.pk} ${row.sk}`, text: `${canonicalJson(row)} ${payload}` });
+    }
+  }
+  client.destroy();
+  return found;
+}
+
+async function objects(host: TestHost): Promise<Kept[]> {
+  const client = new S3Client(host.clientConfig());
+  const found: Kept[] = [];
+  for (const { ref: Bucket } of host.stack.ofType('AWS::S3::Bucket')) {
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
+    for (const { Key } of Contents) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+      found.push({ where: `object ${Key}`, text: (await Body?.transformToString()) ?? '' });
+    }
+  }
+  client.destroy();
+  return found;
+}
+
+async function deadLetters(host: TestHost): Promise<Kept[]> {
+  const client = new SQSClient(host.clientConfig());
+  const queues = host.stack.ofType('AWS::SQS::Queue').filter(({ logicalId }) => logicalId.includes('DeadLetters'));
+  const received = queues.map(async ({ ref: QueueUrl, logicalId }) => {
+    const asked = new ReceiveMessageCommand({
+      QueueUrl,
+      MaxNumberOfMessages: RECEIVED_AT_ONCE,
+      MessageAttributeNames: ['All'],
+      VisibilityTimeout: 0,
+    });
+    const { Messages = [] } = await client.send(asked);
+    return Messages.map((message) => ({ where: `dead letter ${logicalId}`, text: JSON.stringify(message) }));
+  });
+  const found = await Promise.all(received);
+  client.destroy();
+  return found.flat();
+}
+
+async function executions(host: TestHost): Promise<Kept[]> {
+  const client = new SFNClient(host.clientConfig());
+  const stateMachineArn = host.only('AWS::StepFunctions::StateMachine').arn;
+  const { executions: listed = [] } = await client.send(new ListExecutionsCommand({ stateMachineArn }));
+  const found: Kept[] = [];
+  for (const { executionArn, name } of listed) {
+    const { input, output, cause } = await client.send(new DescribeExecutionCommand({ executionArn }));
+    const { events } = await client.send(new GetExecutionHistoryCommand({ executionArn }));
+    found.push({ where: `execution ${name}`, text: JSON.stringify({ input, output, cause, events }) });
+  }
+  client.destroy();
+  return found;
+}

@@ -1,0 +1,149 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { daysLater } from '../../lambdas/evidence/daily-log.ts';
+import { trustedKeys } from '../../lambdas/evidence/dsse.ts';
+import type { PublishedKey } from '../../lambdas/evidence/keys.ts';
+import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { onTerminal } from '../cli/command-line.ts';
+import { temporaryFolder } from './cloud/wire.ts';
+import type { ShownRun } from './host-client.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+let host: TestHost;
+let s3: S3Client;
+let evidenceBucket: string;
+let exportBucket: string;
+let run: ShownRun;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  s3 = new S3Client(host.clientConfig());
+  evidenceBucket = host.only('AWS::S3::Bucket', 'EvidenceVaultBucket').ref;
+  exportBucket = host.only('AWS::S3::Bucket', 'EvidenceVaultExportsBucket').ref;
+  run = await host.waitForRun(await host.openIssue(41));
+});
+afterAll(async () => {
+  s3.destroy();
+  await host.stop();
+});
+
+async function keysIn(Bucket: string): Promise<string[]> {
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket }));
+  return Contents.map(({ Key = '' }) => Key);
+}
+
+async function stored(Bucket: string, Key: string): Promise<Buffer> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+  return Buffer.from((await Body?.transformToByteArray()) ?? []);
+}
+
+const published = () => host.request<{ keys: PublishedKey[] }>('GET', '/.well-known/countersign-keys.json');
+
+it('the keys are published to anybody, at the URL that the stack puts out', async () => {
+  const { status, body, headers } = await published();
+  expect(status).toBe(200);
+  expect(headers.get('cache-control')).toBe('public, max-age=3600');
+  const keyArn = host.only('AWS::KMS::Key').arn;
+  expect(body.keys).toMatchObject([{ keyId: keyArn, algorithm: 'Ed25519', validUntil: null }]);
+  expect(trustedKeys(body.keys[0]?.pem ?? '')).toHaveLength(1);
+  const outputs = Object.entries(host.stack.outputs).map(([name, value]) => [name.replace(/[0-9A-F]{8}$/, ''), value]);
+  expect(Object.fromEntries(outputs)).toMatchObject({
+    EvidenceLogKeysUrl: `${host.url}/.well-known/countersign-keys.json`,
+    EvidenceVaultSigningKeyArn: keyArn,
+  });
+});
+
+it('a finished run is told to the SIEM, a line for each commit, without what people wrote', async () => {
+  const [siem = ''] = (await keysIn(exportBucket)).filter((key) => key.startsWith('siem/'));
+  const endedOn = run.commits.at(-1)?.at.slice(0, 10) ?? '';
+  expect(siem).toBe(`siem/acme/${endedOn.replaceAll('-', '/')}/${run.runId}.jsonl`);
+  const text = (await stored(exportBucket, siem)).toString();
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ unmapped }) => unmapped.hash)).toEqual(run.commits.map(({ hash }) => hash));
+  expect(text).not.toContain('Payments fail');
+});
+
+it('its artifacts hold what the evidence has the hashes of', async () => {
+  const enrichment = await stored(exportBucket, `artifacts/acme/${run.runId}/enrichment.json`);
+  const events = run.commits.flatMap((commit) => commit.events);
+  const enriched = events.find((event) => event.type === 'run.enriched');
+  expect(sha256Hex(enrichment)).toBe(enriched?.enrichmentHash);
+  const completion = JSON.parse((await stored(exportBucket, `artifacts/acme/${run.runId}/completion.json`)).toString());
+  expect(completion).toMatchObject({ status: 'succeeded', runId: run.runId });
+  const hashes = events.flatMap((event) => (event.type === 'step.succeeded' ? [event.outputHash] : []));
+  const outputs = completion.steps.map(({ output }: { output: unknown }) => sha256Hex(canonicalJson(output)));
+  expect(outputs.sort()).toEqual(hashes.sort());
+});
+
+it('exports that fail hold no evidence up, and are made up for', async () => {
+  // Document and envelope are the first two that a sealer puts.
+  await host.fault({
+    function: 'EvidenceVaultSeal',
+    service: 's3',
+    operation: 'PutObject',
+    nth: 3,
+    times: 'always',
+    kind: 'error',
+  });
+  const sealed = await host.waitForRun(await host.openIssue(1));
+  expect(sealed.evidence).not.toBeNull();
+  await host.idle();
+  const isExported = async () => (await keysIn(exportBucket)).filter((key) => key.includes(sealed.runId)).length;
+  expect(await isExported()).toBe(0);
+  await host.clearFaults();
+  await host.advance(31_000);
+  await host.sweep();
+  await host.idle();
+  expect(await isExported()).toBe(3);
+  expect((await host.run(sealed.runId)).evidence).toEqual(sealed.evidence);
+});
+
+it('after each day its bundles are logged and signed, and an audit of the bucket shows what is deleted', async () => {
+  const sealedOn = run.evidence?.sealedAt.slice(0, 10) ?? '';
+  await host.advance(3 * DAY_MS);
+  await host.sweep();
+  const copy = temporaryFolder();
+  try {
+    for (const key of await keysIn(evidenceBucket)) {
+      mkdirSync(dirname(join(copy.path, key)), { recursive: true });
+      writeFileSync(join(copy.path, key), await stored(evidenceBucket, key));
+    }
+    const pem = join(copy.path, 'keys.pem');
+    writeFileSync(pem, (await published()).body.keys.map((key) => key.pem).join(''));
+    const through = daysLater(sealedOn, 1);
+    const audit = () => onTerminal(200, ['evidence', 'audit', copy.path, '--key', pem, '--through', through]);
+
+    const whole = await audit();
+    expect(whole).toMatchObject({ exitCode: 0 });
+    expect(whole.lines).toEqual([
+      expect.stringMatching(/^acme: nothing missing or changed \(\d logs?, .*; 2 bundles as sealed\)$/),
+      expect.stringMatching(/^globex: nothing missing or changed \(\d logs?, .*; 0 bundles as sealed\)$/),
+    ]);
+    rmSync(join(copy.path, 'evidence', 'acme', run.runId), { recursive: true });
+    const cut = await audit();
+    expect(cut.exitCode).toBe(1);
+    expect(cut.lines[0]).toMatch(`${run.runId}  is deleted: entry 1 of `);
+    expect(cut.lines[0]).toContain(`in the log of ${sealedOn}`);
+  } finally {
+    copy.remove();
+  }
+});
+
+it('whoever closes days can delete neither logs nor evidence', async () => {
+  const closer = host.only('AWS::Lambda::Function', 'EvidenceLogCloseDays').logicalId;
+  const asCloser = new S3Client(host.clientConfig({ accessKeyId: `LOCAL${closer}.1`, secretAccessKey: 'local' }));
+  const keys = await keysIn(evidenceBucket);
+  for (const prefix of ['log/', 'evidence/']) {
+    const Key = keys.find((key) => key.startsWith(prefix));
+    const refused = asCloser.send(new DeleteObjectCommand({ Bucket: evidenceBucket, Key }));
+    await expect(refused).rejects.toMatchObject({ name: 'AccessDenied' });
+  }
+  asCloser.destroy();
+});
