@@ -5,8 +5,11 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const SLOW_MS = [800, 9_000] as const;
 const CONFLICT_MS = [50, 1_500] as const;
-/** Longer than a lease, whatever the clocks. */
-const PAUSE_MS = [75_000, 240_000] as const;
+/** Longer than a lease: just so long that whoever took over is still at work, or longer whatever the clocks. */
+const PAUSES_MS = [
+  [61_000, 70_000],
+  [75_000, 240_000],
+] as const;
 
 /** What a call does where it arrives; it is told of faults that are its own matter: a stale view, a lost message. */
 export type CallEffect<T> = (fault: Fault | undefined) => Promise<T>;
@@ -47,7 +50,7 @@ export class Crossings {
   }
 
   pauseMs(): number {
-    return this.delayMs(PAUSE_MS);
+    return this.delayMs(this.#random.pick(PAUSES_MS));
   }
 
   cross<T>(by: Invocation, call: PortCall, effect: CallEffect<T>): Promise<T> {
@@ -91,7 +94,8 @@ export class Crossings {
   }
 
   #reply(by: Invocation, fault: Fault | undefined, then: () => void): void {
-    this.#time.after(fault === 'pause' ? this.pauseMs() : this.delayMs(), () => by.goOn(then));
+    if (fault === 'pause') by.standStill(this.pauseMs());
+    this.#time.after(this.delayMs(), () => by.goOn(then));
   }
 }
 

@@ -1,15 +1,12 @@
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Run } from '../../lambdas/run/run.ts';
-import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
+import { AUTHOR, PEOPLE } from './people.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
 import { SHAPES } from './shapes.ts';
 
-const BURST_SHAPE: Workflow = {
-  name: 'pull-request',
-  onFailure: 'fail',
-  steps: [{ id: 'facts', tool: 'transform', with: {}, dedupeScope: 'tenant' }],
-};
+const BURST_SHAPE = Workflow.parse({ name: 'pull-request', steps: [{ id: 'facts', tool: 'transform' }] });
 
 /** What is published in a world, as the judges know it. */
 export interface Published {
@@ -25,7 +22,7 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
   const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
     known.set(`${workflow.name} ${version}`, workflow);
     for (const tenant of tenants) {
-      definitions.publishWorkflow(tenant, workflow, version);
+      definitions.publishWorkflow(tenant, { ...workflow, author: AUTHOR }, version);
       const { name } = workflow;
       definitions.saveAutomation(tenant, { name, enabled: true, workspace, trigger, workflow: { name, version } });
     }
@@ -38,7 +35,10 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
     }
     if (bursts > 0) publish(of(BURST_SHAPE), version, { source: 'github', event: BURST_EVENT }, 'first');
   };
-  for (const tenant of tenants) definitions.saveSettings(tenant, settings);
+  for (const tenant of tenants) {
+    definitions.saveSettings(tenant, settings);
+    for (const person of PEOPLE) definitions.savePerson(tenant, person);
+  }
   publishAll(1, (workflow) => workflow);
   return {
     workflow: ({ workflow: { name, version } }) => known.get(`${name} ${version}`),
@@ -46,7 +46,7 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
     deploy: () =>
       publishAll(2, (workflow) => ({
         ...workflow,
-        steps: [{ id: 'since_two', tool: 'transform', with: {}, dedupeScope: 'tenant', needs: [] }, ...workflow.steps],
+        steps: [WorkflowStep.parse({ id: 'since_two', tool: 'transform', needs: [] }), ...workflow.steps],
       })),
   };
 }

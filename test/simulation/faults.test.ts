@@ -16,6 +16,8 @@ interface Trial {
   seeds?: number;
 }
 
+const SEEDS = 9;
+
 const QUIET: Partial<Scenario> = {
   skewMs: 0,
   clocksAreSane: true,
@@ -28,11 +30,20 @@ const QUIET: Partial<Scenario> = {
   tenants: ['acme'],
   settings: { caps: {}, workspaces: {}, counterShards: 1 },
   shapes: ['marked-writes', 'in-order', 'side-by-side'],
+  manners: 'two_agree',
+  policies: [{ afterMs: 0, rules: 'usual' }],
+  meddling: [],
   deliveries: 4,
   workers: 4,
   troubleMs: 300_000,
 };
+const ASKED: Partial<Scenario> = { shapes: ['policy-asks', 'two-must-agree', 'asks-side-by-side'], manners: 'anyone' };
 const CAPPED = { caps: { maxConcurrency: 2 }, workspaces: {}, counterShards: 2 };
+
+const CHANGING: Scenario['policies'] = (['usual', 'again', 'stricter', 'denying', 'milder', 'usual'] as const).map(
+  (rules, at) => ({ rules, afterMs: at * 20_000 }),
+);
+const MEDDLING = Array.from({ length: 12 }, (_, at) => ({ afterMs: at * 15_000 }));
 
 const TRIALS: Trial[] = [
   {
@@ -51,7 +62,7 @@ const TRIALS: Trial[] = [
     rates: { slow: 0.5, pause: 0.03, lost_reply: 0.05 },
     world: { skewMs: 300_000, clocksAreSane: false, strays: 0.5, lingers: true },
     meets: ['a renewal of a lost lease is refused', 'a lease is renewed'],
-    seeds: 60,
+    seeds: 30,
   },
   {
     fault: '5. a pause between taking the lease and sending',
@@ -108,7 +119,65 @@ const TRIALS: Trial[] = [
     fault: '25. a function whose time is up leaves its intent, and the outcome is unknown',
     rates: { slow: 0.6 },
     meets: ['an invocation is killed when its time is up', 'a lease is taken over'],
-    seeds: 30,
+    seeds: 15,
+  },
+  {
+    fault: '26. a task token answered twice is benign, and says what was decided',
+    rates: { message_doubled: 0.5, repeated: 0.1, lost_reply: 0.05 },
+    world: { ...ASKED, manners: 'two_agree' },
+    meets: ['a decision wakes its execution', 'a token is answered that nobody waits with'],
+  },
+  {
+    fault: '27. a decision is stored and its answer crashes: the sweeper answers',
+    rates: { message_lost: 0.6, crash_before: 0.04 },
+    world: { ...ASKED, manners: 'two_agree' },
+    meets: ['a promise is sent again by the sweeper', 'a decision wakes its execution'],
+  },
+  {
+    fault: '28. a token times out as the approval arrives: one outcome',
+    rates: { slow: 0.1 },
+    world: { shapes: ['not-enough-people'], manners: 'anyone' },
+    meets: ['an approval expires', 'an approval is approved', 'a decision comes too late'],
+  },
+  {
+    fault: '29. approve against reject: the first conditional write wins, the loser is told',
+    rates: { slow: 0.05 },
+    world: ASKED,
+    meets: [
+      ...(['an approval is approved', 'an approval is rejected'] as const),
+      ...(['a race for an approval is lost', 'a decision comes too late'] as const),
+    ],
+  },
+  {
+    fault: '30. a double click and a repeated request decide once',
+    rates: { repeated: 0.2, lost_reply: 0.1 },
+    world: ASKED,
+    meets: ['a person says the same again'],
+  },
+  {
+    fault: '31. who made it is refused, one person counts once, and so do someone away and their delegate',
+    world: { shapes: ['two-must-agree', 'not-enough-people'], manners: 'anyone' },
+    meets: [
+      ...(['a maker tries to decide', 'somebody tries who may not decide', 'a person says the same again'] as const),
+      ...(['two people agree', 'somebody decides in the place of another'] as const),
+    ],
+  },
+  {
+    fault: '32. a payload that was changed is asked about anew, and votes for the former are void',
+    rates: { slow: 0.05 },
+    world: { shapes: ['edited-first', 'policy-asks'], manners: 'anyone' },
+    meets: ['a write is edited before it is approved', 'a decision is about what has been changed since'],
+  },
+  {
+    fault: '33. policy that changes between approval and execution is asked again',
+    world: { ...ASKED, manners: 'two_agree', policies: CHANGING, deliveries: 6, troubleMs: 120_000 },
+    meets: ['an approval is stale when it is to be used', 'policy denies a write'],
+  },
+  {
+    fault: '34. a policy engine that fails or is slow denies',
+    rates: { policy_error: 0.15, policy_slow: 0.1 },
+    world: { shapes: ['policy-asks', 'in-order', 'third-write-fails'] },
+    meets: ['policy denies a write', 'an undo ends as refused'],
   },
   {
     fault: '35 and 36. a delivery replayed starts nothing, with another body neither',
@@ -141,6 +210,7 @@ const TRIALS: Trial[] = [
   {
     fault: '41. evidence that could not be put is put later, complete and never early',
     rates: { throttle: 0.1, crash_after: 0.05, lost_reply: 0.1, message_doubled: 0.3 },
+    world: { troubleMs: 900_000 },
     meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
   },
   {
@@ -160,11 +230,23 @@ const TRIALS: Trial[] = [
     world: { settings: CAPPED, deliveries: 6 },
     meets: ['there is no room under a cap', 'a run leaves the queue after waiting for room'],
   },
+  {
+    fault: 'rollback: each write is taken back once, newest first, under crashes',
+    rates: { crash_before: 0.03, crash_after: 0.03, lost_reply: 0.05, server_error_after: 0.05 },
+    world: { shapes: ['third-write-fails', 'partly-irreversible', 'undone-by-hand'], nervousness: 0.3 },
+    meets: ['an undo ends as reversed', 'an undo ends as irreversible', 'an undo ends as unknown'],
+  },
+  {
+    fault: "rollback: a third party's change blocks that undo only",
+    rates: { lost_reply: 0.05, crash_after: 0.03 },
+    world: { shapes: ['changed-by-others', 'third-write-fails'], meddling: MEDDLING },
+    meets: ['an undo ends as drifted', 'an undo ends as reversed'],
+  },
 ];
 
 describe('faults.md', () => {
   it.each(TRIALS.map((trial) => [trial.fault, trial] as const))('%s', async (_name, trial) => {
-    const { rates = {}, losesEveryMessage, world, meets, seeds = 15 } = trial;
+    const { rates = {}, losesEveryMessage, world, meets, seeds = SEEDS } = trial;
     const met = new Set<Situation>();
     let injected = 0;
     for (let seed = 1; seed <= seeds; seed += 1) {

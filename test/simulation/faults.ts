@@ -1,7 +1,16 @@
 import type { SeededRandom } from './seeded-random.ts';
 
 /** Which neighbour a call goes to: each has its own ways to fail. */
-export type CallKind = 'store' | 'index' | 'queue' | 'outbox' | 'reading' | 'evidence' | 'outside';
+export type CallKind =
+  | 'store'
+  | 'index'
+  | 'queue'
+  | 'outbox'
+  | 'reading'
+  | 'evidence'
+  | 'outside'
+  | 'policy'
+  | 'people';
 
 export interface PortCall {
   kind: CallKind;
@@ -27,7 +36,9 @@ export type Fault =
   | 'server_error_after'
   | 'lost_request'
   | 'unreachable'
-  | 'truncated';
+  | 'truncated'
+  | 'policy_error'
+  | 'policy_slow';
 
 /** Of every call: its caller crashes before or after, its reply is lost or late beyond the lease, or it is refused. */
 export const CRASH_POINT_FAULTS = ['crash_before', 'crash_after', 'lost_reply', 'throttle', 'pause'] as const;
@@ -41,6 +52,10 @@ const POSSIBLE: Record<CallKind, readonly Fault[]> = {
   outbox: [...ANYWHERE, ...MESSAGES],
   reading: ANYWHERE,
   evidence: ANYWHERE,
+  /** It runs in the caller's own process, and answers whatever happens. */
+  policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policy_error', 'policy_slow'],
+  /** Cards and task tokens. */
+  people: ANYWHERE,
   outside: [
     ...ANYWHERE.filter((fault) => fault !== 'throttle'),
     ...(['rate_limited', 'server_error', 'server_error_after', 'lost_request', 'unreachable', 'truncated'] as const),
@@ -85,6 +100,8 @@ export class OneFault extends FaultPlan {
   protected override choose(call: PortCall): Fault | undefined {
     if (this.calls !== this.#at) return undefined;
     if (call.kind === 'outside' && this.#fault === 'throttle') return 'rate_limited';
+    if (call.kind === 'policy' && this.#fault === 'throttle') return 'policy_error';
+    if (call.kind === 'policy' && this.#fault === 'lost_reply') return 'policy_slow';
     return this.#fault;
   }
 }

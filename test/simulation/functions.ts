@@ -1,14 +1,19 @@
+import { runIdOf } from '../../lambdas/approval/approval.ts';
+import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
+import { followApproval } from '../../lambdas/approval/follow-approval.ts';
+import { ApprovalClosed, type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/http-exchange.ts';
 import { sealRun } from '../../lambdas/evidence/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
-import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { CountersignError } from '../../lambdas/run/errors.ts';
 import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
 import { isTerminal } from '../../lambdas/run/run.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { advanceRun } from '../../lambdas/worker/advance-run.ts';
 import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import { portsOf, type Surroundings } from './ports.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -21,6 +26,11 @@ const THAW_MS = [1_000, 400_000] as const;
 
 /** What a person may be told when a command cannot be carried out. */
 const REFUSALS = ['NOT_FOUND', 'RUN_TERMINAL_STATE', 'RUN_INVALID_TRANSITION', 'CAP_EXCEEDED', 'LEASE_LOST'];
+/** And when it was a decision. */
+const DECISION_REFUSALS = [
+  ...REFUSALS.filter((code) => code !== 'RUN_TERMINAL_STATE'),
+  ...['APPROVAL_CLOSED', 'APPROVAL_STALE', 'APPROVAL_SELF', 'APPROVAL_FORBIDDEN', 'INPUT_INVALID', 'POLICY_DENIED'],
+];
 
 type Ports = ReturnType<typeof portsOf>;
 
@@ -62,11 +72,34 @@ export class Functions {
     this.#invoke('sealer', message, ended, (ports) => sealRun(ports, message));
   }
 
-  /** As hold.lambda.ts does it. */
-  hold({ id, tenant, runId, approvalId = '' }: OutboxEntry, ended: (ending: Ending) => void): void {
-    this.#invoke('holder', { tenant, runId }, ended, async ({ runs }) => {
-      const approval = await runs.approval(tenant, runId, approvalId);
-      if (approval) await runs.fulfilApproval(id, approval, `token of ${approvalId}`);
+  hold(holding: Holding, ended: (ending: Ending | 'closed') => void): void {
+    let closed = false;
+    const hold = async (ports: Ports) => {
+      await holdApproval(ports, holding).catch((error: unknown) => {
+        if (!(error instanceof ApprovalClosed)) throw error;
+        closed = true;
+      });
+    };
+    // The run may end between two looks at it; the next try finds its approval closed.
+    const ending = (how: Ending) => ended(closed && how === 'returned' ? 'closed' : how);
+    this.#invoke('holder', holding, ending, hold, ['RUN_TERMINAL_STATE', 'LEASE_LOST']);
+  }
+
+  follow(message: ApprovalFollow, ended: (ending: Ending) => void): void {
+    this.#invoke('follower', message, ended, (ports) => followApproval(ports, message));
+  }
+
+  /** Whoever is told no has been answered too. */
+  decide(deciding: Deciding, ended: (ending: Ending) => void): void {
+    const { tenant, approvalId, person, decision } = deciding;
+    const about = { tenant, runId: runIdOf(approvalId) };
+    this.#invoke(`${person} says ${decision.kind}:`, about, ended, async (ports) => {
+      try {
+        this.#witness.told(deciding, await decide(ports, deciding));
+      } catch (error) {
+        if (!(error instanceof CountersignError) || !DECISION_REFUSALS.includes(error.code)) throw error;
+        this.#witness.refused(deciding, error.code);
+      }
     });
   }
 
@@ -96,10 +129,12 @@ export class Functions {
     expectedCodes: string[] = [],
   ): void {
     this.#count += 1;
+    const machine = this.#random.between(0, this.#skews.length);
     const by = new Invocation(this.#around.time, {
       id: `${name}${this.#count}`,
       ...about,
-      skewMs: this.#random.pick(this.#skews),
+      machine,
+      skewMs: this.#skews[machine] ?? 0,
       timeoutMs: WORKER_TIMEOUT_MS,
       lingers: this.#options.lingers,
     });

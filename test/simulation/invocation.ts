@@ -11,6 +11,8 @@ export class Invocation {
   readonly id: string;
   readonly tenant: string;
   readonly runId: string | undefined;
+  /** Which sandbox it runs in: what one invocation kept there, the next one finds. */
+  readonly machine: number;
   readonly clock: Clock;
   /** A machine that does not kill what runs too long: its zombies still reach the store, but nothing outside. */
   readonly lingers: boolean;
@@ -20,18 +22,28 @@ export class Invocation {
   #endsAtMs: number;
   #state: 'at work' | 'over' | 'dead' = 'at work';
   #thawed = false;
+  #stillUntilMs = 0;
   /** Calls that have an effect and whose reply is still to come. */
   underWay = 0;
   #onEnd: (ending: Ending) => void = () => {};
 
   constructor(
     time: VirtualTime,
-    facts: { id: string; tenant: string; runId?: string; skewMs: number; timeoutMs: number; lingers: boolean },
+    facts: {
+      id: string;
+      tenant: string;
+      runId?: string;
+      machine: number;
+      skewMs: number;
+      timeoutMs: number;
+      lingers: boolean;
+    },
   ) {
     this.#time = time;
     this.id = facts.id;
     this.tenant = facts.tenant;
     this.runId = facts.runId;
+    this.machine = facts.machine;
     this.lingers = facts.lingers;
     this.clock = { now: () => time.now() + facts.skewMs };
     this.#timeoutMs = facts.timeoutMs;
@@ -80,9 +92,19 @@ export class Invocation {
     });
   }
 
+  /** All of it stands still for a while, timers too: its machine is busy, or asleep. */
+  standStill(ms: number): void {
+    this.#stillUntilMs = Math.max(this.#stillUntilMs, this.#time.now() + ms);
+  }
+
   /** Its continuation, at this moment of its life. A dead one never goes on. */
   goOn(then: () => void): void {
     if (this.#state === 'dead') return;
+    const stillForMs = this.#stillUntilMs - this.#time.now();
+    if (stillForMs > 0) {
+      this.#time.after(stillForMs, () => this.goOn(then));
+      return;
+    }
     if (this.#state === 'over' && !this.#thawed) this.#frozen.push(then);
     else then();
   }

@@ -10,8 +10,10 @@ const COMMANDS: readonly Command[] = [
   { kind: 'pause' },
   { kind: 'resume' },
   { kind: 'retry' },
+  { kind: 'rollback', reason: 'was wrong' },
   { kind: 'signal', event: 'go', payload: { approvedBy: 'somebody' } },
 ];
+const WAYS_ON = ['resume', 'resume', 'retry', 'rollback', 'cancel'] as const;
 const INSISTS_AFTER_MS = 20_000;
 const INSISTS_TIMES = 30;
 /** Every reaction is a change that may be reacted to: without an end to it, people alone would keep a world busy. */
@@ -41,7 +43,12 @@ export class Operators {
     for (let time = 0; time < times; time += 1) this.#functions.command({ tenant, runId }, command, () => {});
     // Whoever paused something comes back for it, mostly.
     if (command.kind !== 'pause' || this.#random.chance(0.3)) return;
-    const back = this.#random.pick<Command>([{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }]);
+    const back = this.#random.pick<Command>([
+      { kind: 'resume' },
+      { kind: 'retry' },
+      { kind: 'cancel' },
+      { kind: 'rollback' },
+    ]);
     this.#time.after(this.#random.between(500, 90_000), () =>
       this.#functions.command({ tenant, runId }, back, () => {}),
     );
@@ -66,11 +73,11 @@ export class Operators {
     }
   }
 
-  /** When all is quiet, what is paused is resumed or canceled. False if nothing is. */
+  /** When all is quiet, what is paused goes on, or back, or is canceled. False if nothing is. */
   takeCareOfPaused(cancelAll: boolean): boolean {
     const paused = this.#runs().filter(({ status }) => status === 'paused');
     for (const { tenant, runId } of paused) {
-      const command: Command = { kind: cancelAll || this.#random.chance(0.3) ? 'cancel' : 'resume' };
+      const command: Command = { kind: cancelAll ? 'cancel' : this.#random.pick(WAYS_ON) };
       this.#functions.command({ tenant, runId }, command, () => {});
     }
     return paused.length > 0;

@@ -1,3 +1,5 @@
+import type { CrashPointFault } from './trials.ts';
+
 /** A bug as somebody might write it: small edits of the real code, each of a text that stands there exactly once. */
 export interface PlantedBug {
   name: string;
@@ -6,6 +8,10 @@ export interface PlantedBug {
   violates: string[];
   /** The shapes whose crash points are tried first; most bugs show there already. */
   shapes: string;
+  /** Under all faults, or under the one that brings it out. */
+  faults?: CrashPointFault;
+  /** Then worlds are tried, of any shapes or of these, where it shows sooner. */
+  worlds?: string;
 }
 
 const ADVANCE = 'lambdas/worker/advance-run.ts';
@@ -14,11 +20,16 @@ const CLAIM = 'lambdas/worker/claim-step.ts';
 const CONTROL = 'lambdas/worker/control-run.ts';
 const SETTLE = 'lambdas/worker/settle-outcome.ts';
 const TAKE_UP = 'lambdas/worker/take-up.ts';
+const GOVERN = 'lambdas/worker/govern.ts';
+const DECIDE = 'lambdas/approval/decide.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
 const TWICE = 'a marked write lands at most once';
 /** Something in the engine itself stumbled over what the bug left. */
 const OTHERWISE = 'nothing fails but by the faults we make';
+const NOTHING_HAPPENED = 'a receipt of failure means that nothing happened';
+const TOLD = 'people are told what was decided';
+const QUORUM = 'a quorum is of different people who had no hand in it';
 const NO_INTENT = 'no write without a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -30,6 +41,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
     shapes: 'none',
+    worlds: 'marked-writes,side-by-side',
   },
   {
     name: 'the sequence condition is dropped',
@@ -42,7 +54,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['seq grows by one', 'every commit follows the one before it', 'a terminal run never changes'],
-    shapes: 'side-by-side',
+    shapes: 'none',
+    worlds: 'side-by-side',
   },
   {
     name: 'the intent is skipped',
@@ -60,7 +73,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: [TWICE],
-    shapes: 'marked-writes,side-by-side',
+    shapes: 'marked-writes',
+    faults: 'lost_reply',
   },
   {
     name: "an operator's retry skips the quarantine",
@@ -73,18 +87,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     violates: [TWICE],
     shapes: 'retried-by-hand',
+    faults: 'lost_reply',
   },
   {
     name: 'the probe is skipped',
     edits: [
       {
         file: 'lambdas/worker/perform-step.ts',
-        find: 'if (held.unsettled && operation.probe)',
-        replace: 'if (!held.unsettled && operation.probe)',
+        find: 'const found = await operation.probe?.(input, performance);',
+        replace: 'const found = undefined as WriteResult | undefined;',
       },
     ],
     violates: [TWICE],
     shapes: 'marked-writes',
+    faults: 'crash_after',
   },
   {
     name: 'an unknown outcome is taken for a failure',
@@ -95,21 +111,23 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: "unknown ? { ...settled, outcome: 'failed' }",
       },
     ],
-    violates: ['a receipt of failure means that nothing happened', TWICE],
+    violates: [NOTHING_HAPPENED, TWICE],
     shapes: 'marked-writes',
+    faults: 'lost_reply',
   },
   {
     name: 'a lease is taken over before it has run out',
     edits: [{ file: TAKE_UP, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
     violates: [TWICE, 'a stopped run makes no call', 'an ended run has no open step'],
     shapes: 'none',
+    worlds: 'marked-writes,side-by-side',
   },
   {
     name: 'a step is performed although its commit was lost',
     edits: [
       { file: ADVANCE, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_room') {" },
     ],
-    violates: [NO_INTENT, TWICE, 'a stopped run makes no call', OTHERWISE],
+    violates: [NO_INTENT, TWICE, TOLD, 'a stopped run makes no call', OTHERWISE],
     shapes: 'none',
   },
   {
@@ -121,7 +139,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'return ownEarlierAttempt || true;',
       },
     ],
-    violates: [TWICE, 'a receipt of success stands', NO_INTENT],
+    violates: [TWICE, 'a receipt of success stands', NOTHING_HAPPENED, NO_INTENT],
     shapes: 'none',
   },
   {
@@ -129,6 +147,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [{ file: ADVANCE, find: 'failures.push(error);', replace: 'throw error;' }],
     violates: ['an invocation waits for all it has begun'],
     shapes: 'side-by-side',
+    faults: 'lost_reply',
   },
   {
     name: 'a run ends while a write is in flight',
@@ -144,15 +163,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a request to stop is ignored',
     edits: [{ file: 'lambdas/worker/carry-on.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' }],
     violates: ['a run that was asked to stop begins nothing'],
-    shapes: 'none',
+    shapes: 'once-per-run',
   },
   {
     name: 'a terminal run takes a command',
     edits: [
       {
-        file: CONTROL,
+        file: 'lambdas/worker/move-run.ts',
         find: 'if (isTerminal(state.run)) {',
-        replace: "if (isTerminal(state.run) && command.kind === 'signal') {",
+        replace: "if (isTerminal(state.run) && state.run.status === 'timed_out') {",
       },
     ],
     violates: ['a terminal run never changes'],
@@ -193,6 +212,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     violates: ['a key is held by one run at a time', 'a run under way holds its key'],
     shapes: 'none',
+    worlds: 'one-at-a-time',
   },
   {
     name: 'a run that is over at once keeps its concurrency key',
@@ -255,5 +275,131 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     violates: ['a world comes to rest'],
     shapes: 'in-order',
+  },
+  {
+    name: 'a stale approval is accepted',
+    edits: [{ file: GOVERN, find: ' && approval.actionHash === hash', replace: '' }],
+    violates: ['an approval holds for what was approved'],
+    shapes: 'asks-side-by-side',
+  },
+  {
+    name: 'policy is not asked again after an approval',
+    edits: [
+      {
+        file: GOVERN,
+        find: 'const decision = await worker.policy.decide(',
+        replace: 'const decision = step.governed?.decision ?? await worker.policy.decide(',
+      },
+    ],
+    violates: ['policy itself has decided, on the policies of the moment after an approval'],
+    shapes: 'policy-asks',
+  },
+  {
+    name: 'policy that cannot decide says yes',
+    edits: [
+      {
+        file: 'lambdas/policy/fail-closed-policy.ts',
+        find: "verdict: 'deny',\n      code: 'POLICY_ERROR',",
+        replace: "verdict: 'allow',",
+      },
+    ],
+    violates: ['policy itself has decided, on the policies of the moment after an approval'],
+    shapes: 'none',
+    worlds: 'in-order',
+  },
+  {
+    name: 'makers count',
+    edits: [
+      { file: DECIDE, find: 'if (makers.includes(id)) {', replace: "if (id === 'nobody') {" },
+      {
+        file: 'lambdas/approval/eligibility.ts',
+        find: '!makers.includes(other.id) && fits(',
+        replace: 'makers.length >= 0 && fits(',
+      },
+    ],
+    violates: [QUORUM],
+    shapes: 'edited-first',
+  },
+  {
+    name: 'one person counts twice',
+    edits: [
+      {
+        file: DECIDE,
+        find: 'const same = approval.votes.some(',
+        replace: 'const same = !isOpen(approval) && approval.votes.some(',
+      },
+      {
+        file: DECIDE,
+        find: 'const people = [...new Set(votes.map(({ person }) => person))];\n  //',
+        replace: 'const people = votes.map(({ person }) => person);\n  //',
+      },
+      {
+        file: DECIDE,
+        find: 'Math.min(people.length, places.size) <',
+        replace: 'people.length <',
+      },
+    ],
+    violates: [QUORUM, 'a person decides once'],
+    shapes: 'edited-first',
+  },
+  {
+    name: 'someone away and their delegate both count',
+    edits: [{ file: DECIDE, find: 'onBehalfOf ?? person', replace: 'person ?? onBehalfOf' }],
+    violates: [QUORUM],
+    shapes: 'not-enough-people',
+  },
+  {
+    name: 'an editor counts once it is asked about anew',
+    edits: [{ file: GOVERN, find: 'governed?.request.action.makers ?? [];', replace: '(governed ? [] : []);' }],
+    violates: [QUORUM],
+    shapes: 'edited-first',
+  },
+  {
+    name: 'votes survive an edit',
+    edits: [{ file: DECIDE, find: 'votes: [],', replace: 'votes: approval.votes,' }],
+    violates: ['a vote before an edit does not count after it'],
+    shapes: 'edited-first',
+  },
+  {
+    name: 'an expiry is recorded as a rejection',
+    edits: [{ file: 'lambdas/approval/expire-gate.ts', find: "status: 'expired'", replace: "status: 'rejected'" }],
+    violates: ['only a person rejects, and says why', 'expired is not rejected'],
+    shapes: 'not-enough-people',
+  },
+  {
+    name: 'a decision is never followed',
+    edits: [
+      {
+        file: 'lambdas/approval/close-approval.ts',
+        find: "draft.promise(promised({ kind: 'follow_approval', tenant, runId, approvalId, revision }, draft.at));",
+        replace: '',
+      },
+    ],
+    violates: ['a decision ends the wait'],
+    shapes: 'two-must-agree',
+  },
+  {
+    name: 'an undo does not look for drift',
+    edits: [
+      {
+        file: 'lambdas/worker/perform-step.ts',
+        find: 'if (expects && before && !isAs(expects, before)) throw drifted(held);',
+        replace: '',
+      },
+    ],
+    violates: ['what someone else changed since is left alone'],
+    shapes: 'changed-by-others',
+  },
+  {
+    name: 'the oldest write is undone first',
+    edits: [
+      {
+        file: 'lambdas/worker/roll-back.ts',
+        find: 'a.completedAt > b.completedAt ||',
+        replace: 'a.completedAt < b.completedAt ||',
+      },
+    ],
+    violates: ['the newest write is undone first'],
+    shapes: 'third-write-fails',
   },
 ];

@@ -1,8 +1,12 @@
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { TaskTokens } from '../../lambdas/approval/follow-approval.ts';
+import type { Cards } from '../../lambdas/approval/hold-approval.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';
 import type { Ids, Log } from '../../lambdas/entry/ports.ts';
 import type { EvidenceStore, Signer } from '../../lambdas/evidence/evidence-store.ts';
 import type { OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
+import type { Policy } from '../../lambdas/policy/policy.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepQueue } from '../../lambdas/worker/step-queue.ts';
@@ -12,6 +16,7 @@ import type { Crossings } from './crossings.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedOutside } from './simulated-outside.ts';
+import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { Situations } from './situations.ts';
 import type { StaleViews } from './stale-views.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -25,6 +30,9 @@ export interface Surroundings {
   evidence: EvidenceStore;
   signer: Signer;
   outside: SimulatedOutside;
+  policy: SimulatedPolicy;
+  /** Wakes the approval machine that waits with a token; false if none does. */
+  wake(taskToken: string): boolean;
   ids: Ids;
   random: () => number;
   views: StaleViews;
@@ -35,6 +43,8 @@ export interface Surroundings {
     committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult>;
     ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
     sealing(key: string, document: Buffer): void;
+    held(before: Approval, changes: Partial<Approval>): void;
+    tokenAnswered(decision: Parameters<TaskTokens['answer']>[1], somebodyWaited: boolean): void;
     situations: Situations;
     complained(by: Invocation, message: string, error: unknown): void;
   };
@@ -87,8 +97,16 @@ export function portsOf(around: Surroundings, by: Invocation) {
       if (store.inside.evidence(tenant, runId)) watcher.situations.meet('evidence is sealed a second time');
       return store.fulfilSeal(...args);
     }),
-    fulfilApproval: at('store', 'fulfilApproval', (...args: Parameters<RunStore['fulfilApproval']>) =>
-      store.fulfilApproval(...args),
+    fulfilled: at('store', 'fulfilled', (entryId: string) => store.fulfilled(entryId)),
+    holdApproval: at('store', 'holdApproval', async (...args: Parameters<RunStore['holdApproval']>) => {
+      const [, read, changes] = args;
+      const held = await store.holdApproval(...args);
+      if (held) watcher.held(read, changes);
+      return held;
+    }),
+    taskToken: at('store', 'taskToken', (...args: Parameters<RunStore['taskToken']>) => store.taskToken(...args)),
+    pendingApprovals: view('pendingApprovals', (...args: Parameters<RunStore['pendingApprovals']>) =>
+      store.pendingApprovals(...args),
     ),
     due: view('due', (...args: Parameters<RunStore['due']>) => store.due(...args)),
     waitingLine: view('waitingLine', (...args: Parameters<RunStore['waitingLine']>) => store.waitingLine(...args)),
@@ -104,7 +122,8 @@ export function portsOf(around: Surroundings, by: Invocation) {
       around.outbox.dispatch(entry, fault),
     ),
   };
-  const reading: Pick<Definitions, 'automations' | 'workflow' | 'settings'> = {
+  const reading: Pick<Definitions, 'automations' | 'workflow' | 'settings' | 'people'> = {
+    people: at('reading', 'people', (tenant: string) => definitions.people(tenant)),
     automations: at('reading', 'automations', (tenant: string) => definitions.automations(tenant)),
     workflow: at('reading', 'workflow', (...args: Parameters<Definitions['workflow']>) =>
       definitions.workflow(...args),
@@ -115,6 +134,22 @@ export function portsOf(around: Surroundings, by: Invocation) {
   const connections: Connections = {
     open: at('reading', 'connections.open', (...args: Parameters<Connections['open']>) => access.open(...args)),
   };
+  const policy: Policy = {
+    decide: through('policy', 'policy.decide', (fault, ...asked: Parameters<Policy['decide']>) =>
+      around.policy.decide(by.machine, fault, ...asked),
+    ),
+  };
+  const cards: Cards = {
+    post: at('people', 'cards.post', async ({ channel, approvalId }: Approval) => ({ channel, ts: approvalId })),
+    update: at('people', 'cards.update', async () => {}),
+    remind: at('people', 'cards.remind', async () => {}),
+    escalate: at('people', 'cards.escalate', async () => {}),
+  };
+  const tokens: TaskTokens = {
+    answer: at('people', 'tokens.answer', async (...[taskToken, decision]: Parameters<TaskTokens['answer']>) =>
+      watcher.tokenAnswered(decision, around.wake(taskToken)),
+    ),
+  };
   const store_: EvidenceStore = {
     putOnce: at('evidence', 'evidence.putOnce', (key: string, content: Buffer, contentType: string) => {
       watcher.sealing(key, content);
@@ -122,7 +157,10 @@ export function portsOf(around: Surroundings, by: Invocation) {
     }),
     get: at('evidence', 'evidence.get', (key: string) => around.evidence.get(key)),
   };
-  const signer: Signer = { sign: at('reading', 'sign', (message: Buffer) => around.signer.sign(message)) };
+  const signer: Signer = {
+    keyId: around.signer.keyId,
+    sign: at('reading', 'sign', (message: Buffer) => around.signer.sign(message)),
+  };
   const log: Log = {
     info: () => {},
     warn: (message, details) => watcher.complained(by, message, details?.error),
@@ -131,11 +169,13 @@ export function portsOf(around: Surroundings, by: Invocation) {
   const every = (ms: number, run: () => void) => {
     let stopped = false;
     const again = () =>
-      around.time.after(ms, () => {
-        if (stopped || by.isDead || by.isOver) return;
-        run();
-        again();
-      });
+      around.time.after(ms, () =>
+        by.goOn(() => {
+          if (stopped || by.isOver) return;
+          run();
+          again();
+        }),
+      );
     again();
     return () => {
       stopped = true;
@@ -148,8 +188,13 @@ export function portsOf(around: Surroundings, by: Invocation) {
     queue,
     outbox,
     definitions: reading,
+    policy,
+    cards,
+    tokens,
+    environment: 'dev' as const,
     connections,
     store: store_,
+    exports: { store: store_, wanted: [] },
     signer,
     log,
     every,

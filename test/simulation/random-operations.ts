@@ -1,14 +1,15 @@
-import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/approval/approval.ts';
 import { promised } from '../../lambdas/outbox/outbox.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
+import type { LogEntry } from '../../lambdas/run/log-entry.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run, type RunStatus } from '../../lambdas/run/run.ts';
-import { DUE_SHARDS, type DueItem, type RunStore } from '../../lambdas/run/run-store.ts';
+import { DUE_SHARDS, type DueItem, type EvidenceRecord, type RunStore } from '../../lambdas/run/run-store.ts';
 import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
 import { ChangeDraft } from '../contracts/change-draft.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { accepted } from '../fakes/story.ts';
+import { accepted, requestedApproval } from '../fakes/story.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** Something asked of a run store, that can be asked of two. What has no order is put into one. */
@@ -85,9 +86,7 @@ export class RandomOperations {
     };
     maybe('step', 0.5, () => draft.writeStep(this.#step(), this.#random.pick(['new', 1, 2])));
     maybe('receipt', 0.5, () => draft.writeReceipt(this.#receipt(run), this.#random.pick(['free', 'ours'])));
-    maybe('approval', 0.3, () =>
-      draft.writeApproval(this.#approval(run), this.#random.pick(['new', 'requested', 'notified'])),
-    );
+    maybe('approval', 0.3, () => draft.writeApproval(this.#approval(run), this.#random.pick(['new', 1, 2] as const)));
     maybe('slot', 0.4, () => {
       const slot = this.#random.pick(SLOTS);
       draft.cap(
@@ -129,7 +128,8 @@ export class RandomOperations {
         ask: async (store) =>
           (await store.receipts(tenant, ['x', 'y', 'z', 'x'])).sort((a, b) => (a.key < b.key ? -1 : 1)),
       },
-      { name: `approval of ${runId}`, ask: (store) => store.approval(tenant, runId, 'approval_1') },
+      { name: `approval of ${runId}`, ask: (store) => store.approval(tenant, runId, approvalIdOf(runId)) },
+      { name: `token of ${runId}`, ask: (store) => store.taskToken(tenant, runId, approvalIdOf(runId)) },
       { name: `evidence of ${runId}`, ask: (store) => store.evidence(tenant, runId) },
     ]);
   }
@@ -143,6 +143,10 @@ export class RandomOperations {
       {
         name: `list ${status}`,
         ask: async (store) => (await store.listRuns(tenant, { status, limit: 10 })).items.map(idOf).sort(),
+      },
+      {
+        name: 'pending approvals',
+        ask: async (store) => (await store.pendingApprovals(tenant, { limit: 10 })).items.map(idOf).sort(),
       },
       {
         name: 'waiting line',
@@ -172,16 +176,21 @@ export class RandomOperations {
     const record = { documentKey: 'd', envelopeKey: 'e', sha256: this.#now(), sizeBytes: 1, sealedAt: this.#now() };
     return this.#random.pick<Operation>([
       { name: `bump ${runId} at ${attempts}`, ask: (store) => store.bumpOutbox(entry, dueAt) },
-      { name: `seal ${runId}`, ask: (store) => store.fulfilSeal(entry.id, tenant, runId, record) },
+      {
+        name: `seal ${runId}`,
+        ask: (store) =>
+          store.fulfilSeal(entry.id, tenant, runId, record, { logged: logged(runId, record), promises: [] }),
+      },
     ]);
   }
 
   #approvals(): Operation {
     const run = this.#someRun();
     const { id } = this.#entry(run);
+    const read = this.#approval(run, 'requested');
     return {
-      name: `hold ${run.runId}`,
-      ask: (store) => store.fulfilApproval(id, this.#approval(run, 'requested'), 'token'),
+      name: `hold ${run.runId} at ${read.revision}`,
+      ask: (store) => store.holdApproval(id, read, { status: 'notified' }, 'token'),
     };
   }
 
@@ -236,19 +245,26 @@ export class RandomOperations {
   }
 
   #approval({ tenant, runId }: Run, status?: Approval['status']): Approval {
-    return {
-      schemaVersion: APPROVAL_SCHEMA_VERSION,
-      approvalId: 'approval_1',
-      tenant,
-      runId,
-      stepIndex: 0,
-      stepId: 'gate',
-      status: status ?? this.#random.pick(['requested', 'notified', 'expired', 'canceled'] as const),
-      requestedAt: this.#at,
-      expiresAt: later(this.#at, 60_000),
-    };
+    return requestedApproval(
+      { tenant, runId },
+      {
+        approvalId: approvalIdOf(runId),
+        status: status ?? this.#random.pick(['requested', 'notified', 'expired', 'canceled'] as const),
+        revision: this.#random.pick([1, 2, 3]),
+        requestedAt: this.#at,
+      },
+    );
   }
 }
 
+const logged = (runId: string, { sealedAt }: EvidenceRecord): LogEntry => ({
+  runId,
+  sha256: '0'.repeat(64),
+  head: '0'.repeat(64),
+  count: 1,
+  sealedAt,
+});
+/** One for each run, so that its operations meet. */
+const approvalIdOf = (runId: string) => `${runId}.2-0`;
 const idOf = ({ runId }: { runId: string }) => runId;
 const tenantOf = (item: DueItem) => (item.kind === 'run' ? item.tenant : item.entry.tenant);

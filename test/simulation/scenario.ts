@@ -1,8 +1,10 @@
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { Command } from '../../lambdas/worker/control-run.ts';
+import type { Manners } from './approvers.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, seededFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SHAPES, type ShapeName } from './shapes.ts';
+import { ALL_RULES, type Rules } from './simulated-policy.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -12,7 +14,10 @@ const SMALL_SKEW_MS = 5 * SECOND_MS;
 const WILD_SKEW_MS = 5 * MINUTE_MS;
 
 const QUICK_MS = [1, 40] as const;
+const USUALLY = { afterMs: 0, rules: 'usual' } as const;
 const NORMAL_FLIGHT_MS = [20, 300] as const;
+/** Whoever took a step over is still at work when its former holder wakes up. */
+const SLOW_FLIGHT_MS = [3_500, 4_990] as const;
 
 /** Everything a seed decides about a world before it begins. */
 export interface Scenario {
@@ -40,14 +45,21 @@ export interface Scenario {
   lingers: boolean;
   /** A new version of each workflow is published while runs are under way. */
   deploys: boolean;
+  manners: Manners;
+  /** What policy says, from the beginning and from these times on. */
+  policies: { afterMs: number; rules: Rules }[];
+  /** When others change an incident, and which field of it; any, if none is named. */
+  meddling: { afterMs: number; field?: string }[];
   /** For how long faults and commands go on. */
   troubleMs: number;
   plan: FaultPlan;
 }
 
-export function scenarioOf(seed: number): Scenario {
+/** The world of a seed, with runs of chance shapes or of these only. */
+export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   const random = new SeededRandom(seed);
   const wild = random.chance(0.1);
+  const lingers = random.chance(0.3);
   const caps: TenantSettings['caps'] = {
     ...(random.chance(0.4) && { maxConcurrency: random.between(1, 4) }),
     ...(random.chance(0.15) && { maxRunsPerMinute: random.between(1, 4) }),
@@ -55,7 +67,7 @@ export function scenarioOf(seed: number): Scenario {
   };
   return {
     seed,
-    shapes: random.some([...SHAPES.keys()], 3),
+    shapes: random.some(only ?? [...SHAPES.keys()], 3),
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,
@@ -67,24 +79,50 @@ export function scenarioOf(seed: number): Scenario {
     nervousness: random.pick([0, 0, 0.1, 0.4]),
     strays: random.pick([0, 0.1, 0.5]),
     nearMs: random.pick([QUICK_MS, QUICK_MS, [1, 300]]),
-    farMs: random.pick([NORMAL_FLIGHT_MS, NORMAL_FLIGHT_MS, [100, 4_000]]),
+    farMs: random.pick([NORMAL_FLIGHT_MS, lingers ? SLOW_FLIGHT_MS : NORMAL_FLIGHT_MS, [100, 4_000]]),
     scripted: [],
-    lingers: random.chance(0.3),
+    lingers,
     deploys: random.chance(0.1),
+    manners: random.chance(0.8) ? 'anyone' : 'two_agree',
+    policies: [
+      { afterMs: 0, rules: random.chance(0.8) ? 'usual' : random.pick(ALL_RULES) },
+      ...atRandom(random, random.chance(0.4) ? 3 : 0).map((afterMs) => ({ afterMs, rules: random.pick(ALL_RULES) })),
+    ],
+    meddling: atRandom(random, random.chance(0.3) ? 5 : 0).map((afterMs) => ({ afterMs })),
     troubleMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
   };
 }
 
+/** Times of a world's first minutes, up to so many. */
+const atRandom = (random: SeededRandom, atMost: number) =>
+  Array.from({ length: random.between(0, atMost + 1) }, () => random.between(0, 5 * MINUTE_MS));
+
 /** What people do while a crash point is tried. */
-const SCRIPTS: Record<ShapeName, Scenario['scripted']> = {
-  'waits-for-a-signal': [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
-  'waits-a-while': [
-    { afterMs: 20_000, command: { kind: 'pause' } },
-    { afterMs: 30_000, command: { kind: 'resume' } },
-  ],
-  'retried-by-hand': [600, 900, 1_300, 2_000].map((afterMs) => ({ afterMs, command: { kind: 'retry' } })),
-  'once-per-run': [{ afterMs: 500, command: { kind: 'cancel' } }],
+const SCRIPTS: Record<ShapeName, Partial<Pick<Scenario, 'scripted' | 'manners' | 'policies' | 'meddling'>>> = {
+  'waits-for-a-signal': {
+    scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
+  },
+  'waits-a-while': {
+    scripted: [
+      { afterMs: 20_000, command: { kind: 'pause' } },
+      { afterMs: 30_000, command: { kind: 'resume' } },
+    ],
+  },
+  'retried-by-hand': {
+    scripted: [600, 900, 1_300, 2_000].map((afterMs) => ({ afterMs, command: { kind: 'retry' } })),
+  },
+  'once-per-run': { scripted: [{ afterMs: 500, command: { kind: 'cancel' } }] },
+  'edited-first': { manners: 'edited_first', policies: [USUALLY, { afterMs: 30_000, rules: 'again' }] },
+  'not-enough-people': { manners: 'not_enough' },
+  'refused-and-paused': {
+    manners: 'one_refuses',
+    scripted: [{ afterMs: 90_000, command: { kind: 'rollback' } }],
+  },
+  'undone-by-hand': { scripted: [{ afterMs: 100_000, command: { kind: 'rollback' } }] },
+  'asks-side-by-side': { policies: [USUALLY, { afterMs: 20_000, rules: 'again' }] },
+  'changed-by-others': { meddling: [{ afterMs: 30_000, field: 'assignment_group' }] },
+  'refuses-drift': { meddling: [{ afterMs: 20_000, field: 'state' }] },
 };
 
 /** One run of one shape and nothing else, but for one fault at one call. */
@@ -103,10 +141,14 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     nervousness: 0,
     strays: 0,
     nearMs: QUICK_MS,
-    farMs: NORMAL_FLIGHT_MS,
-    scripted: SCRIPTS[shape] ?? [],
+    farMs: point?.fault === 'pause' ? SLOW_FLIGHT_MS : NORMAL_FLIGHT_MS,
+    scripted: [],
     lingers: point?.fault === 'pause',
     deploys: false,
+    manners: 'two_agree',
+    policies: [USUALLY],
+    meddling: [],
+    ...SCRIPTS[shape],
     troubleMs: 60 * MINUTE_MS,
     plan: point ? new OneFault(point.call, point.fault) : new NoFaults(),
   };

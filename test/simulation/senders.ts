@@ -3,6 +3,7 @@ import { githubDelivery } from '../../lambdas/intake/github-delivery.ts';
 import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import type { Functions } from './functions.ts';
+import { REPORTER } from './people.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { ShapeName } from './shapes.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -48,6 +49,7 @@ export class Senders {
         priority: this.#random.pick(['1', '3']),
         shape,
         group: this.#random.pick(GROUPS),
+        sys_updated_by: this.#random.pick([REPORTER, REPORTER, 'a stranger']),
       },
     });
     const incident = { sysId, shape };

@@ -10,6 +10,11 @@ const POST = (id: string, text: string, more = '') =>
   `  - {id: ${id}, tool: slack.message.post, with: {channel: C012345, text: "${text}"}${more}}`;
 const LABEL = (id: string, label: string, more = '') =>
   `  - {id: ${id}, tool: github.labels.add, with: {owner: octo-org, repo: payments, number: 7, labels: [${label}]}${more}}`;
+const COMMENT = (id: string, text: string) =>
+  `  - {id: ${id}, tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7, body: "${text}"}}`;
+/** There is no such incident: whatever writes to it fails for good. */
+const GONE = (id: string, more = '') =>
+  `  - {id: ${id}, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}${more}}`;
 const OWN = '"{% trigger.sysId %}"';
 
 /** One workflow for each way a run can go; a run of each is put through every crash point. */
@@ -92,6 +97,76 @@ const TEXTS: Record<string, string[]> = {
     'steps:',
     POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),
     UPDATE('close', 'state: "6"'),
+  ],
+  'policy-asks': [
+    'steps:',
+    '  - {id: look, tool: servicenow.incident.get, with: {sysId: "{% trigger.sysId %}", fields: [state]}}',
+    NOTE('note', 'closing soon', ', risk: high'),
+    UPDATE('close', 'state: "6"', ', risk: high'),
+  ],
+  'two-must-agree': [
+    'steps:',
+    POST('post', 'all of it {% trigger.sysId %}', ', blastRadius: high'),
+    LABEL('label', OWN),
+  ],
+  'asks-side-by-side': [
+    'steps:',
+    NOTE('note', 'both', ', needs: [], risk: high'),
+    UPDATE('assign', 'assignment_group: network', ', needs: [], risk: high'),
+    UPDATE('close', 'state: "6"', ', needs: [note, assign]'),
+  ],
+  'edited-first': ['steps:', UPDATE('close', 'state: "6", assignment_group: network', ', blastRadius: high')],
+  'not-enough-people': [
+    'approvals: {expiresSeconds: 100, slaSeconds: 30}',
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    '  - {id: gate, tool: approval, with: {message: may I, quorum: 2}}',
+    UPDATE('close', 'state: "6"'),
+  ],
+  'refused-and-paused': [
+    'onReject: pause',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    UPDATE('close', 'state: "6"', ', risk: high'),
+  ],
+  'third-write-fails': [
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    LABEL('label', OWN),
+    GONE('gone', ', rollback: auto'),
+    NOTE('never', 'not reached'),
+  ],
+  'undone-by-hand': [
+    'deadlineSeconds: 120',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    UPDATE('close', 'state: "6"'),
+    '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
+  ],
+  'partly-irreversible': [
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('assign', 'assignment_group: network'),
+    NOTE('note', 'for good'),
+    COMMENT('comment', 'about {% trigger.sysId %}'),
+    POST('shared', 'shared'),
+    GONE('gone'),
+  ],
+  'changed-by-others': [
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    UPDATE('assign', 'assignment_group: network'),
+    '  - {id: rest, tool: wait, with: {seconds: 60}}',
+    GONE('gone'),
+  ],
+  'refuses-drift': [
+    'onDrift: refuse',
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'assignment_group: network'),
+    UPDATE('close', 'state: "6"', ', risk: high'),
   ],
 };
 

@@ -20,7 +20,8 @@ export interface OutsideRequest {
 
 interface Watcher {
   sent(request: OutsideRequest): void;
-  landed(request: OutsideRequest): void;
+  /** With the fields of the incident it was about, as they are now. */
+  landed(request: OutsideRequest, fields: Record<string, string> | undefined): void;
   /** The target has asked not to be asked again before this time. */
   askedToWait(request: OutsideRequest, untilMs: number): void;
 }
@@ -99,11 +100,12 @@ export class SimulatedOutside {
       const refusal = fault && REFUSALS[fault];
       if (refusal) this.systems.next(`${method} ${url.hostname}`, refusal);
       this.systems.fetch(url, init).then((response) => {
-        if (response.ok) this.#watcher.landed(request);
+        if (response.ok)
+          this.#watcher.landed(request, this.systems.incidents.get(url.pathname.split('/').at(-1) ?? '')?.fields);
         if (fault === 'lost_reply') return;
         const heard = fault === 'server_error_after' ? new Response('{}', { status: 502 }) : response;
-        const backMs = fault === 'pause' ? this.#crossings.pauseMs() : this.#crossings.delayMs(this.#farMs);
-        this.#time.after(backMs, () =>
+        if (fault === 'pause') by.standStill(this.#crossings.pauseMs());
+        this.#time.after(this.#crossings.delayMs(this.#farMs), () =>
           by.goOn(() => {
             if (heard.status === TOO_MANY_REQUESTS) {
               this.#watcher.askedToWait(request, this.#time.now() + RETRY_AFTER_SECONDS * 1000);

@@ -22,7 +22,32 @@ export const SITUATIONS = [
   'an index gives a stale answer',
   'evidence is sealed a second time',
   'a promise is sent again by the sweeper',
+  'policy denies a write',
+  'an approval is approved',
+  'an approval is rejected',
+  'an approval expires',
+  'an approval is closed with its run',
+  'an approval is stale when it is to be used',
+  'two people agree',
+  'somebody decides in the place of another',
+  'a write is edited before it is approved',
+  'a person says the same again',
+  'a race for an approval is lost',
+  'a decision comes too late',
+  'a decision is about what has been changed since',
+  'a maker tries to decide',
+  'somebody tries who may not decide',
+  'a decision wakes its execution',
+  'a token is answered that nobody waits with',
+  'an undo ends as reversed',
+  'an undo ends as drifted',
+  'an undo ends as irreversible',
+  'an undo ends as refused',
+  'an undo ends as unknown',
+  'an undo ends as kept',
 ] as const;
+/** Come about too seldom by chance to be insisted on; faults.test.ts brings them about. */
+export const SELDOM: readonly Situation[] = ['a lease is renewed', 'a renewal of a lost lease is refused'];
 export type Situation = (typeof SITUATIONS)[number];
 
 export class Situations {

@@ -7,7 +7,9 @@ import { type Outcome, type Violation, World } from './world.ts';
 export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 
 /** A piece of work that one thread does at a time: some seeds, or every call of one shape under one fault. */
-export type Job = { seeds: { from: number; to: number } } | { points: { shape: ShapeName; fault: CrashPointFault } };
+export type Job =
+  | { seeds: { from: number; to: number; only?: ShapeName[] } }
+  | { points: { shape: ShapeName; fault: CrashPointFault } };
 
 export interface Found extends Violation {
   /** How to see it again. */
@@ -40,13 +42,16 @@ export function addTo(sum: Tally, { seeds, points, injected, situations, found }
 }
 
 /** Every crash point there is: each call of a run of each shape, under each fault. */
-export function pointJobs(shapes: Iterable<ShapeName> = SHAPES.keys()): Job[] {
-  return [...shapes].flatMap((shape) => CRASH_POINT_FAULTS.map((fault) => ({ points: { shape, fault } })));
+export function pointJobs(
+  shapes: Iterable<ShapeName> = SHAPES.keys(),
+  faults: readonly CrashPointFault[] = CRASH_POINT_FAULTS,
+): Job[] {
+  return [...shapes].flatMap((shape) => faults.map((fault) => ({ points: { shape, fault } })));
 }
 
-export function seedJobs(from: number, count: number, perJob = 20): Job[] {
+export function seedJobs(from: number, count: number, only?: ShapeName[], perJob = 20): Job[] {
   return Array.from({ length: Math.ceil(count / perJob) }, (_, job) => ({
-    seeds: { from: from + job * perJob, to: Math.min(from + (job + 1) * perJob, from + count) },
+    seeds: { from: from + job * perJob, to: Math.min(from + (job + 1) * perJob, from + count), only },
   }));
 }
 
@@ -56,8 +61,9 @@ export async function doJob(job: Job): Promise<Tally> {
   if ('points' in job) await tryPoints(job.points.shape, job.points.fault, tally);
   else
     for (let seed = job.seeds.from; seed < job.seeds.to && !tally.found; seed += 1) {
-      const outcome = await new World(scenarioOf(seed)).run();
-      count(tally, outcome, `--seed ${seed}`);
+      const { only } = job.seeds;
+      const outcome = await new World(scenarioOf(seed, only)).run();
+      count(tally, outcome, `--seed ${seed}${only ? ` --worlds ${only.join()}` : ''}`);
       tally.seeds += 1;
     }
   return tally;
@@ -75,12 +81,19 @@ async function tryPoints(shape: ShapeName, fault: CrashPointFault, tally: Tally)
 
 /**
  * One fault is survived, not just endured: the run ends as it would have, or asks for a human where nobody can know.
- * Where people give commands meanwhile, or a step may be tried only once, any end will do.
+ * Where people give commands or change things meanwhile, or a step may be tried only once, any end will do; and policy that cannot
+ * decide has denied something.
  */
-function differs(shape: ShapeName, undisturbed: Outcome, { statuses, violation }: Outcome): { violation?: Violation } {
+function differs(
+  shape: ShapeName,
+  undisturbed: Outcome,
+  { statuses, violation, injected }: Outcome,
+): { violation?: Violation } {
   const triedOnce = SHAPES.get(shape)?.steps.some(({ retry }) => retry?.attempts === 1);
-  const commanded = crashPoint(shape).scripted.length > 0 || undisturbed.statuses.includes('canceled');
-  if (violation || triedOnce || commanded) return {};
+  const { scripted, meddling } = crashPoint(shape);
+  const commanded = scripted.length > 0 || meddling.length > 0 || undisturbed.statuses.includes('canceled');
+  const undecided = injected.has('policy_error') || injected.has('policy_slow');
+  if (violation || triedOnce || commanded || undecided) return {};
   const same = statuses.length === undisturbed.statuses.length;
   const fine = same && statuses.every((status, at) => status === undisturbed.statuses[at] || status === 'needs_human');
   if (fine) return {};

@@ -1,20 +1,28 @@
+import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
+import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
+import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/http-exchange.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
-import { CountersignError } from '../../lambdas/run/errors.ts';
+import { CountersignError, type ErrorCode } from '../../lambdas/run/errors.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { CommitResult, Ingest, IngestResult } from '../../lambdas/run/run-store.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { InjectedFault } from './faults.ts';
+import { ApprovalsJudge } from './invariants/approvals.ts';
 import { DeliveriesJudge } from './invariants/deliveries.ts';
 import { EffectsJudge } from './invariants/effects.ts';
+import { GovernedWritesJudge } from './invariants/governed-writes.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
 import { PlacesJudge } from './invariants/places.ts';
 import type { Report } from './invariants/report.ts';
-import { judgeHistory, judgeSuccess, type Snapshot, snapshot } from './invariants/run-history.ts';
+import { RollbackJudge } from './invariants/rollback.ts';
+import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
 import type { Invocation } from './invocation.ts';
+import { Noticing } from './noticing.ts';
 import type { OutsideRequest } from './simulated-outside.ts';
+import type { SimulatedPolicy } from './simulated-policy.ts';
 import { Situations } from './situations.ts';
 
 /** Sees everything that happens in a world, at the moment it takes effect, and reports what must never be. */
@@ -22,14 +30,16 @@ export class Witness {
   readonly situations = new Situations();
   readonly effects: EffectsJudge;
   readonly deliveries: DeliveriesJudge;
+  readonly approvals: ApprovalsJudge;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #places: PlacesJudge;
   readonly #workflow: (run: Run) => Workflow | undefined;
+  readonly #governed: GovernedWritesJudge;
+  readonly #rollback: RollbackJudge;
+  readonly #noticing: Noticing;
   readonly #onChange: (run: Run) => void;
-  readonly #isOutdated: (run: Run) => boolean;
-  /** Runs that found no room when they were to start. */
-  readonly #waited = new Set<string>();
+  readonly #onAsked: (approval: Approval) => void;
 
   constructor(
     report: Report,
@@ -43,16 +53,23 @@ export class Witness {
       time: Clock;
       skewMs: number;
       isOutdated: (run: Run) => boolean;
+      policy: SimulatedPolicy;
       onChange: (run: Run) => void;
+      /** People are asked, for the first time or because it was edited. */
+      onAsked: (approval: Approval) => void;
     },
   ) {
     this.#report = report;
     this.#store = store;
     this.#workflow = known.workflow;
     this.#onChange = known.onChange;
-    this.#isOutdated = known.isOutdated;
+    this.#onAsked = known.onAsked;
+    this.#noticing = new Noticing(this.situations, known.isOutdated);
     this.effects = new EffectsJudge(report, store, known);
     this.deliveries = new DeliveriesJudge(report, store);
+    this.approvals = new ApprovalsJudge(report);
+    this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);
+    this.#rollback = new RollbackJudge(report, store);
     this.#places = new PlacesJudge(report, store, known.settings, known.workflow);
   }
 
@@ -64,54 +81,27 @@ export class Witness {
     const workflow = before.run && this.#workflow(before.run);
     judgeHistory(this.#report, this.#store, workflow, before, after);
     result.then(
-      ({ outcome }) => this.#noteResult(by, change, outcome, after.run === before.run),
+      ({ outcome }) => this.#noticing.result(by, change, outcome, after.run === before.run),
       () => {},
     );
     if (!after.run || after.run === before.run) return result;
     judgeSuccess(this.#report, workflow, after);
     this.#places.committed(before.run, after.run);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);
+    for (const { approval } of change.approvals)
+      this.approvals.committed(after.run, after.steps, change.commit, approval);
+    this.#governed.committed(change);
+    this.#rollback.committed(before, after, change.commit);
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run is promised its evidence', `${runId}, ended by ${by.id}`);
     }
-    this.#noteChange(change, before, after.run);
+    this.#noticing.change(change, before, after.run);
     this.#onChange(after.run);
+    for (const { approval, expectedRevision } of change.approvals) {
+      const edited = change.commit.events.some(({ type }) => type === 'approval.edited');
+      if (expectedRevision === 'new' || edited) this.#onAsked(approval);
+    }
     return result;
-  }
-
-  #noteResult(by: Invocation, change: RunChange, outcome: CommitResult['outcome'], unchanged: boolean): void {
-    const { situations } = this;
-    if (outcome === 'committed' && unchanged) situations.meet('an own commit is recognised after a lost reply');
-    if (outcome === 'lost') situations.meet('a race for a run is lost');
-    if (outcome === 'lost' && by.remainingMs < 0) situations.meet("a zombie's commit is refused");
-    if (outcome === 'receipt_held') situations.meet('a run waits for the identical write of another');
-    if (outcome === 'no_room') {
-      situations.meet('there is no room under a cap');
-      if (change.expectedSeq === 1) this.#waited.add(change.run.runId);
-    }
-  }
-
-  #noteChange(change: RunChange, before: Snapshot, run: Run): void {
-    const { situations } = this;
-    const atWork = (index: number) => before.steps.find((step) => step.index === index)?.status === 'running';
-    for (const { step } of change.steps) {
-      if (step.status === 'running' && atWork(step.index)) situations.meet('a lease is taken over');
-    }
-    for (const { receipt } of change.receipts) {
-      if (receipt.outcome === 'unknown') situations.meet('an outcome is unknown');
-      if (receipt.outcome === 'succeeded' && receipt.recovered) situations.meet('a write is recovered by a probe');
-    }
-    for (const { type } of change.commit.events) {
-      if (type === 'write.reused') situations.meet("another run's receipt is reused");
-      if (type === 'run.stop_requested' && run.status === 'running')
-        situations.meet('a stop waits for a write in flight');
-    }
-    if (change.expectedSeq === 1 && this.#waited.has(run.runId)) {
-      situations.meet('a run leaves the queue after waiting for room');
-    }
-    if (TERMINAL.has(run.status) && this.#isOutdated(run)) {
-      situations.meet('an old run ends after a new version was published');
-    }
   }
 
   async ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult> {
@@ -146,14 +136,47 @@ export class Witness {
 
   sent(request: OutsideRequest): void {
     this.effects.sent(request);
+    this.#rollback.sent(request);
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
     this.effects.askedToWait(request, untilMs);
   }
 
-  landed(request: OutsideRequest): void {
+  landed(request: OutsideRequest, fields: Record<string, string> | undefined): void {
     this.effects.landed(request);
+    this.#rollback.landed(request, fields);
+  }
+
+  held(before: Approval, changes: Partial<Approval>): void {
+    this.approvals.held(before, changes);
+  }
+
+  /** A token may be answered twice, or after its time; but never with anything else than what was decided. */
+  tokenAnswered({ approvalId, status }: Pick<Approval, 'approvalId' | 'status'>, somebodyWaited: boolean): void {
+    const decided = this.approvals.now(approvalId)?.status;
+    if (decided !== status || isOpen({ status })) {
+      this.#report(
+        'a token is answered with what was decided',
+        `${approvalId} is ${decided}, the answer says ${status}`,
+      );
+    }
+    this.situations.meet(
+      somebodyWaited ? 'a decision wakes its execution' : 'a token is answered that nobody waits with',
+    );
+  }
+
+  told({ approvalId }: Deciding, decided: Decided): void {
+    this.approvals.told(approvalId, decided);
+    if (decided.outcome === 'already') this.situations.meet('a person says the same again');
+  }
+
+  refused({ approvalId, person }: Deciding, code: ErrorCode): void {
+    this.#noticing.refusal(code);
+    const approval = this.approvals.now(approvalId);
+    if (code === 'APPROVAL_SELF' && !approval?.makers.includes(person)) {
+      this.#report('people are told what was decided', `${person} is no maker of ${approvalId}`);
+    }
   }
 
   /** Whatever an invocation did not wait for would go on in a sandbox that thaws minutes later (faults.md 24). */
@@ -177,7 +200,9 @@ export class Witness {
   }
 }
 
+/** Our own faults, and what connectors make of them. */
 function isExpected(error: unknown): boolean {
+  if (error instanceof TargetRefused || error instanceof OutcomeUnknown) return true;
   return (
     error instanceof InjectedFault || (error instanceof Error && error.cause !== undefined && isExpected(error.cause))
   );

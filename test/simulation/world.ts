@@ -1,13 +1,14 @@
-import { APPROVAL_EXPIRES_AFTER_MS } from '../../lambdas/approval/approval.ts';
-import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { isTerminal } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { ApprovalMachine } from './approval-machine.ts';
+import { Approvers } from './approvers.ts';
 import { Crossings } from './crossings.ts';
 import { define, type Published } from './defined.ts';
 import type { Fault } from './faults.ts';
@@ -19,18 +20,18 @@ import type { Scenario } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
 import { SimulatedOutside } from './simulated-outside.ts';
+import { SimulatedPolicy } from './simulated-policy.ts';
 import { SimulatedQueue } from './simulated-queue.ts';
 import type { Situation } from './situations.ts';
 import { StaleViews } from './stale-views.ts';
 import { Story } from './story-told.ts';
+import { NEW_INCIDENT, ThirdParties } from './third-parties.ts';
 import { VirtualTime } from './virtual-time.ts';
 import { Witness } from './witness.ts';
 
 const SWEEPS_EVERY_MS = 60_000;
-const HOLD_RETRY_MS = 10_000;
-const HOLD_TRIES_MAX = 40;
 /** Far more than any world needs: one that goes on beyond this never comes to rest. */
-const EVENTS_MAX = 60_000;
+const EVENTS_MAX = 25_000;
 /** Paused runs are resumed or canceled this often before all are canceled. */
 const FINAL_ROUNDS = 3;
 const SIGNER = new SeededSigner();
@@ -61,11 +62,14 @@ export class World {
   readonly senders: Senders;
   readonly published: Published;
   readonly witness: Witness;
+  readonly machine: ApprovalMachine;
+  readonly thirdParties: ThirdParties;
   readonly #scenario: Scenario;
   readonly #random: SeededRandom;
   readonly #functions: Functions;
   readonly #operators: Operators;
-  readonly #executions = new Set<string>();
+  readonly #approvers: Approvers;
+  readonly #policy: SimulatedPolicy;
   #violation: Violation | undefined;
   #events = 0;
   #lastSweepMs = 0;
@@ -78,6 +82,7 @@ export class World {
     this.story = new Story(this.time, tell);
     const definitions = new MemoryDefinitions();
     this.published = define(definitions, scenario);
+    this.#policy = new SimulatedPolicy(this.time, definitions);
     this.witness = new Witness((invariant, what) => this.violate(invariant, what), this.store, {
       settings: () => settings,
       workflow: (run) => this.published.workflow(run),
@@ -86,6 +91,8 @@ export class World {
       time: this.time,
       skewMs: scenario.skewMs,
       isOutdated: (run) => this.published.isOutdated(run),
+      policy: this.#policy,
+      onAsked: (approval) => this.#approvers.asked(approval),
       onChange: (run) => {
         if (plan.over) return;
         const { tenant, runId, status } = run;
@@ -108,6 +115,17 @@ export class World {
       2,
       (message, ended) => this.#functions.seal(message, ended),
     );
+    const follows = new SimulatedQueue<ApprovalFollow>(this.time, this.#random, 2, (message, ended) =>
+      this.#functions.follow(message, ended),
+    );
+    this.machine = new ApprovalMachine(
+      this.time,
+      () => this.#functions,
+      ({ tenant, runId, approvalId }, ended) => {
+        this.witness.approvals.waited(approvalId, this.time.now(), plan.injected.size > 0);
+        if (ended === 'time_is_up') steps.send({ tenant, runId }, 0, undefined);
+      },
+    );
     const around: Surroundings = {
       time: this.time,
       crossings,
@@ -116,6 +134,8 @@ export class World {
       evidence: this.evidence,
       signer: SIGNER,
       outside: this.outside,
+      policy: this.#policy,
+      wake: (taskToken) => this.machine.answer(taskToken),
       ids: new CountingIds(),
       random: () => this.#random.next(),
       views: new StaleViews((count) => this.#random.between(0, count)),
@@ -124,7 +144,9 @@ export class World {
         dispatch: (entry, fault) => {
           const { id: entryId, tenant, runId } = entry;
           if (entry.kind === 'seal_evidence') seals.send({ entryId, tenant, runId }, 0, fault);
-          else this.#startApproval(entry, steps);
+          else if (entry.kind === 'start_approval') this.machine.start(entry);
+          else if (entry.kind === 'follow_approval')
+            follows.send({ entryId, tenant, runId, approvalId: entry.approvalId }, 0, fault);
         },
       },
       watcher: this.witness,
@@ -132,6 +154,11 @@ export class World {
     this.#functions = new Functions(around, this.witness, this.#random, { ...scenario, machines: workers + 2 });
     this.senders = new Senders(this.time, this.#random, this.#functions);
     this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
+    this.thirdParties = new ThirdParties(this.#random, this.outside);
+    this.#approvers = new Approvers(this.time, this.#random, this.#functions, {
+      manners: scenario.manners,
+      seen: (approvalId) => this.witness.approvals.now(approvalId),
+    });
   }
 
   violate(invariant: string, what: string): void {
@@ -182,13 +209,22 @@ export class World {
 
   #begin(): void {
     const { shapes, tenants, deliveries, bursts, commands, troubleMs, scripted, deploys } = this.#scenario;
+    const { policies, meddling } = this.#scenario;
+    for (const { afterMs, rules } of policies) {
+      const publish = () => {
+        for (const tenant of tenants) this.#policy.publish(tenant, rules);
+      };
+      if (afterMs === 0) publish();
+      else this.time.after(afterMs, publish);
+    }
+    for (const { afterMs, field } of meddling) this.time.after(afterMs, () => this.thirdParties.meddle(field));
     const { channels, issueLabels } = this.outside.systems;
     channels.set('C012345', []);
     issueLabels.set('octo-org/payments#7', ['bug']);
     for (let each = 0; each < deliveries; each += 1) {
       this.time.after(each === 0 ? 0 : this.#random.between(0, troubleMs / 2), () => {
         const { sysId } = this.senders.incident(tenants, shapes[each % shapes.length] as string);
-        const fields = { state: '1', assignment_group: '', number: 'INC', sys_mod_count: '0' };
+        const fields = { ...NEW_INCIDENT, number: 'INC', sys_mod_count: '0' };
         const { incidents } = this.outside.systems;
         if (!incidents.has(sysId)) incidents.set(sysId, { fields, workNotes: [] });
       });
@@ -234,19 +270,6 @@ export class World {
     this.#functions.sweep(() => {
       this.#sweeping = false;
     });
-  }
-
-  /** The approval machine: one execution per name; it holds the token, and asks for a look when time is up. */
-  #startApproval(entry: OutboxEntry, steps: SimulatedQueue<StepMessage>): void {
-    const { tenant, runId, approvalId = '' } = entry;
-    if (this.#executions.has(approvalId)) return;
-    this.#executions.add(approvalId);
-    const hold = (tries: number) =>
-      this.#functions.hold(entry, (ending) => {
-        if (ending !== 'returned' && tries < HOLD_TRIES_MAX) this.time.after(HOLD_RETRY_MS, () => hold(tries + 1));
-      });
-    this.time.after(10, () => hold(1));
-    this.time.after(APPROVAL_EXPIRES_AFTER_MS, () => steps.send({ tenant, runId }, 0, undefined));
   }
 }
 

@@ -1,11 +1,12 @@
 import { markOf } from '../../../lambdas/connectors/connector.ts';
 import type { Clock } from '../../../lambdas/entry/ports.ts';
-import { hashOf } from '../../../lambdas/run/canonical-json.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
+import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { OutsideRequest } from '../simulated-outside.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
+import { carriesOut } from './request-content.ts';
 
 const MARK = /countersign:[0-9a-f]{20}/;
 
@@ -43,7 +44,8 @@ export class EffectsJudge {
     if (by.isOver) this.#report('an invocation that has answered sends nothing', what);
     const run = this.#store.inside.run(by.tenant, by.runId ?? '');
     const stopped = !run || TERMINAL.has(run.status) || run.status === 'paused';
-    if (stopped && this.#clocksAreSane) {
+    // What is there may be read for people to see until the commit that asks them is made, or lost.
+    if (stopped && method !== 'GET' && this.#clocksAreSane) {
       this.#report('a stopped run makes no call', `${what} of ${run?.runId}, ${run?.status}`);
     }
     const tooSoonMs = (this.#waits.get(contentOf(request)) ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
@@ -56,8 +58,9 @@ export class EffectsJudge {
     this.#waits.set(contentOf(request), untilMs);
   }
 
-  landed({ by, method, body }: OutsideRequest): void {
-    const mark = method === 'GET' ? undefined : MARK.exec(JSON.stringify(body))?.[0];
+  landed(request: OutsideRequest): void {
+    const { by, method } = request;
+    const mark = method === 'GET' ? undefined : markIn(request);
     if (mark === undefined) return;
     const times = (this.#landed.get(mark) ?? 0) + 1;
     this.#landed.set(mark, times);
@@ -74,6 +77,8 @@ export class EffectsJudge {
       this.#report('a receipt of success stands', receipt.key);
     }
     this.#settled.set(id, receipt);
+    // Taken back: the same may be written again, under the same mark.
+    if (receipt.outcome === 'reversed') this.#landed.delete(markOf(receipt.tenant, receipt.key));
     if (receipt.effect !== 'probe') return;
     const times = this.times(receipt.tenant, receipt.key);
     if (receipt.outcome === 'succeeded' && times === 0) {
@@ -84,26 +89,21 @@ export class EffectsJudge {
     }
   }
 
-  /** An intent of this very run for this very content is committed and not known to have succeeded. */
-  #isIntended({ by, url, body }: OutsideRequest): boolean {
-    const mark = MARK.exec(JSON.stringify(body))?.[0];
-    for (const receipt of this.#store.inside.receipts()) {
-      if (receipt.tenant !== by.tenant || receipt.runId !== by.runId) continue;
-      if (receipt.outcome === 'failed') continue;
-      const same = mark
-        ? markOf(by.tenant, receipt.key) === mark
-        : receipt.requestHash === hashOf(body) && targetOf(url) === receipt.target.split(/[:#]/).at(-1);
-      if (same) return true;
-    }
-    return false;
+  /** An intent of this very run for this very content is committed and not known to have failed. */
+  #isIntended(request: OutsideRequest): boolean {
+    const { tenant, runId = '' } = request.by;
+    const mark = markIn(request);
+    return this.#store.inside.steps(tenant, runId).some((step) => {
+      const receipt = this.#store.inside.receipt(tenant, receiptKeyOf(step) ?? '');
+      if (receipt?.runId !== runId || receipt.outcome === 'failed' || receipt.outcome === 'reversed') return false;
+      if (receipt.stepIndex !== step.index || !step.governed) return false;
+      const isMarked = mark === undefined || mark === markOf(tenant, receipt.key);
+      return isMarked && carriesOut(request, step.governed.request.action);
+    });
   }
 }
 
-/** The last part of a receipt's target, as it appears in the address: a sys_id or the number of an issue. */
-function targetOf(url: URL): string | undefined {
-  const parts = url.pathname.split('/').filter(Boolean);
-  return url.hostname === 'github' ? parts.at(-2) : parts.at(-1);
-}
+const markIn = ({ body }: OutsideRequest) => MARK.exec(JSON.stringify(body ?? null))?.[0];
 
 const contentOf = ({ by, method, url, body }: OutsideRequest) =>
   `${by.tenant} ${by.runId} ${method} ${url.href} ${JSON.stringify(body)}`;

@@ -2,6 +2,7 @@ import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/caps.ts
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
@@ -85,7 +86,8 @@ export class PlacesJudge {
     const writers = this.#writers.get(run.runId) ?? new Set();
     this.#writers.set(run.runId, writers);
     for (const event of this.#store.inside.commit(run.tenant, run.runId, run.seq)?.events ?? []) {
-      if (event.type === 'write.intended') writers.add(event.step);
+      if (event.type === 'write.intended' && isWrite(event.tool) && !event.step.startsWith('undo_'))
+        writers.add(event.step);
     }
     const { maxWritesPerRun } = this.#capsOf(run);
     if (maxWritesPerRun !== undefined && writers.size > maxWritesPerRun) {

@@ -1,7 +1,11 @@
+import { isOpen } from '../../../lambdas/approval/approval.ts';
+import type { EvidenceDocument } from '../../../lambdas/evidence/document.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { assertChain } from '../../../lambdas/run/commit.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
+import { receiptKeyOf } from '../../../lambdas/run/step.ts';
+import { NEW_INCIDENT } from '../third-parties.ts';
 import type { World } from '../world.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 
@@ -24,6 +28,17 @@ export function judgeRest(world: World): void {
   if (inside.caps.holders().length > 0) world.violate('every key is let go of', inside.caps.holders().join());
   for (const receipt of inside.receipts()) judgeReceipt(world, receipt);
   judgeFields(world);
+  judgeApprovals(world);
+}
+
+/** Everybody who was asked, and everything that waited for them, was let go. */
+function judgeApprovals(world: World): void {
+  for (const { approvalId, status } of world.witness.approvals.all()) {
+    if (isOpen({ status })) world.violate('every approval is closed', approvalId);
+  }
+  for (const { approvalId, ended } of world.machine.executions.values()) {
+    if (ended === 'no') world.violate('every execution ends', approvalId);
+  }
 }
 
 /** Sealed exactly once: one document, the one that was recorded, and of this run only. */
@@ -36,8 +51,8 @@ function judgeEvidence(world: World, run: Run): void {
     return;
   }
   if (sha256Hex(document) !== record.sha256) world.violate('the record names the document that is there', runId);
-  const bundle = JSON.parse(document.toString()) as { run: Run; receipts: Receipt[] };
-  if (bundle.run.headHash !== run.headHash) world.violate('evidence is complete', runId);
+  const bundle = JSON.parse(document.toString()) as Pick<EvidenceDocument, 'head' | 'receipts'>;
+  if (bundle.head.hash !== run.headHash) world.violate('evidence is complete', runId);
   for (const receipt of bundle.receipts) {
     if (receipt.runId !== runId && receipt.outcome !== 'succeeded') {
       world.violate(
@@ -52,7 +67,9 @@ function judgeReceipt(world: World, receipt: Receipt): void {
   const { tenant, key, runId, outcome } = receipt;
   const run = world.store.inside.run(tenant, runId);
   if (outcome === 'intent') world.violate('every intent gets an outcome', `${key} of ${runId}, ${run?.status}`);
-  if (run?.status === 'succeeded' && outcome !== 'succeeded') {
+  // An attempt that failed before somebody edited the write has left a receipt that no step rests on.
+  const restsOn = world.store.inside.steps(tenant, runId).some((step) => receiptKeyOf(step) === key);
+  if (run?.status === 'succeeded' && outcome !== 'succeeded' && (restsOn || outcome !== 'failed')) {
     world.violate('a run that succeeded made its writes', `${key} of ${runId} is ${outcome}`);
   }
   if (receipt.effect !== 'probe' || outcome !== 'succeeded') return;
@@ -60,22 +77,30 @@ function judgeReceipt(world: World, receipt: Receipt): void {
   if (times === 0) world.violate('a receipt of success rests on an effect', key);
 }
 
-/** Later writes to a field come after earlier ones: the last step's value is what stays. */
+/** Later writes to a field come after earlier ones: the last step's value is what stays, unless all were taken back. */
 function judgeFields(world: World): void {
   for (const run of world.store.inside.runs()) {
     const workflow = world.published.workflow(run);
     const sysId = sysIdOf(run);
     const alone = [...world.store.inside.runs()].filter((other) => sysIdOf(other) === sysId).length === 1;
-    if (run.status !== 'succeeded' || !workflow || !alone || sysId === undefined) continue;
+    if (!workflow || !alone || sysId === undefined || world.thirdParties.touched.has(sysId)) continue;
     const fields = world.outside.systems.incidents.get(sysId)?.fields ?? {};
     const wanted: Record<string, unknown> = {};
-    for (const step of workflow.steps) {
-      if (step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
+    if (run.status === 'succeeded' && !wasEdited(world, run)) {
+      for (const step of workflow.steps) {
+        if (step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
+      }
+    }
+    if (run.rollback && run.compensation?.every(({ outcome }) => outcome === 'reversed')) {
+      Object.assign(wanted, NEW_INCIDENT);
     }
     for (const [field, value] of Object.entries(wanted)) {
       if (fields[field] !== value) world.violate('the last write to a field stays', `${run.runId} ${field}`);
     }
   }
 }
+
+const wasEdited = ({ witness }: World, { runId }: Run) =>
+  [...witness.approvals.all()].some((approval) => approval.runId === runId && approval.edits.length > 0);
 
 const sysIdOf = (run: Run) => /:([0-9a-f]{32}):/.exec(run.trigger.key)?.[1];

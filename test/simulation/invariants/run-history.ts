@@ -7,6 +7,9 @@ import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import { MAY_FOLLOW, TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
+/** Ends that a step never leaves. What failed may be tried again, by an operator's word. */
+const DONE: readonly Step['status'][] = ['succeeded', 'canceled', 'rolled_back'];
+
 /** A run and its steps at one moment. Rows of the store are never changed in place, so holding them is enough. */
 export interface Snapshot {
   run: Run | undefined;
@@ -42,6 +45,9 @@ export function judgeHistory(
 
 /** Asked to stop, and not told to go on: what is in flight may come home, but nothing new begins. */
 function judgeStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+  if (before?.stopRequest?.kind === 'rollback' && run.status === 'failed_terminal' && !run.rollback) {
+    report("an operator's rollback is carried out", run.runId);
+  }
   const goesOn = run.stopRequest === undefined && !TERMINAL.has(run.status) && run.status !== 'paused';
   if (!before?.stopRequest || goesOn) return;
   const events = inside.commit(run.tenant, run.runId, run.seq)?.events ?? [];
@@ -63,6 +69,7 @@ function judgeChain(report: Report, { inside }: MemoryRunStore, before: Run | un
   if (!commit || !linked || commitHash(commit) !== commit.hash) {
     report('every commit follows the one before it', `${runId} at ${seq}`);
   }
+  if (before && run.updatedAt < before.updatedAt) report('time never goes back in a chain', `${runId} at ${seq}`);
   if (inside.commit(tenant, runId, seq + 1)) report('a chain has no fork', `${runId} has a commit after its head`);
 }
 
@@ -87,23 +94,31 @@ function judgeSteps(report: Report, workflow: Workflow | undefined, before: Snap
     if (was === step) continue;
     const name = `${after.run?.runId}/${step.id}`;
     if (was && step.leaseVersion < was.leaseVersion) report('a fencing number never shrinks', name);
-    if (was?.status === 'succeeded' || was?.status === 'canceled') report('what is done stays done', name);
+    const undone =
+      was?.status === 'succeeded' && step.status === 'rolled_back' && before.run?.status === 'rolling_back';
+    if (was && DONE.includes(was.status) && !undone) report('what is done stays done', name);
     if (was?.status === 'running' && step.status === 'running' && step.leaseVersion <= was.leaseVersion) {
       report('every claim has a fencing number of its own', name);
     }
-    if (workflow && workflow.steps[step.index]?.id !== step.id) report('a run keeps its workflow version', name);
+    if (workflow && idAt(workflow, step) !== step.id) report('a run keeps its workflow version', name);
+    if (step.undoes !== undefined) continue;
     const unmet = workflow && needsOf(workflow, step.index).some((need) => now.get(need)?.status !== 'succeeded');
     if (!was && unmet) report('a step begins only when what it needs has succeeded', name);
   }
 }
 
+const idAt = ({ steps }: Workflow, { index, undoes }: Step) =>
+  undoes === undefined ? steps[index]?.id : `undo_${steps[undoes]?.id}`;
+
 function judgeFacts(report: Report, before: Run | undefined, run: Run, steps: readonly Step[]): void {
   const terminal = TERMINAL.has(run.status);
-  const open = steps.filter(({ status }) => !['succeeded', 'failed_terminal', 'canceled'].includes(status));
+  const open = steps.filter(({ status }) => status !== 'failed_terminal' && !DONE.includes(status));
   if (terminal && open.length > 0) report('an ended run has no open step', `${run.runId}/${open[0]?.id}`);
-  if (run.status !== 'running' && steps.some(({ status }) => status === 'running')) {
+  if (run.status !== 'running' && run.status !== 'rolling_back' && steps.some(({ status }) => status === 'running')) {
     report('only a running run has a write in flight', `${run.runId} is ${run.status}`);
   }
+  const unknown = steps.some((step) => step.status === 'failed_terminal' && step.error.code === 'OUTCOME_UNKNOWN');
+  if (unknown && run.status === 'failed_terminal') report('an unknown outcome brings a human in', run.runId);
   if (terminal && (!('completedAt' in run) || 'dueAt' in run)) report('an ended run says when', run.runId);
   if (!terminal && run.status !== 'paused' && !('dueAt' in run)) {
     report('somebody will look at every run that goes on', `${run.runId} is ${run.status}`);

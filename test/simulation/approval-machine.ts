@@ -1,0 +1,85 @@
+import { RUNGS, type Rung } from '../../lambdas/approval/environment.ts';
+import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import type { Functions } from './functions.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** As in lib/approval-flow.ts: a rung whose function fails is tried again, then left for the next one. */
+const RETRIES_MAX = 4;
+const FIRST_RETRY_MS = 2_000;
+const RETRY_BACKOFF = 3;
+
+type Start = Extract<OutboxEntry, { kind: 'start_approval' }>;
+
+export interface Execution {
+  approvalId: string;
+  /** What it waits with now; every try has a token of its own, and those before are worth nothing. */
+  token: string | undefined;
+  ended: 'no' | 'woken' | 'found_closed' | 'time_is_up';
+}
+
+/** Step Functions: one execution per name climbs the ladder, until its token is answered or its time is up. */
+export class ApprovalMachine {
+  readonly executions = new Map<string, Execution>();
+  readonly #time: VirtualTime;
+  readonly #functions: () => Functions;
+  /** Called when an execution ends without having been woken. */
+  readonly #ended: (entry: Start, how: Execution['ended']) => void;
+
+  constructor(time: VirtualTime, functions: () => Functions, ended: (entry: Start, how: Execution['ended']) => void) {
+    this.#time = time;
+    this.#functions = functions;
+    this.#ended = ended;
+  }
+
+  start(entry: Start): void {
+    const { approvalId } = entry;
+    if (this.executions.has(approvalId)) return;
+    const execution: Execution = { approvalId, token: undefined, ended: 'no' };
+    this.executions.set(approvalId, execution);
+    this.#time.after(10, () => this.#climb(execution, entry, 0));
+  }
+
+  /** False if nobody waits with this token any more. */
+  answer(token: string): boolean {
+    const [approvalId = ''] = token.split(' ');
+    const execution = this.executions.get(approvalId);
+    if (execution?.token !== token) return false;
+    execution.token = undefined;
+    execution.ended = 'woken';
+    return true;
+  }
+
+  #climb(execution: Execution, entry: Start, at: number): void {
+    const rung = RUNGS[at];
+    if (rung) this.#hold(execution, entry, rung, at, 1);
+    else this.#end(execution, entry, 'time_is_up');
+  }
+
+  #hold(execution: Execution, entry: Start, rung: Rung, at: number, tries: number): void {
+    const { id: entryId, tenant, runId, approvalId, clocks } = entry;
+    const taskToken = `${approvalId} ${rung} ${tries}`;
+    execution.token = taskToken;
+    const holding = { entryId, tenant, runId, approvalId, rung, taskToken, retrying: tries > 1 };
+    this.#functions().hold(holding, (ending) => {
+      if (ending === 'returned' || execution.token !== taskToken) return;
+      if (ending === 'closed') return this.#end(execution, entry, 'found_closed');
+      const failed = `${taskToken} failed`;
+      execution.token = failed;
+      this.#time.after(FIRST_RETRY_MS * RETRY_BACKOFF ** (tries - 1), () => {
+        if (execution.token !== failed) return;
+        if (tries <= RETRIES_MAX) this.#hold(execution, entry, rung, at, tries + 1);
+        else this.#climb(execution, entry, at + 1);
+      });
+    });
+    const waitSeconds = [clocks.remindAfterSeconds, clocks.escalateAfterSeconds, clocks.expireAfterSeconds][at] ?? 0;
+    this.#time.after(waitSeconds * 1000, () => {
+      if (execution.token === taskToken) this.#climb(execution, entry, at + 1);
+    });
+  }
+
+  #end(execution: Execution, entry: Start, ended: 'found_closed' | 'time_is_up'): void {
+    execution.token = undefined;
+    execution.ended = ended;
+    this.#ended(entry, ended);
+  }
+}

@@ -1,0 +1,32 @@
+import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
+import type { OutsideRequest } from '../simulated-outside.ts';
+
+/** Whether a request, as it leaves, is what was proposed and decided on: this target, these values, nothing else. */
+export function carriesOut({ method, url, body = {} }: OutsideRequest, { target, fields }: ProposedAction): boolean {
+  const parts = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
+  const last = parts.at(-1) ?? '';
+  switch (url.hostname) {
+    case 'servicenow': {
+      if (!target.endsWith(`:${last}`)) return false;
+      const { work_notes: note, ...values } = body;
+      if (note === undefined) return same(values, fields);
+      return Object.keys(values).length === 0 && beginsWith(note, fields.note);
+    }
+    case 'slack':
+      return target === `slack:${body.channel}` && body.text === fields.text;
+    case 'github': {
+      const [, owner, repo, , number, part] = parts;
+      if (number === 'comments') return method === 'DELETE' && Number(last) === fields.commentId;
+      if (target !== `github:${owner}/${repo}#${number}`) return false;
+      if (part === 'comments') return beginsWith(body.body, fields.body);
+      return method === 'DELETE' ? asList(fields.labels).includes(last) : same(body.labels, fields.labels);
+    }
+    default:
+      return false;
+  }
+}
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+/** What follows is the mark. */
+const beginsWith = (sent: unknown, wanted: unknown) => String(sent).startsWith(`${wanted}\n`);

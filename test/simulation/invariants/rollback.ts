@@ -1,0 +1,145 @@
+import type { Commit } from '../../../lambdas/run/commit.ts';
+import { QUARANTINE_MS } from '../../../lambdas/run/lease.ts';
+import type { Receipt } from '../../../lambdas/run/receipt.ts';
+import type { Run } from '../../../lambdas/run/run.ts';
+import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
+import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { OutsideRequest } from '../simulated-outside.ts';
+import { isWrite } from './governed-writes.ts';
+import { TERMINAL } from './lifecycle-table.ts';
+import type { Report } from './report.ts';
+import type { Snapshot } from './run-history.ts';
+
+/** What was written is taken back newest first, only if it is ours and still there, and every write gets its word. */
+export class RollbackJudge {
+  readonly #report: Report;
+  readonly #store: MemoryRunStore;
+  /** When a step's write was done, by run and step. */
+  readonly #doneAt = new Map<string, string>();
+  /** What an invocation saw last of an incident. */
+  readonly #saw = new Map<string, Record<string, string>>();
+
+  constructor(report: Report, store: MemoryRunStore) {
+    this.#report = report;
+    this.#store = store;
+  }
+
+  committed(before: Snapshot, { run, steps }: Snapshot, commit: Commit | undefined): void {
+    if (!run) return;
+    for (const step of steps) {
+      const was = before.steps.find(({ index }) => index === step.index);
+      if (step.status === 'succeeded' && was?.status !== 'succeeded')
+        this.#doneAt.set(keyOf(run, step.index), run.updatedAt);
+      if (step.undoes !== undefined && step !== was) this.#judgeRetry(run, step);
+    }
+    for (const event of commit?.events ?? []) {
+      const undo = event.type === 'write.intended' && steps.find(({ id }) => id === event.step);
+      if (undo && undo.undoes !== undefined) this.#judgeUndo(before, run, undo, undo.undoes);
+    }
+    if (TERMINAL.has(run.status)) this.#judgeLog(run, steps);
+  }
+
+  /** A deadline ends what goes on, but not what is taken back: that waits as long as it must. */
+  #judgeRetry(run: Run, undo: Step): void {
+    const receipt = this.#receiptOf(run, undo);
+    if (undo.status !== 'failed_retryable' || receipt?.outcome !== 'unknown') return;
+    if (Date.parse(undo.retryAt) < Date.parse(receipt.intentAt) + QUARANTINE_MS) {
+      this.#report('an undo waits out its quarantine', `${run.runId}/${undo.id}`);
+    }
+  }
+
+  #judgeUndo(before: Snapshot, run: Run, undo: Step, undoes: number): void {
+    const what = `${run.runId}/${undo.id}`;
+    if (run.status !== 'rolling_back') this.#report('only a run that rolls back undoes anything', what);
+    const undone = before.steps.find(({ index }) => index === undoes);
+    const receipt = undone && this.#receiptOf(run, undone);
+    if (receipt?.runId !== run.runId || receipt.outcome !== 'succeeded') {
+      this.#report('a run undoes its own writes only', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
+    }
+    const told = new Set(run.compensation?.map(({ step }) => step));
+    const newer = before.steps.filter(
+      (step) => wrote(step) && step.status === 'succeeded' && !told.has(step.id) && this.#isLater(run, step, undoes),
+    );
+    if (newer.length > 0) this.#report('the newest write is undone first', `${what} before ${newer[0]?.id}`);
+  }
+
+  #isLater(run: Run, step: Step, than: number): boolean {
+    return (this.#doneAt.get(keyOf(run, step.index)) ?? '') > (this.#doneAt.get(keyOf(run, than)) ?? '');
+  }
+
+  /** A run that was rolled back or canceled says of each of its writes what became of it, newest first. */
+  #judgeLog(run: Run, steps: readonly Step[]): void {
+    const log = run.compensation ?? [];
+    const stopped = run.status === 'canceled' || run.rollback !== undefined;
+    const unknown = (step: Step) => step.status === 'canceled' && step.undoes === undefined && this.#isOpen(run, step);
+    const written = stopped ? steps.filter((step) => wrote(step) || unknown(step)) : [];
+    const missing = written.filter(({ id }) => log.filter(({ step }) => step === id).length !== 1);
+    if (missing.length > 0 || log.length !== written.length) {
+      this.#report('the compensation log is complete', `${run.runId}, ${missing[0]?.id ?? 'too much'}`);
+    }
+    const done = log.filter(({ step: id }) => steps.some((step) => step.id === id && wrote(step)));
+    const order = done.map(
+      ({ step }) => this.#doneAt.get(keyOf(run, steps.find(({ id }) => id === step)?.index)) ?? '',
+    );
+    if (order.some((at, index) => index > 0 && at > (order[index - 1] ?? ''))) {
+      this.#report('the compensation log is newest first', run.runId);
+    }
+    for (const { step: id, outcome } of log) {
+      const step = steps.find((each) => each.id === id);
+      const reversed = step?.status === 'rolled_back';
+      const receipt = step && this.#receiptOf(run, step);
+      if (
+        (outcome === 'reversed') !== reversed ||
+        (reversed && receipt?.runId === run.runId && receipt.outcome !== 'reversed')
+      ) {
+        this.#report('the compensation log is true', `${run.runId}/${id} is ${step?.status}, said to be ${outcome}`);
+      }
+    }
+  }
+
+  /** Nobody knows whether its write was made. */
+  #isOpen(run: Run, step: Step): boolean {
+    const receipt = this.#receiptOf(run, step);
+    return receipt?.outcome === 'unknown' && receipt.runId === run.runId && receipt.stepIndex === step.index;
+  }
+
+  #receiptOf({ tenant }: Run, step: Step): Receipt | undefined {
+    return this.#store.inside.receipt(tenant, receiptKeyOf(step) ?? '');
+  }
+
+  /** An answer has left the target: what it told is what the caller knows. */
+  landed({ by, method, url }: OutsideRequest, fields: Record<string, string> | undefined): void {
+    if (method === 'GET' && fields) this.#saw.set(`${by.id} ${url.pathname}`, { ...fields });
+  }
+
+  /** A write that expects something to be there is only sent by who has seen it there, or its own effect. */
+  sent({ by, method, url, body }: OutsideRequest): void {
+    if (method !== 'PATCH' || !body || 'work_notes' in body) return;
+    const steps = this.#store.inside.steps(by.tenant, by.runId ?? '');
+    const sysId = url.pathname.split('/').at(-1) ?? '';
+    const step = steps.find(
+      ({ status, governed, expects }) =>
+        expects &&
+        status === 'running' &&
+        governed?.request.action.target.endsWith(sysId) &&
+        JSON.stringify(governed.request.action.fields) === JSON.stringify(body),
+    );
+    if (!step?.expects) return;
+    const saw = this.#saw.get(`${by.id} ${url.pathname}`);
+    for (const [field, expected] of Object.entries(step.expects)) {
+      if (saw?.[field] === expected || saw?.[field] === body[field]) continue;
+      this.#report(
+        'what someone else changed since is left alone',
+        `${by.runId}/${step.id} expects ${field} ${expected}, saw ${saw?.[field]}`,
+      );
+    }
+  }
+}
+
+const keyOf = ({ tenant, runId }: Run, index: number | undefined) => `${tenant} ${runId} ${index}`;
+
+/** Its write was made, by this run or by another that had made the identical one before. */
+function wrote(step: Step): boolean {
+  const done = step.status === 'succeeded' || step.status === 'rolled_back';
+  return done && step.undoes === undefined && receiptKeyOf(step) !== undefined && isWrite(step.tool);
+}

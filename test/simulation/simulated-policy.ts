@@ -1,0 +1,134 @@
+import { findOperation } from '../../lambdas/connectors/registry.ts';
+import { FailClosedPolicy, POLICY_TIMEOUT_MS } from '../../lambdas/policy/fail-closed-policy.ts';
+import type {
+  ApprovalRequirement,
+  PolicyDecision,
+  PolicyRequest,
+  ProposedAction,
+} from '../../lambdas/policy/policy.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { type Fault, InjectedFault } from './faults.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+const ONE: ApprovalRequirement = { tier: 'medium', quorum: 1, groups: [] };
+const TWO_OF_OPS: ApprovalRequirement = { tier: 'medium', quorum: 2, groups: ['ops'] };
+
+type Ruling = 'allow' | 'deny' | ApprovalRequirement;
+
+/** What a tenant's policies may say. `again` says the same as `usual`, under another hash. */
+const RULES = {
+  usual: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? ONE : 'allow'),
+  again: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? ONE : 'allow'),
+  stricter: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? TWO_OF_OPS : risk === 'medium' ? ONE : 'allow'),
+  milder: (): Ruling => 'allow',
+  denying: ({ risk }: ProposedAction): Ruling => (risk === 'low' ? 'allow' : 'deny'),
+  no_way_back: ({ risk, undo }: ProposedAction): Ruling => (undo ? 'deny' : risk === 'high' ? ONE : 'allow'),
+} satisfies Record<string, (action: ProposedAction) => Ruling>;
+export type Rules = keyof typeof RULES;
+export const ALL_RULES = Object.keys(RULES) as Rules[];
+
+const FILE = 'rules';
+
+/** The policy of each machine, as deployed, on an engine that may fail; and what it has really said. */
+export class SimulatedPolicy {
+  readonly #time: VirtualTime;
+  readonly #definitions: MemoryDefinitions;
+  readonly #machines = new Map<number, FailClosedPolicy>();
+  /** What is to befall the engine when it is asked this. */
+  readonly #befalls = new WeakMap<PolicyRequest, Fault>();
+  readonly #said = new Set<string>();
+  readonly #saidFresh = new Set<string>();
+  #published = 0;
+  #slow = false;
+
+  constructor(time: VirtualTime, definitions: MemoryDefinitions) {
+    this.#time = time;
+    this.#definitions = definitions;
+  }
+
+  publish(tenant: string, rules: Rules): void {
+    this.#published += 1;
+    this.#definitions.savePolicies(tenant, { engine: 'cedar', files: { [FILE]: `${rules} ${this.#published}` } });
+  }
+
+  async decide(
+    machine: number,
+    fault: Fault | undefined,
+    request: PolicyRequest,
+    looking = { fresh: false },
+  ): Promise<PolicyDecision> {
+    if (fault) this.#befalls.set(request, fault);
+    this.#slow = fault === 'policy_slow';
+    const decision = await this.#policyOf(machine).decide(request, looking);
+    if (looking.fresh) this.#saidFresh.add(answerOf(request, decision));
+    return decision;
+  }
+
+  /** Whether the engine gave this answer to this question, and looked at the policies of the moment to do so. */
+  hasSaid(request: PolicyRequest, decision: PolicyDecision, fresh: boolean): boolean {
+    const answer = answerOf(request, decision);
+    return this.#said.has(answer) && (!fresh || this.#saidFresh.has(answer));
+  }
+
+  #policyOf(machine: number): FailClosedPolicy {
+    const known = this.#machines.get(machine);
+    if (known) return known;
+    const engine = {
+      prepare: async ({ files }: { files: Record<string, string> }) => this.#prepared(files[FILE] ?? ''),
+    };
+    const policy = new FailClosedPolicy({
+      tenantPolicies: (tenant) => this.#definitions.policies(tenant),
+      engines: { cedar: engine, rego: { prepare: () => Promise.reject(new Error('there is no such engine here')) } },
+      isTool: (tool) => findOperation(tool) !== undefined,
+      now: () => this.#time.now(),
+      stopwatch: {
+        nowMs: () => this.#time.now(),
+        // Only a slow answer is waited for; keeping time for all others would be most of a world's appointments.
+        after: (ms, act) => this.#unlessCalledOff(ms, act),
+      },
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    this.#machines.set(machine, policy);
+    return policy;
+  }
+
+  #unlessCalledOff(ms: number, act: () => void): () => void {
+    let calledOff = false;
+    if (this.#slow) this.#time.after(ms, () => !calledOff && act());
+    return () => {
+      calledOff = true;
+    };
+  }
+
+  #prepared(text: string) {
+    const rules = RULES[text.split(' ')[0] as Rules];
+    const hash = sha256Hex(text).slice(0, 12);
+    return {
+      hash,
+      warnings: [],
+      decide: async (request: PolicyRequest): Promise<PolicyDecision> => {
+        const fault = this.#befalls.get(request);
+        if (fault === 'policy_error') throw new InjectedFault(fault, { kind: 'policy', name: 'policy' });
+        if (fault === 'policy_slow') await this.#lateAnswer();
+        const decision = decisionOf(rules(request.action), { policyHash: hash, policies: [text], reasons: [] });
+        if (fault !== 'policy_slow') this.#said.add(answerOf(request, decision));
+        return decision;
+      },
+    };
+  }
+
+  #lateAnswer(): Promise<void> {
+    return new Promise((resolve) => this.#time.after(2 * POLICY_TIMEOUT_MS, resolve));
+  }
+}
+
+function decisionOf(ruling: Ruling, grounds: { policyHash: string; policies: string[]; reasons: string[] }) {
+  if (ruling === 'allow') return { verdict: 'allow' as const, ...grounds };
+  if (ruling === 'deny') return { verdict: 'deny' as const, code: 'POLICY_DENIED' as const, ...grounds };
+  return { verdict: 'needs_approval' as const, requirement: ruling, ...grounds };
+}
+
+/** Questions are kept as documents, so their text tells them apart. */
+const answerOf = (request: PolicyRequest, { verdict, policyHash }: PolicyDecision) =>
+  `${verdict} ${policyHash} ${JSON.stringify(request)}`;

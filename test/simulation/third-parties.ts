@@ -1,0 +1,27 @@
+import type { SeededRandom } from './seeded-random.ts';
+import type { SimulatedOutside } from './simulated-outside.ts';
+
+export const NEW_INCIDENT = { state: '1', assignment_group: '' };
+const FIELDS = ['state', 'assignment_group'] as const;
+
+/** Others who work on the same incidents: what they change is theirs, and no undo of ours may touch it. */
+export class ThirdParties {
+  readonly #random: SeededRandom;
+  readonly #outside: SimulatedOutside;
+  readonly touched = new Set<string>();
+  #changes = 0;
+
+  constructor(random: SeededRandom, outside: SimulatedOutside) {
+    this.#random = random;
+    this.#outside = outside;
+  }
+
+  /** Somebody sets a field of an incident, any one unless it is said which. */
+  meddle(field: string = this.#random.pick(FIELDS)): void {
+    const [sysId, incident] = this.#random.pick([...this.#outside.systems.incidents]) ?? [];
+    if (sysId === undefined || !incident) return;
+    this.#changes += 1;
+    incident.fields[field] = `theirs ${this.#changes}`;
+    this.touched.add(sysId);
+  }
+}
