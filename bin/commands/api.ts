@@ -1,8 +1,13 @@
-import type { runDetail, runSummary } from '../../lambdas/api/run-views.ts';
+import type { approvalView, runDetail, runSummary } from '../../lambdas/api/run-views.ts';
+import type { Decided as ApiDecided } from '../../lambdas/approval/decide.ts';
+import type { Automation } from '../../lambdas/pipeline/definitions.ts';
+import type { TenantPolicies } from '../../lambdas/policy/policy.ts';
+import type { Flip } from '../../lambdas/policy/replay.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { RunStatus } from '../../lambdas/run/run.ts';
 import type { Step } from '../../lambdas/run/step.ts';
+import type { Plan } from '../../lambdas/workflow/plan.ts';
 import { EXIT, Failure, UsageError } from './failure.ts';
 
 export type RunSummary = ReturnType<typeof runSummary>;
@@ -14,6 +19,7 @@ export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' 
 export type ShownStep =
   | WithoutEach<Step, 'schemaVersion'>
   | (Pick<Step, 'id' | 'index' | 'tool'> & { status: 'pending' });
+export type ShownApproval = ReturnType<typeof approvalView>;
 export type ShownReceipt = WithoutEach<Receipt, 'schemaVersion' | 'tenant'>;
 
 /** `Omit` for each member of a union, which therefore stays one that its status tells apart. */
@@ -24,6 +30,17 @@ export interface RunPage {
   nextCursor: string | null;
 }
 
+export interface ApprovalPage {
+  approvals: ShownApproval[];
+  nextCursor: string | null;
+}
+
+/** What became of an approval by somebody's word. */
+export interface Decided {
+  outcome: ApiDecided['outcome'];
+  approval: ShownApproval;
+}
+
 /** What happened after a commit: `next` is where to go on, `more` says whether there is more already. */
 export interface RunEvents {
   status: RunStatus;
@@ -32,7 +49,16 @@ export interface RunEvents {
   more: boolean;
 }
 
+/** Some runs' recorded decisions, asked again: those that would flip. */
+export interface ReplayPage {
+  runs: number;
+  examined: number;
+  flips: Flip[];
+  nextCursor: string | null;
+}
+
 const ANSWER_WITHIN_MS = 30_000;
+const PARTIAL_CONTENT = 206;
 
 /** Nobody answered, or not for long; asking again may help. */
 export class Unavailable extends Failure {
@@ -66,12 +92,67 @@ export class Api {
     return this.#ask(`/api/v1/runs/${runId}/${command}`, { method: 'POST', body: JSON.stringify(body) });
   }
 
+  approvals(query: { limit?: string; cursor?: string }): Promise<ApprovalPage> {
+    return this.#get('/api/v1/approvals', query);
+  }
+
+  approval(approvalId: string): Promise<ShownApproval> {
+    return this.#get(`/api/v1/approvals/${approvalId}`);
+  }
+
+  decide(approvalId: string, body: unknown): Promise<Decided> {
+    return this.#ask(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
+  }
+
   deadLetters(): Promise<{ queues: { queue: string; messages: number }[] }> {
     return this.#get('/api/v1/dead-letters');
   }
 
   redrive(): Promise<{ redriven: { queue: string; messages: number }[] }> {
     return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
+  }
+
+  publishWorkflow(file: string): Promise<{ name: string; version: number }> {
+    return this.#ask('/api/v1/workflows', {
+      method: 'POST',
+      body: file,
+      headers: { 'content-type': 'application/yaml' },
+    });
+  }
+
+  simulateWorkflow(asked: { workflow: string; source: string; event?: string; payload: unknown }): Promise<Plan> {
+    return this.#ask('/api/v1/workflows/simulate', { method: 'POST', body: JSON.stringify(asked) });
+  }
+
+  automation(name: string): Promise<Automation> {
+    return this.#get(`/api/v1/automations/${encodeURIComponent(name)}`);
+  }
+
+  saveAutomation(automation: Automation): Promise<Automation & { effectiveWithinSeconds: number }> {
+    const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
+    return this.#ask(path, { method: 'PUT', body: JSON.stringify(automation) });
+  }
+
+  publishPolicies(policies: TenantPolicies): Promise<{ hash: string }> {
+    return this.#ask('/api/v1/policies', { method: 'PUT', body: JSON.stringify(policies) });
+  }
+
+  replayPolicies(asked: { policies: TenantPolicies; since?: string; cursor?: string }): Promise<ReplayPage> {
+    return this.#ask('/api/v1/policies/replay', { method: 'POST', body: JSON.stringify(asked) });
+  }
+
+  /** A file of a run's evidence, byte for byte, in as many parts as it takes. */
+  async evidenceFile(runId: string, file: string): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let from = 0; ; ) {
+      const asked = { headers: { 'x-api-key': this.#key, range: `bytes=${from}-` } };
+      const { status, text, bytes, headers } = await send(this.#url, `/api/v1/runs/${runId}/evidence/${file}`, asked);
+      if (status !== PARTIAL_CONTENT) throw this.#failure(status, parse(text));
+      parts.push(bytes);
+      from += bytes.length;
+      const size = Number(headers.get('content-range')?.split('/')[1]);
+      if (bytes.length === 0 || !(from < size)) return Buffer.concat(parts);
+    }
   }
 
   #get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
@@ -84,7 +165,7 @@ export class Api {
   }
 
   async #ask<T>(path: string, init: RequestInit): Promise<T> {
-    const headers = { 'x-api-key': this.#key, 'content-type': 'application/json' };
+    const headers = { 'content-type': 'application/json', ...init.headers, 'x-api-key': this.#key };
     const { status, text } = await send(this.#url, path, { ...init, headers });
     const body = parse(text);
     if (status >= 200 && status < 300 && body) return body as T;
@@ -93,8 +174,8 @@ export class Api {
 
   #failure(status: number, body: Record<string, unknown> | undefined): Failure {
     const problem = problemOf(body);
-    if (status === 403 && problem !== undefined) return new Failure(EXIT.refused, problem);
-    if (status === 401 || status === 403) {
+    // With a sentence of ours the key was taken: it is the person, or policy, that says no.
+    if (status === 401 || (status === 403 && problem === undefined)) {
       return new Failure(
         EXIT.refused,
         `${this.#url} does not take this API key; give another with --key or COUNTERSIGN_API_KEY`,
@@ -112,6 +193,8 @@ export class Api {
 
 export interface Answer {
   status: number;
+  headers: Headers;
+  bytes: Buffer;
   text: string;
 }
 
@@ -119,7 +202,8 @@ export interface Answer {
 export async function send(url: string, path: string, init: RequestInit): Promise<Answer> {
   try {
     const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    return { status: response.status, text: await response.text() };
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, headers: response.headers, bytes, text: bytes.toString() };
   } catch (cause) {
     const late = cause instanceof Error && cause.name === 'TimeoutError';
     throw new Unavailable(

@@ -1,7 +1,18 @@
 import { parseArgs } from 'node:util';
+import { approvalsDecide, runsDecide } from './approvals-decide.ts';
+import { approvalsList } from './approvals-list.ts';
+import { approvalsShow } from './approvals-show.ts';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
+import { evidenceAudit } from './evidence-audit.ts';
+import { evidenceGet } from './evidence-get.ts';
+import { evidenceHtml } from './evidence-html.ts';
+import { evidenceShow } from './evidence-show.ts';
+import { evidenceVerify } from './evidence-verify.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
 import { groupHelp, helpOf, overview, usageOf } from './help.ts';
+import { policyPublish } from './policy-publish.ts';
+import { policyReplay } from './policy-replay.ts';
+import { policyTest } from './policy-test.ts';
 import { redrive } from './redrive.ts';
 import { runsControl } from './runs-control.ts';
 import { runsList } from './runs-list.ts';
@@ -9,8 +20,29 @@ import { runsShow } from './runs-show.ts';
 import { runsWatch } from './runs-watch.ts';
 import type { Terminal } from './terminal.ts';
 import { webhookSend } from './webhook-send.ts';
+import { workflowCommands } from './workflow-commands.ts';
 
-export const COMMANDS: readonly Command[] = [runsList, runsShow, runsWatch, ...runsControl, webhookSend, redrive];
+export const COMMANDS: readonly Command[] = [
+  runsList,
+  runsShow,
+  runsWatch,
+  ...runsDecide,
+  ...runsControl,
+  approvalsList,
+  approvalsShow,
+  ...approvalsDecide,
+  webhookSend,
+  ...workflowCommands,
+  policyTest,
+  policyReplay,
+  policyPublish,
+  evidenceGet,
+  evidenceVerify,
+  evidenceShow,
+  evidenceHtml,
+  evidenceAudit,
+  redrive,
+];
 
 /** Reads a command line, runs its command, and says with which code to exit. */
 export async function runCommandLine(
@@ -44,7 +76,10 @@ export async function runCommandLine(
 function readArguments(argv: string[]) {
   const all = Object.assign({}, GLOBAL_OPTIONS, ...COMMANDS.map(({ options }) => options)) as Command['options'];
   const options = Object.fromEntries(
-    Object.entries(all).map(([name, { value }]) => [name, { type: value ? 'string' : 'boolean' } as const]),
+    Object.entries(all).map(([name, { value, many = false }]) => [
+      name,
+      { type: value ? 'string' : 'boolean', multiple: many } as const,
+    ]),
   );
   try {
     return parseArgs({
@@ -65,8 +100,8 @@ function assertTakes(command: Command, values: object, positionals: string[]): v
   const foreign = Object.keys(values).find((name) => !(name in command.options) && !(name in GLOBAL_OPTIONS));
   if (foreign) throw new UsageError(`countersign ${command.name} has no option --${foreign}`);
   const missing = command.takes[positionals.length];
-  if (missing) throw new UsageError(`countersign ${command.name} needs ${missing}`);
-  const surplus = positionals[command.takes.length];
+  if (missing && !missing.startsWith('[')) throw new UsageError(`countersign ${command.name} needs ${missing}`);
+  const surplus = command.takes.at(-1)?.endsWith('…') ? undefined : positionals[command.takes.length];
   if (surplus !== undefined) throw new UsageError(`countersign ${command.name} does not take "${surplus}"`);
 }
 

@@ -5,13 +5,15 @@ import type { Terminal } from './terminal.ts';
 export interface Option {
   /** Name of the value in the usage; an option without one is a switch. */
   value?: string;
+  /** May be given more than once. */
+  many?: true;
   says: string;
 }
 
 export interface Command {
   /** The words that call it, `runs list`. */
   name: string;
-  /** What must follow, in order. */
+  /** What must follow, in order; in brackets, what may; `FILE…` is one or more. */
   takes: readonly string[];
   says: string;
   /** More than one line can say; shown by `--help`. */
@@ -30,20 +32,18 @@ export const GLOBAL_OPTIONS: Record<string, Option> = {
 const DEFAULT_URL = 'http://127.0.0.1:4500';
 const LOCAL_KEY = 'local-owner-key';
 
+type Values = Record<string, string | boolean | string[] | undefined>;
+
 /** One call of a command: what was given, and where to write. */
 export class Call {
   readonly terminal: Terminal;
   readonly json: boolean;
   readonly url: string;
-  readonly #values: Record<string, string | boolean | undefined>;
+  readonly #values: Values;
   readonly #positionals: string[];
   readonly #environment: NodeJS.ProcessEnv;
 
-  constructor(
-    terminal: Terminal,
-    environment: NodeJS.ProcessEnv,
-    given: { values: Record<string, string | boolean | undefined>; positionals: string[] },
-  ) {
+  constructor(terminal: Terminal, environment: NodeJS.ProcessEnv, given: { values: Values; positionals: string[] }) {
     this.terminal = terminal;
     this.#environment = environment;
     this.#values = given.values;
@@ -57,12 +57,23 @@ export class Call {
     return typeof value === 'string' ? value : undefined;
   }
 
+  /** Every value of an option that may be given more than once. */
+  texts(option: string): readonly string[] {
+    const values = this.#values[option];
+    return Array.isArray(values) ? values : [];
+  }
+
   isSet(option: string): boolean {
     return this.#values[option] === true;
   }
 
   positional(index: number): string {
     return this.#positionals[index] ?? '';
+  }
+
+  /** What a last `FILE…` stands for. */
+  get positionals(): readonly string[] {
+    return this.#positionals;
   }
 
   /** True for a host on this machine, whose keys and secrets are fixed and documented. */

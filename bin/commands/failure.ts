@@ -1,7 +1,7 @@
 /** What a script learns from the exit code. */
 export const EXIT = {
   ok: 0,
-  /** The command worked, but what it is about did not: the run failed, there is no such run. */
+  /** The command worked, but what it is about did not: the run failed, there is no such run, you may not do that. */
   failed: 1,
   usage: 2,
   /** Nobody answers, or the key is not taken. */

@@ -2,14 +2,14 @@ import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts';
 
 export function overview(commands: readonly Command[]): string {
   return [
-    'countersign: follow governed runs from the terminal',
+    'countersign: governed runs and their approvals, from the terminal',
     '',
     ...commandLines(commands),
     '',
     'For every command:',
     ...optionLines(GLOBAL_OPTIONS),
     '',
-    'Exit codes: 0 fine, 1 it failed, 2 wrong usage, 3 cannot reach the system or it refuses.',
+    'Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 3 nobody answers, or the key is not taken.',
   ].join('\n');
 }
 
@@ -24,7 +24,8 @@ export function helpOf(command: Command): string {
     command.says,
     ...(command.details ? ['', command.details] : []),
     '',
-    ...optionLines({ ...command.options, ...GLOBAL_OPTIONS }),
+    // A command's own meaning of an option goes before the one that all others share.
+    ...optionLines({ ...command.options, ...GLOBAL_OPTIONS, ...command.options }),
   ].join('\n');
 }
 
@@ -32,8 +33,8 @@ const USAGE_COLUMNS = 90;
 
 export function usageOf({ name, takes, options }: Command): string {
   const lines = [`usage: countersign ${[name, ...takes].join(' ')}`];
-  for (const [option, { value }] of Object.entries(options)) {
-    const word = `[--${option}${value ? ` ${value}` : ''}]`;
+  for (const [option, { value, many }] of Object.entries(options)) {
+    const word = `[--${option}${value ? ` ${value}` : ''}]${many ? '…' : ''}`;
     const line = lines.pop() ?? '';
     if (line.length + word.length < USAGE_COLUMNS) lines.push(`${line} ${word}`);
     else lines.push(line, `         ${word}`);

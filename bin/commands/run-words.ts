@@ -1,10 +1,11 @@
-import type { CommitEvent } from '../../lambdas/run/commit.ts';
+import { whyOf } from '../../lambdas/policy/policy.ts';
+import type { CommitEvent, PolicyDecided } from '../../lambdas/run/commit.ts';
 import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
-import type { RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
+import type { Compensation, RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
 import type { Cell } from './table.ts';
 import type { Tone } from './terminal.ts';
-import { clockTime } from './times.ts';
+import { clockNear } from './times.ts';
 
 const TERMINAL: Record<TerminalStatus, Tone> = {
   succeeded: 'good',
@@ -37,8 +38,8 @@ export function statusCell(status: string): Cell {
   return tone ? { text: status, tone } : status;
 }
 
-/** What happened, as a person would say it. */
-export function eventInWords(event: CommitEvent): string {
+/** What happened, as a person would say it; `at` is when. */
+export function eventInWords(event: CommitEvent, at: string): string {
   switch (event.type) {
     case 'run.accepted':
       return `accepted ${event.source} ${event.event} for ${event.automation} (${event.workflow.name} v${event.workflow.version})`;
@@ -51,11 +52,11 @@ export function eventInWords(event: CommitEvent): string {
     case 'run.stop_requested':
       return `${event.actor} asks to ${event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;
     case 'step.claimed':
-      return `${event.step}: attempt ${event.attempt} of ${event.tool}, lease until ${clockTime(event.leaseExpiresAt)}`;
+      return `${event.step}: attempt ${event.attempt} of ${event.tool}, lease until ${clockNear(event.leaseExpiresAt, at)}`;
     case 'step.succeeded':
       return `${event.step}: ${event.skipped ? 'skipped' : 'succeeded'}`;
     case 'step.waiting':
-      return `${event.step}: waits for ${event.event ? `the signal "${event.event}" ` : ''}until ${clockTime(event.until)}`;
+      return `${event.step}: waits for ${event.event ? `the signal "${event.event}" ` : ''}until ${clockNear(event.until, at)}`;
     case 'step.signaled':
       return `${event.step}: ${event.actor} gave the signal "${event.event}"`;
     case 'step.retry_requested':
@@ -63,7 +64,7 @@ export function eventInWords(event: CommitEvent): string {
     case 'step.canceled':
       return `${event.step}: closed with the run`;
     case 'step.retry_scheduled':
-      return `${event.step}: tries again at ${clockTime(event.retryAt)}: ${errorInWords(event.error)}`;
+      return `${event.step}: tries again at ${clockNear(event.retryAt, at)}: ${errorInWords(event.error)}`;
     case 'step.failed':
       return `${event.step}: failed: ${errorInWords(event.error)}`;
     case 'write.intended':
@@ -72,14 +73,66 @@ export function eventInWords(event: CommitEvent): string {
       return `${event.step}: ${outcomeInWords(event)}`;
     case 'write.reused':
       return `${event.step}: ${event.firstRunId} has made this very write; nothing is written again`;
+    case 'write.reversed':
+      return `${event.step}: taken back`;
+    case 'write.compensated':
+      return `${event.step}: ${compensationInWords(event)}`;
+    case 'policy.decided':
+      return `${event.step}: policy ${verdictInWords(event)}`;
     case 'approval.requested':
-      return `${event.step}: waits for approval ${event.approvalId} until ${clockTime(event.expiresAt)}`;
+      return `${event.step}: waits for ${people(event.quorum)} (${event.tier} tier) until ${clockNear(event.expiresAt, at)}`;
+    case 'approval.auto_approved':
+      return `${event.step}: confidence ${event.confidence} passes the gate of the validation mode by itself`;
+    case 'approval.voted':
+      return `${event.step}: ${event.person} says ${event.decision} in ${event.via}${event.onBehalfOf ? ` for ${event.onBehalfOf}` : ''}`;
+    case 'approval.edited':
+      return `${event.step}: ${event.person} edited ${event.fields.join(', ')}; earlier votes are void`;
+    case 'approval.decided':
+      return `${event.step}: ${event.status} by ${event.people.join(' and ')}`;
+    case 'approval.stale':
+      return `${event.step}: what was approved is not what would be written now; asked anew`;
+    case 'approval.reminded':
+      return `${event.step}: approvers were reminded`;
+    case 'approval.escalated':
+      return `${event.step}: nobody decided in time; others were called`;
     case 'approval.expired':
       return `${event.step}: approval ${event.approvalId} expired`;
     case 'approval.canceled':
       return `${event.step}: approval ${event.approvalId} is no longer asked for`;
     default:
       return newerEvent(event);
+  }
+}
+
+const people = (quorum: number) => (quorum === 1 ? 'one person' : `${quorum} people`);
+
+function verdictInWords({ verdict, ...said }: PolicyDecided): string {
+  const why = whyOf(said) && `: ${whyOf(said)}`;
+  switch (verdict) {
+    case 'allow':
+      return `allows it${why}`;
+    case 'needs_approval':
+      return `says people must approve it${why}`;
+    case 'deny':
+      return `denies it${why}`;
+  }
+}
+
+export function compensationInWords({ outcome, reason }: Pick<Compensation, 'outcome' | 'reason'>): string {
+  const why = reason === undefined ? '' : `: ${reason}`;
+  switch (outcome) {
+    case 'reversed':
+      return 'its write was taken back';
+    case 'drifted':
+      return `not taken back${why}`;
+    case 'irreversible':
+      return `cannot be taken back${why}`;
+    case 'refused':
+      return `taking it back was refused${why}`;
+    case 'unknown':
+      return `nobody knows whether it was taken back${why}`;
+    case 'kept':
+      return 'its write stays';
   }
 }
 
@@ -96,8 +149,10 @@ function outcomeInWords({ outcome, recovered }: { outcome: Receipt['outcome']; r
       return 'the write is intended';
     case 'succeeded':
       return 'written';
+    case 'reversed':
+      return 'written, and taken back since';
     case 'failed':
-      return 'the target refused the write';
+      return 'the write was not made';
     case 'unknown':
       return 'nobody knows yet whether the write happened';
   }
@@ -106,6 +161,7 @@ function outcomeInWords({ outcome, recovered }: { outcome: Receipt['outcome']; r
 export function eventTone(event: CommitEvent): Tone | undefined {
   if (event.type === 'run.status_changed') return (STATUSES as Record<string, Tone | undefined>)[event.to];
   if (event.type === 'step.failed') return 'bad';
+  if (event.type === 'policy.decided' && event.verdict === 'deny') return 'bad';
   if (event.type === 'step.retry_scheduled' || event.type === 'approval.requested') return 'waiting';
   return undefined;
 }
@@ -114,3 +170,6 @@ export const errorInWords = ({ code, message }: RecordedError) => `${code}: ${me
 
 /** Hashes and sys_ids in full only matter to a machine. */
 export const withShortIds = (text: string) => text.replace(/\b((?:run_)?[0-9a-f]{8})[0-9a-f]{24,}\b/g, '$1…');
+
+/** `servicenow:acme:INC0010001` is known by its end. */
+export const shortSubject = (subject: string) => subject.slice(subject.lastIndexOf(':') + 1);

@@ -11,6 +11,9 @@ export const runsControl: readonly Command[] = [
     reason: call.text('reason'),
   })),
   control('pause', 'stop a run once nothing of it is in flight', REASON, (call) => ({ reason: call.text('reason') })),
+  control('rollback', 'take back what a run wrote, newest first, and end it', REASON, (call) => ({
+    reason: call.text('reason'),
+  })),
   control('resume', 'let a paused run go on', {}, () => ({})),
   control(
     'retry',

@@ -1,13 +1,12 @@
-import type { Api, RunPage, RunSummary } from './api.ts';
+import type { RunPage, RunSummary } from './api.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT, UsageError } from './failure.ts';
+import { noteMore, pagingOptions, readPages } from './paging.ts';
 import { shortRunIds } from './run-reference.ts';
-import { RUN_STATUSES, statusCell } from './run-words.ts';
+import { RUN_STATUSES, shortSubject, statusCell } from './run-words.ts';
 import { type Cell, type Column, table } from './table.ts';
 import { printable, type Terminal } from './terminal.ts';
 import { age, duration } from './times.ts';
-
-const PAGE_MAX = 100;
 
 export const runsList: Command = {
   name: 'runs list',
@@ -16,12 +15,10 @@ export const runsList: Command = {
   details: `Statuses: ${RUN_STATUSES.slice(0, 7).join(', ')},\n  ${RUN_STATUSES.slice(7).join(', ')}.`,
   options: {
     status: { value: 'STATUS', says: 'only runs in this status' },
-    limit: { value: 'N', says: `runs per page, 1 to ${PAGE_MAX} (default 25)` },
-    all: { says: 'every page, not only the first' },
-    cursor: { value: 'CURSOR', says: 'go on where an earlier page ended' },
+    ...pagingOptions('runs'),
   },
   async run(call) {
-    const page = await readPages(call.api(), call);
+    const page = await readRuns(call);
     if (call.json) {
       call.printJson(page);
       return EXIT.ok;
@@ -31,28 +28,24 @@ export const runsList: Command = {
   },
 };
 
-async function readPages(api: Api, call: Call): Promise<RunPage> {
+async function readRuns(call: Call): Promise<RunPage> {
   const status = call.text('status');
   if (status !== undefined && !RUN_STATUSES.includes(status)) {
     throw new UsageError(`there is no status "${status}"; there are ${RUN_STATUSES.join(', ')}`);
   }
-  const limit = call.text('limit') ?? (call.isSet('all') ? String(PAGE_MAX) : undefined);
-  if (limit !== undefined && !(/^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= PAGE_MAX)) {
-    throw new UsageError(`--limit is a number from 1 to ${PAGE_MAX}, not "${limit}"`);
-  }
-  let page = await api.runs({ status, limit, cursor: call.text('cursor') });
-  const runs = [...page.runs];
-  while (call.isSet('all') && page.nextCursor !== null) {
-    page = await api.runs({ status, limit, cursor: page.nextCursor });
-    runs.push(...page.runs);
-  }
-  return { runs, nextCursor: page.nextCursor };
+  const api = call.api();
+  const { items, nextCursor } = await readPages(call, async (asked) => {
+    const page = await api.runs({ status, ...asked });
+    return { items: page.runs, nextCursor: page.nextCursor };
+  });
+  return { runs: items, nextCursor };
 }
 
-function printRuns({ terminal }: Call, { runs, nextCursor }: RunPage): void {
+function printRuns(call: Call, { runs, nextCursor }: RunPage): void {
+  const { terminal } = call;
   if (runs.length === 0) terminal.note('no runs; send one with npx countersign webhook send FILE');
   else for (const line of runTable(terminal, runs)) terminal.print(line);
-  if (nextCursor !== null) terminal.note(`\nthere are more: --all, or --cursor ${nextCursor}`);
+  noteMore(call, nextCursor);
 }
 
 /** A person gets what tells the runs apart; a pipe gets everything in full. */
@@ -84,6 +77,3 @@ function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
 }
 
 const asItIs = (text: string) => text;
-
-/** `servicenow:acme:INC0010001` is known by its end. */
-const shortSubject = (subject: string) => subject.slice(subject.lastIndexOf(':') + 1);

@@ -7,7 +7,7 @@ import { findRunId } from './run-reference.ts';
 import { eventInWords, eventTone, hasEnded, withShortIds } from './run-words.ts';
 import { cut } from './table.ts';
 import { printable } from './terminal.ts';
-import { clockTime, duration } from './times.ts';
+import { clockNear, duration } from './times.ts';
 
 const POLL_EVERY_MS = 500;
 /** A host that is being restarted, or a network that hiccups, does not end the watch. */
@@ -24,7 +24,8 @@ export const runsWatch: Command = {
   async run(call) {
     const api = call.api();
     const runId = await findRunId(api, call.positional(0));
-    const ended = await follow(api, runId, (commit) => printCommit(call, runId, commit), call);
+    const show = (commit: Commit, first: Commit) => printCommit(call, runId, commit, first.at);
+    const ended = await follow(api, runId, show, call);
     if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
     return ended.status === 'succeeded' ? EXIT.ok : EXIT.failed;
   },
@@ -36,8 +37,8 @@ const hint = (runId: string) => `more with npx countersign runs show ${runId.sli
 async function follow(
   api: Api,
   runId: string,
-  show: (commit: Commit) => void,
-  { terminal }: Call,
+  show: (commit: Commit, first: Commit) => void,
+  call: Call,
 ): Promise<{ status: string; tookMs: number }> {
   let first: Commit | undefined;
   let last: Commit | undefined;
@@ -50,14 +51,15 @@ async function follow(
     } catch (error) {
       const patient = answeredAtMs !== undefined && Date.now() - answeredAtMs < SILENCE_MAX_MS;
       if (!(error instanceof Unavailable && patient)) throw error;
-      terminal.note(`${error.message}; asking again`);
+      call.terminal.note(`${error.message}; asking again`);
     }
     for (const commit of page?.commits ?? []) {
-      show(commit);
       first ??= commit;
+      show(commit, first);
       last = commit;
     }
     if (page?.more) continue;
+    if (page?.status === 'waiting_approval' && page.commits.length > 0) sayWhereToDecide(call, runId);
     if (page && hasEnded(page.status)) {
       return { status: page.status, tookMs: Date.parse(last?.at ?? '') - Date.parse(first?.at ?? '') };
     }
@@ -65,15 +67,22 @@ async function follow(
   }
 }
 
-function printCommit({ terminal, json }: Call, runId: string, commit: Commit): void {
+/** A run that waits for people goes no further by being watched. */
+function sayWhereToDecide({ terminal, json, url, isLocal }: Call, runId: string): void {
+  if (json || !terminal.isInteractive) return;
+  const slack = isLocal ? `at ${url}/_sim` : 'in Slack';
+  terminal.note(`waits for people: decide ${slack}, or with npx countersign approvals approve ${runId.slice(0, 12)}`);
+}
+
+function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
   const { seq, at } = commit;
   for (const event of commit.events) {
     if (json) {
       terminal.print(JSON.stringify({ runId, seq, at, ...event }));
       continue;
     }
-    const words = eventInWords(printable(event));
-    const line = `${clockTime(at)}  ${terminal.isInteractive ? withShortIds(words) : words}`;
+    const words = eventInWords(printable(event), at);
+    const line = `${clockNear(at, begunAt)}  ${terminal.isInteractive ? withShortIds(words) : words}`;
     terminal.print(terminal.paint(eventTone(event), cut(line, terminal.columns)));
   }
 }

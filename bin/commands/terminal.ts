@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 
 export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'quiet' | 'strong';
@@ -21,6 +22,8 @@ export interface Terminal {
   /** Beside the result: hints and errors, never part of what is piped on. */
   note(line: string): void;
   paint(tone: Tone | undefined, text: string): string;
+  /** What a person answers, empty if they only press Enter or end the input; undefined if there is nobody to ask. */
+  ask(question: string): Promise<string | undefined>;
 }
 
 export function processTerminal(): Terminal {
@@ -32,7 +35,17 @@ export function processTerminal(): Terminal {
     note: (line) => void stderr.write(`${line}\n`),
     // styleText looks at the stream, NO_COLOR and FORCE_COLOR itself.
     paint: (tone, text) => (tone ? styleText(STYLES[tone], text, { stream: stdout }) : text),
+    ask: async (question) => (process.stdin.isTTY && stderr.isTTY ? askAtTerminal(question) : undefined),
   };
+}
+
+/** Not as a terminal of readline's own: so Ctrl-C stays a signal. */
+function askAtTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  return new Promise<string>((resolve) => {
+    lines.once('close', () => resolve(''));
+    lines.question(question, resolve);
+  }).finally(() => lines.close());
 }
 
 /** C0 and C1 controls, and marks that turn the direction of text around. */

@@ -34,4 +34,11 @@ export function duration(ms: number): string {
 /** `02:11:37.138`, in UTC as everything the API says. */
 export const clockTime = (at: string) => at.slice(11, 23);
 
+/** The time of day; of another day than the one it is told on, with its date. */
+export const clockNear = (at: string, near: string) =>
+  at.slice(0, 10) === near.slice(0, 10) ? clockTime(at) : `${at.slice(0, 10)} ${at.slice(11, 19)}`;
+
 export const dateAndTime = (at: string) => `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+
+/** To the millisecond, for what may span days. */
+export const dateAndClock = (at: string) => `${at.slice(0, 10)} ${clockTime(at)}`;

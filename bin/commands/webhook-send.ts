@@ -32,14 +32,22 @@ export const webhookSend: Command = {
       secret: secretOf(call, source, tenant),
       id: call.text('delivery'),
       event: call.text('event') ?? (parse(body.toString())?.issue ? 'issues' : 'ping'),
-      nowMs: Date.now(),
+      nowMs: await nowAt(call),
     });
     const answer = await send(call.url, `/webhooks/${source}/${tenant}`, { method: 'POST', headers, body });
     return report(call, answer);
   },
 };
 
-function read(file: string): Buffer<ArrayBuffer> {
+/** The clock of a host on this machine may have been moved, and a signature holds only around its own time. */
+async function nowAt(call: Call): Promise<number> {
+  if (!call.isLocal) return Date.now();
+  const { text } = await send(call.url, '/_local/clock', {});
+  const now = parse(text)?.now;
+  return typeof now === 'string' ? Date.parse(now) : Date.now();
+}
+
+export function read(file: string): Buffer<ArrayBuffer> {
   try {
     return readFileSync(file);
   } catch (cause) {
@@ -47,7 +55,7 @@ function read(file: string): Buffer<ArrayBuffer> {
   }
 }
 
-function sourceOf(call: Call, file: string): TriggerSource {
+export function sourceOf(call: Call, file: string): TriggerSource {
   const named = call.text('source');
   const source = SOURCES.find((each) => (named === undefined ? basename(file).startsWith(`${each}-`) : each === named));
   if (source) return source;

@@ -5,90 +5,149 @@ import type { RunDetail, RunEvents } from '../../bin/commands/api.ts';
 import { hasEnded } from '../../bin/commands/run-words.ts';
 import { localSecret, signedHeaders } from '../../bin/commands/sign-delivery.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
+import type { RunStatus, TriggerSource } from '../../lambdas/run/run.ts';
 import type { FaultRuleInput, ListedFault } from '../faults.ts';
 import type { RecordedCall } from '../simulators/calls.ts';
+import { SEEDED_INCIDENTS } from '../simulators/servicenow-seed.ts';
+import type { WorldState } from '../simulators/state.ts';
+import type { Incident } from './incidents.ts';
 import { ClaimFailed } from './narrator.ts';
 
 const EVENTS = join(import.meta.dirname, '..', '..', 'events');
 const POLL_EVERY_MS = 50;
 const PATIENCE_MS = 15_000;
+/** Warm functions keep automations this long before they look again. */
+const AUTOMATIONS_KEPT_MS = 60_000;
 
-export const ACME_KEY = 'local-owner-key';
-export const GLOBEX_KEY = 'local-globex-owner-key';
+export const KEYS = {
+  olivia: 'local-owner-key',
+  ana: 'local-approver-key',
+  ben: 'local-approver2-key',
+  globex: 'local-globex-owner-key',
+};
 
 /** What the story does to the system, all of it over HTTP as anybody else would. */
 export class DemoHost {
-  readonly #url: string;
+  readonly url: string;
 
   constructor(url: string) {
-    this.#url = url;
+    this.url = url;
   }
 
-  /** Delivers a sample of `events/`, signed as ServiceNow signs it. */
-  async deliverIncident(sample: string) {
-    const body = readFileSync(join(EVENTS, sample));
-    const secret = localSecret('servicenow', 'acme');
-    const headers = signedHeaders('servicenow', body, { secret, event: '', nowMs: await this.#now() });
-    const response = await fetch(`${this.#url}/webhooks/servicenow/acme`, { method: 'POST', headers, body });
+  /** Delivers a sample of `events/`, signed as its sender would sign it. */
+  deliver(sample: string) {
+    return this.#send(sample.startsWith('github-') ? 'github' : 'servicenow', readFileSync(join(EVENTS, sample)));
+  }
+
+  /** ServiceNow reports an incident of its own, as its business rule does. */
+  report({ number, sysId }: Incident, { operation = 'insert', by = 'chloe', ...fields }: Record<string, string> = {}) {
+    const row = SEEDED_INCIDENTS.find((incident) => incident.number === number);
+    const record = { ...row, sys_updated_by: by, ...fields };
+    // Which change of the record it is; the same again would be a repeat.
+    const sys_mod_count = operation === 'insert' ? 0 : 1;
+    const payload = { instance: 'acme', table: 'incident', operation, sys_id: sysId, sys_mod_count, record };
+    return this.#send('servicenow', Buffer.from(JSON.stringify(payload)));
+  }
+
+  async #send(source: TriggerSource, body: Buffer<ArrayBuffer>) {
+    const secret = localSecret(source, 'acme');
+    const headers = signedHeaders(source, body, { secret, event: 'issues', nowMs: await this.#now() });
+    const response = await fetch(`${this.url}/webhooks/${source}/acme`, { method: 'POST', headers, body });
     const { runIds = [], deduplicated } = (await response.json()) as { runIds?: string[]; deduplicated?: boolean };
-    return { status: response.status, runIds, deduplicated };
+    const [runId] = runIds;
+    if (runId === undefined) throw new ClaimFailed(`${source} starts a run`, 202, response.status);
+    return { status: response.status, runIds, runId, deduplicated };
   }
 
   async run(runId: string): Promise<RunDetail> {
-    return this.#ask('GET', `/api/v1/runs/${runId}`);
+    return this.ask('GET', `/api/v1/runs/${runId}`);
   }
 
   async runIds(): Promise<string[]> {
-    const { runs } = await this.#ask<{ runs: { runId: string }[] }>('GET', '/api/v1/runs?limit=100');
+    const { runs } = await this.ask<{ runs: { runId: string }[] }>('GET', '/api/v1/runs?limit=100');
     return runs.map(({ runId }) => runId);
   }
 
   /** The status a caller with this key gets when asking for a run. */
   async statusForKey(runId: string, key: string): Promise<number> {
-    return (await fetch(`${this.#url}/api/v1/runs/${runId}`, { headers: { 'x-api-key': key } })).status;
+    return (await fetch(`${this.url}/api/v1/runs/${runId}`, { headers: { 'x-api-key': key } })).status;
   }
 
   /** Shows each commit after `since` as it comes, until the run has ended. */
-  async follow(runId: string, show: (commit: Commit) => void, since = 0): Promise<string> {
+  async follow(runId: string, show: (commit: Commit) => void, since = 0): Promise<RunStatus> {
     let next = since;
     return this.until(`run ${runId} ends`, async () => {
-      const page = await this.#ask<RunEvents>('GET', `/api/v1/runs/${runId}/events?since=${next}`);
+      const page = await this.ask<RunEvents>('GET', `/api/v1/runs/${runId}/events?since=${next}`);
       page.commits.forEach(show);
       next = page.next;
       return !page.more && hasEnded(page.status) ? page.status : undefined;
     });
   }
 
+  async hasStatus(runId: string, wanted: RunStatus): Promise<RunDetail> {
+    return this.until(`run ${runId} is ${wanted}`, async () => {
+      const run = await this.run(runId);
+      return run.status === wanted ? run : undefined;
+    });
+  }
+
+  async sealed(runId: string): Promise<RunDetail> {
+    return this.until(`the evidence of ${runId} is sealed`, async () => {
+      const run = await this.run(runId);
+      return run.evidence ? run : undefined;
+    });
+  }
+
+  /** Somebody's word on the one approval that a run waits for. */
+  async decide(runId: string, decision: 'approve' | 'reject', key: string): Promise<void> {
+    await this.ask('POST', `/api/v1/runs/${runId}/${decision}`, {}, key);
+  }
+
   /** What reached the simulated systems and was meant to change them, in order. */
   async writes(): Promise<RecordedCall[]> {
-    const { calls } = await this.#ask<{ calls: RecordedCall[] }>('GET', '/_sim/calls');
+    const { calls } = await this.ask<{ calls: RecordedCall[] }>('GET', '/_sim/calls');
     return calls.filter(({ method }) => method !== 'GET');
   }
 
-  /** The work notes an incident has, as a person at ServiceNow sees them. */
-  async workNotes(sysId: string): Promise<string[]> {
-    const query = encodeURIComponent(`element_id=${sysId}^element=work_notes`);
-    const { result } = await this.#ask<{ result: { value: string }[] }>(
-      'GET',
-      `/_sim/servicenow/api/now/table/sys_journal_field?sysparm_query=${query}`,
-    );
-    return result.map(({ value }) => value);
+  /** An incident as a person at ServiceNow sees it: its group and how many work notes it has. */
+  async incident(sysId: string): Promise<{ group: string; workNotes: number }> {
+    const { incidents } = await this.#world();
+    const found = incidents.find(({ sys_id }) => sys_id === sysId);
+    const notes = found?.journal.filter(({ element }) => element === 'work_notes') ?? [];
+    return { group: found?.shown.assignment_group ?? '', workNotes: notes.length };
+  }
+
+  /** Somebody at ServiceNow, not Countersign, gives an incident to another group. */
+  async reassign(sysId: string, assignment_group: string): Promise<void> {
+    await this.ask('PATCH', `/_sim/servicenow/api/now/table/incident/${sysId}`, { assignment_group });
+  }
+
+  async labels(number: number): Promise<string[]> {
+    const { issues } = await this.#world();
+    return issues.find((issue) => issue.repository === 'octo-org/payments' && issue.number === number)?.labels ?? [];
+  }
+
+  /** Lets an automation start a workflow, and waits until every function knows. */
+  async automate(name: string, event: string, version: number): Promise<void> {
+    const automation = { trigger: { source: 'servicenow', event }, workflow: { name, version } };
+    await this.ask('PUT', `/api/v1/automations/${name}`, automation);
+    await this.letTimePass(AUTOMATIONS_KEPT_MS + 1);
   }
 
   async breakOnce(fault: FaultRuleInput): Promise<void> {
-    await this.#ask('POST', '/_local/faults', fault);
+    await this.ask('POST', '/_local/faults', fault);
   }
 
   async faultStruck(): Promise<void> {
     await this.until('the fault strikes', async () => {
-      const { faults } = await this.#ask<{ faults: ListedFault[] }>('GET', '/_local/faults');
+      const { faults } = await this.ask<{ faults: ListedFault[] }>('GET', '/_local/faults');
       return faults.every(({ hits }) => hits > 0) || undefined;
     });
   }
 
   async letTimePass(advanceMs: number): Promise<void> {
-    await this.#ask('POST', '/_local/clock', { advanceMs });
-    await this.#ask('POST', '/_local/sweep');
+    await this.ask('POST', '/_local/clock', { advanceMs });
+    await this.ask('POST', '/_local/sweep');
   }
 
   /** Asks until there is an answer. One that does not come is a claim that failed. */
@@ -102,21 +161,25 @@ export class DemoHost {
     }
   }
 
-  async #now(): Promise<number> {
-    return Date.parse((await this.#ask<{ now: string }>('GET', '/_local/clock')).now);
-  }
-
-  async #ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await fetch(`${this.#url}${path}`, {
+  async ask<T>(method: string, path: string, body?: unknown, key = KEYS.olivia): Promise<T> {
+    const response = await fetch(`${this.url}${path}`, {
       method,
       headers: {
         'content-type': 'application/json',
-        'x-api-key': ACME_KEY,
+        'x-api-key': key,
         authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}`,
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     if (response.ok) return (await response.json()) as T;
     throw new ClaimFailed(`${method} ${path} answers`, 200, `${response.status} ${await response.text()}`);
+  }
+
+  #world(): Promise<WorldState> {
+    return this.ask('GET', '/_sim/state');
+  }
+
+  async #now(): Promise<number> {
+    return Date.parse((await this.ask<{ now: string }>('GET', '/_local/clock')).now);
   }
 }

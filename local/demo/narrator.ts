@@ -30,8 +30,13 @@ export class Narrator {
     console.log(`   ${text}`);
   }
 
+  /** What a person types into a terminal. */
+  types(command: string): void {
+    console.log(`   ${styleText('cyan', `$ ${command}`)}`);
+  }
+
   shows(text: string): void {
-    console.log(styleText('dim', `     ${text}`));
+    console.log(text === '' ? '' : styleText('dim', `     ${text}`));
   }
 
   claim(claim: string, seen: unknown, expected: unknown = true): void {

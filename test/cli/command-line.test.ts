@@ -65,6 +65,9 @@ describe('usage', () => {
     [['runs', 'list', 'everything'], 'countersign runs list does not take "everything"'],
     [['runs', 'show'], 'countersign runs show needs ID'],
     [['runs', 'show', 'INC0010001'], '"INC0010001" is not a run id'],
+    [['approvals', 'show', 'INC0010001'], '"INC0010001" is not an approval'],
+    [['approvals', 'reject', RUN_ID], 'say why with --reason'],
+    [['approvals', 'list', '--limit', 'x'], '--limit is a number from 1 to 100'],
     [['runs', 'list', '--url', 'here'], '--url here is not a URL'],
     [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com needs an API key'],
   ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
@@ -80,6 +83,8 @@ describe('usage', () => {
     [['runs', 'list', '--help']],
     [['runs', 'show', '--help']],
     [['webhook', 'send', '--help']],
+    [['approvals', '--help']],
+    [['approvals', 'edit', '--help']],
   ])('%j explains itself within 100 columns', async (args) => {
     const { exitCode, lines, stderr } = await onTerminal(100, args);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -118,6 +123,7 @@ describe('an API that cannot be used', () => {
   test.each([
     [401, { message: 'Unauthorized' }, 3, 'does not take this API key; give another with --key or COUNTERSIGN_API_KEY'],
     [403, { message: 'Forbidden' }, 3, 'does not take this API key'],
+    [403, { detail: 'a member may look at runs' }, 1, 'a member may look at runs'],
     [404, { message: 'Not Found' }, 3, 'is not a Countersign API (it answered 404); check --url'],
     [500, { detail: 'something went wrong on our side' }, 3, 'answered 500: something went wrong on our side'],
     [404, { detail: `there is no run ${RUN_ID}` }, 1, `there is no run ${RUN_ID}`],
@@ -174,13 +180,13 @@ describe('what others wrote', () => {
   });
 
   test('an event of a newer server is shown as it is', async () => {
-    const events = [{ type: 'policy.decided', decision: 'allow' }];
+    const events = [{ type: 'moon.changed', phase: 'full' }];
     api = await stubApi(() => ({
       status: 200,
       body: { status: 'succeeded', commits: [{ ...stepCommit(1), events }], next: 1, more: false },
     }));
     const { stdout } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
-    expect(stdout).toContain('policy.decided {"decision":"allow"}');
+    expect(stdout).toContain('moon.changed {"phase":"full"}');
   });
 });
 
@@ -192,7 +198,11 @@ describe('long runs', () => {
       deadlineAt: '2026-03-02T11:00:00.000Z',
       head: { seq: 3, hash: '00' },
       steps: [],
+      approvals: [],
       receipts: [],
+      stopRequest: null,
+      rollback: null,
+      compensation: [],
       evidence: null,
       commits: [stepCommit(1)],
       moreCommitsSince: 1,
@@ -222,6 +232,17 @@ describe('long runs', () => {
     expect(exitCode).toBe(0);
     expect(lines.map((line) => line.slice(14, 20))).toEqual(['step-1', 'step-2']);
     expect(stderr).toContain('answered 503');
+  });
+
+  test('watch says where to decide while a run waits for people, and not when that is over', async () => {
+    const pages = [
+      { status: 'waiting_approval', commits: [stepCommit(1)], next: 1, more: false },
+      { status: 'succeeded', commits: [stepCommit(2)], next: 2, more: false },
+    ];
+    api = await stubApi((path) => ({ status: 200, body: pages[path.endsWith('since=0') ? 0 : 1] }));
+    const { stderr } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
+    expect(stderr.match(/waits for people/g)).toHaveLength(1);
+    expect(stderr).toContain(`decide at ${api.url}/_sim, or with npx countersign approvals approve run_ab12ab12`);
   });
 
   test('Ctrl-C ends a watch quietly with 130', async () => {

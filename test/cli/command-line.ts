@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { runCommandLine } from '../../bin/commands/command-line.ts';
 import { eventually } from '../local/eventually.ts';
 
@@ -67,10 +68,15 @@ export function countersign(args: readonly string[], environment: NodeJS.Process
   return startCountersign(args, environment).ended;
 }
 
-/** The same in this process, on a terminal of a given width but without colours. */
-export async function onTerminal(columns: number, args: readonly string[]): Promise<Ended & { lines: string[] }> {
+/** The same in this process, on a terminal of a given width but without colours, where a person gives these answers. */
+export async function onTerminal(
+  columns: number,
+  args: readonly string[],
+  answers: readonly string[] = [],
+): Promise<Ended & { lines: string[] }> {
   const printed: string[] = [];
   const noted: string[] = [];
+  const unsaid = [...answers];
   const exitCode = await runCommandLine(
     [...args],
     {},
@@ -80,6 +86,10 @@ export async function onTerminal(columns: number, args: readonly string[]): Prom
       print: (line) => printed.push(line),
       note: (line) => noted.push(line),
       paint: (_tone, text) => text,
+      ask: async (question) => {
+        noted.push(question);
+        return unsaid.shift() ?? '';
+      },
     },
   );
   return { exitCode, stdout: printed.join('\n'), stderr: noted.join('\n'), lines: printed.join('\n').split('\n') };
@@ -89,15 +99,21 @@ export interface StubApi {
   url: string;
   /** `GET /api/v1/runs?limit=100` and the like, in order. */
   asked: string[];
+  /** The bodies of those that had one. */
+  sent: unknown[];
   close(): Promise<void>;
 }
 
 /** An API that answers what the test says: for what a real one does rarely. */
 export async function stubApi(answer: (path: string) => { status: number; body: unknown }): Promise<StubApi> {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const sent: unknown[] = [];
+  const server = createServer(async (request, response) => {
     const path = request.url ?? '';
     asked.push(`${request.method} ${path}`);
+    const given = await text(request);
+    const isJson = (request.headers['content-type'] ?? '').startsWith('application/json');
+    if (given !== '') sent.push(isJson ? JSON.parse(given) : given);
     const { status, body } = answer(path);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
@@ -105,6 +121,7 @@ export async function stubApi(answer: (path: string) => { status: number; body: 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    sent,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

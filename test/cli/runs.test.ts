@@ -16,12 +16,14 @@ let failed: string;
 beforeAll(async () => {
   host = await startTestHost();
   triaged = await host.fileIncident(incident('orders', { short_description: 'Orders database is slow' }));
+  await host.approve(triaged);
   await host.waitForRun(triaged);
   labelled = [];
   for (const number of [1, 2, 3]) labelled.push(await host.openIssue(number));
   const unknown = incidentInserted(incident('nowhere'));
   const { body } = await host.sendServicenow(unknown);
   failed = body.runIds[0] ?? '';
+  await host.approve(failed);
   await Promise.all([...labelled, failed].map((runId) => host.waitForRun(runId)));
 });
 
@@ -106,8 +108,8 @@ describe('runs show', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(new RegExp(`^${triaged} {2}succeeded\nOrders database is slow\n`));
     expect(stdout).toMatch(/^workflow +triage-incident, version 1$/m);
-    expect(stdout).toMatch(/^route +transform +succeeded +- +-$/m);
-    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +1 +succeeded$/m);
+    expect(stdout).toMatch(/^route +transform +succeeded +- +- +-$/m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allows +1 +succeeded$/m);
     expect(stdout).toMatch(/^ {2}wrote +assignment_group: succeeded$/m);
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
     expect(stdout).toMatch(/^ {2}undo +cannot be undone: a work note cannot be taken back/m);
@@ -122,8 +124,8 @@ describe('runs show', () => {
     const { exitCode, stdout } = await cli('runs', 'show', failed);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^error +TARGET_REFUSED: ServiceNow refused \(404\)/m);
-    expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +1 /m);
-    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +-$/m);
+    expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +asks +1 /m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +- +-$/m);
   });
 
   test('gives what the API gives with --json', async () => {
@@ -164,9 +166,11 @@ describe('runs watch', () => {
       service: 'dynamodb',
       operation: 'TransactWriteItems',
       kind: 'crash_before',
-      nth: 3,
+      // It opens the gate; once that is passed it claims `assign`, settles it, and dies before it settles `note`.
+      nth: 4,
     });
     const runId = await host.fileIncident(incident('followed'));
+    await host.approve(runId);
     const watch = startCountersign(['runs', 'watch', runId, '--url', host.url]);
     await watch.hasPrinted('note: intends to write to');
     expect(watch.stdout).not.toContain('tell:');
@@ -182,7 +186,7 @@ describe('runs watch', () => {
   test('exits with 1 if the run did not succeed', async () => {
     const { exitCode, stdout } = await cli('runs', 'watch', failed);
     expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/run: failed_terminal: TARGET_REFUSED: ServiceNow refused \(404\)\n$/);
+    expect(stdout).toMatch(/run: failed_terminal: TARGET_REFUSED: ServiceNow refused \(404\).*\n$/);
   });
 
   test('gives every event as a line of JSON with --json', async () => {
@@ -198,5 +202,46 @@ describe('runs watch', () => {
         .map((line) => JSON.parse(line)),
     ).toEqual(expected);
     expect(stderr).toBe('');
+  });
+});
+
+describe('approvals', () => {
+  const ANA = 'local-approver-key';
+  const BEN = 'local-approver2-key';
+
+  test('from the list to the write: a maker is refused, another’s yes lets it happen', async () => {
+    const runId = await host.fileIncident(incident('countersigned', { sys_updated_by: 'ana' }));
+    await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
+    const { stdout } = await cli('approvals', 'list');
+    expect(stdout).toMatch(new RegExp(`^${runId}\\.2-1 .* 1 person for medium risk +servicenow.incident.update `, 'm'));
+    const shown = await cli('approvals', 'show', runId, '--json');
+    expect(JSON.parse(shown.stdout)).toEqual((await host.api(`/approvals/${runId}.2-1`)).body);
+
+    const refused = await cli('approvals', 'approve', runId, '--yes', '--key', ANA);
+    expect({ exitCode: refused.exitCode, stderr: refused.stderr }).toEqual({
+      exitCode: 1,
+      stderr: 'you had a hand in this write, so someone else must decide on it\n',
+    });
+    const approved = await cli('runs', 'approve', runId, '--yes', '--key', BEN);
+    expect(approved.exitCode, approved.stderr).toBe(0);
+    await host.waitForRun(runId);
+    const page = (await cli('runs', 'show', runId)).stdout;
+    expect(page).toContain(`assign: approved, ${runId}.2-1`);
+    expect(page).toMatch(/^ {2}vote +ben approved in api, /m);
+    const late = await cli('approvals', 'reject', runId, '--reason', 'too late', '--yes', '--key', BEN);
+    expect(late.exitCode).toBe(1);
+    expect(late.stderr).toMatch(/^this was approved by ben at /);
+  });
+
+  test('an operator takes back what a run wrote, which then says so', async () => {
+    const filed = incident('taken back');
+    const runId = await host.fileIncident(filed);
+    await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
+    const { exitCode, stdout } = await cli('runs', 'rollback', runId, '--reason', 'wrong incident');
+    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
+    const { status } = await host.waitForRun(runId);
+    expect(status).toBe('canceled');
+    expect((await cli('approvals', 'list')).stdout).not.toContain(runId);
+    expect(await cli('runs', 'rollback', runId)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });

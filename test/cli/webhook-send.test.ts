@@ -71,4 +71,9 @@ describe('webhook send', () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain('to sign for https://stage.example.com, give the secret with --secret');
   });
+  test('signs for the clock of the host, wherever that was moved', async () => {
+    await host.advance(60 * 60_000);
+    const { exitCode, stderr } = await send('servicenow-incident-p2.json');
+    expect(exitCode, stderr).toBe(0);
+  });
 });

@@ -1,0 +1,40 @@
+import { LEASE_DURATION_MS } from '../../../lambdas/run/lease.ts';
+import { KEYS } from '../demo-host.ts';
+import { EXPORT_IS_SLOW } from '../incidents.ts';
+import { ONCE_EACH, type Stage } from '../stage.ts';
+
+/** Once it is approved the worker claims `assign`; settles it and claims `note`; settles `note`. */
+const COMMIT_AFTER_THE_NOTE = 3;
+
+/** A write that nobody knows the outcome of is looked for at the target, never blindly repeated. */
+export async function workerKilled(stage: Stage): Promise<string> {
+  const { system, slack, narrator } = stage;
+  narrator.chapter('A worker is killed in the middle of a write');
+  narrator.says(`${EXPORT_IS_SLOW.number} becomes urgent. Once approved, its worker dies right after it has written`);
+  narrator.says('the work note, before it can commit that it did.');
+  const { runId } = await system.report(EXPORT_IS_SLOW, { priority: '2' });
+  await slack.waiting(runId);
+  await system.breakOnce({
+    function: 'WorkerStep',
+    service: 'dynamodb',
+    operation: 'TransactWriteItems',
+    kind: 'crash_before',
+    nth: COMMIT_AFTER_THE_NOTE,
+  });
+  await system.decide(runId, 'approve', KEYS.ben);
+  await system.faultStruck();
+  const dead = await system.run(runId);
+  const receipt = dead.receipts.find(({ stepId }) => stepId === 'note');
+  narrator.claim('the work note is at ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes, 1);
+  narrator.claim('the run does not know: its receipt is only an intent', receipt?.outcome, 'intent');
+
+  narrator.says('The lease runs out (the clock is moved past it), and the sweeper finds the run.');
+  await system.letTimePass(LEASE_DURATION_MS + 1);
+  narrator.claim('the run succeeded', await stage.follow(runId, dead.head.seq), 'succeeded');
+  narrator.claim('every write was made once, the work note too', await stage.writesAbout(EXPORT_IS_SLOW), ONCE_EACH);
+  const { receipts } = await system.run(runId);
+  const settled = receipts.find(({ stepId }) => stepId === 'note');
+  const recovered = settled?.outcome === 'succeeded' && settled.recovered;
+  narrator.claim('the next worker found the note by its mark: the receipt says recovered', recovered);
+  return runId;
+}

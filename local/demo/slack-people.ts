@@ -1,0 +1,75 @@
+import type { ShownApproval } from '../../bin/commands/api.ts';
+import { ACTIONS } from '../../lambdas/slack/card.ts';
+import type { PageCards } from '../simulators/cards.ts';
+import type { DemoHost } from './demo-host.ts';
+import { ClaimFailed } from './narrator.ts';
+
+/** People of the simulated workspace. */
+export const SLACK = { ana: 'U100ANA', ben: 'U200BEN' } as const;
+/** What someone reads who wants to approve what they had a hand in. */
+export const MAKERS_ARE_TOLD = 'you had a hand in this write, so someone else must decide on it';
+
+type User = (typeof SLACK)[keyof typeof SLACK];
+
+interface Workspace {
+  channels: { name: string; messages: { ts: string; text: string; ephemeral_for?: string }[] }[];
+  views: { id: string; user: string; view: { blocks: { block_id: string; element?: { action_id: string } }[] } }[];
+}
+
+/** What people see and do in Slack: every click reaches Countersign as Slack would send it, signed. */
+export class SlackPeople {
+  readonly #host: DemoHost;
+
+  constructor(host: DemoHost) {
+    this.#host = host;
+  }
+
+  /** The approval a run waits for, once its card is posted. */
+  waiting(runId: string): Promise<ShownApproval> {
+    return this.#host.until(`the card for ${runId} is posted`, async () => {
+      const { approvals } = await this.#host.run(runId);
+      return approvals.find(({ status, card }) => status === 'notified' && card);
+    });
+  }
+
+  /** A card as the page at /_sim shows it. */
+  async cardOnPage({ card }: ShownApproval): Promise<string> {
+    const { sections } = await this.#host.ask<PageCards>('GET', '/_sim/state?form=cards');
+    const cards = sections.slack.find(({ title }) => title === '#approvals')?.cards ?? [];
+    return cards.find(({ key }) => key === card?.ts)?.html ?? '';
+  }
+
+  /** A card follows what became of its approval, a moment later. */
+  cardShows(approval: ShownApproval, text: string): Promise<string> {
+    return this.#host.until(`the card shows ${text}`, async () => {
+      const card = await this.cardOnPage(approval);
+      return card.includes(text) ? card : undefined;
+    });
+  }
+
+  press(user: User, { card }: ShownApproval, button: keyof typeof ACTIONS): Promise<unknown> {
+    const action_id = ACTIONS[button];
+    return this.#host.ask('POST', '/_sim/slack/_click', { user, channel: card?.channel, ts: card?.ts, action_id });
+  }
+
+  /** Types into the one field of the form that is open for someone, and sends it. */
+  async fillIn(user: User, text: string): Promise<unknown> {
+    const { views } = await this.#workspace();
+    const open = views.find((view) => view.user === user);
+    const field = open?.view.blocks.find(({ element }) => element);
+    if (!open || !field?.element) throw new ClaimFailed(`a form is open for ${user}`, 'a form', 'none');
+    const values = { [field.block_id]: { [field.element.action_id]: text } };
+    return this.#host.ask('POST', '/_sim/slack/_submit', { user, view_id: open.id, values });
+  }
+
+  /** The last thing only this person was told. */
+  async toldOnly(user: User): Promise<string | undefined> {
+    const { channels } = await this.#workspace();
+    const messages = channels.flatMap((channel) => channel.messages);
+    return messages.filter(({ ephemeral_for }) => ephemeral_for === user).at(-1)?.text;
+  }
+
+  #workspace(): Promise<Workspace> {
+    return this.#host.ask('GET', '/_sim/state');
+  }
+}

@@ -1,0 +1,231 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ShownApproval } from '../../bin/commands/api.ts';
+import { onTerminal, type StubApi, stubApi } from './command-line.ts';
+
+const RUN_ID = `run_${'ab12'.repeat(8)}`;
+const OTHER_RUN_ID = `run_${'cd34'.repeat(8)}`;
+const GROUP = '7db8c0366047d2b436c8dcd13dde2bf8';
+
+function approval(facts: Partial<ShownApproval> = {}): ShownApproval {
+  const { runId = RUN_ID } = facts;
+  const action = {
+    tool: 'servicenow.incident.update',
+    connector: 'servicenow',
+    instance: 'acme',
+    target: 'servicenow:acme:incident:6dbb1847acd165f19a4179377de298c8',
+    fields: { assignment_group: GROUP, tags: ['a'] },
+    effect: 'natural',
+    risk: 'medium',
+    blastRadius: 'low',
+    environment: 'prod',
+    destructive: false,
+    reversible: true,
+    undo: false,
+    makers: ['ana'],
+  } as const;
+  return {
+    approvalId: `${runId}.2-1`,
+    runId,
+    stepIndex: 1,
+    stepId: 'assign',
+    status: 'notified',
+    requestedAt: '2026-03-02T09:00:00.000Z',
+    remindAt: '2026-03-02T09:05:00.000Z',
+    slaAt: '2026-03-02T09:10:00.000Z',
+    expiresAt: '2026-03-03T09:00:00.000Z',
+    automation: 'triage-incident',
+    workflow: { name: 'triage-incident', version: 3 },
+    title: 'Checkout is down',
+    subject: 'servicenow:acme:INC0010001',
+    asks: 'policy',
+    action: { ...action, fields: { ...action.fields, tags: [...action.fields.tags] }, makers: ['ana'] },
+    before: { assignment_group: '' },
+    after: { assignment_group: GROUP },
+    actionHash: 'ab'.repeat(32),
+    grounds: { policyHash: 'cd'.repeat(32), policies: ['two-people'], reasons: ['two must agree'] },
+    requirement: { tier: 'high', quorum: 2, groups: ['dba'] },
+    makers: ['ana'],
+    votes: [{ person: 'ben', via: 'slack', decision: 'approve', at: '2026-03-02T09:01:00.000Z' }],
+    edits: [],
+    channel: '#approvals',
+    ...facts,
+  };
+}
+
+let api: StubApi | undefined;
+afterEach(async () => {
+  await api?.close();
+  api = undefined;
+});
+
+/** An API with these approvals pending; a decision is answered with this. */
+async function pending(approvals: ShownApproval[], decided: { status?: number; body?: unknown } = {}) {
+  const { status = 200, body = { outcome: 'approved', approval: approval({ status: 'approved' }) } } = decided;
+  api = await stubApi((path) => {
+    if (path.endsWith('/decision')) return { status, body };
+    const one = approvals.find(({ approvalId }) => path === `/api/v1/approvals/${approvalId}`);
+    return { status: 200, body: one ?? { approvals, nextCursor: null } };
+  });
+  return api;
+}
+
+async function at(columns: number, args: string[], answers: string[] = []) {
+  return onTerminal(columns, [...args, '--url', api?.url ?? ''], answers);
+}
+
+describe('approvals list', () => {
+  test('says who is needed and has agreed, until when, and for what', async () => {
+    await pending([approval(), approval({ runId: OTHER_RUN_ID, action: undefined, stepId: 'look', votes: [] })]);
+    const { exitCode, lines } = await at(200, ['approvals', 'list']);
+    expect(exitCode).toBe(0);
+    expect(lines[0]).toMatch(/^APPROVAL +AGE +EXPIRES +NEEDS +WHAT +SUBJECT +TITLE$/);
+    expect(lines[1]).toMatch(
+      /^run_ab12ab12\.2-1 .* 2 people for high risk, from dba; has ben +servicenow.incident.update +INC0010001 +Checkout is down$/,
+    );
+    expect(lines[2]).toMatch(/^run_cd34cd34\.2-1 .* from dba +look /);
+  });
+
+  test('fits the terminal', async () => {
+    await pending([approval({ title: 'x'.repeat(300) })]);
+    const { lines } = await at(80, ['approvals', 'list']);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  test('gives machines all of it, page by page', async () => {
+    const pages = [
+      { approvals: [approval()], nextCursor: 'more' },
+      { approvals: [approval({ runId: OTHER_RUN_ID })], nextCursor: null },
+    ];
+    api = await stubApi((path) => ({ status: 200, body: pages[path.includes('cursor=more') ? 1 : 0] }));
+    const { stdout } = await at(80, ['approvals', 'list', '--json', '--all']);
+    expect(JSON.parse(stdout)).toEqual({
+      approvals: [approval(), approval({ runId: OTHER_RUN_ID })],
+      nextCursor: null,
+    });
+    expect(api.asked).toEqual(['GET /api/v1/approvals?limit=100', 'GET /api/v1/approvals?limit=100&cursor=more']);
+  });
+
+  test('says so if nothing waits', async () => {
+    await pending([]);
+    expect(await at(80, ['approvals', 'list'])).toMatchObject({ stdout: '', stderr: 'nothing waits for an approval' });
+  });
+});
+
+describe('approvals show', () => {
+  test('shows before and after, why, who may not, votes and edits', async () => {
+    const edit = { person: 'chloe', via: 'slack', at: '', previousHash: '' } as const;
+    const edits = [{ ...edit, changes: [{ field: 'assignment_group', from: 'x', to: GROUP }] }];
+    await pending([approval({ edits, makers: ['ana', 'chloe'] })]);
+    const { stdout } = await at(100, ['approvals', 'show', 'ab12']);
+    for (const shown of [
+      `~ assignment_group: "" → "${GROUP}"`,
+      '+ tags: ["a"]',
+      'because     policy asks: two must agree (two-people)',
+      'needs       2 people for high risk, from dba',
+      'but not     ana, chloe: they had a hand in it',
+      'expires     2026-03-03 09:00:00 UTC',
+      'risk medium, blast radius low, in prod; it can be taken back',
+      `EDITS\nchloe in slack; votes before it do not count\n~ assignment_group: "x" → "${GROUP}"`,
+      'VOTES\nben approved in slack, 09:01:00.000',
+    ]) {
+      expect(stdout).toContain(shown);
+    }
+  });
+
+  test('writes out what cannot be seen, and cuts nothing of what will be written', async () => {
+    const text = `pay \u202eevil\u202c\u001b[2J${'x'.repeat(500)}\nend`;
+    const { action } = approval();
+    await pending([approval({ action: action && { ...action, fields: { note: text } }, before: undefined })]);
+    const { lines } = await at(80, ['approvals', 'show', RUN_ID]);
+    const shown = lines.find((line) => line.startsWith('+ note: '));
+    expect(shown).toBe(`+ note: "pay ⟦U+202E⟧evil⟦U+202C⟧\\u001b[2J${'x'.repeat(500)}\\nend"`);
+  });
+
+  test('takes a run, and asks which if several of its approvals wait', async () => {
+    const second = { ...approval(), approvalId: `${RUN_ID}.5-2` };
+    await pending([approval(), second]);
+    const { exitCode, stderr } = await at(100, ['approvals', 'show', RUN_ID]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`2 approvals fit: ${RUN_ID}.2-1, ${RUN_ID}.5-2; say which`);
+    expect(JSON.parse((await at(100, ['approvals', 'show', 'ab12.5-2', '--json'])).stdout)).toEqual(second);
+  });
+});
+
+describe('a decision', () => {
+  const decisions = () => api?.asked.filter((asked) => asked.startsWith('POST'));
+
+  test.each([
+    ['approvals', 'approve'],
+    ['runs', 'approve'],
+  ])('%s %s shows it, asks, and decides on exactly that', async (...command) => {
+    await pending([approval()]);
+    const { exitCode, stdout, stderr } = await at(100, [...command, 'ab12'], ['y']);
+    expect(stdout).toContain(`~ assignment_group: "" → "${GROUP}"`);
+    expect(stderr).toContain('approve? y/N');
+    expect(stdout).toContain('approved; follow it with npx countersign runs watch run_ab12ab12');
+    expect(decisions()).toEqual([`POST /api/v1/approvals/${RUN_ID}.2-1/decision`]);
+    expect(api?.sent).toEqual([{ decision: 'approve', actionHash: approval().actionHash }]);
+    expect(exitCode).toBe(0);
+  });
+
+  test.each(['', 'n', 'perhaps'])('%j is not yes: nothing is decided', async (answer) => {
+    await pending([approval()]);
+    expect((await at(100, ['approvals', 'approve', 'ab12'], [answer])).exitCode).toBe(1);
+    expect(decisions()).toEqual([]);
+  });
+
+  test('needs --yes where nobody is asked', async () => {
+    await pending([approval()]);
+    const { exitCode, stderr } = await at(100, ['approvals', 'approve', 'ab12', '--json']);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: 'there is nobody to ask; look first, then say --yes',
+    });
+    expect(decisions()).toEqual([]);
+    expect((await at(100, ['approvals', 'approve', 'ab12', '--json', '--yes'])).exitCode).toBe(0);
+    expect(decisions()).toHaveLength(1);
+  });
+
+  test('a no carries its reason', async () => {
+    await pending([approval()], { body: { outcome: 'rejected', approval: approval({ status: 'rejected' }) } });
+    const { stdout } = await at(100, ['runs', 'reject', 'ab12', '--reason', 'not today'], ['yes']);
+    expect(stdout).toContain('rejected; it will not be written');
+    expect(api?.sent).toMatchObject([{ decision: 'reject', reason: 'not today' }]);
+  });
+
+  test('an edit takes text for text and JSON for the rest, and shows the difference before it asks', async () => {
+    const makers = ['ana', 'olivia'];
+    await pending([approval()], { body: { outcome: 'edited', approval: approval({ makers, votes: [] }) } });
+    const fields = ['--field', 'assignment_group=12', '--field', 'tags=["b", 2]'];
+    const { stdout } = await at(100, ['approvals', 'edit', 'ab12', ...fields], ['y']);
+    expect(stdout).toContain(`YOUR EDIT\n~ assignment_group: "${GROUP}" → "12"\n~ tags: ["a"] → ["b",2]`);
+    expect(stdout).toContain('edited; now it needs 2 people for high risk, from dba, and not ana or olivia');
+    expect(api?.sent).toMatchObject([{ fields: { assignment_group: '12', tags: ['b', 2] } }]);
+  });
+
+  test.each([
+    [[], 'say what to write instead with --field name=value'],
+    [['--field', 'assignment_group'], '--field assignment_group is not name=value'],
+    [['--field', 'tags=b'], 'tags is not text: give it as JSON'],
+  ])('an edit of %j is refused with code 2', async (fields, sentence) => {
+    await pending([approval()]);
+    const { exitCode, stderr } = await at(100, ['approvals', 'edit', 'ab12', '--yes', ...fields]);
+    expect(stderr).toContain(sentence);
+    expect(exitCode).toBe(2);
+  });
+
+  test.each([
+    [403, 'you had a hand in this write, so someone else must decide on it', 1],
+    [409, 'what is to be approved has changed since; look at it again', 1],
+  ])('a refusal (%i) is told as it is, with code %i', async (status, detail, code) => {
+    await pending([approval()], { status, body: { detail } });
+    const { exitCode, stderr } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: code, stderr: detail });
+  });
+
+  test('a yes that is not the last says how many more are needed', async () => {
+    await pending([approval()], { body: { outcome: 'counted', approval: approval() } });
+    const { stdout } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);
+    expect(stdout).toContain('counted: 1 so far, of 2 people for high risk, from dba');
+  });
+});

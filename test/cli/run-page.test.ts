@@ -1,0 +1,110 @@
+import { afterEach, expect, test } from 'vitest';
+import type { Commit, CommitEvent } from '../../lambdas/run/commit.ts';
+import { onTerminal, type StubApi, stubApi } from './command-line.ts';
+
+const RUN_ID = `run_${'ab12'.repeat(8)}`;
+
+let api: StubApi | undefined;
+afterEach(async () => {
+  await api?.close();
+  api = undefined;
+});
+
+const commit = (seq: number, at: string, ...events: CommitEvent[]): Commit => ({
+  seq,
+  at,
+  events,
+  prevHash: '',
+  hash: '',
+});
+
+async function shown(facts: object): Promise<string> {
+  const body = {
+    runId: RUN_ID,
+    status: 'failed_terminal',
+    title: 'A title',
+    subject: null,
+    automation: 'hand-over',
+    workflow: { name: 'hand-over', version: 1 },
+    trigger: { source: 'servicenow', event: 'incident.insert', key: 'k' },
+    createdAt: '2026-03-02T23:59:58.000Z',
+    startedAt: '2026-03-02T23:59:59.000Z',
+    updatedAt: '2026-03-03T00:00:01.000Z',
+    completedAt: '2026-03-03T00:00:01.000Z',
+    durationMs: 3000,
+    error: null,
+    enrichment: null,
+    deadlineAt: '2026-03-03T02:00:00.000Z',
+    head: { seq: 1, hash: '00' },
+    steps: [],
+    approvals: [],
+    receipts: [],
+    stopRequest: null,
+    rollback: null,
+    compensation: [],
+    evidence: null,
+    commits: [],
+    ...facts,
+  };
+  api = await stubApi(() => ({ status: 200, body }));
+  return (await onTerminal(120, ['runs', 'show', RUN_ID, '--url', api.url])).stdout;
+}
+
+test('what happens on another day is told with its date', async () => {
+  const asked: CommitEvent = {
+    type: 'approval.requested',
+    step: 'assign',
+    approvalId: `${RUN_ID}.1-0`,
+    asks: 'policy',
+    actionHash: '',
+    tier: 'medium',
+    quorum: 1,
+    groups: [],
+    makers: [],
+    slaAt: '2026-03-02T23:59:59.000Z',
+    expiresAt: '2026-03-03T23:59:58.000Z',
+  };
+  const waits: CommitEvent = { type: 'step.waiting', step: 'w', index: 1, awaits: 'time', until: asked.slaAt };
+  const sameDay = await shown({ commits: [commit(1, '2026-03-02T23:59:58.000Z', asked, waits)] });
+  expect(sameDay).toContain('ended       2026-03-03 00:00:01, 3.0 s after');
+  expect(sameDay).toContain(
+    '\n1  23:59:58.000  assign: waits for one person (medium tier) until 2026-03-03 23:59:58\n',
+  );
+  expect(sameDay).toContain('w: waits for until 23:59:59.000');
+  await api?.close();
+  const done: CommitEvent = { type: 'step.canceled', step: 'w', index: 1 };
+  const twoDays = await shown({
+    commits: [commit(1, '2026-03-02T23:59:58.000Z', waits), commit(2, '2026-03-03T00:00:01.000Z', done)],
+  });
+  expect(twoDays).toContain('\n1  2026-03-02 23:59:58.000  w: waits');
+  expect(twoDays).toContain('\n2  2026-03-03 00:00:01.000  w: closed with the run');
+});
+
+test('a run that was rolled back shows its undo steps, and what became of each write', async () => {
+  const verdict = (word: string) => ({ governed: { decision: { verdict: word } } });
+  const stdout = await shown({
+    steps: [
+      { id: 'label', index: 0, tool: 'github.labels.add', status: 'rolled_back', attempt: 1, ...verdict('allow') },
+      { id: 'assign', index: 1, tool: 'servicenow.incident.update', status: 'succeeded', ...verdict('needs_approval') },
+      { id: 'close', index: 2, tool: 'servicenow.incident.update', status: 'failed_terminal', ...verdict('deny') },
+      { id: 'undo_label', index: 5000, tool: 'github.labels.remove', status: 'succeeded', attempt: 1, undoes: 0 },
+    ],
+    rollback: { endsAs: 'failed_terminal', actor: 'oscar', at: '2026-03-02T23:59:59.500Z' },
+    compensation: [
+      { step: 'assign', receiptKey: 'a', outcome: 'drifted', reason: 'somebody changed it' },
+      { step: 'label', receiptKey: 'b', outcome: 'reversed' },
+    ],
+  });
+  expect(stdout).toMatch(/^label +github.labels.add +rolled_back +allows +1 +-$/m);
+  expect(stdout).toMatch(/^assign +servicenow.incident.update +succeeded +asks /m);
+  expect(stdout).toMatch(/^close +servicenow.incident.update +failed_terminal +denies /m);
+  expect(stdout).toMatch(/^undo_label +github.labels.remove +succeeded /m);
+  expect(stdout).toContain(
+    [
+      'ROLLBACK',
+      'begun by oscar, 23:59:59.500; ends as failed_terminal',
+      'assign: not taken back: somebody changed it',
+      'label: its write was taken back',
+    ].join('\n'),
+  );
+});

@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { onTerminal, type StubApi, stubApi } from './command-line.ts';
+
+const COLUMNS = 100;
+const GOOD = 'workflows/label-new-issue.yaml';
+const EVENT = 'events/github-issue-opened.json';
+
+let folder: string;
+let bad: string;
+let api: StubApi | undefined;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'countersign-workflow-'));
+  bad = join(folder, 'bad.yaml');
+  writeFileSync(bad, 'name: bad\nsteps:\n  - id: a\n    tool: github.labels.delete\n    needs: [b]\n');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(async () => {
+  await api?.close();
+  api = undefined;
+});
+
+describe('workflow validate', () => {
+  test('says of every file whether it is valid, with file, line and what to do where it is not', async () => {
+    const { exitCode, lines } = await onTerminal(COLUMNS, ['workflow', 'validate', GOOD, bad]);
+    expect(exitCode).toBe(1);
+    expect(lines).toEqual([
+      `${GOOD}: label-new-issue is valid (1 step)`,
+      expect.stringContaining(`${bad}:4: steps.0.tool: there is no tool "github.labels.delete"; use one of`),
+      expect.stringContaining(`${bad}:5: steps.0.needs: "b" is no other step`),
+    ]);
+  });
+
+  test('ends with 0 if all are valid, and has it all for machines', async () => {
+    const { exitCode, stdout } = await onTerminal(COLUMNS, ['workflow', 'validate', GOOD, '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([{ file: GOOD, valid: true, name: 'label-new-issue', problems: [] }]);
+    const wrong = await onTerminal(COLUMNS, ['workflow', 'validate', bad, '--json']);
+    expect(JSON.parse(wrong.stdout)).toMatchObject([{ valid: false, problems: [{ line: 4 }, { line: 5 }] }]);
+  });
+
+  test.each([
+    [['workflow', 'validate'], 'needs FILE…'],
+    [['workflow', 'validate', 'no/such.yaml'], 'cannot read no/such.yaml'],
+    [['workflow', 'simulate', GOOD], 'name a sample event with --event'],
+    [['workflow', 'simulate', GOOD, '--event', 'README.md'], 'does not say who sends it'],
+    [['workflow', 'simulate', GOOD, '--event', 'README.md', '--source', 'github'], 'README.md is not JSON'],
+    [['workflow', 'simulate', GOOD, '--event', 'events/github-ping.json'], 'say with --github-event'],
+  ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
+    const { exitCode, stdout, stderr } = await onTerminal(COLUMNS, args);
+    expect(stderr).toContain(sentence);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  });
+
+  test.each([['validate'], ['simulate'], ['publish']])(
+    'workflow %s explains itself within 100 columns',
+    async (verb) => {
+      const { exitCode, lines } = await onTerminal(COLUMNS, ['workflow', verb, '--help']);
+      expect(exitCode).toBe(0);
+      expect(lines.filter((line) => line.length > COLUMNS)).toEqual([]);
+    },
+  );
+});
+
+describe('a file with mistakes', () => {
+  test.each([
+    ['publish', []],
+    ['simulate', ['--event', EVENT]],
+  ])('is not even sent by workflow %s', async (verb, more) => {
+    api = await stubApi(() => ({ status: 500, body: {} }));
+    const { exitCode, stdout } = await onTerminal(COLUMNS, ['workflow', verb, bad, ...more, '--url', api.url]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain(`${bad}:4: steps.0.tool:`);
+    expect(api.asked).toEqual([]);
+  });
+});
+
+describe('workflow publish', () => {
+  test('lets an automation run the new version', async () => {
+    const automation = { name: 'label', workflow: { name: 'label-new-issue', version: 1 } };
+    api = await stubApi((path) => {
+      if (path.endsWith('/workflows')) return { status: 201, body: { name: 'label-new-issue', version: 2 } };
+      return { status: 200, body: { ...automation, effectiveWithinSeconds: 60 } };
+    });
+    const args = ['workflow', 'publish', GOOD, '--automation', 'label', '--url', api.url];
+    const { exitCode, lines } = await onTerminal(COLUMNS, args);
+    expect({ exitCode, lines }).toEqual({
+      exitCode: 0,
+      lines: ['label-new-issue is published as version 2', 'label runs it within 60 s'],
+    });
+    expect(api.asked).toEqual([
+      'GET /api/v1/automations/label',
+      'POST /api/v1/workflows',
+      'PUT /api/v1/automations/label',
+    ]);
+  });
+
+  test('publishes nothing for an automation that is not there', async () => {
+    api = await stubApi(() => ({ status: 404, body: { detail: 'there is no automation label' } }));
+    const args = ['workflow', 'publish', GOOD, '--automation', 'label', '--url', api.url];
+    const { exitCode, stderr } = await onTerminal(COLUMNS, args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: 'there is no automation label' });
+    expect(api.asked).toEqual(['GET /api/v1/automations/label']);
+  });
+});
+
+describe('workflow simulate', () => {
+  const call = {
+    id: 'assign',
+    tool: 'servicenow.incident.update',
+    reached: true,
+    conditional: false,
+    kind: 'call',
+    effect: 'natural',
+    target: `servicenow:acme:incident:${'ab'.repeat(16)}`,
+    fields: { group: 'network', state: '2' },
+    provisional: false,
+    risk: 'medium',
+    reversible: true,
+    destructive: false,
+    decision: { verdict: 'allow', policyHash: 'h', policies: ['p'], reasons: ['because'] },
+    outcome: 'runs',
+    gate: null,
+    before: { group: 'desk', state: '2' },
+    after: { group: 'network', state: '2' },
+    beforeHash: 'x',
+    unread: null,
+  };
+  const note = {
+    ...call,
+    id: 'note',
+    tool: 'servicenow.incident.add_work_note',
+    fields: { note: '(known after apply)' },
+    before: null,
+    after: null,
+    provisional: true,
+    reversible: false,
+    unread: 'there was no time',
+  };
+  const facts = { reached: true, conditional: false };
+  const plan = (outcome: string, ...steps: object[]) => ({
+    workflow: { name: 'example', version: 4 },
+    automation: 'triage',
+    trigger: { source: 'github', event: 'issues.opened' },
+    title: 'Checkout fails \u001b[31m',
+    environment: 'prod',
+    outcome,
+    steps,
+    writes: { planned: 2, max: 5 },
+    plannedAt: '2026-03-02T09:00:00.000Z',
+    planHash: 'cd'.repeat(32),
+  });
+  const simulate = async (body: object, columns = COLUMNS, more: string[] = []) => {
+    api = await stubApi(() => ({ status: 200, body }));
+    return onTerminal(columns, ['workflow', 'simulate', GOOD, '--event', EVENT, '--url', api.url, ...more]);
+  };
+
+  test('shows what changes as a diff, and nothing that could steer the terminal', async () => {
+    const { exitCode, lines } = await simulate(plan('runs', call, note));
+    expect(exitCode).toBe(0);
+    expect(lines).toEqual([
+      'example v4 as triage in prod',
+      'on github issues.opened: Checkout fails  [31m',
+      '',
+      '  assign: servicenow.incident.update servicenow:acme:incident:abababab…',
+      '      ~ group: "desk" → "network"',
+      '        state: "2" (as it is)',
+      '  note: servicenow.incident.add_work_note servicenow:acme:incident:abababab…',
+      '      + note: "(known after apply)"',
+      '      what is there now was not read: there was no time',
+      '      cannot be taken back',
+      '      policy is asked again when the rest is known',
+      '',
+      '2 writes of 5 a run may make; nobody has to agree',
+      'nothing was written; plan cdcdcdcd…',
+    ]);
+  });
+
+  test('shows gates, denials, failures, and what is not reached', async () => {
+    const gate = { asks: 'policy', tier: 'high', quorum: 2, groups: ['sre', 'dba'] };
+    const { exitCode, stdout } = await simulate(
+      plan(
+        'denied',
+        { ...facts, id: 'ask', tool: 'approval', kind: 'gate', gate: { ...gate, asks: 'step' }, message: 'Look first' },
+        { ...call, gate, outcome: 'needs_approval' },
+        { ...facts, id: 'no', tool: 'wait', kind: 'skipped' },
+        { ...note, outcome: 'denied', conditional: true },
+        {
+          ...facts,
+          id: 'bad',
+          tool: 'x',
+          kind: 'failing',
+          error: { code: 'CAP_EXCEEDED', message: 'm' },
+          reached: false,
+        },
+      ),
+      120,
+    );
+    expect(exitCode).toBe(3);
+    for (const line of [
+      '      Look first\n      waits for 2 approvers of tier high from sre or dba (the workflow asks)',
+      'waits for 2 approvers of tier high from sre or dba (policy asks): because',
+      '  no: wait\n      skipped: its condition is false',
+      'abababab… (if its condition holds)',
+      '      denied: because',
+      '  bad: x (not reached)\n      fails: CAP_EXCEEDED: m',
+      '2 writes of 5 a run may make; policy denies it',
+    ]) {
+      expect(stdout).toContain(line);
+    }
+  });
+
+  test('ends with 1 if the run would fail, 0 if people have to agree', async () => {
+    expect((await simulate(plan('fails'))).exitCode).toBe(1);
+    await api?.close();
+    expect((await simulate(plan('needs_approval'))).exitCode).toBe(0);
+  });
+
+  test('fits the terminal, and gives machines everything', async () => {
+    const long = { ...call, before: { group: 'x'.repeat(300) }, after: { group: 'y' } };
+    const { lines } = await simulate(plan('runs', long), 60);
+    expect(lines.filter((line) => line.length > 60)).toEqual([]);
+    await api?.close();
+    const { stdout } = await simulate(plan('runs', long), 60, ['--json']);
+    expect(JSON.parse(stdout)).toEqual(plan('runs', long));
+  });
+});

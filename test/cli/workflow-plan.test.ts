@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { localSecretValue } from '../../local/seed.ts';
+import { ACME_KEY, isTerminal } from '../local/host-client.ts';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { onTerminal, ROOT } from './command-line.ts';
+
+const FILE = 'workflows/triage-incident.yaml';
+const EVENT = 'events/servicenow-incident-p1.json';
+/** How long warm functions may keep an automation, and a little. */
+const EFFECTIVE_MS = 61_000;
+
+let host: TestHost;
+let folder: string;
+beforeAll(async () => {
+  host = await startTestHost();
+  folder = mkdtempSync(join(tmpdir(), 'countersign-plan-'));
+});
+afterAll(async () => {
+  await host.stop();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => host.request('DELETE', '/_sim/calls'));
+
+const countersign = (...args: string[]) => onTerminal(200, [...args, '--url', host.url]);
+
+function changed(change: (text: string) => string): string {
+  const path = join(folder, 'changed.yaml');
+  writeFileSync(path, change(readFileSync(join(ROOT, FILE), 'utf8')));
+  return path;
+}
+
+test('a plan reads the targets, tells before from after and who must agree, and writes nothing', async () => {
+  const { exitCode, stdout } = await countersign('workflow', 'simulate', FILE, '--event', EVENT);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(
+    '~ assignment_group: "" → "7db8c0366047d2b436c8dcd13dde2bf8"'.replace(/[0-9a-f]{24}"$/, '…"'),
+  );
+  expect(stdout).toMatch(/waits for .*tier medium/);
+  expect(stdout).toContain('run (known after apply)');
+  const calls = await host.calls();
+  expect(calls.length).toBeGreaterThan(0);
+  expect(calls.filter(({ method }) => method !== 'GET')).toEqual([]);
+});
+
+test('two plans of the same are the same, until the target changes', async () => {
+  const hash = async () => {
+    const { stdout } = await countersign('workflow', 'simulate', FILE, '--event', EVENT, '--json');
+    return JSON.parse(stdout).planHash;
+  };
+  const first = await hash();
+  expect(await hash()).toBe(first);
+  const { sys_id: sysId } = JSON.parse(readFileSync(join(ROOT, EVENT), 'utf8'));
+  const body = JSON.stringify({ assignment_group: '0d5ba7cac65af0de6424eb3466dd1566' });
+  const authorization = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+  await host.request('PATCH', `/_sim/servicenow/api/now/table/incident/${sysId}`, { headers: { authorization }, body });
+  expect(await hash()).not.toBe(first);
+});
+
+test('the credentials of plans are refused every write by every system, and may read', async () => {
+  const { servicenow, github, slack } = JSON.parse(localSecretValue('countersign/local/acme/plan-connections') ?? '');
+  const basic = Buffer.from(`${servicenow.username}:${servicenow.password}`).toString('base64');
+  const tries = [
+    ['servicenow', '/api/now/table/incident', `Basic ${basic}`, '/api/now/table/incident'],
+    [
+      'github',
+      '/repos/octo-org/payments/issues/7/labels',
+      `Bearer ${github.token}`,
+      '/repos/octo-org/payments/issues/7/labels',
+    ],
+    ['slack', '/api/chat.postMessage', `Bearer ${slack.botToken}`, '/api/conversations.list'],
+  ] as const;
+  for (const [system, write, authorization, look] of tries) {
+    const headers = { authorization };
+    const body = JSON.stringify({ labels: ['x'], short_description: 'x', channel: '#incidents', text: 'x' });
+    const refused = await host.request('POST', `/_sim/${system}${write}`, { headers, body });
+    expect([system, refused.status]).toEqual([system, 403]);
+    const allowed = await host.request('GET', `/_sim/${system}${look}`, { headers });
+    expect([system, allowed.status]).toEqual([system, 200]);
+  }
+});
+
+test('a published version is what the automation runs, with its author', async () => {
+  const path = changed((text) =>
+    text.replace('description: ', 'description: Again, ').replace(/ {2}- id: assign[\s\S]*/, ''),
+  );
+  const published = await countersign('workflow', 'publish', path, '--automation', 'triage-incident');
+  expect({ exitCode: published.exitCode, lines: published.lines }).toEqual({
+    exitCode: 0,
+    lines: ['triage-incident is published as version 2', 'triage-incident runs it within 60 s'],
+  });
+  const again = await countersign('workflow', 'publish', path);
+  expect(again.lines).toEqual(['triage-incident is published as version 2']);
+  const { body } = await host.api<{ versions: unknown[] }>('/workflows/triage-incident');
+  expect(body.versions).toMatchObject([{ version: 2, author: 'olivia', steps: 1 }, { version: 1 }]);
+
+  await host.advance(EFFECTIVE_MS);
+  const payload = JSON.parse(readFileSync(join(ROOT, EVENT), 'utf8'));
+  const sent = await host.sendServicenow({ ...payload, sys_mod_count: 41 }, { atMs: await host.now() });
+  const run = await host.waitForRun(sent.body.runIds[0] ?? '', isTerminal);
+  expect(run).toMatchObject({ status: 'succeeded', workflow: { name: 'triage-incident', version: 2 } });
+});
+
+test('publications at the same time get numbers of their own, and the same one the same', async () => {
+  const file = (group: string) => `name: at-once\nsteps:\n  - { id: a, tool: transform, with: { group: ${group} } }\n`;
+  const publish = (text: string) =>
+    host.request<{ version: number }>('POST', '/api/v1/workflows', {
+      headers: { 'x-api-key': ACME_KEY, 'content-type': 'application/yaml' },
+      body: text,
+    });
+  const answers = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((group) => publish(file(group))));
+  expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(201));
+  expect(answers.map(({ body }) => body.version).sort()).toEqual([1, 2, 3, 4, 5]);
+  const newest = 'abcde'[answers.findIndex(({ body }) => body.version === 5)] ?? '';
+  const again = await publish(file(newest));
+  expect({ status: again.status, version: again.body.version }).toEqual({ status: 200, version: 5 });
+});
+
+test('a stranger’s workflows are not there, and nobody but owners and admins publishes', async () => {
+  const foreign = await host.api('/workflows/triage-incident/versions/2', 'local-globex-owner-key');
+  expect(foreign.status).toBe(404);
+  const { exitCode, stderr } = await countersign('workflow', 'publish', FILE, '--key', 'local-operator-key');
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('ask an owner or admin');
+});
