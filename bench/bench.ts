@@ -6,12 +6,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
-import type { Workflow } from '../lambdas/workflow/workflow.ts';
+import { Workflow } from '../lambdas/workflow/workflow.ts';
 import { REGION } from '../local/aws.ts';
 import { tablesOf } from '../local/dynamodb-tables.ts';
 import { HOST_CREDENTIALS } from '../local/gateway.ts';
 import { type Host, startHost } from '../local/host.ts';
 import type { RequestReport } from '../local/requests.ts';
+import { type Assembly, synthesize } from '../local/synthesize.ts';
+import { decisionToStepMs } from './approvals.ts';
+import { policyDecisionMs } from './policy.ts';
 
 /**
  * Measures a run of five natural writes on the local host. Counts of requests are exact and comparable between machines;
@@ -29,6 +32,7 @@ const RUNS = Number(options.runs);
 const SEQUENTIAL = Number(options.sequential);
 const CONCURRENCY = Number(options.concurrency);
 const STEPS = 5;
+const APPROVALS = 100;
 const WORKFLOW_SIZES = [5, 50, 500];
 const WAIT_MAX_MS = 15 * 60_000;
 /** Only these move a run from webhook to terminal commit; sealing and looking at runs come after. */
@@ -38,7 +42,8 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 
 async function main() {
   const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
-  const host = await startHost({ port: 0, dataFolder, log: () => {} });
+  // What a stage exports of its runs besides their evidence is its choice; without it a run costs what it must.
+  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
   try {
     const bench = new Bench(host);
     await bench.define();
@@ -55,6 +60,9 @@ async function main() {
       const { perRun } = await bench.counted(() => bench.oneAtATime(1, steps), 1);
       requestsPerStep[steps] = round(perRun.dynamodb / steps);
     }
+    say(`${APPROVALS} approvals`);
+    const decisions = await bench.decisions(APPROVALS);
+    const policy = await policyDecisionMs();
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -64,6 +72,10 @@ async function main() {
       p99Ms: alone.p99Ms,
       ingestP50Ms: alone.ingestP50Ms,
       requestsPerStep,
+      decisionToStepP50Ms: percentile(decisions, 50),
+      decisionToStepP99Ms: percentile(decisions, 99),
+      policyColdMs: round(policy.coldMs),
+      policyWarmMs: round(policy.warmMs),
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
         [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
@@ -74,6 +86,15 @@ async function main() {
     await host.stop();
     rmSync(dataFolder, { recursive: true, force: true });
   }
+}
+
+async function withoutExports(dataFolder: string): Promise<Assembly> {
+  const assembly = await synthesize(join(dataFolder, 'cdk.out'));
+  for (const { Properties } of Object.values(assembly.template.Resources ?? {})) {
+    const { Variables } = (Properties?.Environment ?? {}) as { Variables?: Record<string, string> };
+    if (Variables?.EXPORTS !== undefined) Variables.EXPORTS = '[]';
+  }
+  return assembly;
 }
 
 class Bench {
@@ -93,8 +114,8 @@ class Bench {
       credentials: HOST_CREDENTIALS,
     });
     const definitions = new DynamoDefinitions(client, table);
-    for (const size of WORKFLOW_SIZES) {
-      await definitions.publishWorkflow('acme', labelling(size), 1);
+    for (const size of [...WORKFLOW_SIZES, 'gated'] as const) {
+      await definitions.publishWorkflow('acme', size === 'gated' ? gated() : labelling(size), 1);
       await definitions.saveAutomation('acme', {
         name: `bench-${size}`,
         enabled: true,
@@ -108,9 +129,16 @@ class Bench {
     await this.#control('POST', 'clock', { advanceSeconds: 61 });
   }
 
-  async send(steps: number): Promise<string> {
+  /** Runs that wait for somebody each, decided one after the other. */
+  async decisions(count: number): Promise<number[]> {
+    const runIds: string[] = [];
+    for (let each = 0; each < count; each += 1) runIds.push(await this.send('gated'));
+    return decisionToStepMs(this.#host.url, runIds);
+  }
+
+  async send(kind: number | 'gated'): Promise<string> {
     this.#issue += 1;
-    const repository = { name: `bench-${steps}`, full_name: `octo-org/bench-${steps}` };
+    const repository = { name: `bench-${kind}`, full_name: `octo-org/bench-${kind}` };
     const body = JSON.stringify({
       action: 'edited',
       issue: { number: this.#issue, title: `Issue ${this.#issue}` },
@@ -232,13 +260,11 @@ class Bench {
 }
 
 function labelling(size: number): Workflow {
-  return {
+  return Workflow.parse({
     name: `bench-${size}`,
-    onFailure: 'fail',
     steps: Array.from({ length: size }, (_, index) => ({
       id: `label_${index}`,
       tool: 'github.labels.add',
-      dedupeScope: 'tenant' as const,
       with: {
         owner: '{% trigger.owner %}',
         repo: '{% trigger.repo %}',
@@ -246,7 +272,13 @@ function labelling(size: number): Workflow {
         labels: [`label-${index}`],
       },
     })),
-  };
+  });
+}
+
+/** A write that policy wants somebody to look at. */
+function gated(): Workflow {
+  const [step] = labelling(1).steps;
+  return Workflow.parse({ name: 'bench-gated', steps: [{ ...step, risk: 'medium' }] });
 }
 
 function sum(

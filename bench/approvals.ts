@@ -1,0 +1,36 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Commit } from '../lambdas/run/commit.ts';
+
+interface ShownRun {
+  status: string;
+  steps: { status: string; approvalId?: string }[];
+  commits: Commit[];
+}
+
+/**
+ * From a decision to the step it lets go on, by the times of the commits that hold them: what a person waits for after
+ * pressing a button, the click itself left out.
+ */
+export async function decisionToStepMs(url: string, runIds: string[]): Promise<number[]> {
+  const headers = { 'x-api-key': 'local-approver-key' };
+  const shown = async (runId: string) => {
+    const answer = await fetch(`${url}/api/v1/runs/${runId}`, { headers });
+    return (await answer.json()) as ShownRun;
+  };
+  const times: number[] = [];
+  for (const runId of runIds) {
+    await until(async () => (await shown(runId)).status === 'waiting_approval');
+    const decided = await fetch(`${url}/api/v1/runs/${runId}/approve`, { method: 'POST', headers });
+    if (!decided.ok) throw new Error(`the approval of ${runId} was answered ${decided.status}`);
+    await until(async () => (await shown(runId)).status === 'succeeded');
+    const { commits } = await shown(runId);
+    const at = (type: string) =>
+      Date.parse(commits.find(({ events }) => events.some((e) => e.type === type))?.at ?? '');
+    times.push(at('step.claimed') - at('approval.decided'));
+  }
+  return times;
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await pause(5);
+}
