@@ -142,6 +142,9 @@ async function edit(
   if (proposal.target !== action.target) {
     throw new CountersignError('INPUT_INVALID', `an edit may not change the target, ${action.target}`);
   }
+  // What is not among the fields people see cannot be edited where people would not see it.
+  const hidden = changes.find(({ field }) => !Object.hasOwn(proposal.fields, field));
+  if (hidden) throw new CountersignError('INPUT_INVALID', `${hidden.field} is not one of the fields that are written`);
   const makers = [...new Set([...approval.makers, vote.person])];
   const definition = state.workflow.steps[step.index];
   const { workflow } = state;
@@ -151,8 +154,7 @@ async function edit(
   if (decision.verdict === 'deny') {
     throw new CountersignError('POLICY_DENIED', `policy denies the edited write: ${whyOf(decision)}`);
   }
-  const { makers: _whoeverTheyAre, ...bound } = edited;
-  const hash = actionHash(bound, decision.policyHash, draft.run.workflow);
+  const hash = actionHash(edited, input, decision.policyHash, draft.run.workflow);
   const { person, via, at } = vote;
   const changed = changeApproval(draft, approval, {
     action: edited,

@@ -48,12 +48,12 @@ export async function govern(
     definition,
     workflow,
     environment: worker.environment,
-    makers: [...new Set([...(await makersOf(worker, state, draft)), ...editorsOf(step)])],
+    makers: [...new Set([...(await makersOf(worker, state, draft)), ...earlierMakers(step)])],
   });
   const request = policyRequest(draft.run, action);
   const approvalId = step.governed?.approvalId;
   const decision = await worker.policy.decide(request, { fresh: approvalId !== undefined });
-  const hash = hashOfAction(action, decision, draft);
+  const hash = actionHash(action, input, decision.policyHash, draft.run.workflow);
   const governed: StepFacts = { ...step, governed: { request, decision } };
   draft.record(decided(governed, action, decision, hash));
 
@@ -95,13 +95,8 @@ export async function govern(
   return undefined;
 }
 
-const hashOfAction = (action: ProposedAction, { policyHash }: PolicyDecision, draft: RunDraft) => {
-  const { makers: _whoeverTheyAre, ...bound } = action;
-  return actionHash(bound, policyHash, draft.run.workflow);
-};
-
 /** An edited payload stays its editor's, however often it is asked about anew. */
-const editorsOf = ({ governed }: StepFacts): string[] => governed?.request.action.makers ?? [];
+const earlierMakers = ({ governed }: StepFacts): string[] => governed?.request.action.makers ?? [];
 
 /** Whoever had a hand in the write: what started the run, and who wrote the workflow. */
 export async function makersOf(worker: Worker, { workflow }: RunState, draft: RunDraft): Promise<string[]> {

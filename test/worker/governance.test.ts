@@ -287,6 +287,31 @@ describe('an edit', () => {
   });
 });
 
+it('what nobody sees on a card can neither be edited nor change after an approval', async () => {
+  const post = `
+name: post
+steps:
+  - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: hello, threadTs: "1.0" } }
+`;
+  const { message, approval } = await shop.upToGate(post);
+  expect(approval.action?.fields).toEqual({ text: 'hello' });
+  const elsewhere = shop.say(approval, 'ana', { kind: 'edit', fields: { threadTs: '2.0' } });
+  await expect(elsewhere).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  await shop.say(approval, 'ana');
+  const load = shop.runs.load.bind(shop.runs);
+  vi.spyOn(shop.runs, 'load').mockImplementation(async (...asked) => {
+    const loaded = await load(...asked);
+    const steps = loaded?.steps.map((step) =>
+      JSON.parse(JSON.stringify(step).replace('"threadTs":"1.0"', '"threadTs":"2.0"')),
+    );
+    return loaded && { ...loaded, steps: steps ?? [] };
+  });
+  await shop.work(message);
+  vi.restoreAllMocks();
+  expect(eventTypes(await shop.now(message))).toContain('approval.stale');
+  expect(shop.writes()).toEqual([]);
+});
+
 describe('what always needs two, whatever policy says', () => {
   it.each([['a write with a high blast radius', 'blastRadius: high']])('is %s', async (_what, setting) => {
     shop.policy.decision = () => ALLOWED;
