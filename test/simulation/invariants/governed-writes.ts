@@ -45,7 +45,7 @@ export class GovernedWritesJudge {
       this.#report('policy itself has decided, on the policies of the moment after an approval', what);
     }
     const same = verdict === decision.verdict && policyHash === decision.policyHash;
-    if (!same || hashOf(action.fields) !== requestHash || actionHash !== hashOfAction(action, policyHash, run)) {
+    if (!same || hashOf(action.fields) !== requestHash || actionHash !== hashOfAction(action, step, policyHash, run)) {
       this.#report('a decision is about what is written', what);
     }
     if (action.undo !== (step.undoes !== undefined)) this.#report('an undo is judged as one', what);
@@ -69,8 +69,13 @@ function asksPeople({ effect, blastRadius, destructive }: ProposedAction, verdic
   return verdict === 'needs_approval' || (effect !== 'read' && (blastRadius === 'high' || destructive));
 }
 
-function hashOfAction({ makers: _whoever, ...action }: ProposedAction, policyHash: string, { workflow }: Run): string {
-  return hashOf({ action, policyHash, workflow });
+function hashOfAction(
+  { makers: _whoever, ...action }: ProposedAction,
+  step: Step,
+  policyHash: string,
+  { workflow }: Run,
+): string {
+  return hashOf({ action, input: 'input' in step ? step.input : undefined, policyHash, workflow });
 }
 
 export const isWrite = (tool: string): boolean => findOperation(tool)?.effect !== 'read';
