@@ -20,6 +20,8 @@ export interface DynamoDbOptions {
   env?: NodeJS.ProcessEnv;
   /** How long the engine of a host that just ended may take to close the same file. */
   waitForPreviousMs?: number;
+  /** How long the engine may take to end by itself when the host stops. */
+  stopWithinMs?: number;
 }
 
 const READY_WITHIN_MS = 10_000;
@@ -45,7 +47,13 @@ exit "$code"
 
 /** Starts the embedded DynamoDB on a free port, or points at the one that the environment names. */
 export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb> {
-  const { dataFolder, log, env = process.env, waitForPreviousMs = PREVIOUS_GONE_WITHIN_MS } = options;
+  const {
+    dataFolder,
+    log,
+    env = process.env,
+    waitForPreviousMs = PREVIOUS_GONE_WITHIN_MS,
+    stopWithinMs = STOP_WITHIN_MS,
+  } = options;
   if (env.AWS_ENDPOINT_URL_DYNAMODB) return { url: env.AWS_ENDPOINT_URL_DYNAMODB, stop: async () => {} };
   const binary = findBinary(env);
   mkdirSync(dataFolder, { recursive: true });
@@ -62,7 +70,7 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
   });
   const output = collectOutput(child, log);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await ready(child, { port, pidFile, output });
+  const engineId = await ready(child, { port, pidFile, output });
   unrefPipes(child);
   let stopping = false;
   child.once('exit', (code) => {
@@ -73,12 +81,21 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
     stop: async () => {
       stopping = true;
       child.stdin?.destroy();
-      const late = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), STOP_WITHIN_MS);
+      const late = setTimeout(() => endAtOnce(engineId), stopWithinMs);
       if (child.exitCode === null && child.signalCode === null) await exited;
       clearTimeout(late);
       rmSync(pidFile, { force: true });
     },
   };
+}
+
+/** Only the engine: the shell that waits for it ends by itself, and not before the engine is gone. */
+function endAtOnce(engineId: number): void {
+  try {
+    process.kill(engineId, 'SIGKILL');
+  } catch {
+    // It ended by itself this very moment.
+  }
 }
 
 function findBinary(env: NodeJS.ProcessEnv): string {
@@ -151,7 +168,8 @@ interface Expected {
   output: string[];
 }
 
-async function ready(child: ChildProcess, { port, pidFile, output }: Expected): Promise<void> {
+/** Gives the engine's process number. The shell makes the file a moment before the number is in it. */
+async function ready(child: ChildProcess, { port, pidFile, output }: Expected): Promise<number> {
   let failure: string | undefined;
   child.once('error', (error) => {
     failure = error.message;
@@ -160,7 +178,9 @@ async function ready(child: ChildProcess, { port, pidFile, output }: Expected): 
     failure ??= `it exited with ${code}: ${output.join(' ')}`;
   });
   const deadline = performance.now() + READY_WITHIN_MS;
-  while (!(existsSync(pidFile) && (await accepts(port)))) {
+  while (true) {
+    const engineId = readPid(pidFile);
+    if (engineId !== undefined && (await accepts(port))) return engineId;
     if (failure) throw new Error(`DynamoDB did not start: ${failure}`);
     if (performance.now() > deadline) {
       child.stdin?.destroy();

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -101,6 +101,19 @@ it('leaves no process behind when it stops', async () => {
   await start();
   const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
   await running?.stop();
+  expect(isAlive(engine)).toBe(false);
+});
+
+it('leaves no process behind when the engine does not end by itself', async () => {
+  const stubborn = join(folder.path, 'stubborn-engine');
+  const program = `#!${process.execPath}
+    process.on('SIGTERM', () => {});
+    require('node:net').createServer().listen(process.argv[process.argv.indexOf('--port') + 1], '127.0.0.1');`;
+  writeFileSync(stubborn, program, { mode: 0o755 });
+  const env = { DYNOXIDE_BIN: stubborn };
+  running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env, stopWithinMs: 50 });
+  const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
+  await running.stop();
   expect(isAlive(engine)).toBe(false);
 });
 
