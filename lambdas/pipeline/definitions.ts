@@ -35,17 +35,25 @@ export const Connection = z.strictObject({
 });
 export type Connection = z.infer<typeof Connection>;
 
+export interface PublishedVersion {
+  version: number;
+  workflow: PublishedWorkflow;
+}
+
 /** What a tenant has defined. Workflow versions are immutable, so they may be kept for ever once read. */
 export interface Definitions {
   settings(tenant: string): Promise<TenantSettings>;
   automations(tenant: string): Promise<Automation[]>;
   workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined>;
-  /** The highest published version of a workflow; 0 if there is none. */
-  latestVersion(tenant: string, name: string): Promise<number>;
+  /** The versions of one workflow, newest first; those before number `before`. */
+  workflowVersions(tenant: string, name: string, page: { before?: number; limit: number }): Promise<PublishedVersion[]>;
+  /** The newest version of each workflow, by name; those whose name comes after `after`. */
+  newestWorkflows(tenant: string, page: { after?: string; limit: number }): Promise<PublishedVersion[]>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
   /** The tenant's own policies, beside those that ship. */
   policies(tenant: string): Promise<TenantPolicies>;
-  people(tenant: string): Promise<Person[]>;
+  /** `fresh` looks past what is kept in memory: where it matters who somebody is at this moment. */
+  people(tenant: string, looking?: { fresh: boolean }): Promise<Person[]>;
 
   saveSettings(tenant: string, settings: TenantSettings): Promise<void>;
   saveAutomation(tenant: string, automation: Automation): Promise<void>;

@@ -1,28 +1,21 @@
-import {
-  ConditionalCheckFailedException,
-  type DynamoDBClient,
-  GetItemCommand,
-  PutItemCommand,
-  QueryCommand,
-} from '@aws-sdk/client-dynamodb';
-import { marshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Person } from '../approval/people.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
-import { docOf, type Item, toItem } from '../run/dynamo-items.ts';
+import { ROW_IS_NEW } from '../run/dynamo-conditions.ts';
+import { docOf, keyOf, toItem } from '../run/dynamo-items.ts';
 import * as keys from '../run/dynamo-keys.ts';
+import { DynamoRows, under } from '../run/dynamo-rows.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import type { Automation, Connection, Definitions } from './definitions.ts';
+import type { Automation, Connection, Definitions, PublishedVersion } from './definitions.ts';
 
 export class DynamoDefinitions implements Definitions {
-  readonly #client: DynamoDBClient;
-  readonly #table: string;
+  readonly #rows: DynamoRows;
 
   constructor(client: DynamoDBClient, table: string) {
-    this.#client = client;
-    this.#table = table;
+    this.#rows = new DynamoRows(client, table);
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -34,97 +27,92 @@ export class DynamoDefinitions implements Definitions {
   }
 
   async policies(tenant: string): Promise<TenantPolicies> {
-    return (await this.#get<TenantPolicies>(keys.policiesKey(tenant))) ?? NO_TENANT_POLICIES;
+    return (await this.#rows.get<TenantPolicies>(keys.policiesKey(tenant))) ?? NO_TENANT_POLICIES;
   }
 
   async settings(tenant: string): Promise<TenantSettings> {
-    return (await this.#get<TenantSettings>(keys.settingsKey(tenant))) ?? NO_SETTINGS;
+    return (await this.#rows.get<TenantSettings>(keys.settingsKey(tenant))) ?? NO_SETTINGS;
   }
 
   workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined> {
-    return this.#get(keys.workflowKey(tenant, name, version));
+    return this.#rows.get(keys.workflowKey(tenant, name, version));
   }
 
-  async latestVersion(tenant: string, name: string): Promise<number> {
-    const { Items = [] } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#table,
-        ...this.#rowsUnder(tenant, keys.workflowPrefix(name)),
-        ConsistentRead: true,
-        ScanIndexForward: false,
-        Limit: 1,
-      }),
-    );
-    return Number(Items[0]?.sk?.S?.split('#').at(-1) ?? 0);
+  async workflowVersions(
+    tenant: string,
+    name: string,
+    { before, limit }: { before?: number; limit: number },
+  ): Promise<PublishedVersion[]> {
+    const all = under(keys.tenantPartition(tenant), keys.workflowPrefix(name));
+    const wanted = before === undefined ? all : { ...all, to: keys.workflowKey(tenant, name, before - 1).sk };
+    const rows = await this.#rows.range(wanted, { limit, newestFirst: true });
+    return rows.map((row) => ({ version: keys.versionOfWorkflowKey(keyOf(row)), workflow: docOf(row) }));
+  }
+
+  async newestWorkflows(
+    tenant: string,
+    { after, limit }: { after?: string; limit: number },
+  ): Promise<PublishedVersion[]> {
+    const names: string[] = [];
+    for (let last = after; names.length < limit; ) {
+      const name = await this.#workflowNameAfter(tenant, last);
+      if (name === undefined) break;
+      names.push(name);
+      last = name;
+    }
+    const found = await Promise.all(names.map((name) => this.workflowVersions(tenant, name, { limit: 1 })));
+    return found.flat();
+  }
+
+  /** Versions are rows side by side: the next name is found by leaping over those of one. */
+  async #workflowNameAfter(tenant: string, name: string | undefined): Promise<string | undefined> {
+    const pk = keys.tenantPartition(tenant);
+    const { from, to } = keys.ALL_WORKFLOWS;
+    const start = name === undefined ? from : under(pk, keys.workflowPrefix(name)).to;
+    const [row] = await this.#rows.range({ pk, from: start, to }, { limit: 1 });
+    return row && docOf<PublishedWorkflow>(row).name;
   }
 
   connection(tenant: string, name: string): Promise<Connection | undefined> {
-    return this.#get(keys.connectionKey(tenant, name));
+    return this.#rows.get(keys.connectionKey(tenant, name));
   }
 
   saveSettings(tenant: string, settings: TenantSettings): Promise<void> {
-    return this.#put(toItem(keys.settingsKey(tenant), settings));
+    return this.#save(keys.settingsKey(tenant), settings);
   }
 
   saveAutomation(tenant: string, automation: Automation): Promise<void> {
-    return this.#put(toItem(keys.automationKey(tenant, automation.name), automation));
+    return this.#save(keys.automationKey(tenant, automation.name), automation);
   }
 
   saveConnection(tenant: string, connection: Connection): Promise<void> {
-    return this.#put(toItem(keys.connectionKey(tenant, connection.name), connection));
+    return this.#save(keys.connectionKey(tenant, connection.name), connection);
   }
 
   savePolicies(tenant: string, policies: TenantPolicies): Promise<void> {
-    return this.#put(toItem(keys.policiesKey(tenant), policies));
+    return this.#save(keys.policiesKey(tenant), policies);
   }
 
   savePerson(tenant: string, person: Person): Promise<void> {
-    return this.#put(toItem(keys.personKey(tenant, person.id), person));
+    return this.#save(keys.personKey(tenant, person.id), person);
   }
 
   async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void> {
     const key = keys.workflowKey(tenant, workflow.name, version);
-    try {
-      await this.#put(toItem(key, workflow), 'attribute_not_exists(pk)');
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      if (canonicalJson(await this.#get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
-      throw new CountersignError(
-        'WORKFLOW_INVALID',
-        `version ${version} of ${workflow.name} is published and differs; publish the change as version ${version + 1}`,
-        { cause: error },
-      );
-    }
+    if (await this.#rows.save(toItem(key, workflow), ROW_IS_NEW)) return;
+    if (canonicalJson(await this.#rows.get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
+    throw new CountersignError(
+      'WORKFLOW_INVALID',
+      `version ${version} of ${workflow.name} is published and differs; publish the change as version ${version + 1}`,
+    );
+  }
+
+  async #save(key: keys.Key, doc: object): Promise<void> {
+    await this.#rows.save(toItem(key, doc));
   }
 
   async #list<T>(tenant: string, prefix: string): Promise<T[]> {
-    const found: T[] = [];
-    let ExclusiveStartKey: Item | undefined;
-    do {
-      const page = await this.#client.send(
-        new QueryCommand({ TableName: this.#table, ...this.#rowsUnder(tenant, prefix), ExclusiveStartKey }),
-      );
-      found.push(...(page.Items ?? []).map((item) => docOf<T>(item)));
-      ExclusiveStartKey = page.LastEvaluatedKey;
-    } while (ExclusiveStartKey);
-    return found;
-  }
-
-  #rowsUnder(tenant: string, prefix: string) {
-    return {
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
-      ExpressionAttributeValues: marshall({ ':pk': keys.tenantItems(tenant), ':prefix': prefix }),
-    };
-  }
-
-  async #get<T>(key: keys.Key): Promise<T | undefined> {
-    const { Item } = await this.#client.send(
-      new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
-    );
-    return Item && docOf<T>(Item);
-  }
-
-  async #put(item: Item, ConditionExpression?: string): Promise<void> {
-    await this.#client.send(new PutItemCommand({ TableName: this.#table, Item: item, ConditionExpression }));
+    const items = await this.#rows.range(under(keys.tenantPartition(tenant), prefix));
+    return items.map((item) => docOf<T>(item));
   }
 }

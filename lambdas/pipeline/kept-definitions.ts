@@ -5,7 +5,7 @@ import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
 
 /** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
-const CHANGES_SEEN_WITHIN_MS = 60_000;
+export const CHANGES_SEEN_WITHIN_MS = 60_000;
 
 type KeptKinds = 'automations' | 'settings' | 'workflow' | 'people';
 
@@ -32,7 +32,8 @@ export class KeptDefinitions implements Pick<Definitions, KeptKinds> {
     return this.#settings.get(tenant, () => this.#source.settings(tenant));
   }
 
-  people(tenant: string): Promise<Person[]> {
+  people(tenant: string, looking = { fresh: false }): Promise<Person[]> {
+    if (looking.fresh) return this.#source.people(tenant);
     return this.#people.get(tenant, () => this.#source.people(tenant));
   }
 

@@ -20,6 +20,15 @@ export function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key.toWellFormed(), wellFormed(each)]));
 }
 
+/** The value of a JSON text; undefined if it is not one. A parser's own message would quote the text. */
+export function jsonOf(text: string): unknown {
+  try {
+    return wellFormed(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { sha256Hex } from './canonical-json.ts';
+import { CountersignError } from './errors.ts';
 import type { Run, Slot } from './run.ts';
+import { shardOf } from './shards.ts';
 
 /** How much of a tenant may happen at once. A cap that is not set costs nothing: no counter is written. */
 export const Caps = z.strictObject({
@@ -41,8 +42,14 @@ export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
   };
 }
 
+/** How many writes a run has made with this one; one too many is refused. */
+export function withOneMoreWrite(writes: number, { maxWritesPerRun }: Caps): number {
+  if (maxWritesPerRun === undefined || writes < maxWritesPerRun) return writes + 1;
+  throw new CountersignError('CAP_EXCEEDED', `a run may make ${maxWritesPerRun} writes, and this would be one more`);
+}
+
 export function slotOf(run: Pick<Run, 'runId' | 'workspace'>, shards: number): Slot {
-  return { shard: Number.parseInt(sha256Hex(run.runId).slice(0, 8), 16) % shards, workspace: run.workspace };
+  return { shard: shardOf(run.runId, shards), workspace: run.workspace };
 }
 
 /** The places of one shard: all shards together have exactly the cap, and none has nothing. */

@@ -43,8 +43,8 @@ export type CommitEvent =
       inputHash: string;
     }
   | { type: 'step.succeeded'; step: string; index: number; outputHash: string; skipped?: true }
-  | { type: 'step.waiting'; step: string; index: number; awaits: 'time' | 'signal'; event?: string; until: string }
-  | { type: 'step.signaled'; step: string; index: number; event: string; actor: string; payloadHash: string }
+  | { type: 'step.waiting'; step: string; index: number; awaits: 'time' | 'signal'; signal?: string; until: string }
+  | { type: 'step.signaled'; step: string; index: number; signal: string; actor: string; payloadHash: string }
   | { type: 'step.retry_scheduled'; step: string; index: number; retryAt: string; error: RecordedError }
   | { type: 'step.retry_requested'; step: string; index: number; actor: string }
   | { type: 'step.failed'; step: string; index: number; error: RecordedError }
@@ -63,7 +63,7 @@ export type CommitEvent =
       actionHash: string;
       tier: Risk;
       quorum: number;
-      groups: string[];
+      groups: string[][];
       makers: string[];
       slaAt: string;
       expiresAt: string;
@@ -79,9 +79,21 @@ export type CommitEvent =
       fields: string[];
       previousHash: string;
       actionHash: string;
+      /** What is asked for from now on, and of whom not. */
+      tier: Risk;
+      quorum: number;
+      groups: string[][];
+      makers: string[];
     }
   | { type: 'approval.decided'; step: string; approvalId: string; status: 'approved' | 'rejected'; people: string[] }
-  | { type: 'approval.stale'; step: string; approvalId: string; approvedHash: string; actionHash: string }
+  | {
+      type: 'approval.stale';
+      step: string;
+      approvalId: string;
+      because: 'changed' | 'expired' | 'voters';
+      approvedHash: string;
+      actionHash: string;
+    }
   | { type: 'approval.reminded' | 'approval.escalated'; step: string; approvalId: string }
   | { type: 'approval.expired'; step: string; approvalId: string }
   | { type: 'approval.canceled'; step: string; approvalId: string };
@@ -101,7 +113,7 @@ export interface PolicyDecided {
   actionHash: string;
   tier?: Risk;
   quorum?: number;
-  groups?: string[];
+  groups?: string[][];
 }
 
 export interface Commit {
@@ -152,10 +164,13 @@ export interface StepWrite {
   expectedLeaseVersion: number | 'new';
 }
 
-/** A receipt to write: an intent where no other write holds the key, the outcome of an intent still ours, or its reversal. */
+/**
+ * A receipt to write: an intent where no other write holds the key, the outcome of an intent still ours, or a change of
+ * one that is still just as it was read (someone else's too: that a run rests on it).
+ */
 export interface ReceiptWrite {
   receipt: Receipt;
-  expects: 'free' | 'ours';
+  expects: 'free' | 'ours' | { asRead: Receipt };
 }
 
 export interface ApprovalWrite {

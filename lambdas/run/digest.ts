@@ -1,4 +1,7 @@
+import * as z from 'zod';
 import { canonicalJson, sha256Hex } from './canonical-json.ts';
+
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'is not a sha256 in hexadecimal');
 
 /** What evidence shows of a value instead of the value: whoever has it can prove that it is the one. */
 export interface Digest {

@@ -1,3 +1,5 @@
+import type { ReceiptWrite } from './commit.ts';
+import { docHash } from './dynamo-items.ts';
 import type { Condition } from './dynamo-transactions.ts';
 import type { Receipt } from './receipt.ts';
 
@@ -19,7 +21,7 @@ export const recordIsNewOrExpired = (now: string): Condition => ({
 });
 
 /** No receipt yet, one whose write certainly did not happen or was taken back, or this step's own open intent from an earlier attempt. */
-export const keyIsFreeFor = (receipt: Receipt): Condition => ({
+const keyIsFreeFor = (receipt: Receipt): Condition => ({
   expression:
     'attribute_not_exists(#pk) OR #outcome = :failed OR #outcome = :reversed' +
     ' OR (#outcome <> :succeeded AND #runId = :runId AND #stepIndex = :stepIndex)',
@@ -31,10 +33,19 @@ export const keyIsFreeFor = (receipt: Receipt): Condition => ({
     ':stepIndex': receipt.stepIndex,
   },
 });
-export const intentIsOurs = (receipt: Receipt): Condition => ({
+const intentIsOurs = (receipt: Receipt): Condition => ({
   expression: '#runId = :runId AND #leaseVersion = :leaseVersion',
   values: { ':runId': receipt.runId, ':leaseVersion': receipt.leaseVersion },
 });
+
+const receiptIsStill = (read: Receipt): Condition => ({
+  expression: '#docHash = :docHash',
+  values: { ':docHash': docHash(read) },
+});
+export function receiptIsAs({ receipt, expects }: ReceiptWrite): Condition {
+  if (expects === 'free') return keyIsFreeFor(receipt);
+  return expects === 'ours' ? intentIsOurs(receipt) : receiptIsStill(expects.asRead);
+}
 
 export const leaseIsHeldAt = (leaseVersion: number): Condition => ({
   expression: '#leaseVersion = :leaseVersion AND #status = :running',

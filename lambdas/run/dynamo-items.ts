@@ -1,17 +1,31 @@
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { marshall } from '@aws-sdk/util-dynamodb';
 import { type Approval, isOpen } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
+import { sha256Hex } from './canonical-json.ts';
 import * as keys from './dynamo-keys.ts';
+import { CountersignError } from './errors.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
-import { isTerminal, type Run, type Trigger } from './run.ts';
+import type { Receipt } from './receipt.ts';
+import { isTerminal, type Run } from './run.ts';
+import { DUE_SHARDS } from './run-store.ts';
+import { shardOf } from './shards.ts';
 
 /**
  * A row: its key, the document as JSON text, and beside it only what conditions, indexes and TTL need. Documents carry
  * what targets and workflows made, and JSON holds what DynamoDB's own types do not: long numbers, deep nesting, order.
  */
 export type Item = Record<string, AttributeValue>;
+
+/** What DynamoDB takes of one row. */
+export const ROW_MAX_BYTES = 400 * 1024;
+/** A number takes up to this in a row. */
+const NUMBER_MAX_BYTES = 21;
+/** Smaller documents stay text that people can read in the console; larger ones are mostly repetition. */
+const TEXT_MAX_BYTES = 4 * 1024;
+/** The window of 4 MB reaches back to every earlier copy: rows of approvals have the same values several times. */
+const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Fields of documents that conditions name. */
 const CONDITIONED = [
@@ -27,39 +41,66 @@ const CONDITIONED = [
   'holder',
 ];
 
+/** Throws `ROW_TOO_LARGE` for what no row can hold, even compressed. */
 export function toItem(key: keys.Key, doc: object, besides: Record<string, unknown> = {}): Item {
+  const text = JSON.stringify(doc);
   const conditioned = Object.entries(doc).filter(([name]) => CONDITIONED.includes(name));
-  return marshall(
-    { ...key, doc: JSON.stringify(doc), ...Object.fromEntries(conditioned), ...besides },
+  const item = marshall(
+    {
+      ...key,
+      doc: Buffer.byteLength(text) <= TEXT_MAX_BYTES ? text : brotliCompressSync(text, COMPRESSION),
+      ...Object.fromEntries(conditioned),
+      ...besides,
+    },
     { removeUndefinedValues: true },
+  );
+  const bytes = itemBytes(item);
+  if (bytes > ROW_MAX_BYTES) throw tooLarge(`the row ${key.sk}`, bytes, ROW_MAX_BYTES);
+  return item;
+}
+
+export function docOf<T>({ doc }: Item): T {
+  return JSON.parse(doc?.B ? brotliDecompressSync(doc.B).toString() : (doc?.S ?? 'null'));
+}
+
+export const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: pk?.S ?? '', sk: sk?.S ?? '' });
+
+/** As DynamoDB counts them, or a few more: names and values, numbers at their largest. */
+export function itemBytes(item: Item): number {
+  const bytes = ({ S, B }: AttributeValue) =>
+    S === undefined ? (B?.length ?? NUMBER_MAX_BYTES) : Buffer.byteLength(S);
+  return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + bytes(value), 0);
+}
+
+export function tooLarge(what: string, bytes: number, maxBytes: number): CountersignError {
+  const kilobytes = (count: number) => Math.ceil(count / 1024);
+  return new CountersignError(
+    'ROW_TOO_LARGE',
+    `${what} would take ${kilobytes(bytes)} KB, and ${kilobytes(maxBytes)} KB can be kept; write or send less at once`,
   );
 }
 
-export function docOf<T>(item: Item): T {
-  return JSON.parse(item.doc?.S ?? 'null');
-}
+/** The attributes that put a row into an index. */
+const inIndex = ({ partition, sort }: keys.Index, value: string, at: string) => ({ [partition]: value, [sort]: at });
+
+const dueAt = (runId: string, at: string) =>
+  inIndex(keys.INDEXES.due, keys.dueIndexKey(shardOf(runId, DUE_SHARDS)), at);
 
 export function runItem(run: Run): Item {
-  const { tenant, runId, createdAt, subject } = run;
+  const { tenant, runId, createdAt, subject, status } = run;
   return toItem(keys.runKey(tenant, runId), run, {
-    createdAt,
-    tenantKey: keys.tenantIndexKey(tenant),
-    statusKey: keys.statusIndexKey(tenant, run.status),
-    ...(subject !== undefined && { subjectKey: keys.subjectIndexKey(tenant, subject) }),
-    ...(!isTerminal(run) &&
-      run.dueAt !== undefined && { dueShard: keys.dueIndexKey(keys.shardOf(runId)), dueAt: run.dueAt }),
+    ...inIndex(keys.INDEXES.byTenant, keys.tenantPartition(tenant), createdAt),
+    ...inIndex(keys.INDEXES.byStatus, keys.statusIndexKey(tenant, status), createdAt),
+    ...(subject !== undefined && inIndex(keys.INDEXES.bySubject, keys.subjectIndexKey(tenant, subject), createdAt)),
+    ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, run.dueAt)),
   });
 }
 
-/** The payload is kept compressed: webhooks are wordy, rows are billed by the kilobyte and end at 400 KB. */
-export function triggerItem(tenant: string, runId: string, trigger: Trigger): Item {
-  const { payload, ...doc } = trigger;
-  return toItem(keys.triggerKey(tenant, runId), doc, { payloadGzip: gzipSync(JSON.stringify(payload)) });
-}
+/** Of a document as it is stored: the same one again has the same hash, however the row keeps it. */
+export const docHash = (doc: object): string => sha256Hex(JSON.stringify(doc));
 
-export function triggerOf(item: Item): Trigger {
-  const { payloadGzip } = unmarshall(item);
-  return { ...docOf<Omit<Trigger, 'payload'>>(item), payload: JSON.parse(gunzipSync(payloadGzip).toString()) };
+export function receiptItem(receipt: Receipt): Item {
+  return toItem(keys.receiptKey(receipt.tenant, receipt.key), receipt, { docHash: docHash(receipt) });
 }
 
 export function idempotencyItem(record: IdempotencyRecord): Item {
@@ -69,15 +110,14 @@ export function idempotencyItem(record: IdempotencyRecord): Item {
 }
 
 export function outboxItem(entry: OutboxEntry): Item {
-  return toItem(keys.outboxKey(entry.id), entry, {
-    dueShard: keys.dueIndexKey(keys.shardOf(entry.runId)),
-    dueAt: entry.dueAt,
-  });
+  return toItem(keys.outboxKey(entry.id), entry, dueAt(entry.runId, entry.dueAt));
 }
 
 export function approvalItem(approval: Approval): Item {
-  return toItem(keys.approvalKey(approval.tenant, approval.runId, approval.approvalId), approval, {
-    createdAt: approval.requestedAt,
-    ...(isOpen(approval) && { pendingKey: keys.tenantIndexKey(approval.tenant) }),
-  });
+  const { tenant, runId, approvalId, requestedAt } = approval;
+  return toItem(
+    keys.approvalKey(tenant, runId, approvalId),
+    approval,
+    isOpen(approval) ? inIndex(keys.INDEXES.pendingApprovals, keys.tenantPartition(tenant), requestedAt) : {},
+  );
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { DUE_SHARDS } from './run-store.ts';
+import { shardOf } from './shards.ts';
 
 /** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
 export interface Key {
@@ -7,11 +7,37 @@ export interface Key {
   sk: string;
 }
 
+/** What rows are about: the first part of their partition key, where permissions end. */
+export type RowKind =
+  | 'RUN'
+  | 'TOKEN'
+  | 'RECEIPT'
+  | 'IDEM'
+  | 'LOG'
+  | 'CAPS'
+  | 'RATE'
+  | 'LOCK'
+  | 'OUTBOX'
+  | 'TENANT'
+  | 'APIKEY';
+
+const partition = (kind: RowKind, ...parts: string[]) => [kind, ...parts].join('#');
 const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
 
-const runPartition = (tenant: string, runId: string) => `RUN#${tenant}#${runId}`;
+/** One sorts before and one after all that is in a sort key. */
+export const FIRST = '!';
+export const LAST = '~';
 
-export const runKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'RUN' });
+export const runPartition = (tenant: string, runId: string) => partition('RUN', tenant, runId);
+
+/** Sort keys of a run's rows, in their order: a worker needs those from the run's own on. */
+export const APPROVAL_PREFIX = 'APPROVAL#';
+export const COMMIT_PREFIX = 'COMMIT#';
+export const RUN_SORT_KEY = 'RUN';
+export const STEP_PREFIX = 'STEP#';
+export const TRIGGER_SORT_KEY = 'TRIGGER';
+
+export const runKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: RUN_SORT_KEY });
 export const stepKey = (tenant: string, runId: string, index: number): Key => ({
   pk: runPartition(tenant, runId),
   sk: `${STEP_PREFIX}${padded(index, 4)}`,
@@ -20,7 +46,10 @@ export const commitKey = (tenant: string, runId: string, seq: number): Key => ({
   pk: runPartition(tenant, runId),
   sk: `${COMMIT_PREFIX}${padded(seq, 8)}`,
 });
-export const triggerKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: 'TRIGGER' });
+export const triggerKey = (tenant: string, runId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: TRIGGER_SORT_KEY,
+});
 export const evidenceKey = (tenant: string, runId: string): Key => ({
   pk: runPartition(tenant, runId),
   sk: 'EVIDENCE',
@@ -31,46 +60,50 @@ export const approvalKey = (tenant: string, runId: string, approvalId: string): 
 });
 
 export const taskTokenKey = (tenant: string, runId: string, approvalId: string): Key => ({
-  pk: `TOKEN#${tenant}#${runId}`,
+  pk: partition('TOKEN', tenant, runId),
   sk: approvalId,
 });
 
-/** Sorts before RUN, STEP# and TRIGGER, and after all that a worker does not need (APPROVAL#, COMMIT#, EVIDENCE). */
-export const FIRST_WORKING_SORT_KEY = 'RUN';
-export const FIRST_SORT_KEY = 'A';
-export const APPROVAL_PREFIX = 'APPROVAL#';
-export const COMMIT_PREFIX = 'COMMIT#';
-export const STEP_PREFIX = 'STEP#';
-
-export const receiptKey = (tenant: string, key: string): Key => ({ pk: `RECEIPT#${tenant}#${key}`, sk: 'RECEIPT' });
-export const idempotencyKey = (tenant: string, key: string): Key => ({ pk: `IDEM#${tenant}#${key}`, sk: 'IDEM' });
-export const apiKeyKey = (keyHash: string): Key => ({ pk: `APIKEY#${keyHash}`, sk: 'APIKEY' });
+export const receiptKey = (tenant: string, key: string): Key => ({
+  pk: partition('RECEIPT', tenant, key),
+  sk: 'RECEIPT',
+});
+export const idempotencyKey = (tenant: string, key: string): Key => ({
+  pk: partition('IDEM', tenant, key),
+  sk: 'IDEM',
+});
+export const apiKeyKey = (keyHash: string): Key => ({ pk: partition('APIKEY', keyHash), sk: 'APIKEY' });
 
 /** A row for each bundle sealed on a day (UTC), and one that names the day whose log was closed last. */
-export const logPartition = (tenant: string, day: string) => `LOG#${tenant}#${day}`;
+export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
 export const logEntryKey = (tenant: string, day: string, runId: string): Key => ({
   pk: logPartition(tenant, day),
   sk: runId,
 });
-export const lastClosedLogKey = (tenant: string): Key => ({ pk: `LOG#${tenant}`, sk: 'CLOSED' });
+export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
 
 export const slotCounterKey = (tenant: string, shard: number): Key => ({
-  pk: `CAPS#${tenant}#${padded(shard, 2)}`,
+  pk: partition('CAPS', tenant, padded(shard, 2)),
   sk: 'SLOTS',
 });
 export const startCounterKey = (tenant: string, minute: string): Key => ({
-  pk: `RATE#${tenant}#${minute}`,
+  pk: partition('RATE', tenant, minute),
   sk: 'STARTS',
 });
-export const concurrencyLockKey = (tenant: string, key: string): Key => ({ pk: `LOCK#${tenant}#${key}`, sk: 'LOCK' });
+export const concurrencyLockKey = (tenant: string, key: string): Key => ({
+  pk: partition('LOCK', tenant, key),
+  sk: 'LOCK',
+});
 
 /** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
 export const outboxKey = (entryId: string): Key => ({
-  pk: `OUTBOX#${shardOf(entryId.split('.')[1] ?? '')}`,
+  pk: partition('OUTBOX', String(shardOf(entryId.split('.')[1] ?? '', DUE_SHARDS))),
   sk: entryId,
 });
+export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 
-const tenantPartition = (tenant: string) => `TENANT#${tenant}`;
+/** All that a tenant has defined; also where indexes of its runs and approvals begin. */
+export const tenantPartition = (tenant: string) => partition('TENANT', tenant);
 export const AUTOMATION_PREFIX = 'AUTOMATION#';
 export const automationKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
@@ -81,6 +114,8 @@ export const workflowKey = (tenant: string, name: string, version: number): Key 
   pk: tenantPartition(tenant),
   sk: `${workflowPrefix(name)}${padded(version, 6)}`,
 });
+export const ALL_WORKFLOWS = { from: workflowPrefix(''), to: workflowPrefix(LAST) };
+export const versionOfWorkflowKey = ({ sk }: Key): number => Number(sk.split('#').at(-1));
 export const PERSON_PREFIX = 'PERSON#';
 export const personKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
@@ -92,7 +127,6 @@ export const connectionKey = (tenant: string, name: string): Key => ({
   sk: `CONNECTION#${name}`,
 });
 export const settingsKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'SETTINGS' });
-export const tenantItems = tenantPartition;
 
 /** Index keys start with the tenant, except the due index, which only the sweeper reads. */
 export const INDEXES = {
@@ -102,18 +136,14 @@ export const INDEXES = {
   bySubject: { name: 'by-subject', partition: 'subjectKey', sort: 'createdAt' },
   pendingApprovals: { name: 'pending-approvals', partition: 'pendingKey', sort: 'createdAt' },
 } as const;
+export type Index = (typeof INDEXES)[keyof typeof INDEXES];
 
 /** DynamoDB deletes rows some days after this attribute's time (epoch seconds); conditions never wait for it. */
 export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 
-export const tenantIndexKey = (tenant: string) => `TENANT#${tenant}`;
-export const statusIndexKey = (tenant: string, status: string) => `TENANT#${tenant}#${status}`;
-export const subjectIndexKey = (tenant: string, subject: string) => `TENANT#${tenant}#${subject}`;
+export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
+export const subjectIndexKey = (tenant: string, subject: string) => partition('TENANT', tenant, subject);
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
-
-export function shardOf(runId: string): number {
-  return createHash('sha256').update(runId).digest().readUInt32BE(0) % DUE_SHARDS;
-}
 
 /** Reads tenant and run id back from a run's partition key, for index rows that carry keys only. */
 export function parseRunPartition(pk: string): { tenant: string; runId: string } | undefined {

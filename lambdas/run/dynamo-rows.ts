@@ -6,24 +6,33 @@ import {
   PutItemCommand,
   QueryCommand,
   type QueryCommandInput,
+  type TransactWriteItem,
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { docOf, type Item } from './dynamo-items.ts';
-import type { Key } from './dynamo-keys.ts';
+import { docOf, type Item, keyOf } from './dynamo-items.ts';
+import { FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
 import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
+
+/** Rows of one partition, from one sort key to another, both included. */
+export interface Range {
+  pk: string;
+  from: string;
+  to: string;
+}
+
+export const under = (pk: string, prefix: string): Range => ({ pk, from: prefix, to: `${prefix}${LAST}` });
+export const wholePartition = (pk: string): Range => ({ pk, from: FIRST, to: LAST });
 
 /** The rows of one table: read strongly consistent, written on conditions, several at once or not at all. */
 export class DynamoRows {
   readonly #client: DynamoDBClient;
   readonly #table: string;
-  readonly #pause: Pause;
 
-  constructor(client: DynamoDBClient, table: string, pause: Pause) {
+  constructor(client: DynamoDBClient, table: string) {
     this.#client = client;
     this.#table = table;
-    this.#pause = pause;
   }
 
   /** One write of a transaction. */
@@ -39,15 +48,15 @@ export class DynamoRows {
     return this.#table;
   }
 
-  transact(writes: Parameters<typeof transact>[1]) {
-    return transact(this.#client, writes, this.#pause);
+  transact(writes: TransactWriteItem[], pause: Pause) {
+    return transact(this.#client, writes, pause);
   }
 
-  /** One conditional write; false if its condition does not hold. */
-  async putIf(item: Item, condition: Condition): Promise<boolean> {
+  /** One write of its own; false if its condition does not hold. */
+  async save(item: Item, condition?: Condition): Promise<boolean> {
     try {
       await this.#client.send(
-        new PutItemCommand({ TableName: this.#table, Item: item, ...conditionFields(condition) }),
+        new PutItemCommand({ TableName: this.#table, Item: item, ...(condition && conditionFields(condition)) }),
       );
       return true;
     } catch (error) {
@@ -81,8 +90,52 @@ export class DynamoRows {
     return found;
   }
 
-  /** One page of a query: its rows, and where the next page starts. */
-  async page(query: Omit<QueryCommandInput, 'TableName'>): Promise<{ items: Item[]; lastKey?: Item }> {
+  /** In the order of their sort keys. */
+  async range(range: Range, { limit = Number.POSITIVE_INFINITY, newestFirst = false } = {}): Promise<Item[]> {
+    const found: Item[] = [];
+    for await (const items of this.pages(range, { limit, newestFirst })) found.push(...items);
+    return found;
+  }
+
+  /** An answer of DynamoDB ends at 1 MB: the rest is asked for once it is wanted. */
+  async *pages(
+    { pk, from, to }: Range,
+    { limit = Number.POSITIVE_INFINITY, newestFirst = false } = {},
+  ): AsyncGenerator<Item[]> {
+    let left = limit;
+    let ExclusiveStartKey: Item | undefined;
+    do {
+      const page = await this.#query({
+        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
+        ExpressionAttributeValues: marshall({ ':pk': pk, ':from': from, ':to': to }),
+        ConsistentRead: true,
+        ScanIndexForward: !newestFirst,
+        ...(Number.isFinite(left) && { Limit: left }),
+        ExclusiveStartKey,
+      });
+      yield page.items;
+      left -= page.items.length;
+      ExclusiveStartKey = page.lastKey;
+    } while (ExclusiveStartKey && left > 0);
+  }
+
+  /** One page of an index: where its rows are, and where the next page starts. */
+  indexPage(
+    { name, partition, sort }: Index,
+    value: string,
+    { limit, upTo, newestFirst = false, after }: { limit: number; upTo?: string; newestFirst?: boolean; after?: Item },
+  ): Promise<{ items: Item[]; lastKey?: Item }> {
+    return this.#query({
+      IndexName: name,
+      KeyConditionExpression: `${partition} = :partition${upTo === undefined ? '' : ` AND ${sort} <= :upTo`}`,
+      ExpressionAttributeValues: marshall({ ':partition': value, ...(upTo !== undefined && { ':upTo': upTo }) }),
+      ScanIndexForward: !newestFirst,
+      Limit: limit,
+      ExclusiveStartKey: after,
+    });
+  }
+
+  async #query(query: Omit<QueryCommandInput, 'TableName'>): Promise<{ items: Item[]; lastKey?: Item }> {
     const { Items = [], LastEvaluatedKey } = await this.#client.send(
       new QueryCommand({ TableName: this.#table, ...query }),
     );
@@ -90,18 +143,7 @@ export class DynamoRows {
   }
 
   /** An index holds keys only, and may lag: the rows it points at are read themselves. */
-  async pointedAt<T>(pointers: Item[]): Promise<T[]> {
-    return this.batchGet<T>(pointers.map((item) => ({ pk: item.pk?.S ?? '', sk: item.sk?.S ?? '' })));
-  }
-
-  async queryAll(query: Omit<QueryCommandInput, 'TableName'>): Promise<Item[]> {
-    const items: Item[] = [];
-    let ExclusiveStartKey: Item | undefined;
-    do {
-      const page = await this.page({ ...query, ExclusiveStartKey });
-      items.push(...page.items);
-      ExclusiveStartKey = page.lastKey;
-    } while (ExclusiveStartKey);
-    return items;
+  pointedAt<T>(pointers: Item[]): Promise<T[]> {
+    return this.batchGet<T>(pointers.map(keyOf));
   }
 }

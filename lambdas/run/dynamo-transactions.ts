@@ -6,13 +6,16 @@ import {
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import type { Item } from './dynamo-items.ts';
+import { type Item, itemBytes, tooLarge } from './dynamo-items.ts';
 import type { Key } from './dynamo-keys.ts';
 
 /** Two transactions that touch one row cancel each other; a few jittered tries let both through. */
 const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_BACKOFF_MS = 25;
 const PASSING_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded']);
+
+/** What DynamoDB takes of all rows of one transaction. */
+export const TRANSACTION_MAX_BYTES = 4 * 1024 * 1024;
 
 export interface Pause {
   random(): number;
@@ -23,23 +26,6 @@ export interface Condition {
   expression: string;
   values?: Record<string, unknown>;
 }
-
-/** Every attribute that a condition names; some of these words DynamoDB keeps for itself. */
-const NAMES: Record<string, string> = {
-  '#pk': 'pk',
-  '#seq': 'seq',
-  '#leaseVersion': 'leaseVersion',
-  '#outcome': 'outcome',
-  '#runId': 'runId',
-  '#stepIndex': 'stepIndex',
-  '#revision': 'revision',
-  '#status': 'status',
-  '#attempts': 'attempts',
-  '#expiresAt': 'expiresAt',
-  '#holder': 'holder',
-  '#running': 'running',
-  '#starts': 'starts',
-};
 
 export function put(table: string, item: Item, condition?: Condition): TransactWriteItem {
   return { Put: { TableName: table, Item: item, ...(condition && conditionFields(condition)) } };
@@ -77,10 +63,11 @@ export function add(
 }
 
 export function conditionFields({ expression, values }: Condition) {
-  const used = Object.entries(NAMES).filter(([name]) => new RegExp(`${name}\\b`).test(expression));
+  // By names with `#`: some of these words DynamoDB keeps for itself.
+  const names = expression.match(/#\w+/g) ?? [];
   return {
     ConditionExpression: expression,
-    ExpressionAttributeNames: Object.fromEntries(used),
+    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, name.slice(1)])),
     ...(values && { ExpressionAttributeValues: marshall(values) }),
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
   };
@@ -92,6 +79,11 @@ export async function transact(
   writes: TransactWriteItem[],
   pause: Pause,
 ): Promise<CancellationReason[] | undefined> {
+  const bytes = writes.reduce(
+    (sum, { Put, Update, Delete }) => sum + itemBytes(Put?.Item ?? Update?.Key ?? Delete?.Key ?? {}),
+    0,
+  );
+  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('what happens at once', bytes, TRANSACTION_MAX_BYTES);
   for (let attempt = 1; ; attempt += 1) {
     try {
       await client.send(new TransactWriteItemsCommand({ TransactItems: writes }));

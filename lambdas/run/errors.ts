@@ -1,33 +1,51 @@
-/** Every code a caller, an operator or a test may meet. Decide by code, never by message. */
-export type ErrorCode =
-  | 'RUN_INVALID_TRANSITION'
-  | 'RUN_TERMINAL_STATE'
-  | 'RUN_TIMED_OUT'
-  | 'RUN_ORPHANED'
-  | 'WAIT_TIMED_OUT'
-  | 'CAP_EXCEEDED'
-  | 'IDEMPOTENCY_CONFLICT'
-  | 'LEASE_LOST'
-  | 'OUTCOME_UNKNOWN'
-  | 'DRIFTED'
-  | 'POLICY_DENIED'
-  | 'POLICY_ERROR'
-  | 'APPROVAL_EXPIRED'
-  | 'APPROVAL_REJECTED'
-  | 'APPROVAL_CLOSED'
-  | 'APPROVAL_STALE'
-  | 'APPROVAL_SELF'
-  | 'APPROVAL_FORBIDDEN'
-  | 'ENRICHMENT_FAILED'
-  | 'EXPRESSION_FAILED'
-  | 'INPUT_INVALID'
-  | 'OUTPUT_TOO_LARGE'
-  | 'CONNECTION_MISSING'
-  | 'TARGET_REFUSED'
-  | 'RETRIES_EXHAUSTED'
-  | 'WORKFLOW_INVALID'
-  | 'CHAIN_BROKEN'
-  | 'NOT_FOUND';
+/** What runs, steps and decisions fail with. Decide by code, never by message. */
+export const ERROR_CODES = [
+  'RUN_INVALID_TRANSITION',
+  'RUN_TERMINAL_STATE',
+  'RUN_TIMED_OUT',
+  'RUN_ORPHANED',
+  'WAIT_TIMED_OUT',
+  'CAP_EXCEEDED',
+  'IDEMPOTENCY_CONFLICT',
+  'CONFLICT',
+  'OUTCOME_UNKNOWN',
+  'DRIFTED',
+  'POLICY_DENIED',
+  'POLICY_ERROR',
+  'APPROVAL_EXPIRED',
+  'APPROVAL_REJECTED',
+  'APPROVAL_CLOSED',
+  'APPROVAL_STALE',
+  'APPROVAL_SELF',
+  'APPROVAL_FORBIDDEN',
+  'ENRICHMENT_FAILED',
+  'EXPRESSION_FAILED',
+  'INPUT_INVALID',
+  'OUTPUT_TOO_LARGE',
+  'ROW_TOO_LARGE',
+  'CONNECTION_MISSING',
+  'TARGET_REFUSED',
+  'RETRIES_EXHAUSTED',
+  'WORKFLOW_INVALID',
+  'CHAIN_BROKEN',
+  'NOT_FOUND',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** What else a caller of the API may be answered; RUNBOOK has a row for each code of both lists. */
+export const REQUEST_CODES = [
+  'BAD_REQUEST',
+  'BAD_CURSOR',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'AMBIGUOUS',
+  'TOO_LARGE',
+  'AUTOMATION_INVALID',
+  'POLICY_INVALID',
+  'PERSON_INVALID',
+  'INTERNAL',
+] as const;
+export type AnswerCode = ErrorCode | (typeof REQUEST_CODES)[number];
 
 /** The root of the domain's errors: a code to decide by, a sentence that says what to do, and the cause. */
 export class CountersignError extends Error {
@@ -37,6 +55,31 @@ export class CountersignError extends Error {
     this.name = code;
     this.code = code;
   }
+}
+
+/** The refusals that whoever asked is told in a sentence, with their HTTP status. Any other failure is ours to mend. */
+const REFUSALS: Partial<Record<ErrorCode, number>> = {
+  INPUT_INVALID: 400,
+  APPROVAL_SELF: 403,
+  APPROVAL_FORBIDDEN: 403,
+  POLICY_DENIED: 403,
+  NOT_FOUND: 404,
+  RUN_TERMINAL_STATE: 409,
+  RUN_INVALID_TRANSITION: 409,
+  APPROVAL_CLOSED: 409,
+  APPROVAL_STALE: 409,
+  CAP_EXCEEDED: 409,
+  CONFLICT: 409,
+  ROW_TOO_LARGE: 413,
+  TARGET_REFUSED: 502,
+};
+
+/** What to tell whoever asked, if the failure is theirs to know. */
+export function refusalOf(error: unknown): { status: number; code: ErrorCode; message: string } | undefined {
+  if (!(error instanceof CountersignError)) return undefined;
+  const { code, message } = error;
+  const status = REFUSALS[code];
+  return status === undefined ? undefined : { status, code, message };
 }
 
 /** An error as it is kept on a run or a step: never a stack, never a payload. */

@@ -1,7 +1,7 @@
 import { textDigest } from './digest.ts';
 
-/** Under these names events carry sentences: of people, or of errors that may quote what people wrote. */
-const TEXTS: ReadonlySet<string> = new Set(['reason', 'message']);
+/** Under these names events carry texts: of people, of errors that may quote what people wrote, names of signals. */
+const TEXTS: ReadonlySet<string> = new Set(['reason', 'message', 'signal']);
 
 /** Events as evidence shows them: each text as its digest. Applied again it changes nothing. */
 export function withoutText(value: unknown): unknown {

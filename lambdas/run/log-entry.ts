@@ -1,6 +1,5 @@
 import * as z from 'zod';
-
-export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+import { Sha256 } from './digest.ts';
 
 /** What the log keeps of a bundle: enough to know it again, and to see that it is gone. */
 export const LogEntry = z.strictObject({
@@ -10,7 +9,7 @@ export const LogEntry = z.strictObject({
   /** Where the run's chain of commits ends. */
   head: Sha256,
   count: z.int().positive(),
-  sealedAt: z.iso.datetime(),
+  sealedAt: z.iso.datetime({ precision: 3 }),
 });
 export type LogEntry = z.infer<typeof LogEntry>;
 

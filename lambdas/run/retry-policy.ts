@@ -1,6 +1,17 @@
 /** The ladder: a blip, a restart, an incident, an outage. The last rung repeats. */
 const BACKOFF_LADDER_MS = [5_000, 30_000, 2 * 60_000, 10 * 60_000];
 export const DEFAULT_ATTEMPTS = BACKOFF_LADDER_MS.length + 1;
+/** What takes something away for good is not tried twice unless the workflow says so. */
+const DESTRUCTIVE_ATTEMPTS = 1;
+
+/** How often a step's call may be made. An undo has no definition, and takes away only what the run itself put there. */
+export function attemptsOf(
+  operation: { destructive?: true } | undefined,
+  definition: { retry?: { attempts: number } } | undefined,
+): number {
+  const usual = operation?.destructive && definition ? DESTRUCTIVE_ATTEMPTS : DEFAULT_ATTEMPTS;
+  return definition?.retry?.attempts ?? usual;
+}
 
 /** Full jitter, but never sooner than the target asked. `attempt` counts from 1; `random` is in [0, 1). */
 export function backoffMs(attempt: number, random: number, retryAfterMs = 0, ladderMs = BACKOFF_LADDER_MS): number {

@@ -1,5 +1,5 @@
 import type { Approval } from '../approval/approval.ts';
-import type { OutboxEntry } from '../outbox/outbox.ts';
+import { type OutboxEntry, promised } from '../outbox/outbox.ts';
 import type { CapWrite } from './caps.ts';
 import { type ApprovalWrite, type CommitEvent, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
 import type { RecordedError } from './errors.ts';
@@ -25,9 +25,12 @@ export class RunDraft {
   readonly #approvals: ApprovalWrite[] = [];
   #caps: CapWrite[] = [];
   readonly #outbox: OutboxEntry[] = [];
+  readonly #held: ReadonlyMap<string, Receipt>;
   #run: Run;
 
-  constructor(before: { run: Run; steps: Steps }, at: string) {
+  /** `held`: receipts found to hold keys that an earlier draft of this commit wanted. */
+  constructor(before: { run: Run; steps: Steps }, at: string, held: ReadonlyMap<string, Receipt> = new Map()) {
+    this.#held = held;
     this.#before = before;
     this.#run = before.run;
     this.#steps = new Map(before.steps);
@@ -81,9 +84,9 @@ export class RunDraft {
     return this;
   }
 
-  /** A receipt as this draft leaves it, if it touches it. */
+  /** The receipt under a key, as this draft leaves it or as it was found to hold the key. */
   receipt(key: string): Receipt | undefined {
-    return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt;
+    return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt ?? this.#held.get(key);
   }
 
   putReceipt(receipt: Receipt, expects: ReceiptWrite['expects']): this {
@@ -101,7 +104,10 @@ export class RunDraft {
     return this.#approvals.find(({ approval }) => approval.approvalId === approvalId)?.approval;
   }
 
-  /** An approval as it is after this commit; whoever changed it meanwhile makes the commit fail. */
+  /**
+   * An approval as it is after this commit; whoever changed it meanwhile makes the commit fail. Its card, and its state
+   * machine if need be, are promised to follow.
+   */
   changeApproval(read: Approval, changes: Partial<Approval>): Approval {
     const drafted = this.#approvals.find(({ approval }) => approval.approvalId === read.approvalId);
     if (drafted) {
@@ -110,7 +116,9 @@ export class RunDraft {
       return drafted.approval;
     }
     const approval = { ...read, ...changes, revision: read.revision + 1 };
+    const { tenant, runId, approvalId, revision } = approval;
     this.#approvals.push({ approval, expectedRevision: read.revision });
+    this.promise(promised({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
     return approval;
   }
 

@@ -26,7 +26,7 @@ export type CommitResult =
   | { outcome: 'lost' }
   /** There is no room under a cap, or another run holds the concurrency key. */
   | { outcome: 'no_room' }
-  /** The write's key is held by another receipt: a success to reuse, or an intent still open elsewhere. */
+  /** The write's key is held by another receipt (a success to reuse, an open intent), or it changed since it was read. */
   | { outcome: 'receipt_held'; receipt: Receipt };
 
 export interface LoadedRun {
@@ -36,11 +36,13 @@ export interface LoadedRun {
   steps: Step[];
 }
 
-/** A run with every commit, in order, and every approval it ever asked for. */
-export interface WholeRun extends LoadedRun {
-  commits: Commit[];
-  approvals: Approval[];
-}
+/** A row of a run, as evidence is made of them. */
+export type RunRow =
+  | { kind: 'approval'; approval: Approval }
+  | { kind: 'commit'; commit: Commit }
+  | { kind: 'run'; run: Run }
+  | { kind: 'step'; step: Step }
+  | { kind: 'trigger'; trigger: Trigger };
 
 export interface Page<T> {
   items: T[];
@@ -64,16 +66,13 @@ export interface EvidenceRecord {
   sealedAt: string;
 }
 
-export interface RunStore {
-  ingest(ingest: Ingest): Promise<IngestResult>;
-  commit(change: RunChange): Promise<CommitResult>;
-
-  /** Prolongs a lease that is still held under this fencing number; false means it is lost. */
-  renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
-
+export interface RunReads {
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
-  /** Everything its evidence is made of, in one strongly consistent read. */
-  loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined>;
+  /**
+   * Every row that evidence is made of, commits and steps in order, read strongly consistent and only as fast as they are
+   * taken: all of them together may be more than a function can hold.
+   */
+  everyRow(tenant: string, runId: string): AsyncIterable<RunRow>;
   listRuns(tenant: string, query: { status?: RunStatus; limit: number; after?: string }): Promise<Page<Run>>;
   /** Commits after a sequence number, oldest first. */
   listCommits(tenant: string, runId: string, query: { after: number; limit: number }): Promise<Commit[]>;
@@ -81,12 +80,26 @@ export interface RunStore {
   waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine>;
   receipts(tenant: string, keys: string[]): Promise<Receipt[]>;
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined>;
+  /** Those of these that there are, in any order. */
+  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]>;
+  /** Open approvals of a tenant, those that wait longest first. */
+  pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
+  taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
-
   /** Up to `limit` things of one shard whose time has come, oldest first. */
   due(shard: number, now: string, limit: number): Promise<DueItem[]>;
+}
+
+/** What does not fit, a row or all rows of one change together, throws `ROW_TOO_LARGE`, and nothing is written. */
+export interface RunStore extends RunReads {
+  ingest(ingest: Ingest): Promise<IngestResult>;
+  commit(change: RunChange): Promise<CommitResult>;
+
+  /** Prolongs a lease that is still held under this fencing number; false means it is lost. */
+  renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
+
   /** Counts a send of a promised effect and sets its next look; false if it is gone or another sweep was first. */
-  bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean>;
+  bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
   /**
    * The evidence is sealed: the promise goes, where the bundle is recorded, its entry in the day's log, and what is still
    * to be done about it, together and once.
@@ -101,14 +114,11 @@ export interface RunStore {
   /** Any other promised effect happened. */
   fulfilled(entryId: string): Promise<void>;
 
-  /** Open approvals of a tenant, those that wait longest first. */
-  pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
   /**
    * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.
    * False, and nothing of it, if the approval was changed since it was read.
    */
   holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
-  taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
 }
 
 /** The due index is spread over this many partitions, so that no single one limits the runtime. */

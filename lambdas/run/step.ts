@@ -32,6 +32,8 @@ export interface Governed {
   decision: PolicyDecision;
   /** The approval it rests on. */
   approvalId?: string;
+  /** The approval it was stopped for and does not rest on: whatever is tried next is asked about no less strictly. */
+  askedBefore?: string;
 }
 
 /** A step's input is fixed when it is first claimed, so that a repeat repeats the same write. */
@@ -67,10 +69,18 @@ export type SucceededStep = StepFacts & {
   output: unknown;
   receiptKey?: string;
   skipped?: true;
+  /** An earlier step of the run had made the identical write: it is that step's to take back. */
+  madeByStep?: number;
   completedAt: string;
 };
 export type FailedStep = StepFacts &
-  Partial<Prepared> & { status: 'failed_terminal'; error: RecordedError; completedAt: string };
+  Partial<Prepared> & {
+    status: 'failed_terminal';
+    error: RecordedError;
+    completedAt: string;
+    /** Its write was made all the same, and is taken back like any other. */
+    wrote?: true;
+  };
 /** Its write was taken back by another step. */
 export type RolledBackStep = StepFacts & {
   status: 'rolled_back';

@@ -124,7 +124,7 @@ export const failed = (receipt: IntentReceipt, outcome: 'failed' | 'unknown'): R
 
 export const requested = (run: Run, differing: Partial<Approval> = {}): Approval =>
   requestedApproval(run, { requestedAt: AT, ...differing });
-export const CLOCKS = { remindAfterSeconds: 1, escalateAfterSeconds: 1, expireAfterSeconds: 1 };
+export const CLOCKS = { remindAt: AT, slaAt: AT, expiresAt: AT };
 
 export const besides = {
   logged: { runId: 'run_1', sha256: '0'.repeat(64), head: '0'.repeat(64), count: 2, sealedAt: AT },

@@ -3,6 +3,7 @@ import { assertChain } from '../../lambdas/run/commit.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
+import { wholeRun } from '../fakes/whole-run.ts';
 import { held, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
 
 /** How runs come in and move. */
@@ -14,7 +15,7 @@ export function describeCommits(bench: RunStoreBench): void {
       const { run, trigger, commit, ingest } = accepted({ tenant: newTenant(), runId: newRunId() });
       expect(await bench.store.ingest(ingest)).toEqual({ outcome: 'created' });
       expect(await bench.store.load(run.tenant, run.runId)).toEqual({ run, trigger, steps: [] });
-      expect((await bench.store.loadWhole(run.tenant, run.runId))?.commits).toEqual([commit]);
+      expect((await wholeRun(bench.store, run.tenant, run.runId))?.commits).toEqual([commit]);
       expect(await bench.store.listCommits(run.tenant, run.runId, { after: 0, limit: 10 })).toEqual([commit]);
     });
 

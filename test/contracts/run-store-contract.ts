@@ -5,6 +5,7 @@ import { describeCapsAndLists } from './run-store-caps.ts';
 import { describeCommits } from './run-store-commits.ts';
 import { describePromisesAndApprovals } from './run-store-promises.ts';
 import { describeReceiptsAndLeases } from './run-store-receipts.ts';
+import { describeSizes } from './run-store-sizes.ts';
 
 export function describeRunStoreContract(
   name: string,
@@ -22,5 +23,6 @@ export function describeRunStoreContract(
     describeReceiptsAndLeases(bench);
     describeCapsAndLists(bench);
     describePromisesAndApprovals(bench);
+    describeSizes(bench);
   });
 }

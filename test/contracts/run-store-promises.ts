@@ -5,6 +5,7 @@ import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
 
 /** What is due, what was promised, and who was asked. */
@@ -89,12 +90,6 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries(next, run.tenant)).toEqual([{ ...entry, attempts: 1, dueAt: next }]);
     });
 
-    it('given up on are never due again', async () => {
-      const { run, entry } = await withPromise();
-      expect(await bench.store.bumpOutbox(entry, undefined)).toBe(true);
-      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
-    });
-
     it('to seal go with the record of the evidence; a second record changes nothing', async () => {
       const { run, entry } = await withPromise();
       const { tenant, runId } = run;
@@ -134,13 +129,16 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await read(approval)).toEqual(approval);
       expect(await bench.store.approval(run.tenant, run.runId, 'approval_other')).toBeUndefined();
       expect(await bench.store.approval(newTenant(), run.runId, approval.approvalId)).toBeUndefined();
+      const asked = [approval.approvalId, 'approval_other', approval.approvalId];
+      expect(await bench.store.approvals(run.tenant, run.runId, asked)).toEqual([await read(approval)]);
+      expect(await bench.store.approvals(newTenant(), run.runId, asked)).toEqual([]);
     });
 
     it('keep the token of their execution where no reader of theirs sees it, and the promise to start it goes', async () => {
       const { run, approval, entry } = await withApproval();
       expect(await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
       expect(await read(approval)).toEqual({ ...approval, status: 'notified', revision: 2 });
-      expect(JSON.stringify(await bench.store.loadWhole(run.tenant, run.runId))).not.toContain('task-token');
+      expect(JSON.stringify(await wholeRun(bench.store, run.tenant, run.runId))).not.toContain('task-token');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
       expect(await bench.store.taskToken(newTenant(), run.runId, approval.approvalId)).toBeUndefined();
       expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);

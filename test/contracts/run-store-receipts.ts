@@ -99,6 +99,79 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       expect(await bench.store.receipts(run.tenant, ['key'])).toMatchObject([{ outcome: 'intent', leaseVersion: 2 }]);
     });
 
+    describe('that are changed as they were read', () => {
+      /** What a run that found the receipt may want to add to it, in a commit that does something else too. */
+      const rest = (run: Run, found: Receipt) =>
+        change(run)
+          .writeStep(held(0), 'new')
+          .writeReceipt({ ...found, restedOnBy: run.runId } as Receipt, { asRead: found })
+          .seal();
+      const read = async (tenant: string) => {
+        const [found] = await bench.store.receipts(tenant, ['key']);
+        if (!found) throw new Error('there is no receipt');
+        return found;
+      };
+
+      it('are written while they are just that, whoever’s they are', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        expect(await bench.store.commit(rest(run, await read(run.tenant)))).toEqual({ outcome: 'committed' });
+        expect(await read(run.tenant)).toEqual({ ...held, restedOnBy: run.runId });
+        expect((await loaded(run)).steps).toHaveLength(1);
+      });
+
+      it('are written as the run itself has just left them, without another read', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        const first = rest(run, held);
+        await bench.store.commit(first);
+        const ours = first.receipts[0]?.receipt;
+        const again = change(first.run)
+          .writeReceipt(held, { asRead: ours ?? held })
+          .seal();
+        expect(await bench.store.commit(again)).toEqual({ outcome: 'committed' });
+        expect(await read(run.tenant)).toEqual(held);
+      });
+
+      it('hold their key when another run’s commit was first, and nothing is written', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        const first = await begin({ tenant: run.tenant });
+        await bench.store.commit(rest(first, held));
+        expect(await bench.store.commit(rest(run, held))).toEqual({
+          outcome: 'receipt_held',
+          receipt: { ...held, restedOnBy: first.runId },
+        });
+        expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
+      });
+
+      it('hold their key when one word of them has changed', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        const otherwise = { ...held, output: { labels: ['triages'] } } as Receipt;
+        expect(await bench.store.commit(rest(run, otherwise))).toEqual({ outcome: 'receipt_held', receipt: held });
+        expect(await read(run.tenant)).toEqual(held);
+      });
+
+      it('are lost when they are not there', async () => {
+        const run = await begin();
+        expect(await bench.store.commit(rest(run, succeeded(intent(run))))).toEqual({ outcome: 'lost' });
+        expect(await bench.store.receipts(run.tenant, ['key'])).toEqual([]);
+      });
+
+      it('stay as they are when something else of the commit is refused', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        const stale = rest(run, held);
+        await bench.store.commit(change(run, later(AT, 1)).seal());
+        expect(await bench.store.commit(stale)).toEqual({ outcome: 'lost' });
+        expect(await read(run.tenant)).toEqual(held);
+      });
+
+      it('have one winner among rivals', async () => {
+        const { run, held } = await rivalsWith(succeeded);
+        const rivals = await Promise.all(Array.from({ length: 4 }, () => begin({ tenant: run.tenant })));
+        const results = await Promise.all(rivals.map((rival) => bench.store.commit(rest(rival, held))));
+        const outcomes = results.map(({ outcome }) => outcome).sort();
+        expect(outcomes).toEqual(['committed', ...Array(3).fill('receipt_held')]);
+      });
+    });
+
     it('are found by tenant and key, each once, and what is missing is left out', async () => {
       const { run, held } = await rivalsWith(succeeded);
       expect(await bench.store.receipts(run.tenant, ['key', 'nothing', 'key'])).toEqual([held]);

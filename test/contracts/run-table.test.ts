@@ -1,12 +1,12 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
+import { itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items.ts';
+import { DynamoRows } from '../../lambdas/run/dynamo-rows.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
-import { DynamoWorkflowCatalog } from '../../lambdas/workflow/dynamo-workflow-catalog.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { describeWorkflowCatalogContract } from '../workflow/workflow-catalog-contract.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
@@ -19,6 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => run.close());
 
+/** What we count a number as, which DynamoDB keeps shorter. */
+const COUNTED_TOO_MUCH_BYTES = 21;
 const close = async () => {};
 /** Conflicts of transactions are tried again at once: nothing else here would pass the time. */
 const pause = { random: () => 0, sleep: async () => {} };
@@ -26,15 +28,21 @@ const pause = { random: () => 0, sleep: async () => {} };
 describeRunStoreContract('memory', async () => ({ store: new MemoryRunStore(), close }));
 describeRunStoreContract('DynamoDB', async () => ({ store: new DynamoRunStore(run.client, run.table, pause), close }));
 
+it('DynamoDB takes a row of just the size that counts as the largest, and none beyond it', async () => {
+  const rows = new DynamoRows(run.client, run.table);
+  const row = (room: number) => {
+    const item = toItem({ pk: 'RUN#sizes#run_1', sk: 'STEP#0001' }, { status: 'running', revision: 7 });
+    return { ...item, filler: { B: new Uint8Array(ROW_MAX_BYTES - itemBytes(item) - 'filler'.length + room) } };
+  };
+  expect(itemBytes(row(0))).toBe(ROW_MAX_BYTES);
+  expect(await rows.save(row(0))).toBe(true);
+  await expect(rows.save(row(COUNTED_TOO_MUCH_BYTES))).rejects.toThrow(/size/);
+});
+
 describeDefinitionsContract('memory', async () => ({ definitions: new MemoryDefinitions(), close }));
 describeDefinitionsContract('DynamoDB', async () => ({
   definitions: new DynamoDefinitions(run.client, run.table),
   close,
-}));
-
-describeWorkflowCatalogContract('DynamoDB', async () => ({
-  definitions: new DynamoDefinitions(run.client, run.table),
-  catalog: new DynamoWorkflowCatalog(run.client, run.table),
 }));
 
 describeApiKeysContract('memory', async () => ({ keys: new MemoryApiKeys(), close }));

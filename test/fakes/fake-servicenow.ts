@@ -15,7 +15,7 @@ export class FakeServiceNow {
     if (!incident) return { status: 404, body: { error: { message: 'No Record found' } } };
     for (const [field, value] of Object.entries(body ?? {})) {
       if (field === 'work_notes') incident.workNotes.push(String(value));
-      else if (field in incident.fields) incident.fields[field] = String(value);
+      else if (field in incident.fields && field !== 'number') incident.fields[field] = asStored(String(value));
     }
     return { status: 200, body: { result: incident.fields } };
   }
@@ -27,3 +27,6 @@ export class FakeServiceNow {
     return { status: 200, body: { result: entries.filter(({ value }) => value.includes(mark)) } };
   }
 }
+
+/** A date is kept with its time. */
+const asStored = (value: string) => (/^\d{4}-\d\d-\d\d$/.test(value) ? `${value} 00:00:00` : value);

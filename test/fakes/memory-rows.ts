@@ -1,3 +1,6 @@
+import { itemBytes, toItem, tooLarge } from '../../lambdas/run/dynamo-items.ts';
+import { TRANSACTION_MAX_BYTES } from '../../lambdas/run/dynamo-transactions.ts';
+
 /** Rows of one kind, by partition and sort key. What goes in and out is a copy, so no caller shares state with the store. */
 export class MemoryRows<T> {
   readonly #partitions = new Map<string, Map<string, T>>();
@@ -30,6 +33,7 @@ export class MemoryRows<T> {
   }
 
   set(partition: string, sort: string, row: T | undefined): void {
+    bytesOf(partition, sort, row);
     const rows = this.#partitions.get(partition) ?? new Map<string, T>();
     this.#partitions.set(partition, rows);
     if (row === undefined) rows.delete(sort);
@@ -42,9 +46,21 @@ export function copy<T>(value: T): T {
   return value === undefined ? value : JSON.parse(JSON.stringify(value));
 }
 
+/** Rows up to this are counted as their text: compressing them all would be most of a simulation's work. */
+const SMALL_LETTERS = 10_000;
+
+/** What a row takes in DynamoDB; what no row can hold is refused as it is there. */
+function bytesOf(partition: string, sort: string, row: unknown): number {
+  if (row === undefined) return 0;
+  const text = JSON.stringify(row);
+  if (text.length <= SMALL_LETTERS) return Buffer.byteLength(text);
+  return itemBytes(toItem({ pk: partition, sk: sort }, row as object));
+}
+
 /** A write that happens only if its row, as it is now, allows it; without a document it deletes. */
 export interface RowWrite {
   row: string;
+  bytes: number;
   refuses(): boolean;
   apply(): void;
 }
@@ -58,6 +74,7 @@ export function write<T>(
   return {
     rows,
     row: `${partition} ${sort}`,
+    bytes: typeof doc === 'function' ? 0 : bytesOf(partition, sort, doc),
     refuses: () => !allowedIf(rows.peek(partition, sort)),
     apply: () => {
       const next = typeof doc === 'function' ? (doc as (now: T | undefined) => T)(rows.peek(partition, sort)) : doc;
@@ -76,6 +93,8 @@ export function transact(writes: (RowWrite & { rows: unknown })[]): boolean[] | 
     // DynamoDB refuses such a transaction as malformed, whatever its conditions.
     if (again !== index) throw new Error(`a transaction with more than one write to ${row}`);
   }
+  const bytes = writes.reduce((sum, each) => sum + each.bytes, 0);
+  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('what happens at once', bytes, TRANSACTION_MAX_BYTES);
   const refusals = writes.map((each) => each.refuses());
   if (refusals.includes(true)) return refusals;
   for (const each of writes) each.apply();

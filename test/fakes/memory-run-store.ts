@@ -1,23 +1,24 @@
 import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
-import type { Commit, RunChange } from '../../lambdas/run/commit.ts';
-import { shardOf } from '../../lambdas/run/dynamo-keys.ts';
+import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
-import type { Receipt } from '../../lambdas/run/receipt.ts';
+import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
-import type {
-  CommitResult,
-  DueItem,
-  EvidenceRecord,
-  Ingest,
-  IngestResult,
-  LoadedRun,
-  Page,
-  RunStore,
-  WaitingLine,
-  WholeRun,
+import {
+  type CommitResult,
+  DUE_SHARDS,
+  type DueItem,
+  type EvidenceRecord,
+  type Ingest,
+  type IngestResult,
+  type LoadedRun,
+  type Page,
+  type RunRow,
+  type RunStore,
+  type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
+import { shardOf } from '../../lambdas/run/shards.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';
@@ -39,8 +40,7 @@ export class MemoryRunStore implements RunStore {
   readonly #evidence = new MemoryRows<EvidenceRecord>();
   readonly #logged = new MemoryRows<LogEntry>();
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
-  /** An entry the sweeper gave up on stays for people to see, but is never due again. */
-  readonly #outbox = new MemoryRows<OutboxEntry & { givenUp?: true }>();
+  readonly #outbox = new MemoryRows<OutboxEntry>();
   readonly #caps = new MemoryCaps();
   readonly #passage: Passage;
 
@@ -106,10 +106,8 @@ export class MemoryRunStore implements RunStore {
           expectedLeaseVersion === 'new' ? isNew(current) : current?.leaseVersion === expectedLeaseVersion,
         ),
       ),
-      ...receipts.map(({ receipt, expects }) =>
-        write(this.#receipts, [run.tenant, receipt.key], receipt, (current) =>
-          expects === 'free' ? isFreeFor(receipt, current) : isIntentOf(receipt, current),
-        ),
+      ...receipts.map((each) =>
+        write(this.#receipts, [run.tenant, each.receipt.key], each.receipt, (current) => isAsExpected(each, current)),
       ),
       ...approvals.map(({ approval, expectedRevision }) =>
         write(this.#approvals, [key, approval.approvalId], approval, (current) =>
@@ -124,7 +122,7 @@ export class MemoryRunStore implements RunStore {
       const ours = this.#commits.peek(key, padded(commit.seq))?.hash === commit.hash;
       return ours ? { outcome: 'committed' } : { outcome: 'lost' };
     }
-    const wanted = receipts.find(({ expects }, at) => expects === 'free' && refusals[2 + steps.length + at]);
+    const wanted = receipts.find(({ expects }, at) => expects !== 'ours' && refusals[2 + steps.length + at]);
     const holder = wanted && this.#receipts.get(run.tenant, wanted.receipt.key);
     if (holder) return { outcome: 'receipt_held', receipt: holder };
     return refusals.slice(refusals.length - caps.length).includes(true) ? { outcome: 'no_room' } : { outcome: 'lost' };
@@ -149,13 +147,18 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  loadWhole(tenant: string, runId: string): Promise<WholeRun | undefined> {
-    return this.operation('loadWhole', () => {
-      const key = runOf(tenant, runId);
+  async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
+    const key = runOf(tenant, runId);
+    yield* await this.operation('everyRow', (): RunRow[] => {
       const run = this.#runs.get(key);
       const trigger = this.#triggers.get(key);
-      const [steps, commits] = [this.#steps.inPartition(key), this.#commits.inPartition(key)];
-      return run && trigger && { run, trigger, steps, commits, approvals: this.#approvals.inPartition(key) };
+      return [
+        ...this.#approvals.inPartition(key).map((approval) => ({ kind: 'approval' as const, approval })),
+        ...this.#commits.inPartition(key).map((commit) => ({ kind: 'commit' as const, commit })),
+        ...(run ? [{ kind: 'run' as const, run }] : []),
+        ...this.#steps.inPartition(key).map((step) => ({ kind: 'step' as const, step })),
+        ...(trigger ? [{ kind: 'trigger' as const, trigger }] : []),
+      ];
     });
   }
 
@@ -203,6 +206,12 @@ export class MemoryRunStore implements RunStore {
     return this.operation('approval', () => this.#approvals.get(runOf(tenant, runId), approvalId));
   }
 
+  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
+    return this.operation('approvals', () =>
+      [...new Set(approvalIds)].flatMap((id) => this.#approvals.get(runOf(tenant, runId), id) ?? []),
+    );
+  }
+
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
     return this.operation('evidence', () => this.#evidence.get(runOf(tenant, runId)));
   }
@@ -211,11 +220,12 @@ export class MemoryRunStore implements RunStore {
     return this.operation('due', () => {
       const due: { dueAt: string; item: DueItem }[] = [];
       for (const run of this.#runs.peekAll()) {
-        if (isTerminal(run) || run.dueAt === undefined || run.dueAt > now || shardOf(run.runId) !== shard) continue;
+        if (isTerminal(run) || run.dueAt === undefined || run.dueAt > now || shardOf(run.runId, DUE_SHARDS) !== shard)
+          continue;
         due.push({ dueAt: run.dueAt, item: { kind: 'run', tenant: run.tenant, runId: run.runId } });
       }
-      for (const { givenUp, ...entry } of this.#outbox.peekAll()) {
-        if (givenUp || entry.dueAt > now || shardOf(entry.runId) !== shard) continue;
+      for (const entry of this.#outbox.peekAll()) {
+        if (entry.dueAt > now || shardOf(entry.runId, DUE_SHARDS) !== shard) continue;
         due.push({ dueAt: entry.dueAt, item: { kind: 'outbox', entry: copy(entry) } });
       }
       const oldest = due.sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1)).slice(0, limit);
@@ -224,10 +234,9 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  bumpOutbox(entry: OutboxEntry, dueAt: string | undefined): Promise<boolean> {
+  bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {
     return this.operation('bumpOutbox', () => {
-      const next = dueAt === undefined ? { givenUp: true as const } : { dueAt };
-      const bumped = { ...entry, attempts: entry.attempts + 1, ...next };
+      const bumped = { ...entry, attempts: entry.attempts + 1, dueAt };
       return !transact([write(this.#outbox, [entry.id], bumped, (current) => current?.attempts === entry.attempts)]);
     });
   }
@@ -294,8 +303,14 @@ function isNewOrExpired(record: IdempotencyRecord | undefined, at: string): bool
   return record === undefined || record.expiresAt <= at;
 }
 
+function isAsExpected({ receipt, expects }: ReceiptWrite, current: Receipt | undefined): boolean {
+  if (expects === 'free') return isFreeFor(receipt, current);
+  if (expects === 'ours') return isIntentOf(receipt, current);
+  return JSON.stringify(current) === JSON.stringify(expects.asRead);
+}
+
 function isFreeFor(receipt: Receipt, current: Receipt | undefined): boolean {
-  if (current === undefined || current.outcome === 'failed' || current.outcome === 'reversed') return true;
+  if (current === undefined || keyIsFree(current)) return true;
   const ownEarlierAttempt = current.runId === receipt.runId && current.stepIndex === receipt.stepIndex;
   return current.outcome !== 'succeeded' && ownEarlierAttempt;
 }

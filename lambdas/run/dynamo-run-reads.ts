@@ -1,0 +1,152 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
+import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { Commit } from './commit.ts';
+import { runningByWorkspace } from './dynamo-caps.ts';
+import { docOf, type Item, keyOf } from './dynamo-items.ts';
+import * as keys from './dynamo-keys.ts';
+import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
+import type { Receipt } from './receipt.ts';
+import type { Run, RunStatus, Trigger } from './run.ts';
+import type { DueItem, EvidenceRecord, LoadedRun, Page, RunReads, RunRow, WaitingLine } from './run-store.ts';
+import type { Step } from './step.ts';
+
+export class DynamoRunReads implements RunReads {
+  protected readonly rows: DynamoRows;
+
+  constructor(client: DynamoDBClient, table: string) {
+    this.rows = new DynamoRows(client, table);
+  }
+
+  async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
+    const partition = wholePartition(keys.runPartition(tenant, runId));
+    return assemble(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY }));
+  }
+
+  async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
+    for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
+      for (const item of items) {
+        const row = rowIn(item);
+        if (row) yield row;
+      }
+    }
+  }
+
+  async listRuns(
+    tenant: string,
+    { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
+  ): Promise<Page<Run>> {
+    const index = status ? keys.INDEXES.byStatus : keys.INDEXES.byTenant;
+    const partition = status ? keys.statusIndexKey(tenant, status) : keys.tenantPartition(tenant);
+    const start = (runId: string) => ({ ...keys.runKey(tenant, runId), [index.partition]: partition });
+    const { items, lastKey } = await this.rows.indexPage(index, partition, {
+      limit,
+      newestFirst: true,
+      after: placeAfter(after, start),
+    });
+    const newestFirst = (await this.rows.pointedAt<Run>(items))
+      .filter((run) => status === undefined || run.status === status)
+      .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    return { items: newestFirst, ...next(lastKey, ({ pk }) => keys.parseRunPartition(pk)?.runId) };
+  }
+
+  async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
+    const { pk, sk: from } = keys.commitKey(tenant, runId, after + 1);
+    const items = await this.rows.range({ ...under(pk, keys.COMMIT_PREFIX), from }, { limit });
+    return items.map((item) => docOf<Commit>(item));
+  }
+
+  async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
+    const queued = keys.statusIndexKey(tenant, 'queued');
+    const { items } = await this.rows.indexPage(keys.INDEXES.byStatus, queued, { limit });
+    const [runs, counters] = await Promise.all([
+      this.rows.pointedAt<Run>(items),
+      this.rows.batchGetItems(Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard))),
+    ]);
+    const waiting = runs.filter(({ status }) => status === 'queued');
+    return {
+      waiting: waiting.map(({ runId, workspace, createdAt }) => ({ runId, workspace, createdAt })),
+      running: runningByWorkspace(counters),
+    };
+  }
+
+  receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
+    return this.rows.batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
+  }
+
+  approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
+    return this.rows.get(keys.approvalKey(tenant, runId, approvalId));
+  }
+
+  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
+    return this.rows.batchGet([...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id)));
+  }
+
+  async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
+    const index = keys.INDEXES.pendingApprovals;
+    const partition = keys.tenantPartition(tenant);
+    const start = (approvalId: string) => ({
+      ...keys.approvalKey(tenant, runIdOf(approvalId), approvalId),
+      [index.partition]: partition,
+    });
+    const { items, lastKey } = await this.rows.indexPage(index, partition, { limit, after: placeAfter(after, start) });
+    const found = await this.rows.pointedAt<Approval>(items);
+    const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
+    return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
+  }
+
+  async taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
+    const kept = await this.rows.get<{ taskToken: string }>(keys.taskTokenKey(tenant, runId, approvalId));
+    return kept?.taskToken;
+  }
+
+  evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
+    return this.rows.get(keys.evidenceKey(tenant, runId));
+  }
+
+  async due(shard: number, now: string, limit: number): Promise<DueItem[]> {
+    const { items } = await this.rows.indexPage(keys.INDEXES.due, keys.dueIndexKey(shard), { limit, upTo: now });
+    const pointers = items.map(keyOf);
+    const runs = pointers.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
+    const entries = await this.rows.batchGet<OutboxEntry>(pointers.filter(keys.isOutboxKey));
+    return [
+      ...runs.map((run) => ({ kind: 'run' as const, ...run })),
+      ...entries.map((entry) => ({ kind: 'outbox' as const, entry })),
+    ];
+  }
+}
+
+function assemble(items: Item[]): LoadedRun | undefined {
+  const run = items.find(({ sk }) => sk?.S === keys.RUN_SORT_KEY);
+  const trigger = items.find(({ sk }) => sk?.S === keys.TRIGGER_SORT_KEY);
+  return (
+    run &&
+    trigger && { run: docOf(run), trigger: docOf<Trigger>(trigger), steps: docsUnder<Step>(items, keys.STEP_PREFIX) }
+  );
+}
+
+/** Undefined for what is only about the run's evidence. */
+function rowIn(item: Item): RunRow | undefined {
+  const { sk } = keyOf(item);
+  if (sk === keys.RUN_SORT_KEY) return { kind: 'run', run: docOf(item) };
+  if (sk === keys.TRIGGER_SORT_KEY) return { kind: 'trigger', trigger: docOf(item) };
+  if (sk.startsWith(keys.STEP_PREFIX)) return { kind: 'step', step: docOf(item) };
+  if (sk.startsWith(keys.COMMIT_PREFIX)) return { kind: 'commit', commit: docOf(item) };
+  if (sk.startsWith(keys.APPROVAL_PREFIX)) return { kind: 'approval', approval: docOf(item) };
+  return undefined;
+}
+
+const docsUnder = <T>(items: Item[], prefix: string): T[] =>
+  items.filter(({ sk }) => sk?.S?.startsWith(prefix)).map((item) => docOf<T>(item));
+
+/** A list's position is the last row's time and id: tenant and index come from the credential, never from the cursor. */
+function next(lastKey: Item | undefined, idOf: (key: keys.Key) => string | undefined): { next?: string } {
+  return lastKey ? { next: `${unmarshall(lastKey).createdAt} ${idOf(keyOf(lastKey))}` } : {};
+}
+
+function placeAfter(position: string | undefined, start: (id: string) => object): Item | undefined {
+  if (position === undefined) return undefined;
+  const [createdAt = '', id = ''] = position.split(' ');
+  return marshall({ ...start(id), createdAt });
+}

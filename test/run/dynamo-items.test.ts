@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { docOf, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items.ts';
+import { noise } from '../fakes/noise.ts';
+
+const KEY = { pk: 'RUN#acme#run_1', sk: 'STEP#0001' };
+
+it('a small document is text that people can read', () => {
+  const doc = { status: 'running', input: { text: 'שלום' } };
+  expect(toItem(KEY, doc)).toMatchObject({ doc: { S: JSON.stringify(doc) }, status: { S: 'running' } });
+});
+
+it('a large document is compressed, and what conditions need stays beside it', () => {
+  const doc = { status: 'running', leaseVersion: 3, input: Array.from({ length: 500 }, () => 'the same again') };
+  const item = toItem(KEY, doc);
+  expect(item).toMatchObject({
+    doc: { B: expect.any(Uint8Array) },
+    status: { S: 'running' },
+    leaseVersion: { N: '3' },
+  });
+  expect(itemBytes(item)).toBeLessThan(400);
+  expect(docOf(item)).toEqual(doc);
+});
+
+it('a copy costs next to nothing, however far it is from the first', () => {
+  const text = noise('a field', 250_000);
+  const once = itemBytes(toItem(KEY, { text }));
+  expect(itemBytes(toItem(KEY, { text, again: text, andAgain: text }))).toBeLessThan(once + 1024);
+});
+
+it.each([4_000, 5_000, 300_000])('a document of %i letters comes back as it was', (letters) => {
+  const doc = { text: noise('letters', letters), odd: ['\ud800', '\u0000', '😀', 2 ** 53, null] };
+  expect(docOf(toItem(KEY, doc))).toEqual(doc);
+});
+
+it('a row that is too large names itself and says how much there is room for', () => {
+  const text = noise('too much', 2 * ROW_MAX_BYTES);
+  expect(() => toItem(KEY, { text })).toThrow(/the row STEP#0001 would take \d+ KB, and 400 KB can be kept/);
+});
