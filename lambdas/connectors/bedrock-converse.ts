@@ -3,11 +3,17 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { EXCHANGE_TIMEOUT_MS, TargetRefused } from './http-exchange.ts';
+import {
+  EXCHANGE_TIMEOUT_MS,
+  exchange,
+  FIRST_SERVER_ERROR,
+  type Head,
+  retryAfterMs,
+  TargetRefused,
+} from './http-exchange.ts';
 
 /** A step has time for two exchanges; a model gets both, since it asks nothing beforehand. */
 const CONVERSE_TIMEOUT_MS = 2 * EXCHANGE_TIMEOUT_MS;
-const FIRST_SERVER_ERROR = 500;
 /** The model took too long, stumbled, or has too much to do: the same question may be answered later. */
 const PASSING_STATUSES = [408, 424, 429];
 const ERROR_NAME_MAX_CHARACTERS = 60;
@@ -31,32 +37,21 @@ export interface ConverseRequest {
   inferenceConfig: { maxTokens: number; temperature?: number };
 }
 
-/** One signed call of Bedrock's Converse, over the same fetch as every other target. It writes nothing, so it may be repeated. */
+/** One signed call of Bedrock's Converse, over the same exchange as every other target. It writes nothing, so it may be repeated. */
 export async function converse(access: Access, model: string, request: ConverseRequest): Promise<ConverseAnswer> {
-  const response = await send(access, model, JSON.stringify(request));
-  const text = await response.text().catch((cause: unknown) => {
-    throw new TargetRefused('Bedrock cut its answer short', { retryable: true, cause });
-  });
-  if (!response.ok) throw refusal(model, response);
-  const answer = ConverseAnswer.safeParse(jsonOf(text));
-  if (answer.success) return answer.data;
-  throw new TargetRefused('Bedrock answered in another shape', { retryable: true });
-}
-
-async function send(access: Access, model: string, body: string): Promise<Response> {
   const url = new URL(`/model/${encodeURIComponent(model)}/converse`, access.baseUrl);
-  const headers = await signedHeaders(access, url, body);
-  try {
-    return await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      redirect: 'error',
-      signal: AbortSignal.timeout(CONVERSE_TIMEOUT_MS),
-    });
-  } catch (cause) {
-    throw new TargetRefused('Bedrock did not answer', { retryable: true, cause });
-  }
+  const { answer } = await exchange({
+    system: 'Bedrock',
+    method: 'POST',
+    url: url.href,
+    headers: await signedHeaders(access, url, JSON.stringify(request)),
+    body: request,
+    onlyAsks: true,
+    timeoutMs: CONVERSE_TIMEOUT_MS,
+    refusal: (head) => refusal(model, head),
+    answer: ConverseAnswer,
+  });
+  return answer;
 }
 
 async function signedHeaders({ instance, credential }: Access, url: URL, body: string) {
@@ -79,32 +74,21 @@ async function signedHeaders({ instance, credential }: Access, url: URL, body: s
     body,
   });
   const { host: _fetchSetsIt, ...others } = headers;
-  return { accept: 'application/json', ...others };
+  return others;
 }
 
-function refusal(model: string, { status, headers }: Response): TargetRefused {
-  const name = headers.get('x-amzn-errortype')?.split(':')[0]?.slice(0, ERROR_NAME_MAX_CHARACTERS) ?? '';
+function refusal(model: string, { status, header }: Head): TargetRefused {
+  const name = header('x-amzn-errortype')?.split(':')[0]?.slice(0, ERROR_NAME_MAX_CHARACTERS) ?? '';
   const isPassing = PASSING_STATUSES.includes(status) || status >= FIRST_SERVER_ERROR || name === 'ThrottlingException';
   if (isPassing) {
-    const retryAfterMs = Number(headers.get('retry-after')) * 1000;
-    return new TargetRefused(`Bedrock cannot answer now (${status} ${name})`, {
-      retryable: true,
-      ...(retryAfterMs > 0 && { retryAfterMs }),
-    });
+    const how = { retryable: true, retryAfterMs: retryAfterMs(header) };
+    return new TargetRefused(`Bedrock cannot answer now (${status} ${name})`, how);
   }
   if (name === 'AccessDeniedException') {
     const message = `this stage may not use ${model}: name it in "models" of the stage in cdk.json, and enable it in the account`;
     return new TargetRefused(message, { retryable: false });
   }
   return new TargetRefused(`Bedrock refused (${status} ${name})`, { retryable: false });
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 type SourceData = string | ArrayBuffer | ArrayBufferView;

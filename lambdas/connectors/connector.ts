@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
-import { CountersignError } from '../run/errors.ts';
-import { inputFlaws } from '../run/input-flaws.ts';
+import { parsedInput } from '../run/input-flaws.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { KeptToken } from './kept-token.ts';
 
@@ -23,7 +22,7 @@ export type Risk = (typeof RISKS)[number];
 
 /** What is about to be written, before anything is: what it touches, which fields, and the key that makes it once. */
 export interface Proposal {
-  /** `servicenow:acme:incident:9d38…`: the system, and the thing in it. */
+  /** `servicenow:acme:incident:9d38…`: the system, and the thing in it, a thing with a free name by `unread`. */
   target: string;
   /** What is written, by the names its input has for it: editing a field is editing the input. */
   fields: Record<string, unknown>;
@@ -39,8 +38,13 @@ export interface Performance {
   mark: string;
   /** When the write was first intended, with no outcome known since: nothing of ours can be older at the target. */
   openSince: string;
-  /** What the write was about to change; absent when an earlier attempt may have changed it already. */
+  /** What the write was about to change; absent where that is not known. */
   before?: TouchedState;
+  /**
+   * What an earlier attempt found whose outcome is open. If the write leaves things as it found them, that attempt has
+   * worked, and this is the state to go back to.
+   */
+  first?: TouchedState;
 }
 
 export interface Definition<Input> {
@@ -75,15 +79,14 @@ export function operation<Input>(definition: Definition<Input>): Operation {
   return {
     edited: (input, fields) => ({ ...(input as object), ...fields }),
     ...(definition as Definition<unknown>),
-    parse(input) {
-      const parsed = definition.input.safeParse(input);
-      if (parsed.success) return parsed.data;
-      throw new CountersignError('INPUT_INVALID', `${definition.tool}: ${inputFlaws(parsed.error)}`);
-    },
+    parse: (input) => parsedInput(definition.input, definition.tool, input),
   };
 }
 
 export const connectorOf = (tool: string): string => tool.split('.')[0] ?? tool;
+
+/** Stands for a text of somebody's choosing in targets and keys, which evidence shows: the same text, the same digits. */
+export const unread = (text: string): string => sha256Hex(text).slice(0, 16);
 
 export const writeKey = (parts: string[], fields: unknown) => [...parts, hashOf(fields)].join(':');
 

@@ -90,6 +90,9 @@ function appClaim(appId: string, privateKeyPem: string, nowMs: number): string {
   try {
     return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), privateKeyPem).toString('base64url')}`;
   } catch {
-    throw new CountersignError('CONNECTION_MISSING', 'privateKeyPem of the github credential is no RSA private key');
+    throw new CountersignError(
+      'CONNECTION_MISSING',
+      'privateKeyPem of the github credential is not an RSA private key',
+    );
   }
 }

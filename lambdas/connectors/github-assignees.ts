@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type Access, operation, writeKey } from './connector.ts';
 import { github } from './github-api.ts';
 import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './github-issue.ts';
-import { undone } from './http-exchange.ts';
+import { TargetRefused } from './http-exchange.ts';
 
 const ASSIGNEES_PER_ISSUE_MAX = 10;
 
@@ -41,13 +41,17 @@ function assignment(verb: 'add' | 'remove') {
     async perform(input, { access, before }) {
       const { assignees } = input;
       const { status, now } = await write(access, present ? 'POST' : 'DELETE', input);
-      const left = Object.entries(carried(assignees, now)).flatMap(([login, is]) => (is === present ? [] : [login]));
-      if (left.length > 0) throw undone(assignees, left, ignored(left));
+      const is = carried(assignees, now);
+      const done = assignees.filter((login) => is[login] === present);
+      const left = assignees.filter((login) => is[login] !== present);
+      const unchanged = done.every((login) => before?.[login] === present);
+      if (left.length > 0 && unchanged) throw new TargetRefused(ignored(left), { retryable: false });
       const tool = `github.assignees.${present ? 'remove' : 'add'}`;
       return {
         output: { assignees: now },
         ...(before && { before }),
-        reversal: changeBack({ tool, input, key: 'assignees', names: assignees, present }, before),
+        ...(left.length > 0 && { incomplete: ignored(left) }),
+        reversal: changeBack({ tool, input, key: 'assignees', names: done, present }, before),
         response: { status },
       };
     },

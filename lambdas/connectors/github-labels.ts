@@ -51,23 +51,31 @@ export const removeLabels = operation({
   propose: (input) => proposal('remove', input),
   async perform(input, { access, before }) {
     const there = input.labels.filter((label) => before?.[label] !== false);
-    for (const [done, label] of there.entries()) {
-      await removeLabel(access, input, label).catch((error: unknown) => {
-        if (done === 0 || !(error instanceof TargetRefused)) throw error;
-        throw new OutcomeUnknown(`only ${done} of ${there.length} labels were taken away: ${error.message}`, error);
-      });
-    }
+    const { removed, incomplete } = await removeEach(access, input, there);
     return {
-      output: { removed: there },
+      output: { removed },
       ...(before && { before }),
-      reversal: changeBack(
-        { tool: 'github.labels.add', input, key: 'labels', names: input.labels, present: false },
-        before,
-      ),
-      response: { removed: there.length },
+      ...(incomplete && { incomplete }),
+      reversal: changeBack({ tool: 'github.labels.add', input, key: 'labels', names: removed, present: false }, before),
+      response: { removed: removed.length },
     };
   },
 });
+
+/** One call for each: a refusal on the way leaves the earlier ones taken away. */
+async function removeEach(access: Access, input: LabelsInput, labels: string[]) {
+  for (const [done, label] of labels.entries()) {
+    try {
+      await removeLabel(access, input, label);
+    } catch (error) {
+      if (done === 0 || !(error instanceof TargetRefused)) throw error;
+      const incomplete = `only ${done} of ${labels.length} labels were taken away: ${error.message}`;
+      if (error.retryable) throw new OutcomeUnknown(incomplete, error);
+      return { removed: labels.slice(0, done), incomplete };
+    }
+  }
+  return { removed: labels };
+}
 
 function proposal(verb: 'add' | 'remove', input: LabelsInput) {
   const { labels } = input;

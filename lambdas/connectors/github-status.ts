@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Reversal, TouchedState } from '../run/receipt.ts';
-import { type Access, operation, writeKey } from './connector.ts';
+import { type Access, operation, unread, writeKey } from './connector.ts';
 import { github, githubPages, Repository } from './github-api.ts';
 
 const DESCRIPTION_MAX_CHARACTERS = 140;
@@ -34,12 +34,16 @@ export const setStatus = operation({
   reversible: false,
   connection: 'github',
   input: StatusInput,
-  propose: (input) => ({
-    target: `github:${input.owner}/${input.repo}@${input.sha}:${input.context}`,
-    fields: shown(input),
-    after: shown(input),
-    key: writeKey(['gh', 'status', `${input.owner}/${input.repo}@${input.sha}`, input.context], shown(input)),
-  }),
+  propose: (input) => {
+    const commit = `${input.owner}/${input.repo}@${input.sha}`;
+    const context = unread(input.context);
+    return {
+      target: `github:${commit}:${context}`,
+      fields: { context: input.context, ...shown(input) },
+      after: shown(input),
+      key: writeKey(['gh', 'status', commit, context], shown(input)),
+    };
+  },
   async before(input, access) {
     const now = await newest(access, input);
     return now ? shown({ ...now, targetUrl: now.target_url }) : { state: null };

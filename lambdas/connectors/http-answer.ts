@@ -1,12 +1,8 @@
-import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from './http-exchange.ts';
+import { FIRST_REDIRECT, FIRST_REFUSAL, OutcomeUnknown, refusal, TargetRefused } from './http-exchange.ts';
 import type { ReceivedAnswer } from './http-send.ts';
-import { parseJsonAnswer } from './json-answer.ts';
+import { jsonAnswer } from './json-answer.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
-const TOO_MANY_REQUESTS = 429;
-const FIRST_REDIRECT = 300;
-const FIRST_REFUSAL = 400;
-const FIRST_SERVER_ERROR = 500;
 /** "Ask there, in the same way": what was asked here was not done. Other redirects may well follow the deed. */
 const NOT_DONE_HERE = [307, 308];
 
@@ -25,15 +21,7 @@ export function judged(
   const { status, headers } = answer;
   const isExpected = expected === undefined ? status < FIRST_REDIRECT : [expected].flat().includes(status);
   if (isExpected) return answer;
-  if (status === TOO_MANY_REQUESTS) {
-    const retryAfterMs = Number(headers['retry-after']) * 1000;
-    throw new TargetRefused(`${host} asked to slow down (${status})`, {
-      retryable: true,
-      retryAfterMs: retryAfterMs > 0 ? retryAfterMs : RATE_LIMIT_PAUSE_MS,
-    });
-  }
-  if (status >= FIRST_SERVER_ERROR) throw new OutcomeUnknown(`${host} failed (${status})`);
-  if (status >= FIRST_REFUSAL) throw new TargetRefused(`${host} refused (${status})`, { retryable: false });
+  if (status >= FIRST_REFUSAL) throw refusal(host, { status, header: (name) => headers[name] });
   if (status >= FIRST_REDIRECT) {
     const message = `${host} redirected (${status}), which is never followed; name the address it leads to, or expect ${status}`;
     if (method === 'GET' || method === 'HEAD' || NOT_DONE_HERE.includes(status)) {
@@ -58,17 +46,14 @@ export function outputOf(host: string, { status, headers, text, cut }: ReceivedA
     ),
   );
   const isJson = /^application\/([a-z0-9.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
-  const body = isJson && !cut && text !== '' ? parsed(host, text) : text.toWellFormed();
+  const body = isJson && !cut && text !== '' ? jsonIn(host, text) : text.toWellFormed();
   const fits = !cut && Buffer.byteLength(JSON.stringify(body)) <= OUTPUT_BODY_MAX_BYTES;
   if (fits) return { status, headers: shown, body };
   return { status, headers: shown, body: text.slice(0, CUT_TO_CHARACTERS).toWellFormed(), truncated: true };
 }
 
-function parsed(host: string, text: string): unknown {
-  try {
-    return parseJsonAnswer(text);
-  } catch {
-    // The parser's own message quotes the text.
-    throw new OutcomeUnknown(`${host} called its answer JSON, but it is none that can be kept`);
-  }
+function jsonIn(host: string, text: string): unknown {
+  const value = jsonAnswer(text);
+  if (value !== undefined) return value;
+  throw new OutcomeUnknown(`${host} called its answer JSON, but it is malformed or nested too deep`);
 }

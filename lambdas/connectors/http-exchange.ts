@@ -1,18 +1,24 @@
 import type * as z from 'zod';
-import { wellFormed } from '../run/canonical-json.ts';
+import { jsonOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
+import type { Cost } from '../run/receipt.ts';
+import { beforeSending } from './before-sending.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
 /** Longer than a healthy target ever takes, and short enough that a lease outlives several calls. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
 
-const FIRST_SERVER_ERROR = 500;
+export const FIRST_REDIRECT = 300;
+export const FIRST_REFUSAL = 400;
 export const UNAUTHORIZED = 401;
 const FORBIDDEN = 403;
 export const NOT_FOUND = 404;
 const TOO_MANY_REQUESTS = 429;
+export const FIRST_SERVER_ERROR = 500;
 /** A target that wants us to slow down without saying for how long gets at least this. */
 export const RATE_LIMIT_PAUSE_MS = 60_000;
+/** However long a target asks us to wait, it is asked again within this. */
+const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
 const WHAT_TO_DO: Record<number, string> = {
   [UNAUTHORIZED]: ': check the credential of the connection',
@@ -26,11 +32,17 @@ export class TargetRefused extends CountersignError {
   readonly retryAfterMs: number | undefined;
   /** Of the answer, where there was one. */
   readonly status: number | undefined;
-  constructor(message: string, how: { retryable: boolean; retryAfterMs?: number; status?: number; cause?: unknown }) {
+  /** Of an answer that was paid for and could not be used. */
+  readonly cost: Cost | undefined;
+  constructor(
+    message: string,
+    how: { retryable: boolean; retryAfterMs?: number; status?: number; cost?: Cost; cause?: unknown },
+  ) {
     super('TARGET_REFUSED', message, { cause: how.cause });
     this.retryable = how.retryable;
     this.retryAfterMs = how.retryAfterMs;
     this.status = how.status;
+    this.cost = how.cost;
   }
 }
 
@@ -39,13 +51,6 @@ export class OutcomeUnknown extends CountersignError {
   constructor(message: string, cause?: unknown) {
     super('OUTCOME_UNKNOWN', message, { cause });
   }
-}
-
-/** A 2xx that left part of what was asked undone: all of it undone is a refusal, some of it is neither done nor not done. */
-export function undone(asked: readonly string[], left: readonly string[], message: string): CountersignError {
-  return left.length === asked.length
-    ? new TargetRefused(message, { retryable: false })
-    : new OutcomeUnknown(`${message}; the rest was done`);
 }
 
 export interface Exchange<Answer> {
@@ -57,44 +62,58 @@ export interface Exchange<Answer> {
   body?: unknown;
   /** What the body holds of the credential; the header `authorization` is known for one. */
   secrets?: readonly string[];
-  /** True for a POST that changes nothing: asking for a token. */
+  /** True for a POST that changes nothing: asking for a token, or a model. */
   onlyAsks?: true;
+  timeoutMs?: number;
+  /** What an answer of 400 and above means, where the target has words of its own for it. */
+  refusal?: (head: Head) => CountersignError | undefined;
   /** What the answer must look like, `undefined` if it has no body; anything else on a 2xx leaves the outcome unknown. */
   answer: z.ZodType<Answer>;
 }
 
-/** One request, no hidden retries. Failures say whether the target can have acted; messages never quote its text. */
-export async function exchange<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
+/** The beginning of an answer. Names of headers are in lower case. */
+export interface Head {
+  status: number;
+  header(name: string): string | null | undefined;
+}
+
+/** One request, no hidden retries, no redirects. Failures say whether the target can have acted; messages never quote its text. */
+export function exchange<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
+  const attempted = attempt(request);
+  return request.method === 'GET' || request.onlyAsks ? asRead(attempted) : attempted;
+}
+
+/** A read that got no answer changed nothing: it may simply be asked again. */
+export async function asRead<T>(reading: Promise<T>): Promise<T> {
   try {
-    return await attempt(request);
+    return await reading;
   } catch (error) {
-    // A read that got no answer changed nothing: it may simply be asked again.
-    if ((request.method === 'GET' || request.onlyAsks) && error instanceof OutcomeUnknown) {
-      throw new TargetRefused(error.message, { retryable: true, cause: error });
-    }
-    throw error;
+    if (!(error instanceof OutcomeUnknown)) throw error;
+    throw new TargetRefused(error.message, { retryable: true, cause: error });
   }
 }
 
 async function attempt<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
+  const { system } = request;
   const response = await send(request);
   const text = await response.text().catch((error: unknown) => {
-    throw new OutcomeUnknown(`${request.system} cut its answer short`, error);
+    throw new OutcomeUnknown(`${system} cut its answer short`, error);
   });
-  if (!response.ok) throw refusal(request.system, response);
+  const { status } = response;
+  if (status >= FIRST_REFUSAL) {
+    const head = { status, header: (name: string) => response.headers.get(name) };
+    throw request.refusal?.(head) ?? refusal(system, head);
+  }
+  if (status >= FIRST_REDIRECT) throw new TargetRefused(moved(system, status), { retryable: false, status });
   const { authorization = '' } = request.headers;
   const kept = withoutSecrets(text, [authorization, ...(request.secrets ?? [])]);
-  const parsed = request.answer.safeParse(kept === '' ? undefined : parseJson(request.system, kept));
-  if (!parsed.success) {
-    throw new OutcomeUnknown(
-      `${request.system} answered ${response.status} with a body of another shape`,
-      parsed.error,
-    );
-  }
-  return { status: response.status, answer: parsed.data };
+  const parsed = request.answer.safeParse(kept === '' ? undefined : jsonIn(system, kept));
+  if (parsed.success) return { status, answer: parsed.data };
+  throw new OutcomeUnknown(`${system} answered ${status} with a body of another shape`, parsed.error);
 }
 
-async function send({ system, method, url, headers, body }: Exchange<unknown>): Promise<Response> {
+async function send(request: Exchange<unknown>): Promise<Response> {
+  const { system, method, url, headers, body, timeoutMs = EXCHANGE_TIMEOUT_MS } = request;
   const form = body instanceof URLSearchParams;
   const contentType = form ? 'application/x-www-form-urlencoded' : 'application/json';
   try {
@@ -102,24 +121,38 @@ async function send({ system, method, url, headers, body }: Exchange<unknown>): 
       method,
       headers: { accept: 'application/json', 'content-type': contentType, ...headers },
       body: form || body === undefined ? body : JSON.stringify(body),
-      redirect: 'error',
-      signal: AbortSignal.timeout(EXCHANGE_TIMEOUT_MS),
+      // The credential is for this address; where a redirect leads nobody vouches for.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (error) {
-    if (neverConnected(error))
-      throw new TargetRefused(`${system} could not be reached`, { retryable: true, cause: error });
-    throw new OutcomeUnknown(`${system} did not answer`, error);
+    const { cause } = error as Error;
+    throw beforeSending(cause) ? notSent(system, cause) : new OutcomeUnknown(`${system} did not answer`, error);
   }
 }
 
-function refusal(system: string, { status, headers }: Response): CountersignError {
-  const nothingLeft = headers.get('x-ratelimit-remaining') === '0';
+/** The target has seen nothing of the request. Time mends what is out of reach, but no certificate. */
+export function notSent(system: string, cause: unknown): TargetRefused {
+  const untrusted = beforeSending(cause) === 'untrusted';
+  const message = untrusted
+    ? `${system} shows a certificate that cannot be trusted: check its address, and the certificate there`
+    : `${system} could not be reached`;
+  return new TargetRefused(message, { retryable: !untrusted, cause });
+}
+
+/** None of these systems redirects what it has done. Where it leads to is not quoted: it may echo what was sent. */
+const moved = (system: string, status: number) =>
+  `${system} redirected (${status}), which is never followed: what was asked for has moved. Use its new name, or correct the address of the connection`;
+
+/** What an answer of 400 and above means: certainly not done, or perhaps. */
+export function refusal(system: string, { status, header }: Head): CountersignError {
+  const nothingLeft = header('x-ratelimit-remaining') === '0';
   // GitHub says "slow down" with 403 too, and then says for how long or that nothing is left.
-  const slowDown = status === FORBIDDEN && (Number(headers.get('retry-after')) > 0 || nothingLeft);
+  const slowDown = status === FORBIDDEN && (retryAfterMs(header) !== undefined || nothingLeft);
   if (status === TOO_MANY_REQUESTS || slowDown) {
     return new TargetRefused(`${system} asked to slow down (${status})`, {
       retryable: true,
-      retryAfterMs: pauseMs(headers, nothingLeft),
+      retryAfterMs: retryAfterMs(header) ?? (nothingLeft ? untilResetMs(header) : undefined) ?? RATE_LIMIT_PAUSE_MS,
       status,
     });
   }
@@ -127,26 +160,17 @@ function refusal(system: string, { status, headers }: Response): CountersignErro
   return new TargetRefused(`${system} refused (${status})${WHAT_TO_DO[status] ?? ''}`, { retryable: false, status });
 }
 
-function pauseMs(headers: Headers, nothingLeft: boolean): number {
-  const retryAfterMs = Number(headers.get('retry-after')) * 1000;
-  if (retryAfterMs > 0) return retryAfterMs;
-  // Both times are of the target's clock, so that it does not matter what ours says.
-  const untilResetMs = Number(headers.get('x-ratelimit-reset')) * 1000 - Date.parse(headers.get('date') ?? '');
-  return nothingLeft && untilResetMs > 0 ? untilResetMs : RATE_LIMIT_PAUSE_MS;
-}
+export const retryAfterMs = (header: Head['header']): number | undefined =>
+  pauseOf(Number(header('retry-after')) * 1000);
 
-function parseJson(system: string, text: string): unknown {
-  try {
-    return wellFormed(JSON.parse(text));
-  } catch {
-    // The parser's own message quotes the text.
-    throw new OutcomeUnknown(`${system} answered with something that is not JSON`);
-  }
-}
+/** Both times are of the target's clock, so that it does not matter what ours says. */
+const untilResetMs = (header: Head['header']): number | undefined =>
+  pauseOf(Number(header('x-ratelimit-reset')) * 1000 - Date.parse(header('date') ?? ''));
 
-const BEFORE_CONNECTION = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+const pauseOf = (ms: number): number | undefined => (ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : undefined);
 
-function neverConnected(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
-  return typeof cause?.code === 'string' && BEFORE_CONNECTION.has(cause.code);
+function jsonIn(system: string, text: string): unknown {
+  const value = jsonOf(text);
+  if (value === undefined) throw new OutcomeUnknown(`${system} answered with something that is not JSON`);
+  return value;
 }

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { WriteResult } from '../run/receipt.ts';
-import { type Access, operation, type Performance, writeKey } from './connector.ts';
+import { type Access, operation, type Performance, unread, writeKey } from './connector.ts';
 import { type Resolve, systemResolve } from './http-address.ts';
 import { judged, outputOf, withoutSecretHeaders } from './http-answer.ts';
 import { destinationOf, PlainUrl } from './http-destination.ts';
-import { OutcomeUnknown, TargetRefused } from './http-exchange.ts';
+import { asRead } from './http-exchange.ts';
 import { type Send, sendToChecked } from './http-send.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -75,7 +75,10 @@ export function httpOperations(ports: HttpPorts) {
       connection: 'http',
       input: RequestInput,
       propose: (input, instance) => proposal(input.method, input, instance),
-      perform: (input, performance) => perform(ports, input, performance),
+      perform: (input, performance) => {
+        const performed = perform(ports, input, performance);
+        return READING_METHODS.includes(input.method) ? asRead(performed) : performed;
+      },
     }),
     /** For reads: repeated without harm, and not counted as a write. */
     get: operation({
@@ -86,18 +89,18 @@ export function httpOperations(ports: HttpPorts) {
       connection: 'http',
       input: GetInput,
       propose: (input, instance) => proposal('GET', input, instance),
-      perform: (input, performance) => perform(ports, { ...input, method: 'GET' }, performance),
+      perform: (input, performance) => asRead(perform(ports, { ...input, method: 'GET' }, performance)),
     }),
   };
 }
 
 export const { request: httpRequest, get: httpGet } = httpOperations({ resolve: systemResolve, send: sendToChecked });
 
-/** The query stays out of the target: it may hold anything, and the target is kept in every record. */
+/** Whoever knows some URLs may use them: their paths stay out of the target, and their queries even by a digest. */
 function proposal(method: string, input: GetInput, instance: string) {
-  const { host, pathname } = new URL(input.url);
+  const { origin, host, pathname } = new URL(input.url);
   return {
-    target: `http:${host}${pathname}`,
+    target: `http:${origin}:${unread(pathname)}`,
     fields: { ...input },
     key: writeKey(['http', method, instance, host], input),
   };
@@ -113,24 +116,14 @@ async function perform(
   const secret = secretHeaders(access, destination.host);
   const headers = { ...plainHeaders(input, mark), ...secret };
   const body = input.body === undefined ? undefined : asText(input.body);
-  try {
-    const received = await send({ destination, method, headers, body });
-    const answer = withoutSecretHeaders(
-      judged(destination.host, received, { method, expected: input.expectStatus }),
-      secret,
-    );
-    return {
-      output: outputOf(destination.host, answer),
-      reversal: { irreversible: 'only its target knows how to take a request back' },
-      response: { status: answer.status },
-    };
-  } catch (error) {
-    // A read that got no answer changed nothing: it may simply be asked again.
-    if (READING_METHODS.includes(method) && error instanceof OutcomeUnknown) {
-      throw new TargetRefused(error.message, { retryable: true, cause: error });
-    }
-    throw error;
-  }
+  const received = await send({ destination, method, headers, body });
+  const success = judged(destination.host, received, { method, expected: input.expectStatus });
+  const answer = withoutSecretHeaders(success, secret);
+  return {
+    output: outputOf(destination.host, answer),
+    reversal: { irreversible: 'only its target knows how to take a request back' },
+    response: { status: answer.status },
+  };
 }
 
 function plainHeaders({ headers, body, idempotencyHeader }: RequestInput, mark: string): Record<string, string> {

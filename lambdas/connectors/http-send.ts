@@ -2,7 +2,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Destination } from './http-destination.ts';
-import { EXCHANGE_TIMEOUT_MS, OutcomeUnknown, TargetRefused } from './http-exchange.ts';
+import { EXCHANGE_TIMEOUT_MS, notSent, OutcomeUnknown } from './http-exchange.ts';
 
 /** As much of an answer as is read; a step's output holds no more. */
 export const ANSWER_MAX_BYTES = 64 * 1024;
@@ -49,11 +49,7 @@ export const sendToChecked: Send = ({ destination, method, headers, body }) => {
       });
     });
     const failed = (cause: unknown) =>
-      reject(
-        connected
-          ? new OutcomeUnknown(`${host} did not answer, or not to the end`, cause)
-          : new TargetRefused(`${host} could not be reached`, { retryable: true, cause }),
-      );
+      reject(connected ? new OutcomeUnknown(`${host} did not answer, or not to the end`, cause) : notSent(host, cause));
     request.on('error', failed);
     request.once('upgrade', (_response, socket) => {
       socket.destroy();

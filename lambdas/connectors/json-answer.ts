@@ -1,13 +1,12 @@
-import { wellFormed } from '../run/canonical-json.ts';
+import { jsonOf } from '../run/canonical-json.ts';
 
 /** No honest answer nests nearly this deep; what does would exhaust whoever walks it. */
 const DEPTH_MAX = 64;
 
 /** JSON whose shape nobody declared, from somebody nobody vouches for: a value that can be walked, hashed and kept. */
-export function parseJsonAnswer(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  if (!isShallow(value, DEPTH_MAX)) throw new RangeError(`it nests deeper than ${DEPTH_MAX}`);
-  return wellFormed(value);
+export function jsonAnswer(text: string): unknown {
+  const value = jsonOf(text);
+  return isShallow(value, DEPTH_MAX) ? value : undefined;
 }
 
 function isShallow(value: unknown, levels: number): boolean {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Reversal } from '../run/receipt.ts';
-import { operation, writeKey } from './connector.ts';
+import { operation, unread, writeKey } from './connector.ts';
 import { exchange } from './http-exchange.ts';
 
 const SUMMARY_MAX_CHARACTERS = 1024;
@@ -34,11 +34,14 @@ export const sendEvent = operation({
   reversible: true,
   connection: 'pagerduty',
   input: EventInput,
-  propose: (input, instance) => ({
-    target: `pagerduty:${instance}:${input.dedupKey ?? 'new alert'}`,
-    fields: input,
-    key: writeKey(['pd', 'event', instance, input.dedupKey ?? ''], input),
-  }),
+  propose: (input, instance) => {
+    const alert = input.dedupKey === undefined ? 'new alert' : unread(input.dedupKey);
+    return {
+      target: `pagerduty:${instance}:${alert}`,
+      fields: input,
+      key: writeKey(['pd', 'event', instance, alert], input),
+    };
+  },
   async perform(input, { access, mark }) {
     const credential = Credential.safeParse(access.credential);
     if (!credential.success) {
@@ -57,7 +60,7 @@ export const sendEvent = operation({
     return {
       output: { dedupKey: answer.dedup_key },
       reversal: reversalOf(input, dedupKey),
-      response: { status, dedupKey: answer.dedup_key },
+      response: { status },
     };
   },
 });

@@ -32,11 +32,9 @@ const OPERATIONS: readonly Operation[] = [
   invokeModel,
 ];
 
-/** `transform` hands on its rendered input, the others wait: for a person, a time, a signal. None touches anything outside. */
-export const INNER_TOOLS = ['transform', 'approval', 'wait', 'wait.external'] as const;
-
 const byTool = new Map(OPERATIONS.map((operation) => [operation.tool, operation]));
 
 export const findOperation = (tool: string): Operation | undefined => byTool.get(tool);
 
-export const toolNames = (): string[] => [...INNER_TOOLS, ...byTool.keys()];
+/** The tools that reach outside. */
+export const toolNames = (): string[] => [...byTool.keys()];

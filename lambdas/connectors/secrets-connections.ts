@@ -2,7 +2,7 @@ import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/clien
 import * as z from 'zod';
 import { Kept } from '../entry/kept.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
-import { hashOf } from '../run/canonical-json.ts';
+import { hashOf, jsonOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
@@ -11,7 +11,9 @@ import { KeptToken } from './kept-token.ts';
 /** A rotated credential is picked up within this time. */
 const CREDENTIALS_KEPT_MS = 60_000;
 
-/** Addresses from the tenant's definitions, credentials from its one secret: a JSON object, connection name → credential. */
+const Credentials = z.record(z.string(), z.unknown());
+
+/** Addresses from the tenant's definitions, credentials from one secret of it: a JSON object, connection name → credential. */
 export class SecretsConnections implements Connections {
   readonly #client: SecretsManagerClient;
   readonly #definitions: Pick<Definitions, 'connection'>;
@@ -47,7 +49,10 @@ export class SecretsConnections implements Connections {
     }
     const credential = credentials[name];
     if (credential === undefined) {
-      throw new CountersignError('CONNECTION_MISSING', `the connections secret of ${tenant} has no entry "${name}"`);
+      throw new CountersignError(
+        'CONNECTION_MISSING',
+        `the secret of ${tenant} for ${name} has no entry "${name}"; RUNBOOK, Credentials, says which secret it is`,
+      );
     }
     const { baseUrl, instance, allowedHosts } = connection;
     return {
@@ -73,20 +78,11 @@ export class SecretsConnections implements Connections {
     const SecretId = this.#secretArns[tenant];
     if (!SecretId) throw new CountersignError('CONNECTION_MISSING', `tenant ${tenant} is not part of this stage`);
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId }));
-    const credentials = parsedSecret(SecretString ?? '{}');
-    if (credentials) return credentials;
+    const credentials = Credentials.safeParse(jsonOf(SecretString ?? '{}'));
+    if (credentials.success) return credentials.data;
     throw new CountersignError(
       'CONNECTION_MISSING',
-      `the connections secret of ${tenant} is no JSON object; write it anew`,
+      `a secret with credentials of ${tenant} is not a JSON object; rewrite it`,
     );
-  }
-}
-
-/** The parser's own message quotes the text, which here is a secret. */
-function parsedSecret(text: string): Record<string, unknown> | undefined {
-  try {
-    return z.record(z.string(), z.unknown()).safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

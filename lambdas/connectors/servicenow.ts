@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { type Access, operation, writeKey } from './connector.ts';
-import { undone } from './http-exchange.ts';
+import { TargetRefused } from './http-exchange.ts';
 import { servicenow } from './servicenow-api.ts';
+import { type Shown, stateBefore, storedBy } from './servicenow-stored.ts';
 
 const JOURNAL_FIELDS = ['work_notes', 'comments'];
 const WORK_NOTE_MAX_CHARACTERS = 4000;
@@ -9,14 +10,18 @@ const FIELDS_READ_MAX = 50;
 
 const SysId = z.string().regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexadecimal digits');
 const FieldName = z.string().regex(/^[a-z0-9_]+$/, 'a column of the incident table');
+const SettableField = FieldName.refine(
+  (name) => !JOURNAL_FIELDS.includes(name),
+  'work notes and comments append, they are not set: use servicenow.incident.add_work_note',
+);
 
-/** ServiceNow gives every value as text; references may come as objects with a value. */
-const RecordAnswer = z.object({
-  result: z.record(z.string(), z.union([z.string(), z.object({ value: z.string() })])),
-});
+/** ServiceNow gives every value as text; references come as objects with a value. */
+const Value = z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]);
+const RecordAnswer = z.object({ result: z.record(z.string(), Value) });
 const JournalAnswer = z.object({ result: z.array(z.object({ sys_id: z.string() })) });
 
-const incidentPath = (sysId: string) => `incident/${sysId}`;
+/** Only these fields are answered: of the rest of a record nothing need be known. */
+const incidentPath = (sysId: string, fields: string[]) => `incident/${sysId}?sysparm_fields=${fields.join(',')}`;
 const targetOf = (sysId: string, instance: string) => `servicenow:${instance}:incident:${sysId}`;
 
 const GetInput = z.strictObject({ sysId: SysId, fields: z.array(FieldName).min(1).max(FIELDS_READ_MAX) });
@@ -43,12 +48,8 @@ export const getIncident = operation({
 const UpdateInput = z.strictObject({
   sysId: SysId,
   fields: z
-    .record(FieldName, z.union([z.string(), z.number(), z.boolean()]))
-    .refine((fields) => Object.keys(fields).length > 0, 'name at least one field to set')
-    .refine(
-      (fields) => !JOURNAL_FIELDS.some((field) => field in fields),
-      'work notes and comments append, they are not set: use servicenow.incident.add_work_note',
-    ),
+    .record(SettableField, z.union([z.string(), z.number(), z.boolean()]))
+    .refine((fields) => Object.keys(fields).length > 0, 'name at least one field to set'),
 });
 
 export const updateIncident = operation({
@@ -66,25 +67,28 @@ export const updateIncident = operation({
   }),
   edited: ({ sysId, fields }, changed) => ({ sysId, fields: { ...fields, ...changed } }),
   before: async ({ sysId, fields }, access) => (await readFields(access, sysId, Object.keys(fields))).values,
-  async perform({ sysId, fields }, { access, before }) {
-    const after = asText(fields);
-    const path = incidentPath(sysId);
-    const { status, answer } = await servicenow(access, { method: 'PATCH', path, body: fields, answer: RecordAnswer });
-    const names = Object.keys(after);
-    const dropped = names.filter((name) => textOf(answer.result[name]) !== after[name]);
-    if (dropped.length > 0) {
-      throw undone(names, dropped, `ServiceNow did not set ${dropped.join(', ')}: check the ACLs and data policies`);
-    }
+  async perform({ sysId, fields }, performance) {
+    const path = incidentPath(sysId, ['number', 'sys_mod_count', ...Object.keys(fields)]);
+    const call = { method: 'PATCH', path, body: fields, answer: RecordAnswer } as const;
+    const { status, answer } = await servicenow(performance.access, call);
+    const now: Shown = answer.result;
+    const before = stateBefore(performance, now);
+    const { stored, incomplete, reversal } = storedBy(sysId, asText(fields), before, now);
     return {
-      output: { sysId, number: textOf(answer.result.number), modCount: textOf(answer.result.sys_mod_count) },
+      output: { sysId, number: now.number ?? '', modCount: now.sys_mod_count ?? '', fields: handedOn(stored) },
       ...(before && { before }),
-      reversal: before
-        ? { tool: 'servicenow.incident.update', input: { sysId, fields: before }, expects: after }
-        : { irreversible: 'the state before the write could not be read' },
+      ...(incomplete && { incomplete }),
+      reversal,
       response: { status },
     };
   },
 });
+
+/** Later steps go by groups, states and names; texts would make the output too large to keep. */
+const HANDED_ON_MAX_CHARACTERS = 255;
+
+const handedOn = (stored: Record<string, string>) =>
+  Object.fromEntries(Object.entries(stored).filter(([, value]) => value.length <= HANDED_ON_MAX_CHARACTERS));
 
 const WorkNoteInput = z.strictObject({ sysId: SysId, note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS) });
 
@@ -103,7 +107,7 @@ export const addWorkNote = operation({
   async perform({ sysId, note }, { access, mark }) {
     const { status } = await servicenow(access, {
       method: 'PATCH',
-      path: incidentPath(sysId),
+      path: incidentPath(sysId, ['sys_id']),
       body: { work_notes: `${note}\n[${mark}]` },
       answer: RecordAnswer,
     });
@@ -122,16 +126,18 @@ export const addWorkNote = operation({
 
 const NOTES_STAY = { irreversible: 'a work note cannot be taken back, only corrected by another' };
 
+/** A field that is not shown has no state: to take it for empty would be to make one up. */
 async function readFields(access: Access, sysId: string, names: string[]) {
-  const path = `${incidentPath(sysId)}?sysparm_fields=${names.join(',')}`;
+  const path = incidentPath(sysId, names);
   const { status, answer } = await servicenow(access, { method: 'GET', path, answer: RecordAnswer });
-  return { status, values: Object.fromEntries(names.map((name) => [name, textOf(answer.result[name])])) };
+  const hidden = names.filter((name) => !Object.hasOwn(answer.result, name));
+  if (hidden.length > 0) {
+    const message = `ServiceNow does not show ${hidden.join(', ')}: check the name, and that the credential may read it`;
+    throw new TargetRefused(message, { retryable: false });
+  }
+  return { status, values: Object.fromEntries(names.map((name) => [name, answer.result[name]])) };
 }
 
 /** ServiceNow gives back as text whatever was written. */
 const asText = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
-
-function textOf(value: string | { value: string } | undefined): string {
-  return typeof value === 'object' ? value.value : (value ?? '');
-}

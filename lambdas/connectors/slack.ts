@@ -13,7 +13,9 @@ const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string
 const Timestamp = z.string().regex(/^\d+\.\d+$/, 'the ts of a Slack message');
 const Text = z.string().min(1).max(TEXT_MAX_CHARACTERS);
 
-const PostInput = z.strictObject({ channel: z.string().min(1), text: Text, threadTs: Timestamp.optional() });
+/** Part of the target, which evidence shows: a name, no text. */
+const Channel = z.string().regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name');
+const PostInput = z.strictObject({ channel: Channel, text: Text, threadTs: Timestamp.optional() });
 
 export const postMessage = operation({
   tool: 'slack.message.post',
@@ -60,7 +62,7 @@ const SEEN = { irreversible: 'a posted message may have been read; post a correc
 const Updated = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), text: z.string() });
 
 const UpdateInput = z.strictObject({
-  channel: z.string().min(1),
+  channel: Channel,
   ts: Timestamp,
   text: Text,
   /** Of a reply: the message that began its thread. */
@@ -82,7 +84,7 @@ export const updateMessage = operation({
     key: writeKey(['slack', 'update', channel, ts], { text }),
   }),
   before: readMessage,
-  async perform(input, { access, before }) {
+  async perform(input, { access, before: found, first }) {
     const { ts, text } = input;
     const channel = await listedChannel(access, input.channel);
     const updated = await slack(access, {
@@ -91,6 +93,7 @@ export const updateMessage = operation({
       body: { channel, ts, text },
       answer: Updated,
     });
+    const before = found?.text === updated.text ? (first ?? found) : found;
     return {
       output: { channel: updated.channel, ts: updated.ts },
       ...(before && { before }),

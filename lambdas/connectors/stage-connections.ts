@@ -4,6 +4,9 @@ import type { Access } from './connector.ts';
 
 export const BEDROCK = 'bedrock';
 
+/** What tells people. Functions that anybody may call open these, so their credentials lie apart from those of targets. */
+const MESSAGING: readonly string[] = ['slack', 'pagerduty'];
+
 /** What Lambda and the SDKs agree on; the endpoints are set where AWS is somewhere else, as on the local host. */
 export const AwsEnvironment = z.object({
   AWS_REGION: z.string(),
@@ -20,19 +23,25 @@ type AwsEnvironment = z.infer<typeof AwsEnvironment>;
  * function's own role, and where the stage itself answers.
  */
 export class StageConnections implements Connections {
-  readonly #tenants: Connections;
+  readonly #targets: Connections;
+  readonly #messaging: Connections;
   readonly #ownUrl: string;
   readonly #bedrock: Access;
 
-  constructor(tenants: Connections, { ownUrl, aws }: { ownUrl: string; aws: AwsEnvironment }) {
-    this.#tenants = tenants;
+  constructor(
+    { targets, messaging }: { targets: Connections; messaging: Connections },
+    { ownUrl, aws }: { ownUrl: string; aws: AwsEnvironment },
+  ) {
+    this.#targets = targets;
+    this.#messaging = messaging;
     this.#ownUrl = ownUrl;
     this.#bedrock = bedrockAccess(aws);
   }
 
   async open(tenant: string, name: string): Promise<Access> {
     if (name === BEDROCK) return this.#bedrock;
-    return { ...(await this.#tenants.open(tenant, name)), ownUrl: this.#ownUrl };
+    const connections = MESSAGING.includes(name) ? this.#messaging : this.#targets;
+    return { ...(await connections.open(tenant, name)), ownUrl: this.#ownUrl };
   }
 }
 

@@ -100,5 +100,6 @@ export const INCIDENT_DEFAULTS: Row = {
   severity: '3',
   contact_type: '',
   correlation_id: '',
+  due_date: '',
   active: 'true',
 };

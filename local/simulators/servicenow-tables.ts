@@ -26,6 +26,9 @@ const REFERENCES: Readonly<Record<string, string>> = {
 
 const STATES: Row = { 1: 'New', 2: 'In Progress', 3: 'On Hold', 6: 'Resolved', 7: 'Closed', 8: 'Canceled' };
 const PRIORITIES: Row = { 1: '1 - Critical', 2: '2 - High', 3: '3 - Moderate', 4: '4 - Low', 5: '5 - Planning' };
+/** A date that is written to one of these is kept with a time. */
+const TIMES = ['due_date'];
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
 /** Incidents in these states are no longer active. */
 const ENDED_STATES = ['7', '8'];
 
@@ -113,7 +116,7 @@ export class ServiceNowTables {
   show(table: string, row: Row, reader: Reader): Record<string, unknown> {
     const journals = table === 'incident' ? Object.keys(JOURNALS) : [];
     const fields = reader.fields.length > 0 ? reader.fields : [...Object.keys(row), ...journals];
-    const known = fields.filter((field) => field in row || journals.includes(field));
+    const known = fields.filter((field) => field in row || journals.includes(field) || isCustom(field));
     return Object.fromEntries(known.map((field) => [field, this.#showField(table, row, field, reader)]));
   }
 
@@ -173,12 +176,13 @@ export class ServiceNowTables {
   /** Drops what may not be written (system fields, the number, unknown columns) as silently as ServiceNow does. */
   #writable(input: Record<string, unknown>, writer: Reader): Row {
     const entries = Object.entries(input).filter(
-      ([field]) => field !== 'number' && (field in INCIDENT_DEFAULTS || field.startsWith('u_')),
+      ([field]) => field !== 'number' && (field in INCIDENT_DEFAULTS || isCustom(field)),
     );
     return Object.fromEntries(entries.map(([field, value]) => [field, this.#stored(field, text(value), writer)]));
   }
 
   #stored(field: string, value: string, writer: Reader): string {
+    if (TIMES.includes(field) && DATE.test(value)) return `${value} 00:00:00`;
     const table = REFERENCES[field];
     if (!writer.inputIsDisplay || table === undefined) return value;
     return this.rows(table).find((row) => row.name === value)?.sys_id ?? value;
@@ -202,6 +206,9 @@ export class ServiceNowTables {
     return new Date(this.#context.now()).toISOString().slice(0, 19).replace('T', ' ');
   }
 }
+
+/** Columns that a customer has added: this instance has every one that somebody names. */
+const isCustom = (field: string): boolean => field.startsWith('u_');
 
 /** Whatever JSON type arrives, a column holds text. */
 function text(value: unknown): string {

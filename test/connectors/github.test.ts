@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
 import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
 import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
@@ -40,21 +40,36 @@ it('only the labels that a write took away come back', async () => {
   expect(reversal).toEqual(back);
 });
 
-it('labels taken away in part leave an open outcome, which a repeat settles', async () => {
+describe('labels taken away in part', () => {
   const input = { ...issue, labels: ['bug', 'triage'] };
-  const before = await readBefore(removeLabels, input);
-  // The first is taken away, the second refused.
-  let calls = 0;
-  vi.stubGlobal('fetch', (url: string, init: RequestInit) => {
-    calls += 1;
-    if (calls === 2) outside.next('DELETE github', { status: 429 });
-    return outside.fetch(url, init);
+  /** The first is taken away, the second refused. */
+  const removeWith = async (status: number) => {
+    const before = await readBefore(removeLabels, input);
+    let calls = 0;
+    vi.stubGlobal('fetch', (url: string, init: RequestInit) => {
+      calls += 1;
+      if (calls === 2) outside.next('DELETE github', { status });
+      return outside.fetch(url, init);
+    });
+    return removeLabels.perform(input, { ...performance, before });
+  };
+  const about = expect.stringContaining('1 of 2');
+
+  it('leave an open outcome if the rest may be taken away later, which a repeat settles', async () => {
+    await expect(removeWith(429)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: about });
+    expect(outside.issueLabels.get('octo-org/payments#7')).toEqual(['triage']);
+    await removeLabels.perform(input, performance);
+    expect(outside.issueLabels.get('octo-org/payments#7')).toEqual([]);
   });
-  const removing = removeLabels.perform(input, { ...performance, before });
-  await expect(removing).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('1 of 2') });
-  expect(outside.issueLabels.get('octo-org/payments#7')).toEqual(['triage']);
-  await removeLabels.perform(input, performance);
-  expect(outside.issueLabels.get('octo-org/payments#7')).toEqual([]);
+
+  it('are an incomplete write if the rest was refused for good, and come back alone', async () => {
+    expect(await removeWith(403)).toMatchObject({
+      incomplete: about,
+      output: { removed: ['bug'] },
+      reversal: { input: { ...issue, labels: ['bug'] }, expects: { bug: false } },
+    });
+    expect(outside.issueLabels.get('octo-org/payments#7')).toEqual(['triage']);
+  });
 });
 
 it('a comment that quotes ours is not taken for it', async () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { exchange } from '../../lambdas/connectors/http-exchange.ts';
 import { freePort } from '../../local/free-port.ts';
@@ -27,6 +27,8 @@ afterAll(() => {
   server.close();
 });
 
+afterEach(() => vi.unstubAllGlobals());
+
 const ask = (method: 'GET' | 'POST', how: Answering, address = url) => {
   received = [];
   answering = how;
@@ -49,6 +51,16 @@ const DONE = '{"done":true}';
 const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const LATER = { code: 'TARGET_REFUSED', retryable: true };
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
+const MOVED = { ...REFUSED, message: expect.stringMatching(/new name/) };
+/** To where the credential must not go. */
+const redirects =
+  (status: number): Answering =>
+  (_request, response) =>
+    response.writeHead(status, { location: `${url}/CANARY` }).end();
+
+const UNTRUSTED = { ...REFUSED, message: expect.stringMatching(/certificate/) };
+const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall });
+const DAY_MS = 24 * 3_600_000;
 
 /** By the target's clock, whatever ours says. */
 const RESETS_IN_90_S = {
@@ -90,6 +102,12 @@ const ANSWERS: [string, Answering, object, object][] = [
     { ...LATER, retryAfterMs: 60_000 },
     LATER,
   ],
+  [
+    '429 with longer than anybody waits',
+    says(429, '', { 'retry-after': '1e400' }),
+    { ...LATER, retryAfterMs: DAY_MS },
+    LATER,
+  ],
   ['403 with some left', says(403, '', { 'x-ratelimit-remaining': '9', ...RESETS_IN_90_S }), REFUSED, REFUSED],
   ['403', says(403, ''), REFUSED, REFUSED],
   ['400', says(400, DONE), REFUSED, REFUSED],
@@ -99,7 +117,9 @@ const ANSWERS: [string, Answering, object, object][] = [
   ['200 that is no JSON', says(200, '<html>'), UNKNOWN, LATER],
   ['200 of another shape', says(200, '{"error":"no"}'), UNKNOWN, LATER],
   ['200 with nothing', says(200, ''), UNKNOWN, LATER],
-  ['a redirect', says(302, '', { location: '/elsewhere' }), UNKNOWN, LATER],
+  ['301, which is what a renamed repository answers to a read', redirects(301), MOVED, MOVED],
+  ['302, which is what a login page is behind', redirects(302), MOVED, MOVED],
+  ['307, which is what a renamed repository answers to a write', redirects(307), MOVED, MOVED],
   ['a connection that ends', (_request, response) => response.socket?.destroy(), UNKNOWN, LATER],
   [
     'a body that ends too early',
@@ -137,10 +157,32 @@ describe('an exchange', () => {
     await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
   });
 
+  it.each<[string, unknown, object]>([
+    ['a host that is not known', failure('ENOTFOUND', 'getaddrinfo'), LATER],
+    ['a host without a way to it', failure('EHOSTUNREACH', 'connect'), LATER],
+    ['a network without a way to it', failure('ENETUNREACH', 'connect'), LATER],
+    ['a connection that nobody takes up', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
+    ['no address that answers', new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]), LATER],
+    ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
+    ['a certificate that vouches for itself', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
+    ['a certificate of nobody known', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
+    ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
+    ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],
+    ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],
+    ['a connection that was closed', failure('UND_ERR_SOCKET'), UNKNOWN],
+    ['one address that may have got it', new AggregateError([failure('ECONNREFUSED'), failure('EPIPE')]), UNKNOWN],
+  ])('takes %s for what it means to a write', async (_what, cause, meaning) => {
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('fetch failed', { cause });
+    });
+    await expect(ask('POST', says(200, DONE))).rejects.toMatchObject(meaning);
+  });
+
   it('never quotes the target: its text may echo what was sent', async () => {
-    for (const status of [200, 400, 429, 500]) {
-      const failure = await ask('POST', says(status, 'CANARY')).catch((error: Error) => error);
-      expect(inspect(failure, { depth: 10 })).not.toContain('CANARY');
+    for (const status of [200, 301, 400, 429, 500]) {
+      const how = says(status, 'CANARY', { location: `${url}/CANARY` });
+      const failed = await ask('POST', how).catch((error: Error) => error);
+      expect(inspect(failed, { depth: 10 })).not.toContain('CANARY');
     }
   });
 

@@ -252,9 +252,16 @@ describe('a proposal', () => {
 
   it('shows what will be sent, and keeps its values out of target and key', () => {
     const { target, fields, key } = proposalOf({ body: { note: 'CANARY' } });
-    expect(target).toBe('http:api.example.com/v1');
+    expect(target).toMatch(/^http:https:\/\/api\.example\.com:[0-9a-f]{16}$/);
     expect(fields).toEqual({ method: 'POST', url: 'https://api.example.com/v1?q=CANARY', body: { note: 'CANARY' } });
     expect(`${target} ${key}`).not.toContain('CANARY');
+  });
+
+  it('has another target for another path, scheme or host, and none shows what opens a door', () => {
+    const urls = ['https://api.example.com/CANARY', 'https://api.example.com/', 'https://other.example.com/CANARY'];
+    const targets = urls.map((url) => proposalOf({ url }).target);
+    expect(new Set(targets).size).toBe(urls.length);
+    expect(targets.join()).not.toContain('CANARY');
   });
 
   it('has another key for anything that differs', () => {

@@ -44,13 +44,10 @@ const AWS = {
   AWS_SESSION_TOKEN: 'CANARY-session-token',
 };
 const OWN_URL = 'https://a1b2c3.execute-api.eu-west-1.amazonaws.com';
-const tenants = {
-  open: async (tenant: string, name: string) => ({
-    baseUrl: `https://${name}`,
-    instance: tenant,
-    credential: 'theirs',
-  }),
-};
+const holding = (credential: string) => ({
+  open: async (tenant: string, name: string) => ({ baseUrl: `https://${name}`, instance: tenant, credential }),
+});
+const tenants = { targets: holding('theirs'), messaging: holding('theirs, to tell people') };
 const accessWith = (environment: object) =>
   new StageConnections(tenants, { ownUrl: OWN_URL, aws: { ...AWS, ...environment } }).open('acme', 'bedrock');
 
@@ -211,7 +208,7 @@ describe('a failure of Bedrock', () => {
     ['a broken connection', (response) => response.socket?.destroy(), LATER],
     ['an answer that is no JSON', says(200, '<html>CANARY'), LATER],
     ['an answer of another shape', says(200, '{"completion":"CANARY"}'), LATER],
-    ['a redirect', says(302, '', { location: 'http://169.254.169.254/' }), LATER],
+    ['a redirect', says(302, '', { location: 'http://169.254.169.254/' }), FINAL],
     ['bad input', failsAs(400, 'ValidationException'), FINAL],
     ['an unknown model', failsAs(404, 'ResourceNotFoundException'), FINAL],
     [
@@ -290,6 +287,14 @@ describe('the connection to Bedrock', () => {
       ownUrl: OWN_URL,
     });
   });
+
+  it.each(['slack', 'pagerduty'])(
+    '%s is opened with what tells people, never with what writes at targets',
+    async (name) => {
+      const connections = new StageConnections(tenants, { ownUrl: OWN_URL, aws: AWS });
+      expect((await connections.open('acme', name)).credential).toBe('theirs, to tell people');
+    },
+  );
 });
 
 describe('input', () => {

@@ -33,6 +33,10 @@ it('an alert of our own is resolved by its undo', async () => {
   });
 });
 
+it('what PagerDuty answers is kept without the key of the alert, which may be a text', async () => {
+  expect((await send({ ...trigger, dedupKey: 'refunds' })).response).toEqual({ status: 202 });
+});
+
 it('an alert that may have been open before is not ours to resolve', async () => {
   expect((await send({ ...trigger, dedupKey: 'refunds' })).reversal).toHaveProperty('irreversible');
 });

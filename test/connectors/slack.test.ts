@@ -76,6 +76,15 @@ describe('an updated message', () => {
     expect(reversal).toEqual({ tool: 'slack.message.update', input, expects: { text: 'R&amp;D' } });
   });
 
+  it('by an attempt whose answer was lost is put back to what that attempt found, not to its own text', async () => {
+    answers(updated);
+    const first = { text: 'before' };
+    const repeated = await updateMessage.perform(edit, { ...performance, before: { text: 'R&amp;D' }, first });
+    expect(repeated).toMatchObject({ before: first, reversal: { input: { text: 'before' } } });
+    const changedSince = await updateMessage.perform(edit, { ...performance, before: { text: 'theirs' }, first });
+    expect(changedSince).toMatchObject({ before: { text: 'theirs' }, reversal: { input: { text: 'theirs' } } });
+  });
+
   it('is told from the message that began its thread, which Slack shows with it', async () => {
     answers({
       ok: true,

@@ -82,7 +82,7 @@ export const EXAMPLES: readonly Example[] = [
     method: 'PATCH',
     look: group,
     shows: GROUP,
-    output: { sysId: SYS_ID, number: 'INC0010001', modCount: expect.any(String) },
+    output: { sysId: SYS_ID, number: 'INC0010001', modCount: expect.any(String), fields: { assignment_group: GROUP } },
   },
   {
     operation: addWorkNote,

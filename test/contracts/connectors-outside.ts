@@ -50,7 +50,10 @@ function accessTo(baseUrl: (system: System) => string): Record<System, Access> {
 export async function openFakeOutside(): Promise<Outside> {
   const outside = new FakeOutside(new FakeClock());
   vi.stubGlobal('fetch', outside.fetch);
-  outside.incidents.set(SYS_ID, { fields: { assignment_group: '', number: 'INC0010001', state: '1' }, workNotes: [] });
+  outside.incidents.set(SYS_ID, {
+    fields: { assignment_group: '', due_date: '', number: 'INC0010001', state: '1' },
+    workNotes: [],
+  });
   outside.issueLabels.set('octo-org/payments#7', ['bug']);
   outside.channels.set('#incidents', []);
   return {

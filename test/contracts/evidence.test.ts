@@ -50,7 +50,11 @@ describeSignerContract('KMS', async () => {
   const client = new KMSClient(wire.client);
   const { PublicKey } = await client.send(new GetPublicKeyCommand({ KeyId: arn }));
   return {
-    signer: new KmsSigner(client, arn),
+    signer: new KmsSigner(client, {
+      SIGNING_KEY_ARN: arn,
+      SIGNING_ALGORITHM: 'ED25519_SHA_512',
+      EVIDENCE_KEYS: [{ keyId: arn, validUntil: null }],
+    }),
     publicKey: createPublicKey({ key: Buffer.from(PublicKey ?? []), format: 'der', type: 'spki' }),
     keyId: arn,
     close: async () => {

@@ -77,6 +77,7 @@ describeStepQueueContract('memory', async () => {
     queue: memory,
     receive: async () => memory.receive(),
     advance: (ms) => clock.advance(ms),
+    clockRuns: false,
     close: async () => {},
   };
 });
@@ -86,6 +87,7 @@ describeStepQueueContract('SQS', async () => {
     queue: new SqsStepQueue(aws.sqs, steps.url),
     receive: async () => (await aws.received(steps)).map(({ Body }) => JSON.parse(Body ?? '')),
     advance: (ms) => aws.clock.advance(ms),
+    clockRuns: true,
     close: aws.close,
   };
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OutboxDispatcher, promised } from '../../lambdas/outbox/outbox.ts';
+import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { ApprovalFollow, ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
 
@@ -22,7 +23,11 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
     });
     afterEach(() => opened.close());
     const facts = { tenant: 'acme', runId: 'run_1' };
-    const clocks = { remindAfterSeconds: 1, escalateAfterSeconds: 2, expireAfterSeconds: 3 };
+    const clocks = {
+      remindAt: later(STORY_BEGINS_AT, 1_000),
+      slaAt: later(STORY_BEGINS_AT, 2_000),
+      expiresAt: later(STORY_BEGINS_AT, 3_000),
+    };
     const follow = (revision: number) =>
       promised({ kind: 'follow_approval', ...facts, approvalId: 'approval_1', revision }, STORY_BEGINS_AT);
     const seal = promised({ kind: 'seal_evidence', ...facts }, STORY_BEGINS_AT);
