@@ -2,7 +2,7 @@ import { askPeople } from '../approval/approval-step.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
-import { render } from '../workflow/expressions.ts';
+import { conditionHolds, render } from '../workflow/expressions.ts';
 import { runnableSteps } from '../workflow/order.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './claim-step.ts';
@@ -11,7 +11,7 @@ import { expressionContext } from './expression-context.ts';
 import { takeNextBack } from './roll-back.ts';
 import { fail, succeed } from './step-endings.ts';
 import { parseWait } from './wait-step.ts';
-import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
 
 /** A transaction holds 100 rows, and a claim writes two: this many steps begun in one commit leave room for the rest. */
 const STEPS_BEGUN_PER_COMMIT_MAX = 20;
@@ -24,12 +24,11 @@ export async function carryOn(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
-  known: HeldReceipts,
   holding: HeldStep[] = [],
 ): Promise<FollowUp> {
   const holds = [...holding];
   if (draft.run.status === 'rolling_back') {
-    const held = await takeNextBack(worker, state, draft, known);
+    const held = await takeNextBack(worker, state, draft);
     return { holds: held ? [...holds, held] : holds, ...(await concludeRun(worker.runs, state, draft)) };
   }
   let begun = 0;
@@ -42,7 +41,7 @@ export async function carryOn(
     for (const index of next) {
       if (!mayBegin()) break;
       begun += 1;
-      const held = await beginStep(worker, state, draft, index, known);
+      const held = await beginStep(worker, state, draft, index);
       if (held) holds.push(held);
     }
     next = runnableSteps(state.workflow, draft.steps);
@@ -56,7 +55,6 @@ export async function beginStep(
   state: RunState,
   draft: RunDraft,
   index: number,
-  known: HeldReceipts,
 ): Promise<HeldStep | undefined> {
   const definition = state.workflow.steps[index] as WorkflowStep;
   const step: StepFacts = {
@@ -70,7 +68,7 @@ export async function beginStep(
   };
   try {
     const context = expressionContext(state, draft);
-    if (definition.when !== undefined && (await render(definition.when, context)) !== true) {
+    if (definition.when !== undefined && !conditionHolds(await render(definition.when, context))) {
       succeed(draft, step, { output: null, skipped: true });
       return undefined;
     }
@@ -90,13 +88,13 @@ export async function beginStep(
           step: step.id,
           index,
           awaits: awaits.kind,
-          ...(awaits.kind === 'signal' && { event: awaits.event }),
+          ...(awaits.kind === 'signal' && { signal: awaits.event }),
           until: awaits.until,
         });
         return undefined;
       }
       default:
-        return await claimStep(worker, state, draft, { step, input }, known);
+        return await claimStep(worker, state, draft, { step, input });
     }
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;

@@ -5,9 +5,9 @@ import { earlier, later } from '../run/lease.ts';
 import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import type { FailedStep, Step } from '../run/step.ts';
+import { type FailedStep, isFinished, type Step } from '../run/step.ts';
 import { runnableSteps } from '../workflow/order.ts';
-import { keepTheRest, leftToTakeBack, tellUnknown, undoUnderWay } from './roll-back.ts';
+import { keepTheRest, leftToTakeBack, mayHaveBeenMade, tellUnknown, undoUnderWay } from './roll-back.ts';
 import { closeOpenSteps } from './stop-run.ts';
 import type { FollowUp, RunState } from './worker.ts';
 
@@ -30,10 +30,11 @@ export async function concludeRun(
   runs: Pick<RunStore, 'approval'>,
   state: RunState,
   draft: RunDraft,
-  { parked = false } = {},
+  { parked = false, overdue }: { parked?: boolean; overdue?: RecordedError } = {},
 ): Promise<Pick<FollowUp, 'wakeAfterMs'>> {
   if (!isTerminal(draft.run)) {
-    const { to, by, error } = parked ? stayPut(verdict(state, draft), draft) : verdict(state, draft);
+    const wanted = overdue ? overdueVerdict(state, draft, overdue) : verdict(state, draft);
+    const { to, by, error } = parked ? stayPut(wanted, draft) : wanted;
     const turns = to === 'rolling_back' && draft.run.status !== to;
     if (turns) await turnBack(runs, draft, by, error);
     draft.move(to, by, error);
@@ -129,15 +130,30 @@ function rollbackVerdict(draft: RunDraft): Verdict {
   return { to: rollback?.endsAs ?? 'failed_terminal', by: SYSTEM, error: rollback?.error };
 }
 
+const TIMEOUT: By = { initiator: 'timeout', actor: 'worker' };
+
+/** Time is up. What was written is taken back where the workflow says so; what may have been written needs a human. */
+function overdueVerdict({ workflow }: RunState, draft: RunDraft, error: RecordedError): Verdict {
+  const steps = [...draft.steps.values()];
+  const takesBack =
+    draft.run.stopRequest?.kind === 'rollback' ||
+    workflow.onFailure === 'rollback' ||
+    steps.some((step) => !isFinished(step) && workflow.steps[step.index]?.rollback === 'auto');
+  if (takesBack && leftToTakeBack(draft)) return { to: 'rolling_back', by: TIMEOUT, error };
+  const open = steps.find(mayHaveBeenMade);
+  if (open) return { to: 'needs_human', by: TIMEOUT, error: open.error };
+  return { to: error.code === 'RUN_TIMED_OUT' ? 'timed_out' : 'failed_terminal', by: TIMEOUT, error };
+}
+
 function failureVerdict({ workflow }: RunState, { error, index }: FailedStep): Verdict {
   if (error.code === 'OUTCOME_UNKNOWN') return { to: 'needs_human', by: SYSTEM, error };
-  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by: { initiator: 'timeout', actor: 'worker' }, error };
   if (error.code === 'APPROVAL_REJECTED' && workflow.onReject === 'pause') {
     return { to: 'paused', by: { initiator: 'approval', actor: 'worker', reason: error.code } };
   }
   if (workflow.onFailure === 'rollback' || workflow.steps[index]?.rollback === 'auto') {
     return { to: 'rolling_back', by: SYSTEM, error };
   }
+  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by: TIMEOUT, error };
   if (workflow.onFailure === 'pause') return { to: 'paused', by: { ...SYSTEM, reason: error.code } };
   return { to: 'failed_terminal', by: SYSTEM, error };
 }
@@ -174,8 +190,10 @@ function settlePlace({ settings, workflow }: RunState, draft: RunDraft): void {
 
 function nextLook(draft: RunDraft, workLeft: boolean): string | undefined {
   const { run } = draft;
-  if (run.status === 'paused') return undefined;
-  const looks = [...draft.steps.values()].flatMap((step) => lookAt(step) ?? []);
+  const steps = [...draft.steps.values()];
+  const asked = steps.filter(({ status }) => status === 'waiting_approval');
+  if (run.status === 'paused') return asked.flatMap((step) => lookAt(step) ?? []).sort()[0];
+  const looks = steps.flatMap((step) => lookAt(step) ?? []);
   if (workLeft) looks.push(later(draft.at, PICK_UP_WITHIN_MS));
   // People's time does not count, and what was begun to be taken back is taken back however long it takes.
   if (run.status !== 'waiting_approval' && run.status !== 'rolling_back') looks.push(run.deadlineAt);

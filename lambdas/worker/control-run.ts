@@ -3,7 +3,7 @@ import { CountersignError } from '../run/errors.ts';
 import { later, QUARANTINE_MS } from '../run/lease.ts';
 import type { StopRequest } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
-import { type FailedStep, factsOf, type RetryableStep } from '../run/step.ts';
+import { type FailedStep, factsOf, type Governed, type RetryableStep } from '../run/step.ts';
 import { concludeRun } from './conclude-run.ts';
 import { moveRun } from './move-run.ts';
 import { succeed } from './step-endings.ts';
@@ -44,7 +44,7 @@ async function carryOut(
       if (!requestStop(state, draft, command.kind, { ...by, reason: command.reason })) return undefined;
       break;
     case 'resume':
-      if (state.run.status !== 'paused') throw wrongStatus(state, 'resumed', 'paused');
+      assertResumable(state);
       draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'retry':
@@ -83,11 +83,16 @@ async function retryFailed(
   const paused = state.run.status === 'paused';
   const failed = [...state.steps.values()].filter(
     (step) =>
-      (step.status === 'failed_retryable' || (paused && step.status === 'failed_terminal')) &&
+      // What was written although the step failed stands: trying again would not write it better.
+      (step.status === 'failed_retryable' || (paused && step.status === 'failed_terminal' && !step.wrote)) &&
       (stepId === undefined || step.id === stepId),
   );
   if (failed.length === 0) {
-    throw new CountersignError('RUN_INVALID_TRANSITION', `${stepId ?? 'no step'} of this run can be tried again now`);
+    const what = stepId === undefined ? 'no step of this run can' : `step ${stepId} of this run cannot`;
+    throw new CountersignError(
+      'RUN_INVALID_TRANSITION',
+      `${what} be tried again now; look at runs show for where it stands`,
+    );
   }
   for (const step of failed) {
     if (step.status !== 'failed_retryable' && step.status !== 'failed_terminal') continue;
@@ -97,8 +102,7 @@ async function retryFailed(
         ...factsOf(step, draft.at),
         // A new go: the attempts that failed do not count against it.
         attempt: 0,
-        // Whoever refused or let it expire refused that one go: the next is asked for anew.
-        ...(step.governed && { governed: { ...step.governed, approvalId: undefined } }),
+        ...(step.status === 'failed_terminal' && step.governed && { governed: askedAnew(step.governed) }),
         input,
         receiptKey,
         status: 'failed_retryable',
@@ -107,6 +111,11 @@ async function retryFailed(
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
   }
+}
+
+/** An approval, or a refusal, was for the go that failed: people are asked about the next one. */
+function askedAnew({ request, decision, approvalId, askedBefore = approvalId }: Governed): Governed {
+  return { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
 }
 
 /** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
@@ -133,16 +142,17 @@ function giveSignal(
     type: 'step.signaled',
     step: waiting.id,
     index: waiting.index,
-    event,
+    signal: event,
     actor,
     payloadHash: hashOf(payload ?? null),
   });
   succeed(draft, waiting, { output: payload ?? null });
 }
 
-function wrongStatus({ run }: RunState, done: string, wanted: string): CountersignError {
-  return new CountersignError(
-    'RUN_INVALID_TRANSITION',
-    `only a ${wanted} run can be ${done}; this one is ${run.status}`,
-  );
+/** A run that a failed step has paused would only pause again. */
+function assertResumable({ run, steps }: RunState): void {
+  const refuse = (message: string) => new CountersignError('RUN_INVALID_TRANSITION', message);
+  if (run.status !== 'paused') throw refuse(`only a paused run can be resumed; this one is ${run.status}`);
+  const failed = [...steps.values()].find((step) => step.status === 'failed_terminal');
+  if (failed) throw refuse(`${failed.id} has failed (${failed.error.code}); retry it, or roll back or cancel the run`);
 }

@@ -12,6 +12,7 @@ export const MoverEnvironment = z.object({
 export const WorkerEnvironment = MoverEnvironment.extend({
   APPROVAL_MACHINE_ARN: z.string(),
   CONNECTION_SECRET_ARNS: ArnsByTenant,
+  MESSAGING_SECRET_ARNS: ArnsByTenant,
   /** Where this stage itself answers: the one place on its own machine that `http.request` may reach, if it is listed. */
   OWN_URL: z.url(),
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),

@@ -1,11 +1,11 @@
 import { CountersignError } from '../run/errors.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { draftAndCommit, loadState } from './advance-run.ts';
+import { draftAndCommit, loadState } from './commit-run.ts';
 import type { FollowUp, Mover, RunState } from './worker.ts';
 
-/** Others may be moving the run at the same time; what a person wants is tried on what they left. */
-const TRIES_MAX = 8;
+/** Each time somebody else was quicker; more than can decide on one approval, and whoever else moves the run. */
+const TRIES_MAX = 32;
 
 /** What is to happen to the run. `parked`: there is no place for it to run now, so it must go on without one. */
 type Moving = (state: RunState, draft: RunDraft, parked: boolean) => Promise<FollowUp | undefined>;
@@ -37,5 +37,5 @@ export async function moveRun(
     }
     if (drafted.outcome === 'no_room') parked = true;
   }
-  throw new CountersignError('LEASE_LOST', 'the run is changing too fast; try again');
+  throw new CountersignError('CONFLICT', 'the run is changing too fast; try again');
 }

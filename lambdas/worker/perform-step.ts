@@ -1,47 +1,35 @@
 import { markOf, type Operation, type Performance } from '../connectors/connector.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/http-exchange.ts';
 import { findOperation } from '../connectors/registry.ts';
-import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../run/lease.ts';
-import type { TouchedState, WriteResult } from '../run/receipt.ts';
+import { type Cost, isAs, type TouchedState, type WriteResult } from '../run/receipt.ts';
 import { accessFor } from './access.ts';
 import type { HeldStep, Worker } from './worker.ts';
 
 /** What became of a write. `refused`: it certainly did not happen. `unknown`: it may have. */
 export type StepOutcome =
   | { kind: 'done'; result: WriteResult }
-  | { kind: 'refused'; error: RecordedError; retryable: boolean; retryAfterMs?: number }
-  | { kind: 'unknown'; error: RecordedError; retryable: boolean };
+  | { kind: 'refused'; error: RecordedError; retryable: boolean; retryAfterMs?: number; cost?: Cost }
+  | { kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState };
 
 export async function performStep(worker: Worker, tenant: string, runId: string, held: HeldStep): Promise<StepOutcome> {
-  const { step, receipt, unsettled } = held;
+  const { step, receipt, open } = held;
   const stopRenewing = worker.every(LEASE_RENEWAL_MS, () => renew(worker, tenant, runId, held));
-  let outcome: StepOutcome;
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
     const access = await accessFor(worker, tenant, operation);
-    const { openSince } = receipt;
-    const performance = { access, mark: markOf(tenant, receipt.key), openSince };
-    const result = unsettled
-      ? await recoverOrPerform(operation, held, performance)
-      : await lookAndPerform(operation, held, performance);
-    outcome = { kind: 'done', result };
+    const performance = { access, mark: markOf(tenant, receipt.key), openSince: receipt.openSince };
+    return open
+      ? await recoverOrPerform(worker, operation, held, performance)
+      : await lookAndPerform(worker, operation, held, performance);
   } catch (error) {
-    outcome = classify(worker, error);
+    const outcome = classify(worker, error);
+    return open ? stillOpen(outcome, open.before) : neverSent(outcome);
   } finally {
     stopRenewing();
   }
-  // After an unknown attempt even a clear "no" settles nothing: the earlier request may have been the one that worked.
-  if (unsettled && outcome.kind === 'refused') {
-    return {
-      kind: 'unknown',
-      error: recordedError('OUTCOME_UNKNOWN', outcome.error.message),
-      retryable: outcome.retryable,
-    };
-  }
-  return outcome;
 }
 
 /** Long work keeps its lease. If it is lost all the same, the commit will say so: a renewal decides nothing. */
@@ -53,41 +41,91 @@ function renew(worker: Worker, tenant: string, runId: string, { step }: HeldStep
 }
 
 /** What is there now is kept for the way back; if it is not what the write was meant for, nothing is written. */
-async function lookAndPerform(operation: Operation, held: HeldStep, performance: Performance): Promise<WriteResult> {
+async function lookAndPerform(
+  worker: Worker,
+  operation: Operation,
+  held: HeldStep,
+  performance: Performance,
+): Promise<StepOutcome> {
   const input = operation.parse(held.step.input);
   const before = await operation.before?.(input, performance.access);
   const { expects } = held.step;
-  if (expects && before && !isAs(expects, before)) throw drifted(held);
-  const result = await operation.perform(input, { ...performance, ...(before && { before }) });
-  return before ? { ...result, before } : result;
+  if (expects && !(before && isAs(expects, before))) throw drifted(held);
+  const outcome = await send(worker, operation, input, performance, before);
+  // Nothing is done by reading: what got no answer is asked again, and nobody need look for its traces.
+  return operation.effect === 'read' ? neverSent(outcome) : outcome;
 }
 
-/** An earlier attempt may have worked: then what is there now is not what was there before. */
-async function recoverOrPerform(operation: Operation, held: HeldStep, performance: Performance): Promise<WriteResult> {
-  const input = operation.parse(held.step.input);
+/** An earlier attempt may have worked: what is found at the target is taken for it, and only what is not is sent again. */
+async function recoverOrPerform(
+  worker: Worker,
+  operation: Operation,
+  held: HeldStep,
+  performance: Performance,
+): Promise<StepOutcome> {
+  const { step, open } = held;
+  const input = operation.parse(step.input);
   const found = await operation.probe?.(input, performance);
-  if (found) return found;
-  const { expects } = held.step;
-  const now = expects && (await operation.before?.(input, performance.access));
-  if (!expects || !now) return operation.perform(input, performance);
-  if (isAs(expects, now)) return operation.perform(input, { ...performance, before: now });
+  if (found) return { kind: 'done', result: found };
+  const now = await operation.before?.(input, performance.access);
   const { after } = operation.propose(input, performance.access.instance);
+  const worked = now !== undefined && after !== undefined && isAs(after, now);
+  if (open?.lookOnly && !worked) return notMade(operation, held, now);
   // It worked: made once more it changes nothing. Whatever else is there now is someone's later change.
-  if (after && isAs(after, now)) return operation.perform(input, performance);
-  throw drifted(held);
+  if (step.expects && now && !worked && !isAs(step.expects, now)) throw drifted(held);
+  const before = worked ? open?.before : now;
+  const again = { ...performance, ...(open?.before && { first: open.before }) };
+  return stillOpen(await send(worker, operation, input, again, before), open?.before ?? before);
 }
 
-/** Whether things are as expected, as far as anything was. */
-const isAs = (expected: TouchedState, now: TouchedState): boolean =>
-  Object.entries(expected).every(([name, value]) => hashOf(now[name] ?? null) === hashOf(value ?? null));
+/** Not to be sent again. A mark that is not there, or the state before the write, says that it never happened. */
+function notMade(operation: Operation, { step, receipt, open }: HeldStep, now: TouchedState | undefined): StepOutcome {
+  const asBefore = now !== undefined && open?.before !== undefined && isAs(open.before, now);
+  if (operation.probe || asBefore) {
+    const message = `${receipt.target} was not changed; gave up after ${step.attempt - 1} attempts`;
+    return { kind: 'refused', error: recordedError('RETRIES_EXHAUSTED', message), retryable: false };
+  }
+  const message = `nobody knows whether ${step.tool} reached ${receipt.target}; look there`;
+  return { kind: 'unknown', error: recordedError('OUTCOME_UNKNOWN', message), retryable: false, before: open?.before };
+}
+
+async function send(
+  worker: Worker,
+  operation: Operation,
+  input: unknown,
+  performance: Performance,
+  before: TouchedState | undefined,
+): Promise<StepOutcome> {
+  try {
+    const result = await operation.perform(input, { ...performance, ...(before && { before }) });
+    return { kind: 'done', result: before ? { before, ...result } : result };
+  } catch (error) {
+    const outcome = classify(worker, error);
+    return outcome.kind === 'unknown' ? { ...outcome, before } : outcome;
+  }
+}
 
 const drifted = ({ receipt }: HeldStep) =>
   new CountersignError('DRIFTED', `${receipt.target} was changed by someone else; it is left as it is`);
 
-function classify(worker: Worker, error: unknown): StepOutcome {
+/** Whatever went wrong did so before anything could have been changed. */
+function neverSent(outcome: StepOutcome): StepOutcome {
+  if (outcome.kind !== 'unknown') return outcome;
+  const error = recordedError('TARGET_REFUSED', `nothing was changed: ${outcome.error.message}`);
+  return { kind: 'refused', error, retryable: outcome.retryable };
+}
+
+/** After an unknown attempt even a clear "no" settles nothing: the earlier request may have been the one that worked. */
+function stillOpen(outcome: StepOutcome, before: TouchedState | undefined): StepOutcome {
+  if (outcome.kind === 'done') return outcome;
+  const error = recordedError('OUTCOME_UNKNOWN', outcome.error.message);
+  return { kind: 'unknown', error, retryable: outcome.retryable, before };
+}
+
+function classify(worker: Worker, error: unknown): Exclude<StepOutcome, { kind: 'done' }> {
   if (error instanceof TargetRefused) {
-    const { retryable, retryAfterMs } = error;
-    return { kind: 'refused', error: recordedError(error.code, error.message), retryable, retryAfterMs };
+    const { retryable, retryAfterMs, cost } = error;
+    return { kind: 'refused', error: recordedError(error.code, error.message), retryable, retryAfterMs, cost };
   }
   if (error instanceof OutcomeUnknown) {
     return { kind: 'unknown', error: recordedError(error.code, error.message), retryable: true };

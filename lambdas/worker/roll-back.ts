@@ -3,7 +3,9 @@ import type { Receipt, Reversal } from '../run/receipt.ts';
 import type { Compensation } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
+  type FailedStep,
   isFinished,
+  type RetryableStep,
   receiptKeyOf,
   STEP_SCHEMA_VERSION,
   type Step,
@@ -13,31 +15,26 @@ import {
   UNDO_INDEX_OFFSET,
 } from '../run/step.ts';
 import { claimStep } from './claim-step.ts';
+import { receiptOf, restsOnIt } from './rest-on-write.ts';
 import { fail } from './step-endings.ts';
-import type { HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+import type { HeldStep, RunState, Worker } from './worker.ts';
 
-type Written = SucceededStep & { receiptKey: string };
+type Written = (SucceededStep | (FailedStep & { wrote: true })) & { receiptKey: string };
 
 /**
  * Takes back what the run wrote, newest first, one at a time. Each undo is a step of its own behind the workflow's: with
  * policy, lease, intent and receipt like any other write. What cannot be taken back is said so, and passed over.
  */
-export async function takeNextBack(
-  worker: Worker,
-  state: RunState,
-  draft: RunDraft,
-  known: HeldReceipts,
-): Promise<HeldStep | undefined> {
+export async function takeNextBack(worker: Worker, state: RunState, draft: RunDraft): Promise<HeldStep | undefined> {
   settleUndone(draft);
   if (undoUnderWay(draft.steps) || draft.run.stopRequest) return undefined;
   for (let next = newestWritten(draft); next && worker.hasTime(); next = newestWritten(draft)) {
-    const [receipt] = await worker.runs.receipts(draft.run.tenant, [next.receiptKey]);
-    const reversal = reversalOf(draft, receipt);
+    const reversal = reversalOf(draft, await receiptOf(worker, draft, next));
     if ('irreversible' in reversal) {
       compensated(draft, next, { outcome: 'irreversible', reason: reversal.irreversible });
       continue;
     }
-    const held = await beginUndo(worker, state, draft, next, reversal, known);
+    const held = await beginUndo(worker, state, draft, next, reversal);
     settleUndone(draft);
     if (held || undoUnderWay(draft.steps)) return held;
   }
@@ -50,15 +47,21 @@ export const leftToTakeBack = (draft: RunDraft): boolean => newestWritten(draft)
 export const undoUnderWay = (steps: Steps): boolean =>
   [...steps.values()].some((step) => step.undoes !== undefined && !isFinished(step));
 
-/** A write that may have been made and will not be looked into any more: the log says that nobody knows. */
+/** A write that may have been made, or taken back, and will not be looked into any more: the log says that nobody knows. */
 export function tellUnknown(draft: RunDraft): void {
-  const told = new Set(draft.run.compensation?.map(({ step }) => step));
-  for (const step of draft.steps.values()) {
-    const begun = step.status === 'failed_retryable' && step.leaseVersion > 0 && step.undoes === undefined;
-    if (!begun || step.error.code !== 'OUTCOME_UNKNOWN' || told.has(step.id)) continue;
-    compensated(draft, step, { outcome: 'unknown', reason: step.error.message });
+  for (const step of [...draft.steps.values()].filter(mayHaveBeenMade)) {
+    const written = step.undoes === undefined ? step : draft.steps.get(step.undoes);
+    if (!written || draft.run.compensation?.some((told) => told.step === written.id)) continue;
+    compensated(draft, written, { outcome: 'unknown', reason: step.error.message });
   }
 }
+
+/** Sent, with no outcome known. Of what was only read there is nothing to take back. */
+export const mayHaveBeenMade = (step: Step): step is RetryableStep =>
+  step.status === 'failed_retryable' &&
+  step.leaseVersion > 0 &&
+  step.error.code === 'OUTCOME_UNKNOWN' &&
+  step.governed?.request.action.effect !== 'read';
 
 /** What a run that is stopped leaves as it is. */
 export function keepTheRest(draft: RunDraft): void {
@@ -66,13 +69,18 @@ export function keepTheRest(draft: RunDraft): void {
     compensated(draft, next, { outcome: 'kept' });
 }
 
+/** What an earlier step of the run had written already is that step's. */
+const hasWritten = (step: Step): step is Written =>
+  ((step.status === 'succeeded' && step.madeByStep === undefined) ||
+    (step.status === 'failed_terminal' && step.wrote === true)) &&
+  step.receiptKey !== undefined;
+
 function newestWritten({ run, steps }: RunDraft): Written | undefined {
   const told = new Set(run.compensation?.map(({ step }) => step));
   const written = [...steps.values()].filter(
     (step): step is Written =>
-      step.status === 'succeeded' &&
+      hasWritten(step) &&
       step.undoes === undefined &&
-      step.receiptKey !== undefined &&
       step.governed?.request.action.effect !== 'read' &&
       !told.has(step.id),
   );
@@ -88,6 +96,7 @@ function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
   if (receipt?.runId !== run.runId)
     return { irreversible: 'another run had made the identical write; it is not ours to undo' };
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };
+  if (receipt.restedOnBy !== undefined) return { irreversible: restsOnIt(receipt.restedOnBy) };
   return receipt.reversal;
 }
 
@@ -97,7 +106,6 @@ async function beginUndo(
   draft: RunDraft,
   undone: Written,
   { tool, input, expects }: Extract<Reversal, { tool: string }>,
-  known: HeldReceipts,
 ): Promise<HeldStep | undefined> {
   const step: StepFacts = {
     schemaVersion: STEP_SCHEMA_VERSION,
@@ -111,7 +119,7 @@ async function beginUndo(
     ...(expects && { expects }),
   };
   try {
-    return await claimStep(worker, state, draft, { step, input }, known);
+    return await claimStep(worker, state, draft, { step, input });
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     fail(draft, step, recordedError(error.code, error.message), { input });
@@ -124,7 +132,7 @@ function settleUndone(draft: RunDraft): void {
   for (const undo of [...draft.steps.values()]) {
     const undone = undo.undoes === undefined ? undefined : draft.steps.get(undo.undoes);
     if (!undone || !isFinished(undo) || draft.run.compensation?.some(({ step }) => step === undone.id)) continue;
-    if (undone.status !== 'succeeded' && undone.status !== 'rolled_back') continue;
+    if (!hasWritten(undone) && undone.status !== 'rolled_back') continue;
     compensated(draft, undone, outcomeOf(undo));
   }
 }

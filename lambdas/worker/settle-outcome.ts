@@ -1,12 +1,15 @@
+import { findOperation } from '../connectors/registry.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import { later, QUARANTINE_MS } from '../run/lease.ts';
-import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
+import { type IntentReceipt, together } from '../run/receipt.ts';
+import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { factsOf } from '../run/step.ts';
 import { carryOn } from './carry-on.ts';
 import type { StepOutcome } from './perform-step.ts';
-import { fail, scheduleRetry, settleReceipt, succeed } from './step-endings.ts';
-import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+import { receiptOf } from './rest-on-write.ts';
+import { fail, LOOKS_MAX, scheduleRetry, settleReceipt, succeed } from './step-endings.ts';
+import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
 
 /** The commit that follows a performed step: its receipt's outcome, the step's, and whatever comes next. */
 export async function settleOutcome(
@@ -15,30 +18,43 @@ export async function settleOutcome(
   draft: RunDraft,
   held: HeldStep,
   outcome: StepOutcome,
-  known: HeldReceipts,
 ): Promise<FollowUp> {
   const { step, receipt } = held;
   if (outcome.kind === 'done') {
-    settleReceipt(draft, { ...receipt, ...outcome.result, outcome: 'succeeded', settledAt: draft.at });
-    succeed(draft, step, { output: outcome.result.output, receiptKey: receipt.key });
-    if (step.undoes !== undefined) await markReversed(worker, draft, step.undoes, receipt.key);
+    const { result } = outcome;
+    const cost = together(receipt.spentBefore, result.cost);
+    settleReceipt(draft, { ...receipt, ...result, ...(cost && { cost }), outcome: 'succeeded', settledAt: draft.at });
+    if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
+    else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else {
     settleFailure(worker, state, draft, held, outcome);
   }
-  return carryOn(worker, state, draft, known);
+  if (step.undoes !== undefined) await settleUndoneReceipt(worker, draft, step.undoes, receipt.key);
+  return carryOn(worker, state, draft);
 }
 
-/** The undone write's receipt says so, which frees its key: the same write may be asked for, and made, again. */
-async function markReversed(worker: Worker, draft: RunDraft, index: number, reversedBy: string): Promise<void> {
+/**
+ * The undone write's receipt says so, which frees its key: the same write may be asked for, and made, again. If it was
+ * certainly not undone others may rest on it again; if nobody knows, they may not.
+ */
+async function settleUndoneReceipt(worker: Worker, draft: RunDraft, index: number, undoKey: string): Promise<void> {
   const undone = draft.steps.get(index);
-  if (undone?.status !== 'succeeded' || undone.receiptKey === undefined) return;
-  const { receiptKey, output, completedAt } = undone;
-  const [receipt] = await worker.runs.receipts(draft.run.tenant, [receiptKey]);
-  if (receipt?.outcome !== 'succeeded' || receipt.runId !== draft.run.runId) return;
-  draft
-    .put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey, completedAt })
-    .putReceipt({ ...receipt, outcome: 'reversed', reversedAt: draft.at, reversedBy }, 'ours')
-    .record({ type: 'write.reversed', step: undone.id, receiptKey, reversedBy });
+  const receipt = undone && (await receiptOf(worker, draft, undone));
+  if (!undone || receipt?.outcome !== 'succeeded' || receipt.runId !== draft.run.runId) return;
+  const { undoBegunAt: _begun, ...made } = receipt;
+  const undo = draft.receipt(undoKey);
+  if (undo?.outcome === 'failed') draft.putReceipt(made, 'ours');
+  if (undo?.outcome !== 'succeeded' || undo.incomplete !== undefined) return;
+  const { key } = receipt;
+  draft.putReceipt({ ...made, outcome: 'reversed', reversedAt: draft.at, reversedBy: undoKey }, 'ours').record({
+    type: 'write.reversed',
+    step: undone.id,
+    receiptKey: key,
+    reversedBy: undoKey,
+  });
+  if (undone.status !== 'succeeded') return;
+  const { output, completedAt } = undone;
+  draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt });
 }
 
 /** Refused or unknown: tried again while attempts remain; an unknown outcome only after its quarantine. */
@@ -50,10 +66,9 @@ function settleFailure(
   outcome: Exclude<StepOutcome, { kind: 'done' }>,
 ): void {
   const unknown = outcome.kind === 'unknown';
-  const settled = { ...receipt, settledAt: draft.at, error: outcome.error };
-  settleReceipt(draft, unknown ? { ...settled, outcome: 'unknown' } : { ...settled, outcome: 'failed' });
-  const retry = state.workflow.steps[step.index]?.retry;
-  const attemptsMax = retry?.attempts ?? DEFAULT_ATTEMPTS;
+  settleReceipt(draft, failedReceipt(draft, receipt, outcome));
+  const definition = state.workflow.steps[step.index];
+  const attemptsMax = attemptsOf(findOperation(step.tool), definition) + (unknown ? LOOKS_MAX : 0);
   const mayRetry = outcome.retryable && step.attempt < attemptsMax && !(unknown && receipt.effect === 'opaque');
   if (!mayRetry) {
     fail(draft, step, finalError(step.attempt, outcome), step);
@@ -61,9 +76,19 @@ function settleFailure(
   }
   scheduleRetry(worker, draft, step, outcome.error, {
     ...(outcome.kind === 'refused' && { retryAfterMs: outcome.retryAfterMs }),
-    ladderMs: retry?.backoffSeconds?.map((seconds) => seconds * 1000),
+    ladderMs: definition?.retry?.backoffSeconds?.map((seconds) => seconds * 1000),
     ...(unknown && { notBefore: later(receipt.intentAt, QUARANTINE_MS) }),
   });
+}
+
+function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Exclude<StepOutcome, { kind: 'done' }>) {
+  const { before: _before, ...facts } = receipt;
+  const settled = { ...facts, settledAt: draft.at, error: outcome.error };
+  if (outcome.kind === 'unknown') {
+    return { ...settled, outcome: 'unknown' as const, ...(outcome.before && { before: outcome.before }) };
+  }
+  const cost = together(receipt.spentBefore, outcome.cost);
+  return { ...settled, outcome: 'failed' as const, ...(cost && { cost }) };
 }
 
 /** An unknown outcome stays one, however often it was tried: it is what brings a human in. */

@@ -1,10 +1,11 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
-import { earlier, later } from '../run/lease.ts';
+import { later } from '../run/lease.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { backoffMs } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
+  type FailedStep,
   factsOf,
   type Prepared,
   type RetryableStep,
@@ -16,10 +17,13 @@ import type { Worker } from './worker.ts';
 
 /** The ways an attempt at a step can end. */
 
+/** How often what an attempt did is looked for once no attempt is left. */
+export const LOOKS_MAX = 3;
+
 export function succeed(
   draft: RunDraft,
   step: StepFacts,
-  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped'>,
+  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped' | 'madeByStep'>,
 ): void {
   const size = Buffer.byteLength(JSON.stringify(ending.output ?? null));
   if (size > STEP_OUTPUT_MAX_BYTES) {
@@ -27,14 +31,15 @@ export function succeed(
       'OUTPUT_TOO_LARGE',
       `${step.tool} gave ${size} bytes; at most ${STEP_OUTPUT_MAX_BYTES} fit`,
     );
-    fail(draft, step, error, { receiptKey: ending.receiptKey });
+    const { receiptKey } = ending;
+    fail(draft, step, error, { receiptKey, ...(receiptKey !== undefined && { wrote: true }) });
     return;
   }
   const done: SucceededStep = { ...factsOf(step, draft.at), status: 'succeeded', completedAt: draft.at, ...ending };
   draft.put(done).record(succeeded(done));
 }
 
-export function succeeded(step: SucceededStep) {
+function succeeded(step: SucceededStep) {
   return {
     type: 'step.succeeded' as const,
     step: step.id,
@@ -44,14 +49,26 @@ export function succeeded(step: SucceededStep) {
   };
 }
 
-export function fail(draft: RunDraft, step: StepFacts, error: RecordedError, prepared: Partial<Prepared> = {}): void {
-  const { input, receiptKey } = prepared;
+export function fail(
+  draft: RunDraft,
+  step: StepFacts,
+  error: RecordedError,
+  { input, receiptKey, wrote }: Partial<Prepared> & Pick<FailedStep, 'wrote'> = {},
+): void {
   draft
-    .put({ ...factsOf(step, draft.at), input, receiptKey, status: 'failed_terminal', error, completedAt: draft.at })
+    .put({
+      ...factsOf(step, draft.at),
+      input,
+      receiptKey,
+      ...(wrote && { wrote }),
+      status: 'failed_terminal',
+      error,
+      completedAt: draft.at,
+    })
     .record({ type: 'step.failed', step: step.id, index: step.index, error });
 }
 
-/** The step waits for its backoff; never past the run's deadline, which then ends it. An undo has none. */
+/** The step waits for its backoff, and as long as an earlier request may still be on its way. */
 export function scheduleRetry(
   worker: Pick<Worker, 'random'>,
   draft: RunDraft,
@@ -60,8 +77,7 @@ export function scheduleRetry(
   wait: { retryAfterMs?: number; notBefore?: string; ladderMs?: number[] } = {},
 ): void {
   const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs, wait.ladderMs));
-  const wanted = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
-  const retryAt = draft.run.status === 'rolling_back' ? wanted : earlier(wanted, draft.run.deadlineAt);
+  const retryAt = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
   const waiting: RetryableStep = {
     ...factsOf(step, draft.at),
     input: step.input,

@@ -6,8 +6,8 @@ import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { effectiveCaps } from '../run/caps.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { hasExpired, later } from '../run/lease.ts';
-import type { Receipt } from '../run/receipt.ts';
-import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
+import type { OpenReceipt, Receipt } from '../run/receipt.ts';
+import { attemptsOf } from '../run/retry-policy.ts';
 import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
@@ -20,38 +20,41 @@ import {
 } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { beginStep, carryOn } from './carry-on.ts';
-import { claimStep } from './claim-step.ts';
+import { claimStep, isOpenWrite } from './claim-step.ts';
 import { concludeRun, SYSTEM } from './conclude-run.ts';
-import { fail, settleReceipt, succeed } from './step-endings.ts';
+import { fail, LOOKS_MAX, settleReceipt, succeed } from './step-endings.ts';
 import { STOPPED_IN_FLIGHT } from './stop-run.ts';
-import type { FollowUp, HeldReceipts, HeldStep, RunState, Worker } from './worker.ts';
+import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
 
 /** What is to be done with a run when a message asks to look at it; nothing if everything of it is someone else's. */
-export async function takeUp(
-  worker: Worker,
-  state: RunState,
-  draft: RunDraft,
-  known: HeldReceipts,
-): Promise<FollowUp | undefined> {
+export async function takeUp(worker: Worker, state: RunState, draft: RunDraft): Promise<FollowUp | undefined> {
   const { run } = state;
-  if (run.status === 'paused') return undefined;
+  if (run.status === 'paused') return expireGates(worker, state, draft);
   const inFlight = [...state.steps.values()].some(
     (step) => step.status === 'running' && !hasExpired(step.lease, draft.at),
   );
   // While a write is in flight the run is not ended under it; its lease runs out within the minute.
   const overdue = inFlight ? undefined : overdueError(state, draft.at);
   if (overdue) return endOverdue(worker, state, draft, overdue);
-  if (run.status === 'queued') return start(worker, state, draft, known);
+  if (run.status === 'queued') return start(worker, state, draft);
   const holds: HeldStep[] = [];
   for (const step of state.steps.values()) {
-    const held = await lookAtStep(worker, state, draft, step, known);
+    const held = await lookAtStep(worker, state, draft, step);
     if (held) holds.push(held);
   }
-  return carryOn(worker, state, draft, known, holds);
+  return carryOn(worker, state, draft, holds);
+}
+
+/** A paused run does nothing, but what people were asked does not stay open for ever. */
+async function expireGates(worker: Worker, state: RunState, draft: RunDraft): Promise<FollowUp | undefined> {
+  for (const step of state.steps.values()) {
+    if (step.status === 'waiting_approval') await expireGate(worker.runs, draft, step);
+  }
+  return draft.isEmpty ? undefined : { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
 }
 
 /** Queued to running in one commit: enrichment is local and deterministic, so nothing can fail between its stages. */
-async function start(worker: Worker, state: RunState, draft: RunDraft, known: HeldReceipts): Promise<FollowUp> {
+async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<FollowUp> {
   const { settings, workflow, trigger } = state;
   draft.move('enriching', SYSTEM);
   try {
@@ -77,23 +80,17 @@ async function start(worker: Worker, state: RunState, draft: RunDraft, known: He
     draft.cap({ kind: 'count_start', minute: draft.at.slice(0, 16), max: maxRunsPerMinute });
   }
   draft.move('ready', SYSTEM).move('running', SYSTEM);
-  return carryOn(worker, state, draft, known);
+  return carryOn(worker, state, draft);
 }
 
 /** One step of a run that is under way: taken over, tried again, woken or given up, if its time has come. */
-async function lookAtStep(
-  worker: Worker,
-  state: RunState,
-  draft: RunDraft,
-  step: Step,
-  known: HeldReceipts,
-): Promise<HeldStep | undefined> {
+async function lookAtStep(worker: Worker, state: RunState, draft: RunDraft, step: Step): Promise<HeldStep | undefined> {
   const now = draft.at;
   switch (step.status) {
     case 'running':
-      return hasExpired(step.lease, now) ? resume(worker, state, draft, step, known) : undefined;
+      return hasExpired(step.lease, now) ? resume(worker, state, draft, step) : undefined;
     case 'failed_retryable':
-      return step.retryAt <= now ? resume(worker, state, draft, step, known) : undefined;
+      return step.retryAt <= now ? resume(worker, state, draft, step) : undefined;
     case 'waiting_external':
       if (step.awaits.until > now) return undefined;
       if (step.awaits.kind === 'time') succeed(draft, step, { output: { waitedUntil: step.awaits.until } });
@@ -108,7 +105,7 @@ async function lookAtStep(
       await expireGate(worker.runs, draft, step);
       return undefined;
     case 'ready':
-      return worker.hasTime() && !state.run.stopRequest ? perform(worker, state, draft, step, known) : undefined;
+      return worker.hasTime() && !state.run.stopRequest ? perform(worker, state, draft, step) : undefined;
     default:
       return undefined;
   }
@@ -120,18 +117,16 @@ async function resume(
   state: RunState,
   draft: RunDraft,
   step: RunningStep | RetryableStep,
-  known: HeldReceipts,
 ): Promise<HeldStep | undefined> {
   if (state.run.stopRequest) return setAside(worker, draft, step);
-  if (step.input === undefined) return beginStep(worker, state, draft, step.index, known);
+  if (step.input === undefined) return beginStep(worker, state, draft, step.index);
   const own = await ownReceipt(worker, draft, step);
-  const unsettled = own?.outcome === 'intent' || own?.outcome === 'unknown';
-  const attemptsMax = state.workflow.steps[step.index]?.retry?.attempts ?? DEFAULT_ATTEMPTS;
-  const opaque = findOperation(step.tool)?.effect === 'opaque';
-  if (!own || !unsettled) return perform(worker, state, draft, step, known);
-  if (opaque || step.attempt >= attemptsMax) return askHuman(draft, step, own);
+  if (!isOpenWrite(own)) return perform(worker, state, draft, step, own);
+  const operation = findOperation(step.tool);
+  const attemptsMax = attemptsOf(operation, state.workflow.steps[step.index]) + LOOKS_MAX;
+  if (own.effect === 'opaque' || step.attempt >= attemptsMax) return askHuman(draft, step, own);
   // If it may not be made again, by policy or until people agree, only somebody who looks there can tell what happened.
-  return (await perform(worker, state, draft, step, known, own.openSince)) ?? askHuman(draft, step, own);
+  return (await perform(worker, state, draft, step, own)) ?? askHuman(draft, step, own);
 }
 
 /** A step whose input is known: claimed, or failed for the reason it cannot be. */
@@ -140,14 +135,13 @@ async function perform(
   state: RunState,
   draft: RunDraft,
   step: RunningStep | RetryableStep | ReadyStep,
-  known: HeldReceipts,
-  openSince?: string,
+  earlier?: Receipt,
 ): Promise<HeldStep | undefined> {
   try {
-    return await claimStep(worker, state, draft, { step, input: step.input, openSince }, known);
+    return await claimStep(worker, state, draft, { step, input: step.input, earlier });
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
-    if (openSince === undefined) fail(draft, step, recordedError(error.code, error.message), step);
+    if (!isOpenWrite(earlier)) fail(draft, step, recordedError(error.code, error.message), step);
     return undefined;
   }
 }
@@ -167,7 +161,8 @@ export async function ownReceipt(
 async function setAside(worker: Worker, draft: RunDraft, step: RunningStep | RetryableStep): Promise<undefined> {
   const own = await ownReceipt(worker, draft, step);
   if (own?.outcome === 'intent') {
-    settleReceipt(draft, { ...own, outcome: 'unknown', settledAt: draft.at, error: STOPPED_IN_FLIGHT });
+    const outcome = isOpenWrite(own) ? 'unknown' : 'failed';
+    settleReceipt(draft, { ...own, outcome, settledAt: draft.at, error: STOPPED_IN_FLIGHT });
   }
   if (step.status === 'failed_retryable') return;
   const { input, receiptKey } = step;
@@ -177,7 +172,7 @@ async function setAside(worker: Worker, draft: RunDraft, step: RunningStep | Ret
     .record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt: draft.at, error });
 }
 
-function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: Receipt): undefined {
+function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: OpenReceipt): undefined {
   const error = recordedError(
     'OUTCOME_UNKNOWN',
     `nobody knows whether ${step.tool} reached ${receipt.target}; look there (RUNBOOK, "A run needs a human")`,
@@ -201,7 +196,5 @@ function overdueError({ run }: RunState, now: string) {
 
 async function endOverdue(worker: Worker, state: RunState, draft: RunDraft, error: RecordedError): Promise<FollowUp> {
   for (const step of state.steps.values()) if (step.status === 'running') await setAside(worker, draft, step);
-  const by = { initiator: 'timeout', actor: 'worker' } as const;
-  draft.move(error.code === 'RUN_TIMED_OUT' ? 'timed_out' : 'failed_terminal', by, error);
-  return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
+  return { holds: [], ...(await concludeRun(worker.runs, state, draft, { overdue: error })) };
 }

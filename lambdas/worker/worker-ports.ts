@@ -1,10 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import type * as z from 'zod';
-import { findOperation } from '../connectors/registry.ts';
-import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { systemConnections } from '../connectors/connection-ports.ts';
 import { AwsEnvironment, StageConnections } from '../connectors/stage-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemEvery, systemIds, systemLog, systemPause } from '../entry/system.ts';
@@ -46,7 +44,7 @@ export function moverPorts(environment: Destinations = readEnvironment(MoverEnvi
 /** Beside that, what a decision needs: policy is asked again about an edited write. */
 export function deciderPorts() {
   const mover = moverPorts();
-  return { ...mover, policy: systemPolicy(mover.stored, (tool) => findOperation(tool) !== undefined) };
+  return { ...mover, policy: systemPolicy(mover.stored) };
 }
 
 export function workerPorts(): Omit<Worker, 'hasTime'> {
@@ -54,15 +52,13 @@ export function workerPorts(): Omit<Worker, 'hasTime'> {
   const mover = moverPorts(environment);
   return {
     ...mover,
-    policy: systemPolicy(mover.stored, (tool) => findOperation(tool) !== undefined),
+    policy: systemPolicy(mover.stored),
     environment: environment.STAGE_KIND,
     connections: new StageConnections(
-      new SecretsConnections(
-        new SecretsManagerClient(),
-        mover.stored,
-        environment.CONNECTION_SECRET_ARNS,
-        systemClock.now,
-      ),
+      {
+        targets: systemConnections(mover.stored, environment.CONNECTION_SECRET_ARNS),
+        messaging: systemConnections(mover.stored, environment.MESSAGING_SECRET_ARNS),
+      },
       { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
     ),
     ids: systemIds,

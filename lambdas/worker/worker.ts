@@ -4,7 +4,7 @@ import type { OutboxDispatcher } from '../outbox/outbox.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
-import type { IntentReceipt, Receipt } from '../run/receipt.ts';
+import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { RunningStep, Steps } from '../run/step.ts';
@@ -50,12 +50,17 @@ export interface RunState {
 export interface HeldStep {
   step: RunningStep;
   receipt: IntentReceipt;
-  /** An earlier attempt may have had its effect at the target. */
-  unsettled: boolean;
+  open?: OpenAttempt;
 }
 
-/** Receipts found to hold a key that a draft wanted: it is drafted again with them in view. */
-export type HeldReceipts = ReadonlyMap<string, Receipt>;
+/** An earlier attempt that may have had its effect at the target. */
+export interface OpenAttempt {
+  since: string;
+  /** What was there before it, if that is known. */
+  before?: TouchedState;
+  /** Its attempts are used up: what it did is looked for, and nothing is sent again that could do it twice. */
+  lookOnly: boolean;
+}
 
 /** What a draft leads to once it is committed. */
 export interface FollowUp {

@@ -353,7 +353,7 @@ steps:
 describe('what a failed run leaves', () => {
   it.each([
     ['a refused write', [{ status: 422 }], 'failed'],
-    ['an unknown one', Array(5).fill({ status: 500 }), 'unknown'],
+    ['an unknown one', ['lost_answer', { status: 422 }] as const, 'unknown'],
   ])('is found from its step: the receipt of %s', async (_what, faults, outcome) => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', ...faults);

@@ -260,13 +260,38 @@ describe('an edit', () => {
         ],
       },
     });
-    await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_SELF' });
-    const stale = shop.say(approval, 'ben', 'approve', { actionHash: approval.actionHash });
-    await expect(stale).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
-    await shop.say(approval, 'ben');
-    await shop.say(approval, 'olivia');
+    await expect(shop.say(approval, 'ben')).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
+    const edited = await shop.openApproval(message);
+    await expect(shop.say(edited, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_SELF' });
+    await shop.say(edited, 'ben');
+    await shop.say(edited, 'olivia');
     expect((await shop.finish(message)).run.status).toBe('succeeded');
     expect(group()).toBe('database');
+  });
+
+  it('takes away what the workflow had to say about what was proposed', async () => {
+    const yaml = ASSIGN().replace('tool:', 'message: "{% trigger.title %} goes to Network", tool:');
+    const { message, approval } = await shop.upToGate(yaml);
+    expect(approval.message).toMatch(/^.+ goes to Network$/);
+    await shop.say(approval, 'ana', edit);
+    const edited = await shop.openApproval(message);
+    expect(edited.message).toBeUndefined();
+    await shop.say(edited, 'ben');
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+  });
+
+  it('cannot write what nobody proposed', async () => {
+    const { approval } = await shop.upToGate(ASSIGN());
+    await expect(shop.say(approval, 'ana', { kind: 'edit', fields: { state: '7' } })).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringContaining('assignment_group'),
+    });
+  });
+
+  it('is refused where it would leave too few to approve it', async () => {
+    shop.policy.decision = () => needsApproval({ quorum: 3 });
+    const { approval } = await shop.upToGate(ASSIGN());
+    await expect(shop.say(approval, 'ana', edit)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
 
   it('that policy denies is refused, and what was to be approved stays', async () => {

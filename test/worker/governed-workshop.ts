@@ -1,10 +1,12 @@
 import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
-import { type Deciding, type Decision, decide } from '../../lambdas/approval/decide.ts';
+import { type Decision, decide } from '../../lambdas/approval/decide.ts';
+import type { Role } from '../../lambdas/approval/people.ts';
 import type { ApprovalRequirement, PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { PEOPLE } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
+import { wholeRun } from '../fakes/whole-run.ts';
 import { SYS_ID, Workshop } from './workshop.ts';
 
 export const needsApproval = (requirement: Partial<ApprovalRequirement> = {}): PolicyDecision => ({
@@ -45,16 +47,22 @@ export class GovernedWorkshop extends Workshop {
   }
 
   async openApproval({ tenant, runId }: StepMessage): Promise<Approval> {
-    const whole = await this.runs.loadWhole(tenant, runId);
+    const whole = await wholeRun(this.runs, tenant, runId);
     const open = whole?.approvals.filter(isOpen).at(-1);
     if (!open) throw new Error(`nothing waits: ${JSON.stringify(whole?.run)}`);
     return open;
   }
 
-  say(approval: Approval, person: string, decision: Decision | Decision['kind'] = 'approve', seen?: Partial<Deciding>) {
-    const { tenant, approvalId } = approval;
+  /** In the console unless told otherwise; with a role, by the API and a key for that role. */
+  say(
+    { tenant, approvalId, actionHash }: Approval,
+    person: string,
+    decision: Decision | Decision['kind'] = 'approve',
+    { via = 'console', role, ...seen }: { via?: 'slack' | 'console'; role?: Role; actionHash?: string } = {},
+  ) {
     const full = typeof decision === 'string' ? ({ kind: decision } as Decision) : decision;
-    return decide(this.worker, { tenant, approvalId, person, via: 'api', decision: full, ...seen });
+    const by = role === undefined ? { via } : { via: 'api' as const, role };
+    return decide(this.worker, { tenant, approvalId, person, decision: full, actionHash, ...seen, ...by });
   }
 
   command(message: StepMessage, command: Command) {

@@ -115,7 +115,11 @@ describe('a run whose write fails', () => {
 
   it('is for people to look at when nobody knows whether an undo worked', async () => {
     const message = await shop.begin(FAILING());
-    shop.outside.next('DELETE github', ...Array(9).fill('lost_request'));
+    shop.disturb((name, run) => {
+      if (name === 'DELETE github') shop.outside.next('GET github', ...Array(9).fill({ status: 503 }));
+      return run();
+    });
+    shop.outside.next('DELETE github', 'lost_answer');
     const { run } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
     expect(run.compensation?.[0]).toMatchObject({ step: 'label', outcome: 'unknown' });

@@ -131,14 +131,14 @@ describe('a write whose outcome is unknown', () => {
     expect(now.receipts[0]).not.toHaveProperty('recovered');
   });
 
-  it('is simply repeated when doing it twice equals once, and then claims no before-state', async () => {
+  it('is simply repeated when doing it twice equals once, and remembers what was there before', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', 'lost_answer');
     const now = await shop.finish(message);
     expect(now.run.status).toBe('succeeded');
     expect(labels()).toEqual(['bug', 'triage']);
     expect(shop.outside.callsOf('POST github')).toHaveLength(2);
-    expect(now.receipts[0]).not.toHaveProperty('before');
+    expect(now.receipts).toMatchObject([{ before: { triage: false } }]);
   });
 
   it('stays unknown after a clear "no": the earlier request may have been the one that worked', async () => {
@@ -149,12 +149,14 @@ describe('a write whose outcome is unknown', () => {
     expect(await shop.runs.receipts('acme', [writeKey(now)])).toMatchObject([{ outcome: 'unknown' }]);
   });
 
-  it('goes to a person when every attempt was', async () => {
+  it('goes to a person when every attempt was, and every look at the target', async () => {
     const message = await shop.begin(LABEL);
-    shop.outside.next('POST github', ...Array(5).fill({ status: 500 }));
+    shop.outside.next('POST github', { status: 500 });
+    await shop.work(message);
+    shop.outside.next('GET github', ...Array(9).fill({ status: 500 }));
     const { run, steps } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
-    expect(steps).toMatchObject([{ status: 'failed_terminal', attempt: 5 }]);
+    expect(steps).toMatchObject([{ status: 'failed_terminal', attempt: 8 }]);
   });
 
   it('is never repeated by a probe that got no answer', async () => {

@@ -1,0 +1,120 @@
+import type { Approval } from '../approval/approval.ts';
+import { newApprovalId, openGate } from '../approval/open-gate.ts';
+import type { Operation, Proposal } from '../connectors/connector.ts';
+import { TargetRefused } from '../connectors/http-exchange.ts';
+import { isoNow } from '../entry/ports.ts';
+import { groundsOf } from '../policy/policy.ts';
+import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { later } from '../run/lease.ts';
+import type { TouchedState } from '../run/receipt.ts';
+import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { Governed, StepFacts } from '../run/step.ts';
+import { render } from '../workflow/expressions.ts';
+import { accessFor } from './access.ts';
+import { expressionContext } from './expression-context.ts';
+import { fail, scheduleRetry } from './step-endings.ts';
+import type { RunState, Worker } from './worker.ts';
+
+interface Stopping {
+  step: StepFacts;
+  input: unknown;
+  operation: Operation;
+  proposal: Proposal;
+  /** What policy was asked and said. */
+  governed: Governed;
+  gate: Pick<Approval, 'asks' | 'requirement'>;
+  actionHash: string;
+}
+
+/** People are asked; but where a target that has changed is not to be written to, not before it is known how it is. */
+export async function stopAtGate(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  { step, input, operation, proposal, governed, gate, actionHash }: Stopping,
+): Promise<void> {
+  const { request, decision } = governed;
+  const { action } = request;
+  const seen = await look(worker, draft.run.tenant, operation, input);
+  // An undo expects what its write left there, whatever people are shown.
+  const guarded = state.workflow.onDrift === 'refuse' && step.undoes === undefined;
+  if (guarded && 'error' in seen) {
+    lookLater(worker, state, draft, { ...step, governed, input }, seen);
+    return;
+  }
+  const before = 'error' in seen ? undefined : seen.before;
+  const message = await messageOf(state, draft, step);
+  openGate(state, draft, {
+    step: {
+      ...step,
+      // What people agree to is a new go: the attempts that led here do not count against it.
+      attempt: 0,
+      governed: { request, decision, approvalId: newApprovalId(draft, step) },
+      ...(guarded && before && { expects: before }),
+    },
+    asks: gate.asks,
+    actionHash,
+    requirement: gate.requirement,
+    grounds: groundsOf(decision),
+    makers: action.makers,
+    environment: worker.environment,
+    write: { input, action, before, after: proposal.after },
+    ...(message !== undefined && { message }),
+  });
+}
+
+/** What the workflow wants approvers to read beside the fields themselves. */
+async function messageOf(state: RunState, draft: RunDraft, step: StepFacts): Promise<string | undefined> {
+  const template = step.undoes === undefined ? state.workflow.steps[step.index]?.message : undefined;
+  if (template === undefined) return undefined;
+  const message = await render(template, expressionContext(state, draft));
+  return typeof message === 'string' ? message : JSON.stringify(message);
+}
+
+interface Unreadable {
+  error: RecordedError;
+  retryable: boolean;
+  retryAfterMs?: number;
+}
+
+/** What is there before a write: for people to see, and to compare with. */
+export async function look(
+  worker: Worker,
+  tenant: string,
+  operation: Operation,
+  input: unknown,
+): Promise<{ before?: TouchedState } | Unreadable> {
+  try {
+    return { before: await operation.before?.(operation.parse(input), await accessFor(worker, tenant, operation)) };
+  } catch (error) {
+    worker.log.warn('what a write would change could not be read', { tool: operation.tool, error });
+    const known = error instanceof CountersignError ? error : undefined;
+    const why = `what ${operation.tool} would change could not be read: ${known?.message ?? 'the connector failed'}`;
+    return {
+      error: recordedError('TARGET_REFUSED', why),
+      retryable: error instanceof TargetRefused ? error.retryable : known === undefined,
+      ...(error instanceof TargetRefused && { retryAfterMs: error.retryAfterMs }),
+    };
+  }
+}
+
+function lookLater(
+  worker: Worker,
+  { workflow }: RunState,
+  draft: RunDraft,
+  step: StepFacts & { input: unknown },
+  { error, retryable, retryAfterMs }: Unreadable,
+): void {
+  const { retry } = workflow.steps[step.index] ?? {};
+  const looked = { ...step, attempt: step.attempt + 1 };
+  if (!retryable || looked.attempt >= (retry?.attempts ?? DEFAULT_ATTEMPTS)) {
+    const message = `${error.message}; nobody was asked, because the workflow says onDrift: refuse`;
+    fail(draft, looked, recordedError(error.code, message), { input: step.input });
+    return;
+  }
+  const ladderMs = retry?.backoffSeconds?.map((seconds) => seconds * 1000);
+  // The target was asked after this draft began: its time counts from its answer.
+  const notBefore = later(isoNow(worker.clock), retryAfterMs ?? 0);
+  scheduleRetry(worker, draft, looked, error, { notBefore, ladderMs });
+}

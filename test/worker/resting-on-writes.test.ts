@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ALLOWED } from '../fakes/fake-policy.ts';
+import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
+import { ISSUE, SYS_ID } from './workshop.ts';
+
+/** Two who ask for the identical write get one; then it is not only its maker's to take back. */
+
+let shop: GovernedWorkshop;
+beforeEach(async () => {
+  shop = await new GovernedWorkshop().open();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+  shop.policy.decision = () => ALLOWED;
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const labels = () => shop.outside.issueLabels.get(ISSUE);
+const label = (id: string) =>
+  `  - { id: ${id}, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }\n`;
+const ASSIGN = `  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }\n`;
+const PAUSE = '  - { id: pause, tool: wait, with: { seconds: 60 } }\n';
+const GONE = `  - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }\n`;
+/** Labels, waits, and then fails and takes the label back. */
+const MAKER = `name: maker\nonFailure: rollback\nsteps:\n${label('label')}${PAUSE}${GONE}`;
+const OTHER = `name: other\nsteps:\n${label('mine')}`;
+
+/** Works until a run is rolling back, and a step further. */
+async function untilUndoing(message: Awaited<ReturnType<GovernedWorkshop['begin']>>): Promise<void> {
+  while ((await shop.now(message)).run.status !== 'rolling_back') await shop.work(message);
+  await shop.work(message);
+}
+
+describe('a write that another run rests on', () => {
+  it('is left where it is when its maker rolls back, and the log says whose it is', async () => {
+    const maker = await shop.begin(MAKER);
+    await shop.work(maker);
+    const other = await shop.begin(OTHER);
+    await shop.work(other);
+    expect((await shop.now(other)).run.status).toBe('succeeded');
+    const { run } = await shop.finish(maker);
+    expect(run.compensation).toMatchObject([
+      { step: 'label', outcome: 'irreversible', reason: expect.stringContaining(other.runId) },
+    ]);
+    expect(labels()).toEqual(['bug', 'triage']);
+  });
+
+  it('is left where it is though the undo was already approved', async () => {
+    shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
+    const maker = await shop.begin(MAKER.replace(PAUSE, ''));
+    await untilUndoing(maker);
+    const approval = await shop.openApproval(maker);
+    const other = await shop.begin(OTHER);
+    await shop.work(other);
+    await shop.say(approval, 'ana');
+    const { run } = await shop.finish(maker);
+    expect(run.compensation).toMatchObject([{ step: 'label', reason: expect.stringContaining(other.runId) }]);
+    expect(labels()).toEqual(['bug', 'triage']);
+  });
+
+  it('is marked in the commit that rests on it: an undo that began in between makes it wait', async () => {
+    const maker = await shop.begin(MAKER.replace(PAUSE, ''));
+    const other = await shop.begin(OTHER);
+    await shop.work(maker);
+    let before = true;
+    shop.disturb(async (name, run) => {
+      // The other run has read the receipt, and its maker begins the undo before it commits.
+      if (name === 'commit' && before && (await shop.now(other)).run.seq === 1) {
+        before = false;
+        shop.outside.next('DELETE github', 'lost_answer');
+        await shop.work(maker);
+      }
+      return run();
+    });
+    await shop.work(other);
+    shop.queue.send(other);
+    shop.queue.send(maker);
+    expect((await shop.finish(maker)).run.compensation).toMatchObject([{ step: 'label', outcome: 'reversed' }]);
+    expect((await shop.finish(other)).run.status).toBe('succeeded');
+    // Taken back by the one, and made anew by the other.
+    expect(labels()).toEqual(['bug', 'triage']);
+  });
+});
+
+describe('an undo of which nobody knows whether it worked', () => {
+  async function canceledAmidUndo() {
+    const maker = await shop.begin(MAKER.replace(PAUSE, ''));
+    shop.outside.next('DELETE github', 'lost_answer');
+    await untilUndoing(maker);
+    await shop.command(maker, { kind: 'cancel' });
+    return shop.finish(maker);
+  }
+
+  it('is not logged as a write that was kept', async () => {
+    const { run } = await canceledAmidUndo();
+    expect(run).toMatchObject({ status: 'canceled', compensation: [{ step: 'label', outcome: 'unknown' }] });
+    expect(labels()).toEqual(['bug']);
+  });
+
+  it('leaves nobody resting on the write', async () => {
+    await canceledAmidUndo();
+    const other = await shop.begin(OTHER);
+    await shop.work(other);
+    const { run, steps } = await shop.now(other);
+    expect(run.status).toBe('failed_retryable');
+    expect(steps).toMatchObject([{ error: { message: expect.stringContaining('taking the identical write back') } }]);
+  });
+
+  it('that certainly did not lets others rest on the write again', async () => {
+    const maker = await shop.begin(MAKER.replace(PAUSE, ''));
+    shop.outside.next('DELETE github', { status: 403 });
+    expect((await shop.finish(maker)).run.compensation).toMatchObject([{ step: 'label', outcome: 'refused' }]);
+    const other = await shop.begin(OTHER);
+    await shop.work(other);
+    expect((await shop.now(other)).run.status).toBe('succeeded');
+    expect(shop.outside.callsOf('POST github')).toHaveLength(1);
+  });
+});
+
+describe('a write that two steps of one run ask for', () => {
+  it('is taken back once, in the place of the step that made it', async () => {
+    const yaml = `name: twice\nonFailure: rollback\nsteps:\n${label('first')}${ASSIGN}${label('again')}${GONE}`;
+    const { run, steps } = await shop.finish(await shop.begin(yaml));
+    expect(run.compensation).toMatchObject([
+      { step: 'assign', outcome: 'reversed' },
+      { step: 'first', outcome: 'reversed' },
+    ]);
+    expect(labels()).toEqual(['bug']);
+    expect(steps.find(({ id }) => id === 'first')?.status).toBe('rolled_back');
+  });
+});
+
+describe('a write that another run has made', () => {
+  const assign = () => shop.begin(`name: assign\nsteps:\n${ASSIGN}`);
+  const incident = () => shop.outside.incidents.get(SYS_ID) ?? { fields: {} as Record<string, string> };
+
+  it('asks nobody for an approval: there is nothing to approve', async () => {
+    await shop.work(await assign());
+    shop.policy.decision = () => needsApproval();
+    const again = await assign();
+    await shop.work(again);
+    expect((await shop.now(again)).run.status).toBe('succeeded');
+    expect(shop.outside.callsOf('PATCH servicenow')).toHaveLength(1);
+  });
+
+  it('is made again once someone has changed what it wrote, and is the second run’s own', async () => {
+    await shop.work(await assign());
+    incident().fields.assignment_group = 'a third party';
+    const again = await assign();
+    await shop.work(again);
+    const { run, receipts } = await shop.now(again);
+    expect(run.status).toBe('succeeded');
+    expect(incident().fields.assignment_group).toBe('network');
+    expect(receipts).toMatchObject([{ runId: again.runId, before: { assignment_group: 'a third party' } }]);
+  });
+
+  it('is made again after an approval, if it was changed while people thought about it', async () => {
+    shop.policy.decision = () => needsApproval();
+    const again = await assign();
+    await shop.work(again);
+    const approval = await shop.openApproval(again);
+    shop.policy.decision = () => ALLOWED;
+    await shop.work(await assign());
+    incident().fields.assignment_group = 'a third party';
+    await shop.say(approval, 'ana');
+    await shop.finish(again);
+    expect(incident().fields.assignment_group).toBe('network');
+  });
+
+  it('and that leaves nothing to compare with is the same write for a day', async () => {
+    const post = '  - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: "deployed" } }';
+    const tell = async () => shop.work(await shop.begin(`name: tell\nsteps:\n${post}`));
+    const said = () => shop.outside.channels.get('#incidents')?.length;
+    await tell();
+    shop.clock.advance(24 * 60 * 60 * 1000);
+    await tell();
+    expect(said()).toBe(1);
+    shop.clock.advance(1);
+    await tell();
+    expect(said()).toBe(2);
+  });
+});
+
+describe('a step that waits for another run to make the identical write', () => {
+  it('and runs out of time has made nothing itself: nobody need look for it', async () => {
+    const maker = await shop.begin(OTHER.replace('other', 'maker'));
+    shop.outside.next('POST github', { status: 500 });
+    await shop.work(maker);
+    await shop.command(maker, { kind: 'pause' });
+    const other = await shop.begin(OTHER.replace('steps:', 'deadlineSeconds: 120\nsteps:'));
+    shop.queue.send(other);
+    const { run, steps } = await shop.finish(other);
+    expect(run).toMatchObject({ status: 'timed_out', error: { code: 'RUN_TIMED_OUT' } });
+    expect(steps).toMatchObject([{ status: 'canceled' }]);
+  });
+
+  it('keeps all its attempts for its own', async () => {
+    const [maker, other] = [await shop.begin(OTHER.replace('other', 'maker')), await shop.begin(OTHER)];
+    shop.outside.next('POST github', ...Array(4).fill('lost_request'));
+    shop.queue.send(maker);
+    shop.queue.send(other);
+    await shop.finish(maker);
+    expect((await shop.finish(other)).steps).toMatchObject([{ status: 'succeeded', attempt: 1 }]);
+  });
+});
