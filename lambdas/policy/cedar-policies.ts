@@ -2,7 +2,7 @@ import { hashOf } from '../run/canonical-json.ts';
 import { cedarQuestion } from './cedar-request.ts';
 import type { CedarRuntime } from './cedar-runtime.ts';
 import { APPROVAL_ACTION, type CedarPolicy, problemAt, readCedarTexts } from './cedar-texts.ts';
-import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './engine.ts';
+import { InvalidPolicies, type Mention, type PolicyEngine, type PreparedPolicies } from './engine.ts';
 import type { ApprovalRequirement, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
 import { stricter } from './requirement.ts';
 import type { ShippedPolicies } from './shipped-policies.ts';
@@ -25,7 +25,10 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
     if (taken.length > 0) throw new InvalidPolicies(taken.map((file) => `${file}: ships; choose another name`));
     const { policies, warnings } = this.#read(shipped, files);
     const hash = hashOf({ engine: 'cedar', schema: shipped.schema, shipped: shipped.files, files });
-    return new CedarSet(this.#runtime, { hash, warnings, policies });
+    const own = policies.filter(({ place }) => Object.hasOwn(files, place.file));
+    const empty = Object.keys(files).filter((file) => !own.some(({ place }) => place.file === file));
+    const emptyFiles = empty.map((file) => `${file}: there is no policy in it; write one, or leave the file out`);
+    return new CedarSet(this.#runtime, { hash, warnings: [...warnings, ...emptyFiles], policies, own });
   }
 
   #read(shipped: ShippedPolicies, files: Record<string, string>) {
@@ -61,13 +64,20 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
 export class CedarSet implements PreparedPolicies {
   readonly hash: string;
   readonly warnings: readonly string[];
+  readonly ids: readonly string[];
+  readonly mentions: readonly Mention[];
   readonly #runtime: CedarRuntime;
   readonly #texts: Record<string, string>;
   readonly #byId: ReadonlyMap<string, CedarPolicy>;
 
-  constructor(runtime: CedarRuntime, set: { hash: string; warnings: string[]; policies: CedarPolicy[] }) {
+  constructor(
+    runtime: CedarRuntime,
+    set: { hash: string; warnings: string[]; policies: CedarPolicy[]; own: CedarPolicy[] },
+  ) {
     this.hash = set.hash;
     this.warnings = set.warnings;
+    this.ids = set.own.map(({ id }) => id);
+    this.mentions = set.own.flatMap(({ mentions }) => mentions);
     this.#runtime = runtime;
     this.#texts = textsById(set.policies);
     this.#byId = new Map(set.policies.map((policy) => [policy.id, policy]));
@@ -120,7 +130,11 @@ export class CedarSet implements PreparedPolicies {
 /** Where several policies ask for approval, the strictest counts. One that names no tier means the risk of the action. */
 function requirementOf(permits: readonly CedarPolicy[], { action }: PolicyRequest): ApprovalRequirement {
   return permits
-    .map(({ annotations: { tier = action.risk, quorum = 1, groups = [] } }) => ({ tier, quorum, groups }))
+    .map(({ annotations: { tier = action.risk, quorum = 1, groups } }) => ({
+      tier,
+      quorum,
+      groups: groups ? [groups] : [],
+    }))
     .reduce(stricter);
 }
 

@@ -1,9 +1,12 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
-import { InvalidPolicies } from './engine.ts';
+import { InvalidPolicies, type Mention } from './engine.ts';
+import { QUORUM_MAX_PEOPLE } from './policy.ts';
 
 export const APPROVAL_ACTION = 'executeWithApproval';
+
+const QUORUM_RANGE = `give the number of people, "1" to "${QUORUM_MAX_PEOPLE}"`;
 
 /** What may stand before a policy. A name or value we do not know is refused: a misspelt @quorum must not mean "one". */
 const Annotations = z.strictObject({
@@ -15,8 +18,9 @@ const Annotations = z.strictObject({
   tier: z.enum(RISKS).optional(),
   quorum: z
     .string()
-    .regex(/^[1-9]$/, 'give the number of people, "1" to "9"')
+    .regex(/^[1-9]\d?$/, QUORUM_RANGE)
     .transform(Number)
+    .pipe(z.number().max(QUORUM_MAX_PEOPLE, QUORUM_RANGE))
     .optional(),
   groups: z
     .string()
@@ -34,6 +38,7 @@ export interface CedarPolicy {
   id: string;
   text: string;
   annotations: Annotations;
+  mentions: Mention[];
   place: { file: string; fileText: string; offsetBytes: number };
 }
 
@@ -91,7 +96,21 @@ function readPolicy(
     const wanted = `a permit of Action::"${APPROVAL_ACTION}"`;
     return { problems: [`@tier, @quorum and @groups only mean something on ${wanted}`] };
   }
-  return { id, text, annotations: parsed.data, place };
+  const mentions = mentionsIn(answer.json).map((mention) => ({
+    ...mention,
+    place: `${place.file}:${lineOf(place, 0)}`,
+  }));
+  return { id, text, annotations: parsed.data, mentions, place };
+}
+
+const Named = z.object({ type: z.enum(['Operation', 'Connector']), id: z.string() });
+
+/** Every tool and connector named anywhere in a policy. */
+function mentionsIn(json: unknown): Pick<Mention, 'kind' | 'id'>[] {
+  if (typeof json !== 'object' || json === null) return [];
+  const named = Named.safeParse(json);
+  if (named.success) return [{ kind: named.data.type, id: named.data.id }];
+  return Object.values(json).flatMap(mentionsIn);
 }
 
 function permitsWithApproval({ effect, action }: PolicyJson): boolean {

@@ -1,24 +1,47 @@
-import { RISKS } from '../connectors/connector.ts';
-import { InvalidPolicies, type PolicyEngines, prepare } from './engine.ts';
+import { connectorOf, RISKS } from '../connectors/connector.ts';
+import { InvalidPolicies, type Mention, type PolicyEngines, prepare } from './engine.ts';
 import type { PolicyRequest, ProposedAction, TenantPolicies } from './policy.ts';
 
-export type CheckedPolicies = { hash: string } | { problems: readonly string[] };
+export interface SoundPolicies {
+  hash: string;
+  /** What the tenant's own are called. */
+  policies: readonly string[];
+}
 
-/** Whether policies may be published: they are read, nothing in them is odd, and they decide what is put to them. */
-export async function checkPolicies(engines: PolicyEngines, policies: TenantPolicies): Promise<CheckedPolicies> {
+export type CheckedPolicies = SoundPolicies | { problems: readonly string[] };
+
+/**
+ * Whether policies may be published: they are read, nothing in them is odd, what they name is there, and they decide what
+ * is put to them. `tools` are those there are.
+ */
+export async function checkPolicies(
+  engines: PolicyEngines,
+  policies: TenantPolicies,
+  tools: readonly string[],
+): Promise<CheckedPolicies> {
   try {
     const set = await prepare(engines, policies);
-    const problems = [...set.warnings];
+    const problems = [...set.warnings, ...set.mentions.flatMap((mention) => misnomer(mention, tools))];
     for (const request of TRIALS) {
       const { risk, effect } = request.action;
       const decide = async () => set.decide(request);
       await decide().catch((error: unknown) => problems.push(`a ${risk} risk ${effect} cannot be decided: ${error}`));
     }
-    return problems.length > 0 ? { problems } : { hash: set.hash };
+    return problems.length > 0 ? { problems } : { hash: set.hash, policies: set.ids };
   } catch (error) {
     if (error instanceof InvalidPolicies) return { problems: error.problems };
     throw error;
   }
+}
+
+/** A misspelt name matches nothing: a forbid of it would forbid nothing. */
+function misnomer({ kind, id, place }: Mention, tools: readonly string[]): string[] {
+  const connectors = [...new Set(tools.map(connectorOf))];
+  if ((kind === 'Operation' ? tools : connectors).includes(id)) return [];
+  const ofConnector = tools.filter((tool) => connectorOf(tool) === connectorOf(id));
+  const [thing, there] =
+    kind === 'Connector' ? ['connector', connectors] : ['tool', ofConnector.length > 0 ? ofConnector : tools];
+  return [`${place}: there is no ${thing} "${id}"; there are ${there.join(', ')}`];
 }
 
 /** Plain requests that every set of policies must have an answer to. */

@@ -6,8 +6,20 @@ export interface PreparedPolicies {
   readonly hash: string;
   /** What can hardly be meant, such as a policy that never applies. Publishing refuses it; deciding does not. */
   readonly warnings: readonly string[];
+  /** What the tenant's own policies are called; a compiled one has no parts to name. */
+  readonly ids: readonly string[];
+  /** The tools and connectors that policies speak of by name. */
+  readonly mentions: readonly Mention[];
   /** May throw. Whoever asks takes that as a no: see FailClosedPolicy. */
   decide(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
+}
+
+/** A name in a policy that stands for nothing unless there is such a tool or connector. */
+export interface Mention {
+  kind: 'Operation' | 'Connector';
+  id: string;
+  /** `change-freeze.cedar:3` */
+  place: string;
 }
 
 /** Reads one kind of policies. Throws InvalidPolicies for what their author can mend, anything else if it is broken itself. */

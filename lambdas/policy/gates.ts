@@ -1,6 +1,7 @@
-import type { GateReason } from '../approval/approval.ts';
+import type { Approval, GateReason } from '../approval/approval.ts';
 import { findOperation } from '../connectors/registry.ts';
 import type { Step, Steps } from '../run/step.ts';
+import { inOrder, stepsBefore } from '../workflow/order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
 import { stricter } from './requirement.ts';
@@ -20,17 +21,23 @@ interface Judged {
   workflow: Workflow;
   steps: Steps;
   index: number;
-  /** 0 to 1, where the step says how sure the run is. */
-  confidence?: number;
+  /** What the step's expression says of how sure the run is: 0 to 1, anything else says nothing. */
+  confidence?: unknown;
+  /** The approval this step was stopped for before, if it no longer holds. */
+  askedBefore?: Pick<Approval, 'asks' | 'requirement'>;
 }
 
-/** Whether people must agree first. The mode and the rule of two add gates to what policy decides; nothing removes one. */
+/**
+ * Whether people must agree first. The mode and the rule of two add gates to what policy decides, and a write that people
+ * were asked about once is asked about ever after, no less strictly; nothing removes a gate.
+ */
 export function gateFor(judged: Judged): Gate {
-  const { decision, action } = judged;
+  const { decision, action, askedBefore } = judged;
   const alwaysTwo = action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
-  const asked: { asks: GateReason; requirement: ApprovalRequirement }[] = [];
+  const asked: Pick<Approval, 'asks' | 'requirement'>[] = [];
   if (decision.verdict === 'needs_approval') asked.push({ asks: 'policy', requirement: decision.requirement });
   if (alwaysTwo) asked.push({ asks: 'always_two', requirement: ALWAYS_TWO });
+  if (askedBefore) asked.push(askedBefore);
   const [first] = asked;
   if (first)
     return { kind: 'closed', asks: first.asks, requirement: asked.map((each) => each.requirement).reduce(stricter) };
@@ -42,12 +49,14 @@ function modeGate({ action, workflow, steps, index, confidence }: Judged): Gate 
   const mode = workflow.validation?.mode ?? (action.environment === 'prod' ? 'per_step' : undefined);
   if (!modeAsks(mode, workflow, steps, index)) return { kind: 'open' };
   const threshold = workflow.validation?.autoApproveThreshold;
-  const sure = threshold !== undefined && confidence !== undefined && confidence >= threshold;
-  if (sure && !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod') {
+  const mayPass = !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod';
+  if (threshold !== undefined && mayPass && isShare(confidence) && confidence >= threshold) {
     return { kind: 'auto_approved', confidence, threshold };
   }
   return { kind: 'closed', asks: 'mode', requirement: { tier: action.risk, quorum: 1, groups: [] } };
 }
+
+const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
 
 function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, steps: Steps, index: number): boolean {
   const phaseOf = (other: number) => workflow.steps[other]?.phase;
@@ -57,18 +66,41 @@ function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, steps: S
       // Of the latter, only what is critical, or not sure enough of itself, will wait.
       return true;
     case 'per_phase':
-      return !writes(workflow).some((other) => phaseOf(other) === phaseOf(index) && passedItsGate(steps.get(other)));
-    case 'final_only':
-      return writes(workflow).at(-1) === index;
+      return !writesOf(workflow).some(
+        (other) => other !== index && phaseOf(other) === phaseOf(index) && passedItsGate(steps.get(other)),
+      );
+    case 'final_only': {
+      const final = finalWrite(workflow);
+      return 'flaw' in final || final.index === index;
+    }
     case undefined:
       return false;
   }
 }
 
-const passedItsGate = (step: Step | undefined) =>
-  step?.governed?.approvalId !== undefined && step.status !== 'waiting_approval';
+const WENT_ON: readonly Step['status'][] = ['running', 'succeeded', 'rolled_back'];
 
-const writes = (workflow: Workflow): number[] =>
+/** People agreed to it, and their approval still held when it was used. */
+const passedItsGate = (step: Step | undefined) =>
+  step?.governed?.approvalId !== undefined && WENT_ON.includes(step.status);
+
+/** The write that is surely made, and after all others: where `final_only` has its gate. */
+export function finalWrite(workflow: Workflow): { index: number } | { flaw: string } {
+  const writes = writesOf(workflow);
+  // Only what comes last in an order of the steps can come after all others in every order.
+  const index = inOrder(workflow).findLast((each) => writes.includes(each));
+  const before = index === undefined ? undefined : stepsBefore(workflow, index);
+  if (index === undefined || !writes.every((other) => other === index || before?.has(other))) {
+    return {
+      flaw: 'final_only asks before the write that follows all others, and there is none; let one need them all',
+    };
+  }
+  const { id, when } = workflow.steps[index] ?? {};
+  if (when !== undefined) return { flaw: `final_only asks before "${id}", which "when" may skip; take the "when" out` };
+  return { index };
+}
+
+const writesOf = (workflow: Workflow): number[] =>
   workflow.steps.flatMap(({ tool }, index) => {
     const effect = findOperation(tool)?.effect;
     return effect === undefined || effect === 'read' ? [] : [index];

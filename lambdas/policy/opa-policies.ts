@@ -4,7 +4,8 @@ import { RISKS } from '../connectors/connector.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './engine.ts';
 import { loadOpa, type Opa } from './opa-runtime.ts';
-import type { PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
+import { type PolicyDecision, type PolicyRequest, QUORUM_MAX_PEOPLE, type TenantPolicies } from './policy.ts';
+import { GroupSets } from './requirement.ts';
 
 type CompiledRego = Extract<TenantPolicies, { engine: 'rego' }>;
 
@@ -18,7 +19,6 @@ const MEMORY_INITIAL_PAGES = (2 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 /** A policy that needs more aborts, which is a no. */
 const MEMORY_MAX_PAGES = (16 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 
-const QUORUM_MAX_PEOPLE = 9;
 const grounds = { policies: z.array(z.string()), reasons: z.array(z.string()) };
 
 /** All that a Rego policy may answer; anything else is a no. */
@@ -29,7 +29,7 @@ const Answer = z.discriminatedUnion('verdict', [
     requirement: z.strictObject({
       tier: z.enum(RISKS),
       quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE),
-      groups: z.array(z.string()).default([]),
+      groups: GroupSets.default([]),
     }),
     ...grounds,
   }),
@@ -61,6 +61,8 @@ export class OpaPolicies implements PolicyEngine<'rego'> {
 class OpaSet implements PreparedPolicies {
   readonly hash: string;
   readonly warnings = [];
+  readonly ids = [];
+  readonly mentions = [];
   readonly #opa: Opa;
   readonly #wasm: Buffer<ArrayBuffer>;
 

@@ -1,3 +1,4 @@
+import { findOperation } from '../connectors/registry.ts';
 import { systemClock, systemLog, systemStopwatch } from '../entry/system.ts';
 import { CedarPolicies } from './cedar-policies.ts';
 import { CedarRuntime, loadCedar } from './cedar-runtime.ts';
@@ -18,9 +19,7 @@ export function systemEngines(): PolicyEngines {
 /** The policy that entry points ask, over what tenants have defined and the tools there are. */
 export function systemPolicy(
   definitions: { policies(tenant: string): Promise<TenantPolicies> },
-  isTool: (tool: string) => boolean,
-  engines = systemEngines(),
-  log = systemLog,
+  { isTool = (tool: string) => findOperation(tool) !== undefined, engines = systemEngines(), log = systemLog } = {},
 ): FailClosedPolicy {
   return new FailClosedPolicy({
     tenantPolicies: (tenant) => definitions.policies(tenant),

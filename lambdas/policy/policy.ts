@@ -37,11 +37,14 @@ export interface PolicyRequest {
   action: ProposedAction;
 }
 
-/** Who must say yes: a tier that the approvers' role must fit, how many people, and from which groups (any, if none is named). */
+/** The most people that anything may ask for: policies, and `approval` steps of a workflow. */
+export const QUORUM_MAX_PEOPLE = 10;
+
+/** Who must say yes: how many people, each trusted with this tier and in one group of every set. */
 export interface ApprovalRequirement {
   tier: Risk;
   quorum: number;
-  groups: string[];
+  groups: string[][];
 }
 
 /** What a decision rests on: the hash of the whole policy set, the policies that determined it, and their reasons. */

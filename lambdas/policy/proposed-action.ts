@@ -1,14 +1,16 @@
-import { connectorOf, type Operation, type Proposal, RISKS, type Risk } from '../connectors/connector.ts';
+import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
 import type { Run } from '../run/run.ts';
 import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
 import type { Environment, PolicyRequest, ProposedAction } from './policy.ts';
+import { higher } from './requirement.ts';
 
 interface Proposed {
   operation: Operation;
   proposal: Proposal;
   instance: string;
-  /** The step as the workflow has it; an undo has none. */
-  definition?: Pick<WorkflowStep, 'risk' | 'blastRadius'>;
+  /** The step as the workflow has it; for an undo, the step it takes back: that is as risky, and reaches as far. */
+  definition: Pick<WorkflowStep, 'risk' | 'blastRadius'> | undefined;
+  undo?: boolean;
   workflow: Pick<Workflow, 'blastRadius'>;
   environment: Environment;
   makers: string[];
@@ -16,8 +18,7 @@ interface Proposed {
 
 /** A step's call as policy and people are to judge it. The only place where it is put together. */
 export function proposedAction(proposed: Proposed): ProposedAction {
-  const { operation, proposal, instance, definition, workflow, environment, makers } = proposed;
-  const undo = definition === undefined;
+  const { operation, proposal, instance, definition, undo = false, workflow, environment, makers } = proposed;
   return {
     tool: operation.tool,
     connector: connectorOf(operation.tool),
@@ -43,5 +44,3 @@ export function policyRequest(
   const { tenant, automation, workspace, workflow, trigger, writes } = run;
   return { tenant, automation, workspace, workflow, source: trigger.source, writesBefore: writes, action };
 }
-
-export const higher = (a: Risk, b: Risk = 'low'): Risk => (RISKS.indexOf(a) >= RISKS.indexOf(b) ? a : b);

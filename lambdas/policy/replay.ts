@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Governed } from '../run/step.ts';
 import type { ApprovalRequirement, Policy, PolicyDecision } from './policy.ts';
+import { demandsAtLeast, groupsInOrder } from './requirement.ts';
 
 /** What policy once said about a step of a run. */
 export interface RecordedDecision {
@@ -19,6 +20,8 @@ export interface Flip {
   target: string;
   from: Outcome;
   to: Outcome;
+  /** Less stands in the way than before: what was denied may happen, or people need not agree who had to. */
+  loosens: boolean;
   /** Why the other policies say so. */
   reasons: string[];
 }
@@ -31,17 +34,23 @@ export async function replay(recorded: readonly RecordedDecision[], policy: Poli
     const { tool, target } = request.action;
     const again = await policy.decide(request);
     const [from, to] = [outcomeOf(decision), outcomeOf(again)];
-    if (!isDeepStrictEqual(from, to)) flips.push({ runId, step, tool, target, from, to, reasons: again.reasons });
+    if (isDeepStrictEqual(from, to)) continue;
+    flips.push({ runId, step, tool, target, from, to, loosens: loosens(from, to), reasons: again.reasons });
   }
   return flips;
 }
 
-/** The flip nobody may overlook: what was refused would happen without anyone being asked. */
-export const opensUp = ({ from, to }: Pick<Flip, 'from' | 'to'>): boolean =>
-  from.verdict === 'deny' && to.verdict === 'allow';
+const STRICTNESS: Record<Outcome['verdict'], number> = { allow: 0, needs_approval: 1, deny: 2 };
+
+function loosens(from: Outcome, to: Outcome): boolean {
+  if (from.verdict === 'needs_approval' && to.verdict === 'needs_approval') {
+    return !demandsAtLeast(to.requirement, from.requirement);
+  }
+  return STRICTNESS[to.verdict] < STRICTNESS[from.verdict];
+}
 
 function outcomeOf(decision: PolicyDecision): Outcome {
   if (decision.verdict !== 'needs_approval') return { verdict: decision.verdict };
   const { tier, quorum, groups } = decision.requirement;
-  return { verdict: 'needs_approval', requirement: { tier, quorum, groups: groups.toSorted() } };
+  return { verdict: 'needs_approval', requirement: { tier, quorum, groups: groupsInOrder(groups) } };
 }

@@ -105,14 +105,14 @@ describe("a tenant's policies", () => {
     expect((await decide(aRequest({ fields: { state: 6 } }), text)).verdict).toBe('allow');
   });
 
-  it('ask for the strictest of what several ask: highest tier, most people, all groups', async () => {
+  it('ask for the strictest of what several ask: highest tier, most people, each one’s groups', async () => {
     const text = [
       permitWithApproval('@id("a") @tier("high") @quorum("1") @groups("sre, dba")'),
       permitWithApproval('@id("b") @tier("low") @quorum("3") @groups("net")'),
       permitWithApproval('@id("c") @quorum("9")', 'context.source == "github"'),
     ].join('\n');
     expect(await decide(aRequest({ risk: 'medium' }), text)).toMatchObject({
-      requirement: { tier: 'high', quorum: 3, groups: ['dba', 'net', 'sre'] },
+      requirement: { tier: 'high', quorum: 3, groups: [['dba', 'sre'], ['net']] },
       policies: ['one-person', 'a', 'b'].sort(),
     });
   });
@@ -154,8 +154,9 @@ describe('nothing is allowed by mistake', () => {
     ['a misspelt level', 'forbid (principal, action, resource) when { resource.risk == Risk::"hihg" };', '"medium"'],
     ['a level as text', 'forbid (principal, action, resource) when { resource.risk == "high" };', 'tenant.cedar:1'],
     ['an unknown attribute', 'forbid (principal, action, resource) when { context.user == "x" };', '`user`'],
-    ['a quorum in words', permitWithApproval('@quorum("two")'), '@quorum: give the number of people, "1" to "9"'],
+    ['a quorum in words', permitWithApproval('@quorum("two")'), '@quorum: give the number of people, "1" to "10"'],
     ['a quorum of nobody', permitWithApproval('@quorum("0")'), '@quorum'],
+    ['a quorum nobody can meet', permitWithApproval('@quorum("11")'), '@quorum'],
     ['an unknown tier', permitWithApproval('@tier("severe")'), '@tier'],
     ['an empty group', permitWithApproval('@groups("sre,,dba")'), '@groups'],
     ['a misspelt annotation', permitWithApproval('@quorun("2")'), 'quorun'],

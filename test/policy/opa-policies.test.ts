@@ -23,7 +23,7 @@ describe('a Rego policy decides behind the same port', () => {
       policyHash: set.hash,
       policies: ['ask'],
       reasons: ['servicenow.incident.update asks people'],
-      requirement: { tier: 'medium', quorum: 2, groups: ['sre'] },
+      requirement: { tier: 'medium', quorum: 2, groups: [['sre']] },
     });
     expect(await set.decide(aRequest({ risk: 'high' }))).toEqual({
       verdict: 'deny',

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { answerPolicies } from '../../lambdas/api/policies-api.ts';
+import { toolNames } from '../../lambdas/connectors/registry.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
@@ -68,7 +69,15 @@ async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'ac
     body: body === undefined ? undefined : JSON.stringify(body),
     requestContext: { authorizer: { lambda: { tenant, person: 'olivia', role } } },
   } as unknown as HttpEvent;
-  const api = { runs, definitions, engines, shipped: () => shipped, policyOf, cursorSecret: async () => 'secret' };
+  const api = {
+    runs,
+    definitions,
+    engines,
+    tools: toolNames(),
+    shipped: () => shipped,
+    policyOf,
+    cursorSecret: async () => 'secret',
+  };
   try {
     const { statusCode, body: answered } = await answerPolicies(api, event);
     return { status: statusCode, body: JSON.parse(answered ?? '') };
@@ -80,6 +89,11 @@ async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'ac
 const SHOW = 'GET /api/v1/policies';
 const PUBLISH = 'PUT /api/v1/policies';
 const REPLAY = 'POST /api/v1/policies/replay';
+
+const aForbid = (resource: string, when = 'true') => ({
+  engine: 'cedar',
+  files: { 'mine.cedar': `forbid (principal, action, ${resource}) when { ${when} };` },
+});
 
 describe('publishing', () => {
   it('makes the set what decides, and what is shown, with its hash', async () => {
@@ -94,6 +108,13 @@ describe('publishing', () => {
       policyHash: body.hash,
     });
     expect((await ask(SHOW, undefined, { tenant: 'globex' })).body.hash).toBe(before.hash);
+  });
+
+  it('says which policies there are now, and which they were before', async () => {
+    expect((await ask(PUBLISH, FREEZE)).body).toMatchObject({ policies: ['freeze'], replaced: { policies: [] } });
+    const again = (await ask(PUBLISH, aForbid('resource in Connector::"servicenow"'))).body;
+    expect(again).toMatchObject({ policies: ['mine.cedar:1'], replaced: { policies: ['freeze'] } });
+    expect(again.hash).not.toBe(again.replaced.hash);
   });
 
   it('takes a Rego policy as well', async () => {
@@ -124,6 +145,25 @@ describe('publishing', () => {
       },
       422,
       'cannot be decided',
+    ],
+    [
+      'a tool that is none',
+      aForbid('resource == Operation::"servicenow.incident.updat"'),
+      422,
+      'mine.cedar:1: there is no tool',
+    ],
+    [
+      'a tool that is none among others',
+      aForbid('resource', 'resource in [Operation::"slack.message.post", Operation::"slack.post"]'),
+      422,
+      '"slack.post"; there are slack.message.post',
+    ],
+    ['a connector that is none', aForbid('resource in Connector::"ServiceNow"'), 422, 'there are servicenow, github'],
+    [
+      'a file without a policy',
+      { engine: 'cedar', files: { 'mine.cedar': '// soon\n' } },
+      422,
+      'mine.cedar: there is no policy in it',
     ],
     ['a name that is none', { engine: 'cedar', files: { '../mine.cedar': '' } }, 400, 'change-freeze.cedar'],
     ['more than a row can hold', { engine: 'cedar', files: { 'mine.cedar': '/'.repeat(310_000) } }, 400, 'at most'],
@@ -179,6 +219,7 @@ describe('a replay over recorded decisions', () => {
       target: 'servicenow:acme:incident:9d38',
       from: { verdict: 'deny' },
       to: { verdict: 'allow' },
+      loosens: true,
       reasons: ['the write puts little at risk'],
     });
   });

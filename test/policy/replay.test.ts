@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { Risk } from '../../lambdas/connectors/connector.ts';
 import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
-import { opensUp, type RecordedDecision, replay } from '../../lambdas/policy/replay.ts';
+import { type RecordedDecision, replay } from '../../lambdas/policy/replay.ts';
 import { ALLOWED, FakePolicy } from '../fakes/fake-policy.ts';
 import { aRequest } from './requests.ts';
 
 const grounds = { policyHash: 'old', policies: ['old'], reasons: ['old'] };
 const DENIED: PolicyDecision = { verdict: 'deny', code: 'POLICY_DENIED', ...grounds };
-const ASKS = (quorum: number, groups: string[] = []): PolicyDecision => ({
+const ASKS = (quorum: number, groups: string[][] = []): PolicyDecision => ({
   verdict: 'needs_approval',
   requirement: { tier: 'medium', quorum, groups },
   ...grounds,
@@ -59,25 +60,46 @@ describe('a replay', () => {
         target: 'a',
         from: { verdict: 'allow' },
         to: { verdict: 'deny' },
+        loosens: false,
         reasons: ['change freeze'],
       },
     ]);
   });
 
   it('does not mind other reasons, another set or the order of groups', async () => {
-    const again = { ...ASKS(1, ['b', 'a']), policyHash: 'new', policies: ['new'], reasons: ['new'] };
-    expect(await replay([recorded('a', ASKS(1, ['a', 'b']))], policyOf({ a: again }))).toEqual([]);
+    const again = { ...ASKS(1, [['c'], ['b', 'a']]), policyHash: 'new', policies: ['new'], reasons: ['new'] };
+    expect(await replay([recorded('a', ASKS(1, [['a', 'b'], ['c']]))], policyOf({ a: again }))).toEqual([]);
+  });
+
+  const ALLOWS: PolicyDecision = { verdict: 'allow', ...grounds };
+  const asks = (tier: Risk, quorum: number, ...groups: string[][]): PolicyDecision => ({
+    verdict: 'needs_approval',
+    requirement: { tier, quorum, groups },
+    ...grounds,
   });
 
   it.each([
-    ['deny', 'allow', true],
-    ['deny', 'needs_approval', false],
-    ['needs_approval', 'allow', false],
-    ['allow', 'deny', false],
-  ] as const)('from %s to %s opens up what was closed: %s', (from, to, opens) => {
-    const requirement = { tier: 'low', quorum: 1, groups: [] } as const;
-    const outcome = (verdict: PolicyDecision['verdict']) =>
-      verdict === 'needs_approval' ? { verdict, requirement: { ...requirement, groups: [] } } : { verdict };
-    expect(opensUp({ from: outcome(from), to: outcome(to) })).toBe(opens);
+    ['what was denied is allowed', DENIED, ALLOWS],
+    ['what was denied may be approved', DENIED, asks('high', 2)],
+    ['nobody has to agree any more', asks('low', 1), ALLOWS],
+    ['fewer people have to agree', asks('medium', 2), asks('medium', 1)],
+    ['people of a lower tier may agree', asks('high', 1), asks('medium', 1)],
+    ['people of any group may agree', asks('low', 1, ['sre']), asks('low', 1)],
+    ['people of one more group may agree', asks('low', 1, ['sre']), asks('low', 1, ['dba', 'sre'])],
+    ['one of two sets of groups is left out', asks('low', 1, ['sre'], ['security']), asks('low', 1, ['sre'])],
+    ['fewer people have to agree, of a higher tier', asks('medium', 2), asks('high', 1)],
+  ])('loosens where %s', async (_, from, to) => {
+    expect(await replay([recorded('a', from)], policyOf({ a: to }))).toMatchObject([{ loosens: true }]);
+  });
+
+  it.each([
+    ['what was allowed is denied', ALLOWS, DENIED],
+    ['people have to agree', ALLOWS, asks('low', 1)],
+    ['what people could agree to is denied', asks('high', 2, ['sre']), DENIED],
+    ['more people have to agree', asks('medium', 1), asks('medium', 2)],
+    ['fewer groups may agree', asks('low', 1, ['dba', 'sre']), asks('low', 1, ['sre'])],
+    ['they must be of a second group too', asks('low', 1, ['sre']), asks('low', 1, ['sre'], ['security'])],
+  ])('does not loosen where %s', async (_, from, to) => {
+    expect(await replay([recorded('a', from)], policyOf({ a: to }))).toMatchObject([{ loosens: false }]);
   });
 });

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { finalWrite, gateFor } from '../../lambdas/policy/gates.ts';
+import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
+import { STEP_SCHEMA_VERSION, type Step } from '../../lambdas/run/step.ts';
+import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { aRequest } from './requests.ts';
+
+const LABEL = { tool: 'github.labels.add' };
+const READ = { tool: 'servicenow.incident.get' };
+const workflow = (...steps: object[]) => Workflow.parse({ name: 'test', steps });
+const TRUE = '{% true %}';
+
+describe('the final write', () => {
+  it.each([
+    [
+      'is the last of a list',
+      [
+        { id: 'a', ...LABEL },
+        { id: 'b', ...LABEL },
+        { id: 'c', ...READ },
+      ],
+      1,
+    ],
+    [
+      'needs all others, wherever it stands',
+      [
+        { id: 'a', ...LABEL, needs: ['b'] },
+        { id: 'b', ...LABEL, needs: [] },
+      ],
+      0,
+    ],
+    [
+      'may need them through others',
+      [
+        { id: 'a', ...LABEL, needs: [] },
+        { id: 'b', ...READ, needs: ['a'] },
+        { id: 'c', ...LABEL, needs: ['b'] },
+      ],
+      2,
+    ],
+    [
+      'may follow one that is skipped',
+      [
+        { id: 'a', ...LABEL, when: TRUE },
+        { id: 'b', ...LABEL },
+      ],
+      1,
+    ],
+  ])('%s', (_what, steps, index) => {
+    expect(finalWrite(workflow(...steps))).toEqual({ index });
+  });
+
+  it.each([
+    [
+      'may be skipped',
+      [
+        { id: 'a', ...LABEL },
+        { id: 'b', ...LABEL, when: TRUE },
+      ],
+      /before "b".* take the "when" out/,
+    ],
+    [
+      'two come last',
+      [
+        { id: 'a', ...LABEL, needs: [] },
+        { id: 'b', ...LABEL, needs: [] },
+      ],
+      /let one need them all/,
+    ],
+    ['there is no write', [{ id: 'a', ...READ }], /there is none/],
+    [
+      'they need each other',
+      [
+        { id: 'a', ...LABEL, needs: ['b'] },
+        { id: 'b', ...LABEL, needs: ['a'] },
+      ],
+      /there is none/,
+    ],
+  ])('is not to be had where %s', (_what, steps, flaw) => {
+    expect(finalWrite(workflow(...steps))).toEqual({ flaw: expect.stringMatching(flaw) });
+  });
+});
+
+const GROUNDS = { policyHash: 'p', policies: [], reasons: [] };
+const ALLOW = { verdict: 'allow' as const, ...GROUNDS };
+
+describe('a phase of per_phase', () => {
+  const twoWrites = Workflow.parse({
+    name: 'test',
+    validation: { mode: 'per_phase' },
+    steps: [
+      { id: 'a', ...LABEL, needs: [] },
+      { id: 'b', ...LABEL, needs: [] },
+    ],
+  });
+  const facts = {
+    schemaVersion: STEP_SCHEMA_VERSION as typeof STEP_SCHEMA_VERSION,
+    index: 0,
+    id: 'a',
+    tool: LABEL.tool,
+    leaseVersion: 1,
+    attempt: 1,
+    updatedAt: '',
+    governed: { request: aRequest(), decision: ALLOW, approvalId: 'run_1.2-0' },
+  };
+  const error = { code: 'TARGET_REFUSED', message: '' } as const;
+  const prepared = { input: {}, receiptKey: 'key' };
+  const gateOf = (first: Step, index: number) =>
+    gateFor({
+      decision: ALLOW,
+      action: aRequest().action,
+      workflow: twoWrites,
+      steps: new Map([[0, first]]),
+      index,
+    }).kind;
+  const running: Step = {
+    ...facts,
+    ...prepared,
+    status: 'running',
+    startedAt: '',
+    lease: { owner: 'w', expiresAt: '' },
+  };
+  const done = { output: null, receiptKey: 'key', completedAt: '' };
+
+  it.each<[Step['status'], Step]>([
+    ['running', running],
+    ['succeeded', { ...facts, ...done, status: 'succeeded' }],
+    ['rolled_back', { ...facts, ...done, status: 'rolled_back' }],
+  ])('is open to others once an approved step is %s', (_status, step) => {
+    expect(gateOf(step, 1)).toBe('open');
+  });
+
+  it.each<[string, Step]>([
+    ['was never asked about', { ...running, governed: undefined }],
+    ['waits for people', { ...facts, status: 'waiting_approval', approvalId: 'run_1.2-0', expiresAt: '' }],
+    ['is approved, and nobody has looked whether that still holds', { ...facts, status: 'ready', input: {} }],
+    ['waits to be tried again', { ...facts, ...prepared, status: 'failed_retryable', retryAt: '', error }],
+    ['was rejected', { ...facts, ...prepared, status: 'failed_terminal', error, completedAt: '' }],
+  ])('is closed while its other step %s', (_what, step) => {
+    expect(gateOf(step, 1)).toBe('closed');
+  });
+
+  it('is not opened by a step to itself', () => {
+    expect(gateOf(running, 0)).toBe('closed');
+  });
+});
+
+describe('a gate', () => {
+  const mild: ApprovalRequirement = { tier: 'low', quorum: 1, groups: [] };
+  const strict: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [['sre']] };
+  const one = workflow({ id: 'a', ...LABEL });
+  const judged = { action: aRequest().action, workflow: one, steps: new Map(), index: 0 };
+
+  it('that people were asked at before stays, though nothing else asks', () => {
+    const askedBefore = { asks: 'mode', requirement: strict } as const;
+    expect(gateFor({ ...judged, decision: ALLOW, askedBefore })).toEqual({ kind: 'closed', ...askedBefore });
+  });
+
+  it('asks for the stricter of what was asked before and what policy asks now', () => {
+    const decision = { ...GROUNDS, verdict: 'needs_approval' as const, requirement: mild };
+    const gate = gateFor({ ...judged, decision, askedBefore: { asks: 'mode', requirement: strict } });
+    expect(gate).toEqual({ kind: 'closed', asks: 'policy', requirement: strict });
+  });
+
+  it.each([[0.9], ['0.9'], [1.1], [-1], [Number.NaN], [undefined], [{ shown: '(known after apply)' }]])(
+    'of a mode is passed by a confidence of %j only if that is a share of one',
+    (confidence) => {
+      const sure = Workflow.parse({ ...one, validation: { mode: 'per_step', autoApproveThreshold: 0.8 } });
+      const { kind } = gateFor({ ...judged, workflow: sure, decision: ALLOW, confidence });
+      expect(kind).toBe(confidence === 0.9 ? 'auto_approved' : 'closed');
+    },
+  );
+});
