@@ -1,12 +1,11 @@
 import { hashOf } from '../run/canonical-json.ts';
-import { CountersignError } from '../run/errors.ts';
-import { inputFlaws } from '../run/input-flaws.ts';
+import { parsedInput } from '../run/input-flaws.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
-import { makersOf } from '../worker/govern.ts';
 import type { RunState, Worker } from '../worker/worker.ts';
 import { GateInput } from '../workflow/inner-tools.ts';
 import { openGate } from './open-gate.ts';
+import { makersOf } from './people.ts';
 
 /** An `approval` step: a gate the workflow itself asks for, whatever comes after it. */
 export async function askPeople(
@@ -16,17 +15,17 @@ export async function askPeople(
   step: StepFacts,
   input: unknown,
 ): Promise<void> {
-  const parsed = GateInput.safeParse(input);
-  if (!parsed.success) throw new CountersignError('INPUT_INVALID', `approval: ${inputFlaws(parsed.error)}`);
-  const { message, ...requirement } = parsed.data;
-  const { workflow } = draft.run;
+  const gate = parsedInput(GateInput, 'approval', input);
+  const { message, ...requirement } = gate;
+  const { tenant, workflow, trigger, enrichment } = draft.run;
+  const people = await worker.definitions.people(tenant);
   openGate(state, draft, {
     step,
     asks: 'step',
-    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input: parsed.data, workflow }))),
+    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input: gate, workflow }))),
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
-    makers: await makersOf(worker, state, draft),
+    makers: makersOf(people, trigger, enrichment, state.workflow),
     environment: worker.environment,
     ...(message !== undefined && { message }),
   });

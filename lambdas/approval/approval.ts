@@ -5,6 +5,11 @@ export const APPROVAL_SCHEMA_VERSION = 2;
 
 /** An approval nobody decides ends as `expired`, never as a human "no". */
 export const APPROVAL_EXPIRES_AFTER_MS = 24 * 60 * 60 * 1000;
+/**
+ * How much text an approval may hold, each text counted once. Rows are compressed, text that looks random to 83 % of its
+ * size, and a row of DynamoDB holds 400 KB.
+ */
+export const APPROVAL_MAX_BYTES = 480 * 1024;
 /** How long people may take before others are called: two clocks, of which this one ends nothing. */
 export const SLA_MS = { prod: 10 * 60 * 1000, staging: 30 * 60 * 1000, dev: 30 * 60 * 1000 };
 
@@ -68,7 +73,7 @@ export interface Approval {
   asks: GateReason;
   /** What will be written; absent for an `approval` step, which guards whatever comes after it. */
   action?: ProposedAction;
-  /** What an `approval` step wants to be read: its `with.message`. */
+  /** What the workflow wants to be read: an `approval` step's `with.message`, or the `message` of a step that writes. */
   message?: string;
   /** What is there now and what will be, where it could be read. */
   before?: TouchedState;

@@ -1,20 +1,17 @@
-import { findOperation } from '../connectors/registry.ts';
-import { actionHash } from '../policy/action-hash.ts';
-import { groundsOf, whyOf } from '../policy/policy.ts';
-import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
-import { stricter } from '../policy/requirement.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { factsOf, type WaitingApprovalStep } from '../run/step.ts';
+import { factsOf } from '../run/step.ts';
 import { concludeRun } from '../worker/conclude-run.ts';
 import { moveRun } from '../worker/move-run.ts';
 import { fail, succeed } from '../worker/step-endings.ts';
 import type { FollowUp, Mover, RunState, Worker } from '../worker/worker.ts';
-import { type Approval, type Channel, type FieldChange, isOpen, runIdOf, type Vote } from './approval.ts';
-import { changeApproval, closeApproval } from './close-approval.ts';
+import { type Approval, type ApprovalStatus, isOpen, runIdOf, type Vote } from './approval.ts';
+import { closeApproval } from './close-approval.ts';
+import { editWrite, isLastEdit, type Vetted } from './edit-write.ts';
 import { mayDecide } from './eligibility.ts';
-import { personBehind } from './people.ts';
+import { effectiveRole, may, type Person, type Role } from './people.ts';
+import { countedVotes, makersNow } from './votes.ts';
 
 export type Decision =
   | { kind: 'approve' }
@@ -22,21 +19,25 @@ export type Decision =
   /** The write with these fields instead: asked anew, of everyone but the editor. */
   | { kind: 'edit'; fields: Record<string, unknown> };
 
-export interface Deciding {
+/** A key may be for less than its person may do; elsewhere people come as themselves. */
+type CameBy = { via: 'api'; role: Role } | { via: 'slack' | 'console' };
+
+export type Deciding = CameBy & {
   tenant: string;
   approvalId: string;
   decision: Decision;
   person: string;
-  via: Channel;
   /** What the decider saw. If it is something else by now, they decided on something else. */
-  actionHash?: string;
-}
+  actionHash: string;
+};
 
-export interface Decided {
-  approval: Approval;
-  /** `counted`: a yes, and more are needed. `already`: this person had decided so before. */
-  outcome: 'approved' | 'rejected' | 'counted' | 'edited' | 'already';
-}
+export type Outcome =
+  /** A yes, and so many more are needed. */
+  | { outcome: 'counted'; missing: number }
+  /** `already`: this person had decided so before. */
+  | { outcome: 'approved' | 'rejected' | 'edited' | 'already' };
+
+export type Decided = Outcome & { approval: Approval };
 
 export type Decider = Mover & Pick<Worker, 'policy' | 'definitions'>;
 
@@ -53,12 +54,13 @@ export async function decide(decider: Decider, deciding: Deciding): Promise<Deci
     decided = saidBefore(approval, deciding);
     if (decided) return undefined;
     assertInTime(approval, draft.at);
-    if (deciding.actionHash !== undefined && deciding.actionHash !== approval.actionHash) {
+    if (deciding.actionHash !== approval.actionHash) {
       throw new CountersignError('APPROVAL_STALE', 'what is to be approved has changed since; look at it again');
     }
-    const vote = await voteOf(decider, approval, deciding, draft.at);
+    const people = await decider.definitions.people(tenant, { fresh: true });
+    const vote = voteOf(people, approval, deciding, draft.at);
     if (step?.status !== 'waiting_approval') throw closed(approval);
-    decided = await carryOut(decider, state, draft, { approval, step, vote, decision: deciding.decision });
+    decided = await carryOut(decider, state, draft, { approval, step, vote, people, decision: deciding.decision });
     return followUp(decider, state, draft, parked);
   }).catch(async (error: unknown) => {
     // Somebody else's decision has ended the run meanwhile: the approval says which.
@@ -74,10 +76,7 @@ const followUp = async ({ runs }: Decider, state: RunState, draft: RunDraft, par
   ...(await concludeRun(runs, state, draft, { parked })),
 });
 
-interface Word {
-  approval: Approval;
-  step: WaitingApprovalStep;
-  vote: Vote;
+interface Word extends Vetted {
   decision: Decision;
 }
 
@@ -88,24 +87,21 @@ async function carryOut(decider: Decider, state: RunState, draft: RunDraft, word
     case 'reject':
       return reject(draft, word, word.decision.reason);
     case 'edit':
-      return edit(decider, state, draft, word, word.decision.fields);
+      return { approval: await editWrite(decider, state, draft, word, word.decision.fields), outcome: 'edited' };
   }
 }
 
-function approve(draft: RunDraft, { approval, step, vote }: Word): Decided {
-  const { approvalId } = approval;
+function approve(draft: RunDraft, { approval, step, vote, people }: Word): Decided {
+  const { approvalId, requirement } = approval;
   const votes = [...approval.votes, vote];
   draft.record(voted(approval, vote));
-  const people = [...new Set(votes.map(({ person }) => person))];
-  // Someone who is away and whoever takes their place have one vote between them.
-  const places = new Set(votes.map(({ person, onBehalfOf }) => onBehalfOf ?? person));
-  if (Math.min(people.length, places.size) < approval.requirement.quorum) {
-    return { approval: changeApproval(draft, approval, { votes }), outcome: 'counted' };
-  }
+  const approvedBy = countedVotes({ ...approval, votes }, people).map(({ person }) => person);
+  const missing = requirement.quorum - approvedBy.length;
+  if (missing > 0) return { approval: draft.changeApproval(approval, { votes }), outcome: 'counted', missing };
   const approved = closeApproval(draft, approval, { status: 'approved', votes });
-  draft.record({ type: 'approval.decided', step: step.id, approvalId, status: 'approved', people });
+  draft.record({ type: 'approval.decided', step: step.id, approvalId, status: 'approved', people: approvedBy });
   if (approval.action) draft.put({ ...factsOf(step, draft.at), status: 'ready', input: step.input });
-  else succeed(draft, step, { output: { approvedBy: people } });
+  else succeed(draft, step, { output: { approvedBy } });
   return { approval: approved, outcome: 'approved' };
 }
 
@@ -121,75 +117,6 @@ function reject(draft: RunDraft, { approval, step, vote }: Word, reason: string)
   return { approval: rejected, outcome: 'rejected' };
 }
 
-/** Policy is asked about the edited write at once: what it denies cannot be proposed by editing either. */
-async function edit(
-  decider: Decider,
-  state: RunState,
-  draft: RunDraft,
-  { approval, step, vote }: Word,
-  fields: Record<string, unknown>,
-): Promise<Decided> {
-  const operation = findOperation(step.tool);
-  const { action } = approval;
-  // An undo puts back what was there: anything else would be another write.
-  if (!action || !operation || step.undoes !== undefined)
-    throw new CountersignError('INPUT_INVALID', 'this approval has nothing that could be edited');
-  const changes = changesIn(action.fields, fields);
-  if (changes.length === 0) throw new CountersignError('INPUT_INVALID', 'nothing was changed');
-  const { instance, environment } = action;
-  const input = operation.edited(operation.parse(step.input), fields);
-  const proposal = operation.propose(operation.parse(input), instance);
-  if (proposal.target !== action.target) {
-    throw new CountersignError('INPUT_INVALID', `an edit may not change the target, ${action.target}`);
-  }
-  // What is not among the fields people see cannot be edited where people would not see it.
-  const hidden = changes.find(({ field }) => !Object.hasOwn(proposal.fields, field));
-  if (hidden) throw new CountersignError('INPUT_INVALID', `${hidden.field} is not one of the fields that are written`);
-  const makers = [...new Set([...approval.makers, vote.person])];
-  const definition = state.workflow.steps[step.index];
-  const { workflow } = state;
-  const edited = proposedAction({ operation, proposal, instance, definition, workflow, environment, makers });
-  const request = policyRequest(draft.run, edited);
-  const decision = await decider.policy.decide(request, { fresh: true });
-  if (decision.verdict === 'deny') {
-    throw new CountersignError('POLICY_DENIED', `policy denies the edited write: ${whyOf(decision)}`);
-  }
-  const hash = actionHash(edited, input, decision.policyHash, draft.run.workflow);
-  const { person, via, at } = vote;
-  const changed = changeApproval(draft, approval, {
-    action: edited,
-    actionHash: hash,
-    grounds: groundsOf(decision),
-    after: proposal.after,
-    // An edit may make it stricter; that it would need nobody does not open a gate people were asked to guard.
-    requirement:
-      decision.verdict === 'needs_approval'
-        ? stricter(approval.requirement, decision.requirement)
-        : approval.requirement,
-    makers,
-    votes: [],
-    edits: [...approval.edits, { person, via, at, changes, previousHash: approval.actionHash }],
-  });
-  const { approvalId } = approval;
-  draft.put({ ...step, input, governed: { request, decision, approvalId }, updatedAt: draft.at }).record({
-    type: 'approval.edited',
-    step: step.id,
-    approvalId,
-    person,
-    via,
-    fields: changes.map(({ field }) => field),
-    previousHash: approval.actionHash,
-    actionHash: hash,
-  });
-  return { approval: changed, outcome: 'edited' };
-}
-
-function changesIn(before: Record<string, unknown>, fields: Record<string, unknown>): FieldChange[] {
-  return Object.entries(fields)
-    .filter(([field, to]) => JSON.stringify(before[field]) !== JSON.stringify(to))
-    .map(([field, to]) => ({ field, from: before[field] ?? null, to }));
-}
-
 async function read(
   { runs }: Pick<Decider, 'runs'>,
   { tenant, runId }: { tenant: string; runId: string },
@@ -201,27 +128,42 @@ async function read(
 }
 
 /** Slack repeats itself and people click twice: saying the same again changes nothing; saying more is too late. */
-function saidBefore(approval: Approval, { decision, person }: Deciding): Decided | undefined {
-  const same = approval.votes.some((vote) => vote.person === person && vote.decision === decision.kind);
+function saidBefore(approval: Approval, deciding: Deciding): Decided | undefined {
+  const { decision, person } = deciding;
+  const same =
+    decision.kind === 'edit'
+      ? isLastEdit(approval, decision.fields, deciding)
+      : approval.votes.some((vote) => vote.person === person && vote.decision === decision.kind);
   if (same) return { approval, outcome: 'already' };
   if (!isOpen(approval)) throw closed(approval);
   return undefined;
 }
 
-async function voteOf(decider: Decider, approval: Approval, deciding: Deciding, at: string): Promise<Vote> {
-  const { person: id, via, decision, tenant } = deciding;
-  const people = await decider.definitions.people(tenant);
+function voteOf(people: readonly Person[], approval: Approval, deciding: Deciding, at: string): Vote {
+  const { person: id, via, decision } = deciding;
   const person = people.find((each) => each.id === id);
   if (!person) throw new CountersignError('APPROVAL_FORBIDDEN', `${id} is not known here; ask an admin to add you`);
-  // An identity may have been claimed only after the gate was opened.
-  const makers = approval.makers.map((maker) => personBehind(people, maker));
+  const makers = makersNow(approval, people);
   if (makers.includes(id)) {
     throw new CountersignError('APPROVAL_SELF', 'you had a hand in this write, so someone else must decide on it');
   }
-  const eligible = mayDecide(person, people, approval.requirement, makers, at);
+  const eligible = mayDecide(comingAs(person, deciding), people, approval.requirement, makers, at);
   if (!eligible.may) throw new CountersignError('APPROVAL_FORBIDDEN', eligible.why);
   const said = decision.kind === 'reject' ? ('reject' as const) : ('approve' as const);
   return { person: id, via, decision: said, at, ...(eligible.onBehalfOf && { onBehalfOf: eligible.onBehalfOf }) };
+}
+
+/** Someone with no more rights than the key they came with; a key for something else decides nothing, in anyone's place. */
+function comingAs(person: Person, deciding: Deciding): Person {
+  if (deciding.via !== 'api') return person;
+  const { role } = deciding;
+  if (role !== person.role && !may(role, 'decide')) {
+    throw new CountersignError(
+      'APPROVAL_FORBIDDEN',
+      `a key for the role ${role} may not decide; use one for your own, ${person.role}`,
+    );
+  }
+  return { ...person, role: effectiveRole(role, person) };
 }
 
 function voted({ approvalId, stepId }: Approval, { person, via, decision, onBehalfOf }: Vote) {
@@ -242,8 +184,12 @@ function assertInTime({ expiresAt }: Approval, at: string): void {
   throw new CountersignError('APPROVAL_CLOSED', `this expired at ${expiresAt}; nothing was written`);
 }
 
+/** What people must have said for it to end so; time and the run itself end it the other ways. */
+const SAID_FOR: Partial<Record<ApprovalStatus, Vote['decision']>> = { approved: 'approve', rejected: 'reject' };
+
 function closed({ status, votes, decidedAt }: Approval): CountersignError {
-  const who = [...new Set(votes.map(({ person }) => person))].join(' and ');
+  const deciders = votes.filter(({ decision }) => decision === SAID_FOR[status]);
+  const who = deciders.map(({ person }) => person).join(' and ');
   return new CountersignError(
     'APPROVAL_CLOSED',
     `this was ${status}${who ? ` by ${who}` : ''} at ${decidedAt}; your decision was not needed any more`,

@@ -1,5 +1,6 @@
 import type { ApprovalRequirement } from '../policy/policy.ts';
-import { type Person, tierRank } from './people.ts';
+import { atLeast, groupsInWords } from '../policy/requirement.ts';
+import { may, type Person } from './people.ts';
 
 /** Whose place someone may take, however the absences chain: nobody's twice, so that a circle of delegates ends. */
 const DELEGATIONS_MAX = 10;
@@ -19,36 +20,40 @@ export function mayDecide(
 ): Eligibility {
   const own = fits(person, requirement);
   if (own === true) return { may: true };
-  // A maker's place may not be taken either: their delegate would only be another hand of theirs.
-  const absent = placesTakenBy(person, people, now).find(
-    (other) => !makers.includes(other.id) && fits(other, requirement) === true,
+  const absent = people.find(
+    (other) =>
+      other.id !== person.id && standIn(other, people, now, makers) === person.id && fits(other, requirement) === true,
   );
   return absent ? { may: true, onBehalfOf: absent.id } : { may: false, why: own };
 }
 
 function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement): true | string {
   const anyTier = role === 'owner' || role === 'admin';
-  if (!anyTier && role !== 'approver') return `a ${role} may not decide on approvals; ask an approver`;
-  if (!anyTier && tierRank(tier) < tierRank(requirement.tier)) {
+  if (!may(role, 'decide')) return `a ${role} may not decide on approvals; ask an approver`;
+  if (!anyTier && !atLeast(tier, requirement.tier)) {
     return `this needs an approver for ${requirement.tier} risk; you are one up to ${tier}`;
   }
-  if (requirement.groups.length > 0 && !requirement.groups.some((group) => groups.includes(group))) {
-    return `this needs someone of ${requirement.groups.join(' or ')}`;
+  if (!requirement.groups.every((set) => set.some((group) => groups.includes(group)))) {
+    return `this needs someone of ${groupsInWords(requirement.groups)}`;
   }
   return true;
 }
 
-/** Everyone who is away now and whose delegate, or delegate's delegate, is this person. */
-export function placesTakenBy(person: Person, people: readonly Person[], now: string): Person[] {
-  return people.filter((other) => other.id !== person.id && standIn(other, people, now) === person.id);
-}
-
-/** Who acts for someone now: themselves, or at the end of the chain of delegates who are away too. */
-export function standIn(person: Person, people: readonly Person[], now: string): string | undefined {
+/**
+ * Who acts for someone now: themselves, or at the end of the chain of delegates who are away too. Makers hand nothing on,
+ * neither their own place nor one that was left to them: whoever they name would only be another hand of theirs.
+ */
+export function standIn(
+  person: Person,
+  people: readonly Person[],
+  now: string,
+  makers: readonly string[] = [],
+): string | undefined {
   let at: Person | undefined = person;
   for (let hops = 0; at && hops < DELEGATIONS_MAX; hops += 1) {
-    const { away }: Person = at;
-    if (!away || away.until <= now) return at.id;
+    const { id, away }: Person = at;
+    if (makers.includes(id)) return undefined;
+    if (!away || away.until <= now) return id;
     at = people.find(({ id }) => id === away.delegate);
   }
   return undefined;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ArnsByTenant } from '../entry/environment.ts';
 
 /** What it takes to tell people: the tenant's Slack, and whom to call when nobody answers. */
-const TellingEnvironment = { RUN_TABLE: z.string(), CONNECTION_SECRET_ARNS: ArnsByTenant };
+const TellingEnvironment = { RUN_TABLE: z.string(), MESSAGING_SECRET_ARNS: ArnsByTenant };
 
 export const HoldEnvironment = z.object({
   ...TellingEnvironment,

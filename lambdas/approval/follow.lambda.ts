@@ -1,10 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
-import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
@@ -26,12 +25,7 @@ const FollowMessage = z.object({
 const environment = readEnvironment(FollowEnvironment);
 const dynamo = new DynamoDBClient();
 const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
-const connections = new SecretsConnections(
-  new SecretsManagerClient(),
-  stored,
-  environment.CONNECTION_SECRET_ARNS,
-  systemClock.now,
-);
+const connections = systemConnections(stored, environment.MESSAGING_SECRET_ARNS);
 const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause);
 const follower = {
   runs,

@@ -2,20 +2,21 @@ import { isoNow } from '../entry/ports.ts';
 import { moveRun } from '../worker/move-run.ts';
 import type { Mover } from '../worker/worker.ts';
 import { type Approval, isOpen } from './approval.ts';
-import { changeApproval } from './close-approval.ts';
 import type { Rung } from './environment.ts';
 
 /** Others may vote while the token is being kept; it is kept beside what they left. */
 const TRIES_MAX = 8;
 
-/** Where people are told: the card and what is said about it. */
+/** Where people are told: a card, what is said about it, and an alert. What an earlier try `mayHaveTold` is looked for. */
 export interface Cards {
-  /** Posts the card; found again by its mark if an earlier try had posted it. None where the tenant has no Slack. */
-  post(approval: Approval, retrying: boolean): Promise<{ channel: string; ts: string } | undefined>;
-  /** Shows on the card what became of the approval. */
+  /** None where the tenant has no Slack. */
+  post(approval: Approval, mayHaveTold: boolean): Promise<{ channel: string; ts: string } | undefined>;
+  /** Shows what became of the approval. */
   update(approval: Approval): Promise<void>;
-  remind(approval: Approval): Promise<void>;
-  escalate(approval: Approval): Promise<void>;
+  remind(approval: Approval, mayHaveTold: boolean): Promise<void>;
+  escalate(approval: Approval, mayHaveTold: boolean): Promise<void>;
+  /** Calls others to an open approval, and off from a closed one. */
+  alert(approval: Approval): Promise<void>;
 }
 
 /** Known to the state machine by this name: the one failure of ours that trying again cannot mend. */
@@ -37,35 +38,62 @@ export interface Holder extends Mover {
   cards: Cards;
 }
 
+/** When the next rung is due, which is to tell people then. */
+const OVER_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
+
 /**
  * The state machine reached a rung and waits there with this token. The token is kept first: from then on a decision
  * ends the wait. Then people are told. DynamoDB is the authority; what is closed there is not held.
  */
 export async function holdApproval(holder: Holder, holding: Holding): Promise<void> {
-  const approval = await keepToken(holder, holding).catch(async (error: unknown) => {
-    if (error instanceof ApprovalClosed) await holder.runs.fulfilled(holding.entryId);
+  try {
+    const approval = await keepToken(holder, holding);
+    if (isoNow(holder.clock) < approval[OVER_AT[holding.rung]]) await tell(holder, holding, approval);
+  } catch (error) {
+    if (error instanceof ApprovalClosed) await letGo(holder, holding);
     throw error;
-  });
+  }
+}
+
+async function tell(holder: Holder, holding: Holding, approval: Approval): Promise<void> {
   switch (holding.rung) {
     case 'notify':
       return tellFirst(holder, holding, approval);
     case 'remind':
       // Whoever could not be told before is told now, which is reminder enough.
       if (approval.status === 'requested') return tellFirst(holder, holding, approval);
-      await climbed(holder, approval, 'approval.reminded', { remindedAt: isoNow(holder.clock) });
-      return holder.cards.remind(approval);
-    case 'escalate':
-      await climbed(holder, approval, 'approval.escalated', { escalatedAt: isoNow(holder.clock) });
-      return holder.cards.escalate(approval);
+      await climbed(holder, approval, 'approval.reminded');
+      return holder.cards.remind(approval, holding.retrying);
+    case 'escalate': {
+      await climbed(holder, approval, 'approval.escalated');
+      const overdue = await stillOpen(holder, holding);
+      // Neither waits for the other: where one is down, the other is told all the same.
+      try {
+        await holder.cards.alert(overdue);
+      } finally {
+        if (overdue.status === 'requested') await tellFirst(holder, holding, overdue);
+        else await holder.cards.escalate(overdue, holding.retrying);
+      }
+      // A decision may have been shown before the alert was there.
+      await stillOpen(holder, holding);
+    }
   }
+}
+
+/** There is nothing left to start, and whoever was called while it closed is called off. */
+async function letGo({ runs, cards }: Holder, { entryId, tenant, runId, approvalId }: Holding): Promise<void> {
+  await runs.fulfilled(entryId);
+  const closed = await runs.approval(tenant, runId, approvalId);
+  if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }
 
 function keepToken(holder: Holder, { entryId, taskToken, ...ref }: Holding): Promise<Approval> {
   return change(holder, ref, (approval) => holder.runs.holdApproval(entryId, approval, {}, taskToken));
 }
 
-async function tellFirst(holder: Holder, { entryId, taskToken, retrying, ...ref }: Holding, approval: Approval) {
-  const card = approval.card ?? (await holder.cards.post(approval, retrying));
+async function tellFirst(holder: Holder, holding: Holding, approval: Approval): Promise<void> {
+  const { entryId, taskToken, rung, retrying, ...ref } = holding;
+  const card = approval.card ?? (await holder.cards.post(approval, retrying || rung !== 'notify'));
   const noted = (now: Approval) => holder.runs.holdApproval(entryId, now, { status: 'notified', card }, taskToken);
   await change(holder, ref, noted).catch(async (error: unknown) => {
     // Decided while the card was being posted: nobody knows of the card but us, so it is ours to show the decision on.
@@ -76,17 +104,20 @@ async function tellFirst(holder: Holder, { entryId, taskToken, retrying, ...ref 
   });
 }
 
-async function change(
-  { runs }: Holder,
-  { tenant, runId, approvalId }: Pick<Holding, 'tenant' | 'runId' | 'approvalId'>,
-  write: (approval: Approval) => Promise<boolean>,
-): Promise<Approval> {
+type Held = Pick<Holding, 'tenant' | 'runId' | 'approvalId'>;
+
+async function stillOpen({ runs }: Holder, { tenant, runId, approvalId }: Held): Promise<Approval> {
+  const approval = await runs.approval(tenant, runId, approvalId);
+  if (approval && isOpen(approval)) return approval;
+  throw new ApprovalClosed(`approval ${approvalId} is not open any more`);
+}
+
+async function change(holder: Holder, held: Held, write: (approval: Approval) => Promise<boolean>): Promise<Approval> {
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const approval = await runs.approval(tenant, runId, approvalId);
-    if (!approval || !isOpen(approval)) throw new ApprovalClosed(`approval ${approvalId} is not open any more`);
+    const approval = await stillOpen(holder, held);
     if (await write(approval)) return { ...approval, revision: approval.revision + 1 };
   }
-  throw new Error(`approval ${approvalId} is changing too fast`);
+  throw new Error(`approval ${held.approvalId} is changing too fast`);
 }
 
 /** Part of the run's history, and flagged on the approval; it decides nothing. */
@@ -94,13 +125,12 @@ async function climbed(
   holder: Holder,
   { tenant, runId, approvalId, stepId }: Approval,
   type: 'approval.reminded' | 'approval.escalated',
-  changes: Partial<Approval>,
 ): Promise<void> {
   await moveRun(holder, { tenant, runId }, async (_state, draft) => {
-    const approval = await holder.runs.approval(tenant, runId, approvalId);
-    if (!approval || !isOpen(approval)) throw new ApprovalClosed(`approval ${approvalId} is not open any more`);
-    if (type === 'approval.reminded' ? approval.remindedAt : approval.escalatedAt) return undefined;
-    changeApproval(draft, approval, changes);
+    const approval = await stillOpen(holder, { tenant, runId, approvalId });
+    const climbedAt = type === 'approval.reminded' ? 'remindedAt' : 'escalatedAt';
+    if (approval[climbedAt]) return undefined;
+    draft.changeApproval(approval, { [climbedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
     return { holds: [] };
   });

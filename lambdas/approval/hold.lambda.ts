@@ -1,9 +1,7 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import middy from '@middy/core';
 import * as z from 'zod';
-import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
-import { systemClock } from '../entry/system.ts';
 import { SlackCards } from '../slack/slack-cards.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
 import { HoldEnvironment, RUNGS } from './environment.ts';
@@ -21,12 +19,7 @@ const HoldInput = z.object({
 
 const environment = readEnvironment(HoldEnvironment);
 const mover = moverPorts(environment);
-const connections = new SecretsConnections(
-  new SecretsManagerClient(),
-  mover.stored,
-  environment.CONNECTION_SECRET_ARNS,
-  systemClock.now,
-);
+const connections = systemConnections(mover.stored, environment.MESSAGING_SECRET_ARNS);
 const holder = {
   ...mover,
   cards: new SlackCards({ ...mover, connections, people: mover.definitions }),

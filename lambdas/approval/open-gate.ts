@@ -1,5 +1,6 @@
 import { promised } from '../outbox/outbox.ts';
 import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
+import { CountersignError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -7,6 +8,7 @@ import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../worker/worker.ts';
 import {
   APPROVAL_EXPIRES_AFTER_MS,
+  APPROVAL_MAX_BYTES,
   APPROVAL_SCHEMA_VERSION,
   type Approval,
   type GateReason,
@@ -63,7 +65,8 @@ export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: 
     edits: [],
     channel: state.workflow.approvals.channel ?? state.settings.approvalsChannel ?? DEFAULT_CHANNEL,
   };
-  const { approvalId, slaAt, expiresAt } = approval;
+  assertFits(approval, write?.input);
+  const { approvalId, remindAt, slaAt, expiresAt } = approval;
   draft
     .put({
       ...step,
@@ -84,7 +87,30 @@ export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: 
       slaAt,
       expiresAt,
     })
-    .promise(promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: clocksOf(approval) }, draft.at));
+    .promise(
+      promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } }, draft.at),
+    );
+}
+
+/** What cannot be kept beside the step that waits for it cannot be asked about. */
+export function assertFits(approval: Approval, input: unknown): void {
+  const bytes = textBytes([approval, input]);
+  if (bytes <= APPROVAL_MAX_BYTES) return;
+  throw new CountersignError(
+    'INPUT_INVALID',
+    `people would have ${bytes} bytes to read about ${approval.stepId}, and an approval holds ${APPROVAL_MAX_BYTES}; write less in one step`,
+  );
+}
+
+/** Bytes of JSON with each text counted once: to a compressed row, a copy adds next to nothing. */
+function textBytes(value: unknown): number {
+  const texts = new Set<string>();
+  JSON.stringify(value, (key, part: unknown) => {
+    texts.add(key);
+    if (typeof part !== 'object') texts.add(String(part));
+    return part;
+  });
+  return Buffer.byteLength(JSON.stringify([...texts]));
 }
 
 function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: string, environment: Environment) {
@@ -97,15 +123,5 @@ function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: stri
     remindAt: later(at, slaMs * REMIND_AFTER_SHARE),
     slaAt: later(at, slaMs),
     expiresAt: later(at, expiresMs),
-  };
-}
-
-/** How long the state machine waits at each rung of the ladder. */
-function clocksOf({ requestedAt, remindAt, slaAt, expiresAt }: Approval) {
-  const seconds = (from: string, to: string) => Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 1000));
-  return {
-    remindAfterSeconds: seconds(requestedAt, remindAt),
-    escalateAfterSeconds: seconds(remindAt, slaAt),
-    expireAfterSeconds: seconds(slaAt, expiresAt),
   };
 }

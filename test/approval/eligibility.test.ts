@@ -26,9 +26,10 @@ describe('who may decide', () => {
   });
 
   it('is of the group that policy names, owner or not', () => {
-    const ofNetwork = needs({ groups: ['network', 'sre'] });
+    const ofNetwork = needs({ groups: [['network', 'sre']] });
     expect(may(BEN, ofNetwork)).toEqual({ may: true });
     expect(may(OLIVIA, ofNetwork)).toMatchObject({ may: false, why: expect.stringMatching(/network or sre/) });
+    expect(may(BEN, needs({ groups: [['network', 'sre'], ['security']] }))).toMatchObject({ may: false });
   });
 
   it('takes the place of someone who is away, and says so', () => {
@@ -44,6 +45,12 @@ describe('who may decide', () => {
   it('never takes the place of a maker: a delegate is no second person', () => {
     const people = [away(ANA, 'chloe'), CHLOE];
     expect(may(CHLOE, needs(), people, ['ana'])).toMatchObject({ may: false });
+  });
+
+  it('takes no place that a maker was to pass on', () => {
+    const people = [away(ANA, 'olivia'), away(OLIVIA, 'chloe'), CHLOE];
+    expect(may(CHLOE, needs(), people)).toEqual({ may: true, onBehalfOf: 'ana' });
+    expect(may(CHLOE, needs(), people, ['olivia'])).toMatchObject({ may: false });
   });
 
   it('is found at the end of a chain of absences, and nowhere in a circle of them', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import type { Rung } from '../../lambdas/approval/environment.ts';
 import { followApproval } from '../../lambdas/approval/follow-approval.ts';
 import { ApprovalClosed, type Cards, holdApproval } from '../../lambdas/approval/hold-approval.ts';
@@ -11,12 +11,13 @@ class MemoryCards implements Cards {
   readonly said: string[] = [];
   readonly shown: Approval[] = [];
   whilePosting: () => Promise<unknown> = async () => undefined;
+  whileAlerting: () => Promise<unknown> = async () => undefined;
   hasSlack = true;
 
-  async post(approval: Approval) {
+  async post(approval: Approval, mayHaveTold: boolean) {
     await this.whilePosting();
     if (!this.hasSlack) return undefined;
-    this.said.push('card');
+    this.said.push(mayHaveTold ? 'card, after looking for it' : 'card');
     return { channel: 'C1', ts: approval.approvalId };
   }
   async update(approval: Approval) {
@@ -27,6 +28,10 @@ class MemoryCards implements Cards {
   }
   async escalate() {
     this.said.push('escalation');
+  }
+  async alert(approval: Approval) {
+    await this.whileAlerting();
+    this.said.push(isOpen(approval) ? 'alert' : 'alert is over');
   }
 }
 
@@ -45,13 +50,10 @@ beforeEach(async () => {
 const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
 const token = () => shop.runs.taskToken('acme', approval.runId, approval.approvalId);
 const promisesLeft = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
-const hold = (rung: Rung, taskToken: string = rung) => {
+const hold = (rung: Rung, { taskToken = rung as string, retrying = false } = {}) => {
   const { tenant, runId, approvalId } = approval;
   const [{ entryId } = { entryId: '' }] = shop.outbox.startedApprovals();
-  return holdApproval(
-    { ...shop.worker, cards },
-    { entryId, tenant, runId, approvalId, rung, taskToken, retrying: false },
-  );
+  return holdApproval({ ...shop.worker, cards }, { entryId, tenant, runId, approvalId, rung, taskToken, retrying });
 };
 
 describe('the ladder', () => {
@@ -61,7 +63,7 @@ describe('the ladder', () => {
     expect(promisesLeft()).toEqual([]);
     await hold('remind');
     await hold('escalate');
-    expect(cards.said).toEqual(['card', 'reminder', 'escalation']);
+    expect(cards.said).toEqual(['card', 'reminder', 'alert', 'escalation']);
     expect(await token()).toBe('escalate');
     expect(await now()).toMatchObject({
       status: 'notified',
@@ -83,8 +85,59 @@ describe('the ladder', () => {
 
   it('tells whoever could not be told before, instead of reminding them', async () => {
     await hold('remind');
-    expect(cards.said).toEqual(['card']);
+    expect(cards.said).toEqual(['card, after looking for it']);
     expect(await now()).toMatchObject({ status: 'notified' });
+  });
+
+  it('looks for a card that may be there on every try but the very first', async () => {
+    cards.whilePosting = () => Promise.reject(new Error('no answer'));
+    await expect(hold('notify')).rejects.toThrow('no answer');
+    cards.whilePosting = async () => undefined;
+    await hold('notify', { retrying: true });
+    expect(cards.said).toEqual(['card, after looking for it']);
+  });
+
+  it('posts the card with the alert if nobody could be told before; each goes on without the other', async () => {
+    cards.whilePosting = () => Promise.reject(new Error('Slack is down'));
+    await expect(hold('escalate')).rejects.toThrow('Slack is down');
+    expect(cards.said).toEqual(['alert']);
+    cards.whilePosting = async () => undefined;
+    cards.whileAlerting = () => Promise.reject(new Error('PagerDuty is down'));
+    await expect(hold('escalate', { retrying: true })).rejects.toThrow('PagerDuty is down');
+    expect(cards.said).toEqual(['alert', 'card, after looking for it']);
+    expect(await now()).toMatchObject({ status: 'notified', escalatedAt: expect.any(String), card: { channel: 'C1' } });
+  });
+
+  it.each([
+    ['notify', 'remindAt'],
+    ['remind', 'slaAt'],
+    ['escalate', 'expiresAt'],
+  ] as const)('tells nobody on %s once the next rung is due, and waits for it', async (rung, due) => {
+    shop.clock.advance(Date.parse(approval[due]) - shop.clock.now());
+    await hold(rung);
+    expect(cards.said).toEqual([]);
+    expect(await token()).toBe(rung);
+    expect((await now()).escalatedAt).toBeUndefined();
+  });
+
+  it('calls off an alert that came after the decision', async () => {
+    await hold('notify');
+    cards.whileAlerting = async () => {
+      cards.whileAlerting = async () => undefined;
+      await shop.say(approval, 'ana');
+    };
+    await expect(hold('escalate')).rejects.toBeInstanceOf(ApprovalClosed);
+    expect(cards.said).toEqual(['card', 'alert', 'escalation', 'alert is over']);
+  });
+
+  it('calls off an alert whose sender died before it could look again', async () => {
+    await hold('notify');
+    cards.whileAlerting = () => Promise.reject(new Error('timed out, after it was sent'));
+    await expect(hold('escalate')).rejects.toThrow('timed out');
+    cards.whileAlerting = async () => undefined;
+    await shop.say(approval, 'ana');
+    await expect(hold('escalate', { retrying: true })).rejects.toBeInstanceOf(ApprovalClosed);
+    expect(cards.said.at(-1)).toBe('alert is over');
   });
 
   it('goes on where there is no Slack', async () => {
