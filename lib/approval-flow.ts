@@ -4,15 +4,19 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import {
   DefinitionBody,
   Errors,
+  Fail,
   type IChainable,
   IntegrationPattern,
   JsonPath,
   LogLevel,
+  Parallel,
+  type RetryProps,
   StateMachine,
   StateMachineType,
   Succeed,
   TaskInput,
-  Timeout,
+  Wait,
+  WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
@@ -29,16 +33,30 @@ const EXPIRE_TIMEOUT = seconds(10);
 const FOLLOW_BATCH = 5;
 const FOLLOW_CONCURRENCY = 5;
 
+/** As hold-approval.ts names it. */
+const APPROVAL_CLOSED = 'ApprovalClosed';
+/**
+ * Slack may be away for hours: once it is back, people hear within a minute. A rung of days gives up in the end, because
+ * an execution may have no more than 25,000 events, and each try makes about five.
+ */
+const UNTIL_IT_WORKS: RetryProps = {
+  errors: [Errors.ALL],
+  interval: seconds(2),
+  backoffRate: 2,
+  maxDelay: seconds(60),
+  maxAttempts: 1_000,
+};
+
 interface ApprovalFlowProps {
   bundles: FunctionBundles;
   runTable: RunTable;
   stepQueue: WorkQueue;
-  connectionSecrets: TenantSecrets;
+  messagingSecrets: TenantSecrets;
 }
 
 /**
  * One Standard execution per approval, named after it, climbs a ladder: ask, remind, call others, expire. On each rung it
- * waits with a task token for a decision. DynamoDB is the authority, this is the clock.
+ * waits with a task token for a decision, until the next rung's own time. DynamoDB is the authority, this is the clock.
  */
 export class ApprovalFlow extends Construct {
   readonly machine: StateMachine;
@@ -79,7 +97,7 @@ export class ApprovalFlow extends Construct {
     this.follow = this.#followFunction(props);
   }
 
-  #holdFunction({ bundles, runTable, stepQueue, connectionSecrets }: ApprovalFlowProps): NodeFunction {
+  #holdFunction({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
     const hold = new NodeFunction(this, 'Hold', {
       bundles,
       entry: 'approval/hold',
@@ -89,7 +107,7 @@ export class ApprovalFlow extends Construct {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
         APPROVAL_QUEUE_URL: this.queue.queue.queueUrl,
-        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
       },
       timeout: HOLD_TIMEOUT,
     });
@@ -98,12 +116,12 @@ export class ApprovalFlow extends Construct {
     runTable.allow(hold, ['PutItem'], ['RUN', 'TOKEN', 'OUTBOX']);
     runTable.allow(hold, ['DeleteItem'], ['OUTBOX']);
     this.queue.allowSend(hold);
-    connectionSecrets.readableBy(hold);
+    messagingSecrets.readableBy(hold);
     return hold;
   }
 
   /** The only function that may answer task tokens. */
-  #followFunction({ bundles, runTable, connectionSecrets }: ApprovalFlowProps): NodeFunction {
+  #followFunction({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
     const follow = new NodeFunction(this, 'Follow', {
       bundles,
       entry: 'approval/follow',
@@ -111,7 +129,7 @@ export class ApprovalFlow extends Construct {
       schema: FollowEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
-        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
       },
       timeout: HOLD_TIMEOUT,
     });
@@ -119,7 +137,7 @@ export class ApprovalFlow extends Construct {
     runTable.allow(follow, ['GetItem'], ['RUN', 'TOKEN', 'TENANT']);
     runTable.allow(follow, ['Query'], ['TENANT']);
     runTable.allow(follow, ['DeleteItem'], ['OUTBOX']);
-    connectionSecrets.readableBy(follow);
+    messagingSecrets.readableBy(follow);
     follow.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);
     return follow;
   }
@@ -142,30 +160,33 @@ export class ApprovalFlow extends Construct {
       lambdaFunction: expire,
       payload: TaskInput.fromObject({ tenant: JsonPath.stringAt('$.tenant'), runId: JsonPath.stringAt('$.runId') }),
       resultPath: JsonPath.DISCARD,
-    });
+      retryOnServiceExceptions: false,
+    }).addRetry(UNTIL_IT_WORKS);
     const closed = new Succeed(this, 'Closed');
-    const escalated = this.#rung('Escalate', hold, {
-      rung: 'escalate',
-      secondsAt: '$.expireAfterSeconds',
-      next: expired,
-      closed,
-    });
-    const reminded = this.#rung('Remind', hold, {
-      rung: 'remind',
-      secondsAt: '$.escalateAfterSeconds',
-      next: escalated,
-      closed,
-    });
-    return this.#rung('Notify', hold, { rung: 'notify', secondsAt: '$.remindAfterSeconds', next: reminded, closed });
+    const escalated = this.#rung('Escalate', hold, { rung: 'escalate', until: '$.expiresAt', next: expired, closed });
+    const reminded = this.#rung('Remind', hold, { rung: 'remind', until: '$.slaAt', next: escalated, closed });
+    return this.#rung('Notify', hold, { rung: 'notify', until: '$.remindAt', next: reminded, closed });
   }
 
-  /** Waits for a decision; when time is up, or people could not be told, it goes on to the next rung. */
+  /** A decision and the clock race: a branch that fails stops the other, and by its name the execution ends or climbs. */
   #rung(
     name: string,
     hold: NodeFunction,
-    { rung, secondsAt, next, closed }: { rung: Rung; secondsAt: string; next: IChainable; closed: Succeed },
+    { rung, until, next, closed }: { rung: Rung; until: string; next: IChainable; closed: Succeed },
   ): IChainable {
-    return LambdaInvoke.jsonPath(this, name, {
+    const clock = new Wait(this, `${name}Until`, { time: WaitTime.timestampPath(until) }).next(
+      new Fail(this, `${name}Over`, { error: 'RungOver', cause: 'Nobody has decided; the next rung is due.' }),
+    );
+    return new Parallel(this, name, { resultPath: JsonPath.DISCARD })
+      .branch(clock, this.#decision(name, hold, rung))
+      .addCatch(closed, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
+      .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD });
+  }
+
+  /** Tells people and waits for their decision, however often telling them fails. If it cannot be done, the clock goes on. */
+  #decision(name: string, hold: NodeFunction, rung: Rung): IChainable {
+    const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'It is decided, or over.' });
+    return LambdaInvoke.jsonPath(this, `${name}People`, {
       lambdaFunction: hold,
       integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
       payload: TaskInput.fromObject({
@@ -177,14 +198,14 @@ export class ApprovalFlow extends Construct {
         runId: JsonPath.stringAt('$.runId'),
         approvalId: JsonPath.stringAt('$.approvalId'),
       }),
-      taskTimeout: Timeout.at(secondsAt),
       resultPath: JsonPath.DISCARD,
+      retryOnServiceExceptions: false,
     })
-      .addRetry({ errors: ['ApprovalClosed'], maxAttempts: 0 })
-      .addRetry({ errors: [Errors.TASKS_FAILED], maxAttempts: 4, interval: seconds(2), backoffRate: 3 })
-      .addCatch(closed, { errors: ['ApprovalClosed'], resultPath: JsonPath.DISCARD })
-      .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
-      .next(closed);
+      .addRetry({ errors: [APPROVAL_CLOSED], maxAttempts: 0 })
+      .addRetry(UNTIL_IT_WORKS)
+      .addCatch(decided, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
+      .addCatch(new Succeed(this, `${name}Unheard`), { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
+      .next(decided);
   }
 
   /** An execution is started by whoever dispatches the promise of one. */

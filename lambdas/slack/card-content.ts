@@ -1,4 +1,4 @@
-import type { Approval } from '../approval/approval.ts';
+import { type Approval, isOpen } from '../approval/approval.ts';
 import { aside, type Inline, type Paragraph, quoted, quotedAs, strong, words } from './blocks.ts';
 import { undoWords } from './card-words.ts';
 import { type ChangedField, changesOf } from './changes.ts';
@@ -31,7 +31,8 @@ export function content(approval: Approval, room: Room): Paragraph[] {
   if (message !== undefined) lines.push(...boxed([strong('To be read')], message, room.valueMax));
   if (!action) return [...lines, [words('Approving lets the run go on with what comes after this step.')]];
   const { written, follows } = changesOf(approval);
-  lines.push([strong(action.effect === 'read' ? 'What will be asked for' : 'What will be written')]);
+  const will = isOpen(approval) || approval.status === 'approved' ? 'will be' : 'would have been';
+  lines.push([strong(`What ${will} ${action.effect === 'read' ? 'asked for' : 'written'}`)]);
   lines.push(...fields(written, room));
   if (follows.length > 0) lines.push([strong('What that changes')], ...fields(follows, room));
   lines.push([words(`Risk ${action.risk}, blast radius ${action.blastRadius}. ${undoWords(action)}`)]);

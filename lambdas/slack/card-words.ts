@@ -1,5 +1,6 @@
-import type { Approval, GateReason, Vote } from '../approval/approval.ts';
+import { type Approval, type GateReason, isOpen, type Vote } from '../approval/approval.ts';
 import { type Person, personBehind } from '../approval/people.ts';
+import { stillMissing } from '../approval/votes.ts';
 import { aside, type Inline, moment, quoted, shortened, strong, words } from './blocks.ts';
 import { isolated } from './reveal.ts';
 
@@ -15,7 +16,7 @@ export const WHY: Record<GateReason, string> = {
   step: 'The workflow stops here for a person.',
 };
 
-const VIA: Record<Vote['via'], string> = { slack: 'in Slack', api: 'by the API', console: 'in the console' };
+const VIA: Record<Vote['via'], string> = { slack: 'in Slack', api: 'over the API', console: 'in the console' };
 
 /** A person by name; an identity nobody has claimed as what it is. */
 export function personWords(people: readonly Person[], id: string): Inline {
@@ -25,19 +26,32 @@ export function personWords(people: readonly Person[], id: string): Inline {
 }
 
 /** `a, b and 3 more`. */
-export function listed(items: Inline[]): Inline[] {
+export function listed(items: Inline[], between = ', '): Inline[] {
   const more = items.length - LISTED_MAX;
-  const named = items.slice(0, LISTED_MAX).flatMap((item, index) => (index === 0 ? [item] : [words(', '), item]));
-  return more > 0 ? [...named, words(` and ${more} more`)] : named;
+  const named = items.slice(0, LISTED_MAX).flatMap((item, index) => (index === 0 ? [item] : [words(between), item]));
+  return more > 0 ? [...named, words(`${between}${more} more`)] : named;
 }
 
-/** `Needs 2 people of tier high from dba`, and who is there so far. */
-export function neededWords({ requirement }: Approval): Inline[] {
-  const { quorum, tier, groups } = requirement;
-  const people = quorum === 1 ? 'Needs one person' : `Needs ${quorum} people`;
-  const from =
-    groups.length === 0 ? [] : [words(' from '), ...listed(groups.map((group) => quoted(group, NAME_MAX_CHARACTERS)))];
-  return [words(`${people} who may approve tier ${tier}`), ...from, words('.')];
+/** `Needs 2 people who may approve tier high, of dba or sre, and also of security.` */
+export function neededWords(approval: Approval): Inline[] {
+  const { quorum, tier, groups } = approval.requirement;
+  const people = quorum === 1 ? 'one person' : `${quorum} people`;
+  const of = groups.flatMap((set, index) => [
+    words(index === 0 ? ', of ' : ', and also of '),
+    ...listed(
+      set.map((group) => quoted(group, NAME_MAX_CHARACTERS)),
+      ' or ',
+    ),
+  ]);
+  const needs = isOpen(approval) ? 'Needs' : 'Needed';
+  return [words(`${needs} ${people} who may approve tier ${tier}`), ...of, words('.')];
+}
+
+/** `1 of 2 have approved`, as the quorum is counted; nothing where one yes is all it takes. */
+export function approvedSoFar(approval: Approval, people: readonly Person[]): string | undefined {
+  const { quorum } = approval.requirement;
+  if (quorum === 1) return undefined;
+  return `${quorum - stillMissing(approval, people)} of ${quorum} ${isOpen(approval) ? 'have' : 'had'} approved`;
 }
 
 export function voteWords(people: readonly Person[], { person, via, decision, onBehalfOf, at }: Vote): Inline[] {

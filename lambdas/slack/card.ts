@@ -1,5 +1,6 @@
 import { type Approval, type ApprovalStatus, isOpen } from '../approval/approval.ts';
 import type { Person } from '../approval/people.ts';
+import { countedVotes } from '../approval/votes.ts';
 import {
   aside,
   type Block,
@@ -17,7 +18,7 @@ import {
   words,
 } from './blocks.ts';
 import { boxed, content, ROOM } from './card-content.ts';
-import { listed, neededWords, personWords, voteWords, WHY } from './card-words.ts';
+import { approvedSoFar, listed, neededWords, personWords, voteWords, WHY } from './card-words.ts';
 
 export const ACTIONS = {
   approve: 'countersign_approve',
@@ -45,8 +46,8 @@ const HEADINGS: Record<ApprovalStatus, string> = {
   notified: 'Approval needed',
   approved: 'Approved',
   rejected: 'Rejected',
-  expired: 'Expired, nobody decided',
-  canceled: 'Canceled before anybody decided',
+  expired: 'Expired without a decision',
+  canceled: 'Canceled before a decision',
 };
 
 /** Everything a person needs to decide, and nothing that a payload could have made up: see blocks.ts. */
@@ -70,26 +71,46 @@ function heading(approval: Approval): string {
   return `${overdue}${HEADINGS[approval.status]}: ${subjectOf(approval)}`;
 }
 
+/** What became of it, with every vote there was: that a yes was too late, or one of too few, is part of it. */
 function outcome(approval: Approval, people: readonly Person[]): Block[] {
-  const { status, votes, decidedAt, expiresAt, escalatedAt } = approval;
-  if (status === 'approved' || status === 'rejected') {
-    const counted = votes.filter(({ decision }) => decision === (status === 'approved' ? 'approve' : 'reject'));
-    const lines: Paragraph[] = counted.slice(0, VOTES_MAX).map((vote) => voteWords(people, vote));
-    const reason = counted.find((vote) => vote.reason !== undefined)?.reason;
-    if (reason !== undefined) lines.push(...boxed([words('Because')], reason, REASON_MAX_CHARACTERS));
-    return lines.length > 0 ? [richText(lines)] : [];
+  const { status, votes, escalatedAt } = approval;
+  if (isOpen(approval)) {
+    if (escalatedAt === undefined) return [];
+    const late = [strong('Not decided in time.'), words(' Others were called '), moment(escalatedAt), words('.')];
+    return [richText([late])];
   }
-  if (status === 'expired') {
-    return [richText([[words('Nobody decided before '), moment(expiresAt), words('. Nothing was written.')]])];
-  }
-  if (status === 'canceled') {
-    const when = decidedAt === undefined ? [] : [words(', '), moment(decidedAt)];
-    return [richText([[words('Its run ended first'), ...when, words('. Nothing was written.')]])];
-  }
-  if (escalatedAt === undefined) return [];
-  return [
-    richText([[strong('Nobody has decided in time.'), words(' Others were called '), moment(escalatedAt), words('.')]]),
-  ];
+  const lines = [...ending(approval, people), ...voteLines(approval, people)];
+  const reason = status === 'rejected' && votes.find(({ decision }) => decision === 'reject')?.reason;
+  if (reason) lines.push(...boxed([words('Because')], reason, REASON_MAX_CHARACTERS));
+  return lines.length > 0 ? [richText(lines)] : [];
+}
+
+/** What ended it, where it was nobody's decision. */
+function ending(approval: Approval, people: readonly Person[]): Paragraph[] {
+  const { status, votes, decidedAt, expiresAt } = approval;
+  if (status !== 'expired' && status !== 'canceled') return [];
+  const when = decidedAt === undefined ? [] : [words(', '), moment(decidedAt)];
+  const why =
+    status === 'canceled'
+      ? [words('Its run ended first'), ...when]
+      : [words(votes.length > 0 ? 'Too few approved before ' : 'Nobody decided before '), moment(expiresAt)];
+  const soFar = votes.length > 0 && approvedSoFar(approval, people);
+  return [[...why, words(`. Nothing was written.${soFar ? ` ${soFar}:` : ''}`)]];
+}
+
+/** The last ones: the one that decided is among them. */
+function voteLines(approval: Approval, people: readonly Person[]): Paragraph[] {
+  const { votes } = approval;
+  const counted = countedVotes(approval, people);
+  const lines: Paragraph[] = votes
+    .slice(-VOTES_MAX)
+    .map((vote) => [
+      words('• '),
+      ...voteWords(people, vote),
+      ...(isOpen(approval) && !counted.includes(vote) ? [aside(', which does not count')] : []),
+    ]);
+  const left = votes.length - VOTES_MAX;
+  return left > 0 ? [[aside(`… and ${left} votes before: press “Show all”`)], ...lines] : lines;
 }
 
 function about({ title, subject, action, automation, workflow, stepId }: Approval): Paragraph[] {
@@ -114,11 +135,12 @@ function about({ title, subject, action, automation, workflow, stepId }: Approva
   return lines;
 }
 
-function why({ asks, grounds }: Approval): Paragraph[] {
+function why(approval: Approval): Paragraph[] {
+  const { asks, grounds } = approval;
   const { reasons, policies, policyHash } = grounds;
   const left = reasons.length - REASONS_MAX;
   return [
-    [strong('Why you are asked')],
+    [strong(isOpen(approval) ? 'Why you are asked' : 'Why people were asked')],
     [words(WHY[asks])],
     ...reasons.slice(0, REASONS_MAX).map((reason) => [words('• '), quoted(reason, REASON_MAX_CHARACTERS)]),
     ...(left > 0 ? [[aside(`… and ${left} more reasons: press “Show all”`)]] : []),
@@ -130,10 +152,12 @@ function why({ asks, grounds }: Approval): Paragraph[] {
 }
 
 function who(approval: Approval, people: readonly Person[]): Paragraph[] {
-  const { makers, votes, edits, expiresAt, slaAt, escalatedAt } = approval;
-  const lines: Paragraph[] = [[strong('Who decides')], neededWords(approval)];
+  const { makers, edits, expiresAt, slaAt, escalatedAt } = approval;
+  const lines: Paragraph[] = [[strong(isOpen(approval) ? 'Who decides' : 'Who could decide')], neededWords(approval)];
   if (isOpen(approval)) {
-    for (const vote of votes.slice(0, VOTES_MAX)) lines.push([words('• '), ...voteWords(people, vote)]);
+    const soFar = approvedSoFar(approval, people);
+    if (soFar !== undefined) lines.push([strong(`${soFar} so far.`)]);
+    lines.push(...voteLines(approval, people));
   }
   if (makers.length > 0) {
     lines.push([

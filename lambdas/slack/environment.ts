@@ -7,5 +7,5 @@ export const SlackDoorEnvironment = z.object({ RUN_TABLE: z.string(), WEBHOOK_SE
 
 export const InteractivityEnvironment = MoverEnvironment.extend({
   WEBHOOK_SECRET_ARNS: ArnsByTenant,
-  CONNECTION_SECRET_ARNS: ArnsByTenant,
+  MESSAGING_SECRET_ARNS: ArnsByTenant,
 });

@@ -1,8 +1,7 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { decide } from '../approval/decide.ts';
-import { SecretsConnections } from '../connectors/secrets-connections.ts';
+import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
-import { systemClock, systemPause } from '../entry/system.ts';
+import { systemPause } from '../entry/system.ts';
 import { deciderPorts } from '../worker/worker-ports.ts';
 import { InteractivityEnvironment } from './environment.ts';
 import type { Interactivity } from './interactivity.ts';
@@ -16,12 +15,7 @@ export function interactivityPorts(): Interactivity {
     ...doorPorts(decider.stored, environment.WEBHOOK_SECRET_ARNS),
     runs: decider.runs,
     definitions: decider.definitions,
-    connections: new SecretsConnections(
-      new SecretsManagerClient(),
-      decider.stored,
-      environment.CONNECTION_SECRET_ARNS,
-      systemClock.now,
-    ),
+    connections: systemConnections(decider.stored, environment.MESSAGING_SECRET_ARNS),
     decide: (deciding) => decide(decider, deciding),
     sleep: systemPause.sleep,
   };

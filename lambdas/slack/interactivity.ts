@@ -1,7 +1,7 @@
 import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
 import type { Decided, Deciding } from '../approval/decide.ts';
 import { type HttpAnswer, type HttpEvent, json } from '../entry/http.ts';
-import { CountersignError, type ErrorCode } from '../run/errors.ts';
+import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Modal, sentence } from './blocks.ts';
 import { ACTIONS, type Seen } from './card.ts';
@@ -45,20 +45,6 @@ interface Actor {
 }
 
 const ACKNOWLEDGED: HttpAnswer = { statusCode: 200, body: '' };
-/** What a person is told in a sentence; any other failure is ours. */
-const REFUSALS: readonly ErrorCode[] = [
-  'NOT_FOUND',
-  'APPROVAL_SELF',
-  'APPROVAL_CLOSED',
-  'APPROVAL_STALE',
-  'APPROVAL_FORBIDDEN',
-  'POLICY_DENIED',
-  'POLICY_ERROR',
-  'INPUT_INVALID',
-  'TARGET_REFUSED',
-  'RUN_TERMINAL_STATE',
-  'RUN_INVALID_TRANSITION',
-];
 const NOT_OURS = 'This is from an older card; look for the newest one.';
 
 /** A click or a submitted modal, signed by Slack for a tenant, by a person that tenant knows. */
@@ -107,12 +93,10 @@ async function clicked(slack: Interactivity, actor: Actor, click: BlockActions):
 
 async function approve(slack: Interactivity, { tenant, person }: Actor, seen: Seen): Promise<string | undefined> {
   const deciding: Deciding = { tenant, person, via: 'slack', decision: { kind: 'approve' }, ...seen };
-  const { outcome, approval } = await slack.decide(deciding);
-  if (outcome === 'already') return 'You had approved this before; nothing changed.';
-  if (outcome !== 'counted') return undefined;
-  const { quorum } = approval.requirement;
-  const missing = quorum - new Set(approval.votes.map((vote) => vote.person)).size;
-  return `Your approval counts. ${missing} more of ${quorum} must approve.`;
+  const decided = await slack.decide(deciding);
+  if (decided.outcome === 'already') return 'You had approved this before; nothing changed.';
+  if (decided.outcome !== 'counted') return undefined;
+  return `Your approval is recorded. ${decided.missing} more of ${decided.approval.requirement.quorum} must approve.`;
 }
 
 function modalFor(action: string, approval: Approval): Modal | undefined {
@@ -178,7 +162,8 @@ function assertSame(approval: Approval, { actionHash }: Seen): void {
 
 /** The sentence for the person, if the failure is theirs to know; any other is thrown on. */
 function refusal(error: unknown): string {
-  if (error instanceof CountersignError && REFUSALS.includes(error.code)) return error.message;
+  const refused = refusalOf(error);
+  if (refused) return refused.message;
   throw error;
 }
 

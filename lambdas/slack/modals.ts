@@ -1,4 +1,5 @@
 import type { Approval } from '../approval/approval.ts';
+import { jsonOf } from '../run/canonical-json.ts';
 import { type Block, type InputElement, type Modal, plainText, quoted, richText, words } from './blocks.ts';
 import type { Seen } from './card.ts';
 import { hasUnseen } from './reveal.ts';
@@ -54,6 +55,7 @@ export function editModal({ approvalId, actionHash, action }: Approval): Modal {
   const seen: Seen = { approvalId, actionHash };
   const inputs = inputsOf(action?.fields ?? {});
   const left = Object.keys(action?.fields ?? {}).length - inputs.length;
+  const unfit = `${left} more ${left === 1 ? 'does' : 'do'} not fit into this form; use the API for ${left === 1 ? 'it' : 'them'}.`;
   const rules = 'Whoever edits cannot approve. Earlier votes will not count, and policy is asked again.';
   return {
     type: 'modal',
@@ -64,7 +66,7 @@ export function editModal({ approvalId, actionHash, action }: Approval): Modal {
     close: plainText('Cancel'),
     blocks: [
       richText([[words('At '), quoted(action?.target ?? '', TARGET_MAX_CHARACTERS)], [words(rules)]]),
-      ...(left > 0 ? [richText([[words(`${left} more are too long for Slack to edit; use the API for those.`)]])] : []),
+      ...(left > 0 ? [richText([[words(unfit)]])] : []),
       ...inputs,
     ],
   };
@@ -84,8 +86,8 @@ export function typedEdit(
     if (sameLines(text, editable(was))) continue;
     if (typeof was === 'string') changed.push([name, text]);
     else {
-      const parsed = parsedJson(text);
-      if (parsed) changed.push([name, parsed.value]);
+      const value = jsonOf(text);
+      if (value !== undefined) changed.push([name, value]);
       else errors[block] = 'Write JSON here: 12, true, ["a", "b"], or "text" in quotes.';
     }
   }
@@ -106,8 +108,9 @@ function inputsOf(fields: Record<string, unknown>): Block[] {
   let bytes = 0;
   for (const [index, [name, value]] of Object.entries(fields).entries()) {
     const text = editable(value);
-    bytes += Buffer.byteLength(JSON.stringify(text));
-    if (text.length > INPUT_MAX_CHARACTERS || bytes > INPUTS_MAX_BYTES || inputs.length === INPUTS_MAX) continue;
+    const size = Buffer.byteLength(JSON.stringify(text));
+    if (text.length > INPUT_MAX_CHARACTERS || bytes + size > INPUTS_MAX_BYTES || inputs.length === INPUTS_MAX) continue;
+    bytes += size;
     const element: InputElement = {
       type: 'plain_text_input',
       action_id: INPUT_ACTION,
@@ -134,11 +137,3 @@ const editable = (value: unknown): string => (typeof value === 'string' ? value 
 
 /** A form may send back other ends of lines than it was given. */
 const sameLines = (a: string, b: string): boolean => a.replaceAll('\r\n', '\n') === b.replaceAll('\r\n', '\n');
-
-function parsedJson(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
-}

@@ -1,9 +1,10 @@
 import { type Approval, isOpen } from '../approval/approval.ts';
 import type { Person } from '../approval/people.ts';
+import { countedVotes } from '../approval/votes.ts';
 import type { Page, RunStore } from '../run/run-store.ts';
 import { type Block, button, header, type Message, moment, quoted, richText, sentence, words } from './blocks.ts';
 import { ACTIONS } from './card.ts';
-import { listed, neededWords, personWords } from './card-words.ts';
+import { approvedSoFar, listed, neededWords, personWords } from './card-words.ts';
 
 const PER_PAGE = 8;
 const TEXT_MAX_CHARACTERS = 120;
@@ -31,16 +32,16 @@ export async function pendingMessage(
 }
 
 function pendingBlocks(approval: Approval, people: readonly Person[]): Block[] {
-  const { approvalId, actionHash, action, stepId, title, automation, requestedAt, expiresAt, votes } = approval;
+  const { approvalId, actionHash, action, stepId, title, automation, requestedAt, expiresAt } = approval;
   const at = action ? [words(' at '), quoted(action.target, TEXT_MAX_CHARACTERS)] : [];
-  const approved = votes
-    .filter(({ decision }) => decision === 'approve')
-    .map(({ person }) => personWords(people, person));
+  const soFar = approvedSoFar(approval, people);
+  const approved = countedVotes(approval, people).map(({ person }) => personWords(people, person));
+  const who = approved.length > 0 ? [words(': '), ...listed(approved)] : [];
   return [
     richText([
       [quoted(action?.tool ?? stepId, TEXT_MAX_CHARACTERS), ...at],
       [words('About '), quoted(title, TEXT_MAX_CHARACTERS), words(', by '), quoted(automation, TEXT_MAX_CHARACTERS)],
-      [...neededWords(approval), ...(approved.length > 0 ? [words(' So far: '), ...listed(approved)] : [])],
+      [...neededWords(approval), ...(soFar === undefined ? [] : [words(` ${soFar} so far`), ...who, words('.')])],
       [words('Asked '), moment(requestedAt), words(', expires '), moment(expiresAt)],
     ]),
     { type: 'actions', elements: [button('Show all', ACTIONS.showAll, { approvalId, actionHash })] },

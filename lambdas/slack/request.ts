@@ -1,10 +1,12 @@
 import { type HttpEvent, Problem, rawBody } from '../entry/http.ts';
 import type { Clock, Log } from '../entry/ports.ts';
 import { assertShallow } from '../intake/json-depth.ts';
-import { WEBHOOK_BODY_MAX_BYTES } from '../intake/webhook.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { isSignedBySlack } from './signature.ts';
 import type { TeamTenants } from './team-tenants.ts';
+
+/** A modal comes back with all its fields twice, each letter escaped for JSON and for the form; a function takes 6 MB. */
+const BODY_MAX_BYTES = 4 * 1024 * 1024;
 
 /** What every endpoint for Slack needs to know who is speaking. */
 export interface SlackDoor {
@@ -17,8 +19,8 @@ export interface SlackDoor {
 /** The bytes of a request, as text; refused before anything reads them if they are too many. */
 export function bodyText(event: HttpEvent): string {
   const body = rawBody(event);
-  if (body.length <= WEBHOOK_BODY_MAX_BYTES) return body.toString('utf8');
-  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${WEBHOOK_BODY_MAX_BYTES} are taken`);
+  if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
+  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are taken`);
 }
 
 /** JSON that is not trusted yet: anything else is nothing. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Approval, isOpen } from '../approval/approval.ts';
+import type { Rung } from '../approval/environment.ts';
 import type { Cards } from '../approval/hold-approval.ts';
 import type { Connections } from '../connectors/connections.ts';
 import { type Access, markOf, type Risk } from '../connectors/connector.ts';
@@ -50,25 +51,17 @@ export class SlackCards implements Cards {
     this.#ports = ports;
   }
 
-  /** A card carries a mark made of its approval: one whose answer was lost is found by it and not posted again. */
-  async post(approval: Approval, retrying: boolean): Promise<{ channel: string; ts: string } | undefined> {
+  async post(approval: Approval, mayHaveTold: boolean): Promise<{ channel: string; ts: string } | undefined> {
     const access = await this.#connection(approval, 'slack');
     if (!access) return undefined;
-    const mark = markOf(approval.tenant, approval.approvalId);
-    const earlier = retrying ? await findCard(access, approval, mark) : undefined;
-    if (earlier) return earlier;
-    const { channel, ts } = await slack(access, {
-      method: 'POST',
-      api: 'chat.postMessage',
-      body: {
-        channel: approval.channel,
-        ...(await this.#drawn(approval)),
-        ...POSTED_AS_WRITTEN,
-        metadata: { event_type: MARK_EVENT_TYPE, event_payload: { mark } },
-      },
-      answer: Posted,
+    const { tenant, approvalId, channel, requestedAt } = approval;
+    const place = { channel, since: requestedAt };
+    return postOnce(access, {
+      mark: markOf(tenant, approvalId),
+      place,
+      mayBeThere: mayHaveTold,
+      message: await this.#drawn(approval),
     });
-    return { channel, ts };
   }
 
   /**
@@ -77,33 +70,44 @@ export class SlackCards implements Cards {
    */
   async update(approval: Approval): Promise<void> {
     let shown = approval;
-    for (let redrawn = 0; redrawn < REDRAWN_MAX; redrawn += 1) {
-      await this.#draw(shown);
-      const { tenant, runId, approvalId } = shown;
-      const now = await this.#ports.runs.approval(tenant, runId, approvalId);
-      if (!now || now.revision <= shown.revision) break;
-      shown = now;
-    }
-    if (!isOpen(shown) && shown.escalatedAt !== undefined) {
-      await this.#page(shown, { action: 'resolve', dedupKey: shown.approvalId });
+    try {
+      for (let redrawn = 0; redrawn < REDRAWN_MAX; redrawn += 1) {
+        await this.#draw(shown);
+        const { tenant, runId, approvalId } = shown;
+        const now = await this.#ports.runs.approval(tenant, runId, approvalId);
+        if (!now || now.revision <= shown.revision) break;
+        shown = now;
+      }
+    } finally {
+      // Whoever was called is called off, though the card may have to wait for Slack.
+      if (!isOpen(shown) && shown.escalatedAt !== undefined) await this.alert(shown);
     }
   }
 
-  remind(approval: Approval): Promise<void> {
-    return this.#say(approval, `Still waiting for a decision on ${nameOf(approval)}.`);
+  remind(approval: Approval, mayHaveTold: boolean): Promise<void> {
+    return this.#say(approval, 'remind', `Still waiting for a decision on ${nameOf(approval)}.`, mayHaveTold);
+  }
+
+  escalate(approval: Approval, mayHaveTold: boolean): Promise<void> {
+    const text = `Not decided in time: ${nameOf(approval)}. If you can decide, please do.`;
+    return this.#say(approval, 'escalate', text, mayHaveTold);
   }
 
   /** PagerDuty merges what has the same key, so a repeat pages nobody twice. */
-  async escalate(approval: Approval): Promise<void> {
-    const summary = `Nobody has decided in time on ${nameOf(approval)} for ${approval.automation}, run ${approval.runId}`;
-    await this.#page(approval, {
+  async alert(approval: Approval): Promise<void> {
+    const { tenant, approvalId, runId, automation, requirement, requestedAt } = approval;
+    const access = await this.#connection(approval, 'pagerduty');
+    if (!access) return;
+    const summary = `Not decided in time: ${nameOf(approval)} for ${automation}, run ${runId}`;
+    const call = {
       action: 'trigger',
-      dedupKey: approval.approvalId,
       summary: shortened(summary, SUMMARY_MAX_CHARACTERS),
       source: 'countersign',
-      severity: SEVERITIES[approval.requirement.tier],
-    });
-    await this.#say(approval, `Nobody has decided in time on ${nameOf(approval)}. Whoever may, please do.`);
+      severity: SEVERITIES[requirement.tier],
+    };
+    const event = { ...(isOpen(approval) ? call : { action: 'resolve' }), dedupKey: approvalId };
+    const mark = markOf(tenant, approvalId);
+    await sendEvent.perform(sendEvent.parse(event), { access, mark, openSince: requestedAt });
   }
 
   /** A tenant without one is told nothing there, which is no failure: people decide through the API. */
@@ -135,21 +139,16 @@ export class SlackCards implements Cards {
   }
 
   /** In the card's thread, and in the channel too: a reminder that only the thread shows would remind nobody. */
-  async #say(approval: Approval, text: string): Promise<void> {
+  async #say(approval: Approval, rung: Rung, text: string, mayHaveTold: boolean): Promise<void> {
     const access = await this.#connection(approval, 'slack');
-    if (!access) return;
-    const channel = approval.card?.channel ?? approval.channel;
-    const thread = approval.card ? { thread_ts: approval.card.ts, reply_broadcast: true } : {};
-    const body = { channel, ...thread, ...sentence(text), ...POSTED_AS_WRITTEN };
-    await slack(access, { method: 'POST', api: 'chat.postMessage', body, answer: Posted });
-  }
-
-  async #page(approval: Approval, event: object): Promise<void> {
-    const { tenant, approvalId, requestedAt } = approval;
-    const access = await this.#connection(approval, 'pagerduty');
-    if (!access) return;
-    const mark = markOf(tenant, approvalId);
-    await sendEvent.perform(sendEvent.parse(event), { access, mark, openSince: requestedAt });
+    const { tenant, approvalId, card, requestedAt } = approval;
+    if (!access || !card) return;
+    await postOnce(access, {
+      mark: markOf(tenant, `${approvalId} ${rung}`),
+      place: { channel: card.channel, threadTs: card.ts, since: requestedAt },
+      mayBeThere: mayHaveTold,
+      message: sentence(text),
+    });
   }
 }
 
@@ -160,19 +159,40 @@ export async function openView(access: Access, trigger: string, view: Modal): Pr
 
 const nameOf = ({ action, stepId }: Approval): string => (action ? `${action.tool} at ${action.target}` : stepId);
 
-async function findCard(
+/** Where a message is posted, and from when on it may be there. */
+interface Place {
+  channel: string;
+  threadTs?: string;
+  since: string;
+}
+
+/** A message carries a mark: one whose answer was lost is found by it and not posted again. */
+async function postOnce(
   access: Access,
-  { channel, requestedAt }: Approval,
+  posting: { mark: string; place: Place; mayBeThere: boolean; message: Message },
+): Promise<{ channel: string; ts: string }> {
+  const { mark, place, mayBeThere, message } = posting;
+  const earlier = mayBeThere ? await findMarked(access, place, mark) : undefined;
+  if (earlier) return earlier;
+  const { channel, threadTs } = place;
+  const thread = threadTs === undefined ? {} : { thread_ts: threadTs, reply_broadcast: true };
+  const metadata = { event_type: MARK_EVENT_TYPE, event_payload: { mark } };
+  const body = { channel, ...thread, ...message, ...POSTED_AS_WRITTEN, metadata };
+  const posted = await slack(access, { method: 'POST', api: 'chat.postMessage', body, answer: Posted });
+  return { channel: posted.channel, ts: posted.ts };
+}
+
+async function findMarked(
+  access: Access,
+  { channel, threadTs, since }: Place,
   mark: string,
 ): Promise<{ channel: string; ts: string } | undefined> {
-  // A channel that is not listed cannot have taken the card either.
+  // A channel that is not listed cannot have taken the message either.
   const channelId = await findChannel(access, channel);
   if (channelId === undefined) return undefined;
-  const oldest = Math.floor(Date.parse(requestedAt) / 1000) - CLOCK_SKEW_SECONDS;
-  for await (const { ts, metadata } of messagesIn(access, {
-    channelId,
-    query: `include_all_metadata=true&oldest=${oldest}`,
-  })) {
+  const oldest = Math.floor(Date.parse(since) / 1000) - CLOCK_SKEW_SECONDS;
+  const query = `include_all_metadata=true&oldest=${oldest}`;
+  for await (const { ts, metadata } of messagesIn(access, { channelId, threadTs, query })) {
     if (metadata?.event_payload.mark === mark) return { channel: channelId, ts };
   }
   return undefined;

@@ -23,6 +23,8 @@ export interface Effects {
   now(): number;
   /** Makes a value the first time and gives the same one ever after. */
   once<Value>(key: string, make: () => Value): Value;
+  /** What `once` has made before. */
+  known<Value>(key: string): Value | undefined;
   openToken(key: string): string;
   runTask(key: string, request: TaskRequest, signal: AbortSignal): Promise<unknown>;
   sleepUntil(atMs: number, signal: AbortSignal): Promise<void>;
@@ -178,7 +180,10 @@ function durationMs(state: StateDefinition, field: string, scope: PathScope): nu
 }
 
 async function runBranches(visit: Visit, tryKey: string): Promise<unknown> {
-  const { state, input } = visit;
+  const { state, input, effects } = visit;
+  // Branches may race, and on replay another one might win.
+  const lost = effects.known<{ error: string; cause: string }>(`${tryKey} failed`);
+  if (lost !== undefined) throw new StateError(lost.error, lost.cause);
   const data = applyPath(state.InputPath, scopeOf(visit, input));
   const filled = state.Parameters === undefined ? data : fillTemplate(state.Parameters, scopeOf(visit, data));
   const failed = new AbortController();
@@ -190,6 +195,9 @@ async function runBranches(visit: Visit, tryKey: string): Promise<unknown> {
     return await Promise.all(branches);
   } catch (error) {
     // As in AWS, the first branch to fail stops the others.
+    if (error instanceof StateError) {
+      effects.once(`${tryKey} failed`, () => ({ error: error.error, cause: error.causeText }));
+    }
     failed.abort();
     throw error;
   }

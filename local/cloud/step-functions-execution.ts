@@ -128,9 +128,13 @@ export class Execution implements Effects {
     return this.#clock.now();
   }
 
+  known<Value>(key: string): Value | undefined {
+    return this.#store.journaled(this.#row.arn, key) as Value | undefined;
+  }
+
   once<Value>(key: string, make: () => Value): Value {
-    const known = this.#store.journaled(this.#row.arn, key);
-    if (known !== undefined) return known as Value;
+    const known = this.known<Value>(key);
+    if (known !== undefined) return known;
     const value = make();
     this.#store.journal(this.#row.arn, key, value);
     return value;

@@ -14,7 +14,7 @@ const type = (user: string, typed: string) => world.act('_command', { user, type
 
 describe('/countersign', () => {
   it('pending lists what waits, and who is needed, to the one who asked', async () => {
-    world.know(approvalOf({ requirement: { tier: 'high', quorum: 2, groups: ['dba'] } }));
+    world.know(approvalOf({ requirement: { tier: 'high', quorum: 2, groups: [['dba']] } }));
     expect(await type(ANA, '/countersign pending')).toMatchObject({ ok: true, status: 200 });
     const [message] = await world.messages();
     expect(message.ephemeral_for).toBe(ANA);

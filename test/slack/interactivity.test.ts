@@ -31,12 +31,12 @@ describe('a click on Approve', () => {
       requirement: { tier: 'high', quorum: 3, groups: [] },
       votes: [{ person: 'ana', via: 'slack', decision: 'approve', at: approval.requestedAt }],
     });
-    world.decides = () => ({ approval: voted, outcome: 'counted' });
+    world.decides = () => ({ approval: voted, outcome: 'counted', missing: 2 });
     await world.click(ANA, approval, 'approve');
     world.decides = () => ({ approval: voted, outcome: 'already' });
     await world.click(ANA, approval, 'approve');
     expect(await world.told(ANA)).toEqual([
-      'Your approval counts. 2 more of 3 must approve.',
+      'Your approval is recorded. 2 more of 3 must approve.',
       'You had approved this before; nothing changed.',
     ]);
   });
@@ -47,6 +47,8 @@ describe('a click on Approve', () => {
     ['APPROVAL_STALE', 'it has changed since; look at it again'],
     ['APPROVAL_FORBIDDEN', 'this needs someone of dba'],
     ['NOT_FOUND', 'there is no approval'],
+    ['CONFLICT', 'the run is changing too fast; try again'],
+    ['CAP_EXCEEDED', 'as many runs are running as the cap allows'],
   ] as const)('that is refused as %s is told so, and Slack is answered all the same', async (code, message) => {
     world.decides = refuse(code, message);
     expect(await world.click(BEN, approval, 'approve')).toMatchObject({ ok: true, status: 200 });
@@ -275,6 +277,6 @@ describe('an interaction', () => {
   });
 
   it('too large is refused before anyone reads it', async () => {
-    await expect(send('x'.repeat(1024 * 1024 + 1))).rejects.toMatchObject({ status: 413 });
+    await expect(send('x'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject({ status: 413 });
   });
 });

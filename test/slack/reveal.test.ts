@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { cut, hasUnseen, isolated, pieces, revealed } from '../../lambdas/slack/reveal.ts';
 import { hostileText, TRICKS, UNSEEN } from './hostile-text.ts';
 
+const SEED = 20_260_102;
+
 /** Reads a revealed text back. */
 const original = (shown: string): string =>
   shown.replace(/⟦U\+([0-9A-F]+)⟧|↵/g, (sign, code?: string) =>
@@ -31,11 +33,15 @@ describe('a revealed text', () => {
       fc.property(hostileText, (text) => {
         expect(revealed(text).replaceAll(/\p{Extended_Pictographic}\uFE0F/gu, '')).not.toMatch(UNSEEN);
       }),
+      { seed: SEED },
     );
   });
 
   it('tells its original exactly: no two texts are shown alike', () => {
-    fc.assert(fc.property(hostileText, (text) => original(revealed(text)) === text));
+    fc.assert(
+      fc.property(hostileText, (text) => original(revealed(text)) === text),
+      { seed: SEED },
+    );
   });
 
   it('is cut to its bound, never within a sign, and says how much is missing', () => {
@@ -46,6 +52,7 @@ describe('a revealed text', () => {
         expect([...original(shown)].length + hidden).toBe([...text].length);
         expect(text.startsWith(original(shown))).toBe(true);
       }),
+      { seed: SEED },
     );
   });
 
@@ -56,6 +63,7 @@ describe('a revealed text', () => {
         expect(found.every((piece) => piece.length <= max)).toBe(true);
         expect(original(found.join(''))).toBe(text);
       }),
+      { seed: SEED },
     );
   });
 

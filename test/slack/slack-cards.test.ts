@@ -31,6 +31,12 @@ describe('a card', () => {
     expect(await world.messages()).toMatchObject([found]);
   });
 
+  it('that may be there is not posted while nobody can look for it', async () => {
+    await fault('conversations.', { kind: 'status', status: 503 });
+    await expect(world.cards.post(UNPOSTED, true)).rejects.toMatchObject({ code: 'TARGET_REFUSED' });
+    expect(await world.messages()).toEqual([]);
+  });
+
   it('that never arrived is posted by the next try, though others are there', async () => {
     await world.cards.post({ ...UNPOSTED, approvalId: 'run_2.1' }, false);
     await fault('chat.postMessage', { kind: 'status', status: 429, retryAfterSeconds: 1 });
@@ -42,7 +48,7 @@ describe('a card', () => {
   it('shows the outcome after the decision, and takes its buttons away', async () => {
     const approval = await world.post(UNPOSTED);
     await world.cards.update({ ...approval, status: 'expired' });
-    expect(await titles()).toEqual(['Expired, nobody decided: servicenow.incident.update']);
+    expect(await titles()).toEqual(['Expired without a decision: servicenow.incident.update']);
     expect(JSON.stringify(await world.messages())).not.toContain('countersign_approve');
   });
 
@@ -50,7 +56,7 @@ describe('a card', () => {
     const approval = await world.post(UNPOSTED);
     world.know({ ...approval, revision: 9, status: 'canceled' });
     await world.cards.update({ ...approval, revision: 8 });
-    expect(await titles()).toEqual(['Canceled before anybody decided: servicenow.incident.update']);
+    expect(await titles()).toEqual(['Canceled before a decision: servicenow.incident.update']);
   });
 
   it('that somebody deleted keeps nobody waiting; one that Slack has no time for is tried again', async () => {
@@ -64,9 +70,23 @@ describe('a card', () => {
 
   it('is reminded of in its thread', async () => {
     const approval = await world.post(UNPOSTED);
-    await world.cards.remind(approval);
+    await world.cards.remind(approval, false);
     const [, reminder] = await world.messages();
     expect(reminder).toMatchObject({ thread_ts: approval.card?.ts, text: expect.stringContaining('Still waiting') });
+  });
+
+  it('is reminded of once, though the answer is lost; the escalation is another message', async () => {
+    const approval = await world.post(UNPOSTED);
+    await fault('chat.postMessage', { kind: 'lost_answer' });
+    await expect(world.cards.remind(approval, false)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    await world.cards.remind(approval, true);
+    expect(await world.messages()).toHaveLength(2);
+    await world.cards.escalate(approval, true);
+    expect((await world.messages()).map(({ text }) => text.split(':')[0])).toEqual([
+      'Approval needed',
+      expect.stringContaining('Still waiting'),
+      'Not decided in time',
+    ]);
   });
 });
 
@@ -77,12 +97,22 @@ describe('an approval nobody decides in time', () => {
     const approval = await world.post(
       approvalOf({ card: undefined, requirement: { tier: 'high', quorum: 1, groups: [] } }),
     );
-    await world.cards.escalate(approval);
-    await world.cards.escalate(approval);
+    await world.cards.alert(approval);
+    await world.cards.alert(approval);
     expect(await alerts()).toMatchObject([
       { dedup_key: approval.approvalId, status: 'triggered', severity: 'critical', triggers: 2 },
     ]);
     await world.cards.update({ ...approval, status: 'approved', escalatedAt: approval.slaAt });
+    expect(await alerts()).toMatchObject([{ status: 'resolved' }]);
+  });
+
+  it('is called off with the decision, also while Slack is down', async () => {
+    const approval = await world.post(UNPOSTED);
+    await world.cards.alert(approval);
+    await fault('chat.update', { kind: 'status', status: 503 });
+    await expect(
+      world.cards.update({ ...approval, status: 'approved', escalatedAt: approval.slaAt }),
+    ).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     expect(await alerts()).toMatchObject([{ status: 'resolved' }]);
   });
 
@@ -94,9 +124,10 @@ describe('an approval nobody decides in time', () => {
       people: world.definitions,
       connections: new MemoryConnections({ acme: { slack } }),
     });
-    await cards.escalate(approval);
+    await cards.alert(approval);
+    await cards.escalate(approval, false);
     expect(await alerts()).toEqual([]);
-    expect((await world.messages()).at(-1)?.text).toContain('Nobody has decided in time');
+    expect((await world.messages()).at(-1)?.text).toContain('Not decided in time');
   });
 });
 

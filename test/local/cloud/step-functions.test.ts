@@ -208,10 +208,10 @@ describe('the local Step Functions, seen through the AWS SDK', () => {
     await open();
     await start('a-1');
     await invoked('notify');
-    clock.advance(3_599 * SECOND_MS);
+    clock.advance(3_000 * SECOND_MS);
     await turn();
     expect(invocations).toHaveLength(1);
-    clock.advance(SECOND_MS);
+    clock.advance(600 * SECOND_MS);
     await invoked('escalate');
     await expect(succeed(token())).rejects.toMatchObject({ name: 'TaskTimedOut' });
     expect((await describeExecution('a-1')).status).toBe('RUNNING');
@@ -411,10 +411,10 @@ describe('the local Step Functions, seen through the AWS SDK', () => {
     await invoked('work', 2);
     await turn();
     await reopen();
-    clock.advance(29 * SECOND_MS);
+    clock.advance(15 * SECOND_MS);
     await turn();
     expect(invocations).toHaveLength(2);
-    clock.advance(SECOND_MS);
+    clock.advance(15 * SECOND_MS);
     expect((await ended('e', 'm')).output).toMatchObject({ failure: { Error: 'Busy' } });
     expect(invocations).toHaveLength(3);
   });
@@ -479,6 +479,39 @@ describe('the local Step Functions, seen through the AWS SDK', () => {
     clock.advance(60 * SECOND_MS);
     expect((await ended('f', 'failing')).output).toMatchObject({ failure: { Error: 'No', Cause: 'refused' } });
     expect(invocations).toHaveLength(3);
+  });
+
+  it('a race of branches that is over is not run again after reopening', async () => {
+    handlers.work = () => {
+      throw new FunctionError('Busy', 'later');
+    };
+    const branch = (name: string, first: object, more: object = {}) => ({
+      StartAt: name,
+      States: { [name]: first, ...more },
+    });
+    const retrying = task('work', { Retry: [{ ErrorEquals: ['Busy'], IntervalSeconds: 20 }] });
+    const clockBranch = branch(
+      'Until',
+      { Type: 'Wait', Seconds: 10, Next: 'Over' },
+      { Over: { Type: 'Fail', Error: 'Over' } },
+    );
+    const race = {
+      Type: 'Parallel',
+      Branches: [branch('Work', retrying), clockBranch],
+      Catch: [{ ErrorEquals: ['Over'], ResultPath: '$.lost', Next: 'Later' }],
+      End: true,
+    };
+    await run(machine(race, { Later: { Type: 'Wait', Seconds: 60, End: true } }));
+    await invoked('work', 1);
+    clock.advance(10 * SECOND_MS);
+    await turn();
+    // By now the branch that lost would try again.
+    clock.advance(30 * SECOND_MS);
+    await reopen();
+    await turn();
+    clock.advance(30 * SECOND_MS);
+    expect((await ended('e', 'm')).output).toMatchObject({ lost: { Error: 'Over' } });
+    expect(invocations).toHaveLength(1);
   });
 
   it('ends an execution that outlives its machine', async () => {
