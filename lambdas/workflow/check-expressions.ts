@@ -1,5 +1,7 @@
-import { expressionsIn, syntaxError } from './expressions.ts';
+import { syntaxError } from './expressions.ts';
 import { referencesIn } from './references.ts';
+import { readTemplate, type Text, textsIn } from './template.ts';
+import { unusableParts } from './unusable-parts.ts';
 
 /** Something wrong with a definition: where in it, and what to do. */
 export interface Problem {
@@ -17,13 +19,29 @@ const ENRICHED = ['title', 'actor', 'severity', 'links'];
 
 /** Whether every expression of a template is JSONata, and speaks only of what there will be when it is evaluated. */
 export function expressionProblems(template: unknown, visible: Visible): Problem[] {
-  return expressionsIn(template).flatMap(({ path, source }) => {
-    const wrong = syntaxError(source);
-    const messages = wrong
-      ? [`the expression "${source.trim()}" is not JSONata: ${wrong}`]
-      : referencesIn(source).flatMap((reference) => referenceProblem(reference, visible) ?? []);
-    return [...new Set(messages)].map((message) => ({ path, message }));
+  return textsIn(template).flatMap((text) =>
+    [...new Set(textProblems(text, visible))].map((message) => ({ path: text.path, message })),
+  );
+}
+
+function textProblems({ text, isName }: Text, visible: Visible): string[] {
+  if (isName) return text.includes('{%') ? ['a name cannot be an expression; write it out'] : [];
+  const written = readTemplate(text);
+  const parts = 'whole' in written ? [{ expression: written.whole }] : written.parts;
+  return parts.flatMap((part) => {
+    if (typeof part !== 'string') return sourceProblems(part.expression, visible);
+    return part.includes('{%') || part.includes('%}')
+      ? ['"{%" and "%}" stand around an expression; one is missing']
+      : [];
   });
+}
+
+function sourceProblems(source: string, visible: Visible): string[] {
+  const wrong = syntaxError(source);
+  if (wrong) return [`the expression "${source}" is not JSONata: ${wrong}`];
+  const unusable = unusableParts(source);
+  if (unusable.length > 0) return unusable;
+  return referencesIn(source).flatMap((reference) => referenceProblem(reference, visible) ?? []);
 }
 
 function referenceProblem([root, name, part]: string[], { roots, steps }: Visible): string | undefined {

@@ -1,54 +1,62 @@
-import { type Operation, RISKS } from '../connectors/connector.ts';
+import { connectorOf, type Operation } from '../connectors/connector.ts';
 import { findOperation, toolNames } from '../connectors/registry.ts';
+import { finalWrite } from '../policy/gates.ts';
+import { atLeast } from '../policy/requirement.ts';
 import { expressionProblems, type Problem, type Visible } from './check-expressions.ts';
 import { inputProblems } from './check-input.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
-import { findCycle, needsOf } from './order.ts';
+import { needsItself, stepsBefore } from './order.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
 /** Everything about a well-formed workflow that would only show when it runs, or never: each with its place and what to do. */
 export function workflowProblems(workflow: Workflow): Problem[] {
-  const problems = [
+  return [
     ...settingProblems(workflow),
     ...workflow.steps.flatMap((step, index) =>
       stepProblems(workflow, step, index).map(({ path, message }) => ({ path: ['steps', index, ...path], message })),
     ),
   ];
-  return problems.length > 0 ? problems : cycleProblems(workflow);
 }
 
-function cycleProblems(workflow: Workflow): Problem[] {
-  return findCycle(workflow).map((id) => {
-    const index = workflow.steps.findIndex((step) => step.id === id);
-    const message = `"${id}" needs itself through others; take one need out of the circle`;
-    return { path: ['steps', index, 'needs'], message };
-  });
-}
+const TOOLS = [...Object.keys(INNER_TOOL_INPUTS), ...toolNames()];
+
+/** What a tool that is not there would have written, nobody can say. */
+const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
 
 /** Evaluated before any step runs. */
 const BEFORE_STEPS: Visible = { roots: ['trigger', 'enrichment'], steps: new Set() };
 
 function settingProblems(workflow: Workflow): Problem[] {
-  const { validation, approvals, onFailure, onDrift, concurrencyKey, steps } = workflow;
-  const problems: Problem[] = [];
+  const { approvals, onFailure, onDrift, concurrencyKey, steps } = workflow;
+  const problems = finalOnlyProblems(workflow);
   const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
-  if (validation?.mode === 'final_only') {
-    if (workflow.blastRadius !== 'low') at(['validation', 'mode'], finalOnly(`blastRadius: ${workflow.blastRadius}`));
-    for (const [index, { id, blastRadius = 'low' }] of steps.entries()) {
-      if (blastRadius !== 'low') at(['steps', index, 'blastRadius'], finalOnly(`"${id}" has ${blastRadius}`));
-    }
-  }
   const { slaSeconds, expiresSeconds } = approvals;
   if (slaSeconds !== undefined && expiresSeconds !== undefined && slaSeconds >= expiresSeconds) {
     at(['approvals', 'slaSeconds'], `others are called before it is over: make it less than ${expiresSeconds}`);
   }
-  if (onFailure === 'rollback' && !steps.some(isReversible)) {
+  if (toolsAreKnown(workflow) && onFailure === 'rollback' && !steps.some(isReversible)) {
     at(['onFailure'], 'no step writes anything that can be taken back; use fail or pause');
   }
-  if (onDrift === 'refuse' && !steps.some((step) => writeOf(step)?.before)) {
+  if (toolsAreKnown(workflow) && onDrift === 'refuse' && !steps.some((step) => writeOf(step)?.before)) {
     at(['onDrift'], 'no step writes anything that can be compared with what was there; take it out');
   }
   for (const { message } of expressionProblems(concurrencyKey, BEFORE_STEPS)) at(['concurrencyKey'], message);
+  return problems;
+}
+
+function finalOnlyProblems(workflow: Workflow): Problem[] {
+  if (workflow.validation?.mode !== 'final_only') return [];
+  const problems: Problem[] = [];
+  const mode = ['validation', 'mode'];
+  if (workflow.blastRadius !== 'low') {
+    problems.push({ path: mode, message: finalOnly(`blastRadius: ${workflow.blastRadius}`) });
+  }
+  for (const [index, { id, blastRadius = 'low' }] of workflow.steps.entries()) {
+    if (blastRadius === 'low') continue;
+    problems.push({ path: ['steps', index, 'blastRadius'], message: finalOnly(`"${id}" has ${blastRadius}`) });
+  }
+  const final = finalWrite(workflow);
+  if (toolsAreKnown(workflow) && 'flaw' in final) problems.push({ path: mode, message: final.flaw });
   return problems;
 }
 
@@ -56,47 +64,54 @@ const finalOnly = (but: string) =>
   `final_only is for blast radius low, but ${but}; use per_step, per_phase or critical_only`;
 
 function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Problem[] {
-  const ids = workflow.steps.map(({ id }) => id);
   const problems: Problem[] = [];
   const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
-  if (ids.indexOf(step.id) < index) at(['id'], `another step is called "${step.id}"; give each its own id`);
-  if (!toolNames().includes(step.tool)) {
-    at(['tool'], `there is no tool "${step.tool}"; use one of ${toolNames().join(', ')}`);
+  const { tool } = step;
+  if (workflow.steps.findIndex(({ id }) => id === step.id) < index) {
+    at(['id'], `another step is called "${step.id}"; give each its own id`);
   }
-  for (const need of step.needs ?? []) {
-    if (!ids.includes(need) || need === step.id)
-      at(['needs'], `"${need}" is no other step; there are ${ids.join(', ')}`);
+  if (!TOOLS.includes(tool)) at(['tool'], `there is no tool "${tool}"; use one of ${toolsLike(tool).join(', ')}`);
+  for (const message of needsProblems(workflow, step, index)) at(['needs'], message);
+  const operation = findOperation(tool);
+  if (operation && step.risk && !atLeast(step.risk, operation.risk)) {
+    at(['risk'], `${tool} is of risk ${operation.risk}; a step may say it is more, never less`);
   }
-  const operation = findOperation(step.tool);
-  if (operation && step.risk && RISKS.indexOf(step.risk) < RISKS.indexOf(operation.risk)) {
-    at(['risk'], `${step.tool} is of risk ${operation.risk}; a step may say it is more, never less`);
-  }
-  const earlier = stepsBefore(workflow, index);
-  if (step.rollback === 'auto' && ![step, ...earlier].some(isReversible)) {
+  const before = stepsBefore(workflow, index);
+  const earlier = workflow.steps.filter((_, other) => before.has(other));
+  if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
     at(['rollback'], 'neither this step nor one before it writes anything that can be taken back; take it out');
   }
   const visible: Visible = {
     roots: ['trigger', 'enrichment', 'steps', 'run'],
     steps: new Set(earlier.map(({ id }) => id)),
   };
-  for (const field of ['with', 'when', 'confidence'] as const) {
+  for (const field of ['with', 'when', 'confidence', 'message'] as const) {
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
   }
-  const schema = operation?.input ?? INNER_TOOL_INPUTS[step.tool];
-  for (const { path, message } of schema ? inputProblems(schema, step.with) : []) at(['with', ...path], message);
+  const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
+  const found = new Set(problems.map(({ path }) => path.join('.')));
+  for (const { path, message } of schema ? inputProblems(schema, step.with) : []) {
+    if (!found.has(['with', ...path].join('.'))) at(['with', ...path], message);
+  }
   return problems;
 }
 
-/** The steps that have surely run before this one. */
-function stepsBefore(workflow: Workflow, index: number): WorkflowStep[] {
-  const found = new Set<number>();
-  const open = needsOf(workflow, index);
-  for (let need = open.pop(); need !== undefined; need = open.pop()) {
-    if (need < 0 || found.has(need)) continue;
-    found.add(need);
-    open.push(...needsOf(workflow, need));
+/** Those of the same connector, if there is such a one. */
+function toolsLike(tool: string): string[] {
+  const related = TOOLS.filter((each) => connectorOf(each) === connectorOf(tool));
+  return related.length > 0 ? related : TOOLS;
+}
+
+function needsProblems(workflow: Workflow, step: WorkflowStep, index: number): string[] {
+  const others = workflow.steps.map(({ id }) => id).filter((id) => id !== step.id);
+  const strangers = (step.needs ?? []).filter((need) => !others.includes(need));
+  if (strangers.length > 0) {
+    const there = others.length > 0 ? `there are ${others.join(', ')}` : 'there is none; take "needs" out';
+    return strangers.map((need) => `"${need}" is no other step; ${there}`);
   }
-  return workflow.steps.filter((_, other) => found.has(other));
+  return needsItself(workflow, index)
+    ? [`"${step.id}" needs itself through others; take one need out of the circle`]
+    : [];
 }
 
 /** The write a step makes, if it makes one. */

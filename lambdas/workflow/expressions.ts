@@ -1,6 +1,7 @@
 import jsonata from 'jsonata';
 import { wellFormed } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
+import { readTemplate } from './template.ts';
 
 /** Bounds counted in evaluations, not milliseconds: the same expression on the same data always ends the same way. */
 const EVALUATIONS_MAX = 100_000;
@@ -11,9 +12,6 @@ const LIST_MAX = 10_000;
 const ENTRY = Symbol.for('jsonata.__evaluate_entry') as unknown as string;
 const EXIT = Symbol.for('jsonata.__evaluate_exit') as unknown as string;
 
-const WHOLE = /^\s*\{%([\s\S]*?)%\}\s*$/;
-const EMBEDDED = /\{%([\s\S]*?)%\}/g;
-
 /** What an expression can see. Nothing else is in reach: no environment, no network, no other run. */
 export interface ExpressionContext {
   trigger: Record<string, unknown>;
@@ -22,44 +20,42 @@ export interface ExpressionContext {
   run?: { id: unknown };
 }
 
+/** How one expression becomes a value, and words with values between them a text. */
+export interface Rendering {
+  evaluate(source: string, context: ExpressionContext): unknown;
+  join(parts: unknown[]): unknown;
+}
+
+const AS_VALUES: Rendering = { evaluate, join: (parts) => parts.map(asText).join('') };
+
 /** Replaces every `{% expression %}` in a JSON value: a string that is one expression becomes its value. */
-export async function render(template: unknown, context: ExpressionContext): Promise<unknown> {
-  if (typeof template === 'string') return renderText(template, context);
-  if (Array.isArray(template)) return Promise.all(template.map((item) => render(item, context)));
-  if (template !== null && typeof template === 'object') {
-    const entries = Object.entries(template).map(async ([key, value]) => [key, await render(value, context)] as const);
-    return Object.fromEntries(await Promise.all(entries));
-  }
-  return template;
-}
-
-async function renderText(text: string, context: ExpressionContext): Promise<unknown> {
-  const written = readTemplate(text);
-  if ('whole' in written) return evaluate(written.whole, context);
-  const parts = written.parts.map((part) =>
-    typeof part === 'string' ? part : evaluate(part.expression, context).then(asText),
+export async function render(template: unknown, context: ExpressionContext, how = AS_VALUES): Promise<unknown> {
+  if (typeof template === 'string') return renderText(template, context, how);
+  if (Array.isArray(template)) return Promise.all(template.map((item) => render(item, context, how)));
+  if (template === null || typeof template !== 'object') return template;
+  const entries = Object.entries(template).map(
+    async ([key, value]) => [key, await render(value, context, how)] as const,
   );
-  return (await Promise.all(parts)).join('');
+  return Object.fromEntries(await Promise.all(entries));
 }
 
-/** A text of a template: one expression, which may give anything, or words with expressions between them. */
-export type Template = { whole: string } | { parts: (string | { expression: string })[] };
-
-export function readTemplate(text: string): Template {
-  const whole = WHOLE.exec(text);
-  if (whole?.[1] !== undefined && !whole[1].includes('%}')) return { whole: whole[1] };
-  const parts: (string | { expression: string })[] = [];
-  let from = 0;
-  for (const match of text.matchAll(EMBEDDED)) {
-    parts.push(text.slice(from, match.index), { expression: match[1] ?? '' });
-    from = match.index + match[0].length;
-  }
-  return { parts: [...parts, text.slice(from)] };
+async function renderText(text: string, context: ExpressionContext, how: Rendering): Promise<unknown> {
+  const written = readTemplate(text);
+  if ('whole' in written) return how.evaluate(written.whole, context);
+  const parts = written.parts.map((part) => (typeof part === 'string' ? part : how.evaluate(part.expression, context)));
+  return how.join(await Promise.all(parts));
 }
 
 export function asText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Of a condition: what is not there is no; anything else that is neither yes nor no was meant as something else. */
+export function conditionHolds(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value === 'boolean') return value;
+  throw new CountersignError('EXPRESSION_FAILED', '`when` gave neither true nor false; compare with something');
 }
 
 /** Evaluates one expression within its bounds; what it finds missing is `null`, what it breaks is EXPRESSION_FAILED. */
@@ -73,23 +69,41 @@ export async function evaluate(source: string, context: ExpressionContext): Prom
     // JSONata marks its sequences with hidden properties; a plain copy has none.
     return wellFormed(JSON.parse(text));
   } catch (error) {
-    throw new CountersignError('EXPRESSION_FAILED', `{% ${source.trim()} %}: ${reason(error)}`, { cause: error });
+    throw new CountersignError('EXPRESSION_FAILED', `{% ${source} %}: ${reason(error)}`, { cause: error });
   }
 }
 
-/** JSONata quotes the values it stumbled over, which may be anybody's text: its code and place say enough. */
+/** Of these the sentence is whatever the expression made it. */
+const SAYS_ITSELF = ['D3137', 'D3141'];
+
+/** Of these it tells which argument is meant, and no value. */
+const OF_ARGUMENTS = /^T04/;
+
+/** JSONata's own sentence, without the values it stumbled over: those may be anybody's text. */
 function reason(error: unknown): string {
   if (error instanceof Bound) return error.message;
-  const { code, position } = (error ?? {}) as { code?: unknown; position?: unknown };
-  return typeof code === 'string' ? `JSONata error ${code} at character ${position}` : 'it cannot be evaluated';
+  const { code, position, message, ...parts } = (error ?? {}) as Record<string, unknown>;
+  if (typeof code !== 'string' || typeof message !== 'string') return 'it cannot be evaluated';
+  const says = OF_ARGUMENTS.test(code) ? message : withoutValues(message, parts);
+  const said = SAYS_ITSELF.includes(code) ? 'it ends itself with $error or $assert' : says;
+  return `${said} (JSONata ${code}${typeof position === 'number' ? ` at character ${position}` : ''})`;
+}
+
+/** What JSONata puts into its sentences of the values, not of the expression. */
+function withoutValues(message: string, { value, value2, exp }: Record<string, unknown>): string {
+  const quoted = [value, value2, exp].map((each) => JSON.stringify(each) ?? 'undefined');
+  return quoted.reduce((said, each) => said.replaceAll(each, '…'), message);
 }
 
 class Bound extends Error {}
 
 /** Patterns can take exponential time on a few dozen characters of a stranger's text, and nothing can interrupt them. */
+export const NO_PATTERNS =
+  'regular expressions are not available; use $contains, $split, $substringBefore and the like';
+
 class NoPatterns {
   constructor() {
-    throw new Bound('regular expressions are not available; use $contains, $split, $substringBefore and the like');
+    throw new Bound(NO_PATTERNS);
   }
 }
 
@@ -107,15 +121,12 @@ export function syntaxError(source: string): string | undefined {
   }
 }
 
-/** Every expression in a JSON value and where it stands, for checks before anything runs. */
-export function expressionsIn(template: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; source: string }[] {
-  if (typeof template === 'string') {
-    return [...template.matchAll(EMBEDDED)].map((match) => ({ path, source: match[1] ?? '' }));
-  }
-  if (template === null || typeof template !== 'object') return [];
-  return Object.entries(template).flatMap(([key, value]) =>
-    expressionsIn(value, [...path, Array.isArray(template) ? Number(key) : key]),
-  );
+/** A node of JSONata's syntax tree; its kinds differ in more ways than its own types tell. */
+export interface SyntaxNode {
+  type?: string;
+  value?: unknown;
+  steps?: SyntaxNode[];
+  [part: string]: unknown;
 }
 
 /** How JSONata understands an expression. */

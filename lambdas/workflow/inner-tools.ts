@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
+import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
+import { GroupSets } from '../policy/requirement.ts';
 
 const WAIT_MAX_SECONDS = 30 * 24 * 3600;
 const SIGNAL_TIMEOUT_DEFAULT_SECONDS = 24 * 3600;
 const GATE_MESSAGE_MAX_CHARACTERS = 2000;
-const GATE_QUORUM_MAX = 10;
 
 const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
 
@@ -21,13 +22,14 @@ export const SignalWait = z.strictObject({
 export const GateInput = z.strictObject({
   message: z.string().max(GATE_MESSAGE_MAX_CHARACTERS).optional(),
   tier: z.enum(RISKS).default('medium'),
-  quorum: z.int().min(1).max(GATE_QUORUM_MAX).default(1),
-  groups: z.array(z.string()).default([]),
+  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1),
+  groups: GroupSets.default([]),
 });
 
-/** What the tools that reach nothing outside take in `with`; `transform` takes anything. */
+/** The tools that reach nothing outside, with what they take: `transform` hands it on, the others wait, for a person, a time, a signal. */
 export const INNER_TOOL_INPUTS: Readonly<Record<string, z.ZodType>> = {
+  transform: z.unknown(),
+  approval: GateInput,
   wait: TimeWait,
   'wait.external': SignalWait,
-  approval: GateInput,
 };

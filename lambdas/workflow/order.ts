@@ -8,6 +8,18 @@ export function needsOf(workflow: Workflow, index: number): number[] {
   return needs.map((id) => workflow.steps.findIndex((step) => step.id === id));
 }
 
+/** The indexes of the steps that have surely run before this one. */
+export function stepsBefore(workflow: Workflow, index: number): ReadonlySet<number> {
+  const found = new Set<number>();
+  const open = needsOf(workflow, index);
+  for (let need = open.pop(); need !== undefined; need = open.pop()) {
+    if (need < 0 || found.has(need)) continue;
+    found.add(need);
+    open.push(...needsOf(workflow, need));
+  }
+  return found;
+}
+
 /** The commit that ends a run closes all its open steps, up to three rows each, and a transaction holds 100. */
 export const OPEN_STEPS_MAX = 30;
 
@@ -41,8 +53,5 @@ export function inOrder(workflow: Workflow): number[] {
   return [...placed];
 }
 
-/** The ids of the steps that need each other, and of those that need these. */
-export function findCycle(workflow: Workflow): string[] {
-  const placed = new Set(inOrder(workflow));
-  return workflow.steps.filter((_, index) => !placed.has(index)).map(({ id }) => id);
-}
+/** Whether the step would have to run before itself. */
+export const needsItself = (workflow: Workflow, index: number): boolean => stepsBefore(workflow, index).has(index);

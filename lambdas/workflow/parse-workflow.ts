@@ -1,9 +1,11 @@
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './check-expressions.ts';
-import { unknownField } from './check-input.ts';
+import { schemaProblems } from './check-input.ts';
 import { workflowProblems } from './check-workflow.ts';
+import { readablePart } from './readable-part.ts';
 import { Workflow } from './workflow.ts';
+import { ALIASES_EXPLODE, noAnchor, yamlMistake } from './yaml-mistakes.ts';
 
 /** A published workflow is one row, read by every run of it. */
 export const WORKFLOW_MAX_BYTES = 256 * 1024;
@@ -22,26 +24,43 @@ export type ReadWorkflow = { workflow: Workflow } | { problems: FileProblem[] };
 export function readWorkflow(text: string): ReadWorkflow {
   if (Buffer.byteLength(text) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
-  if (document.errors.length > 0) {
-    const problems = document.errors.map(({ linePos, message }) => inFile(linePos?.[0].line ?? 1, message));
-    return { problems };
+  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error', prettyErrors: false });
+  const mistakes = [
+    ...document.errors.map((error) => inFile(lines.linePos(error.pos[0]).line, yamlMistake(error))),
+    ...strayAliases(document).map(({ source, range }) => inFile(lines.linePos(range?.[0] ?? 0).line, noAnchor(source))),
+  ];
+  // What follows a mistake on the same line mostly follows from it.
+  if (mistakes.length > 0) {
+    return {
+      problems: mistakes.filter(({ line }, index) => mistakes.findIndex((each) => each.line === line) === index),
+    };
   }
   const content = contentOf(document);
   if ('problem' in content) return { problems: [content.problem] };
-  const parsed = Workflow.safeParse(content.value);
-  const problems = parsed.success ? workflowProblems(parsed.data) : parsed.error.issues.flatMap(problemsOf);
-  if (!parsed.success || problems.length > 0) {
+  const problems = problemsOf(content.value);
+  if (problems.length > 0) {
     return {
       problems: problems
         .map(({ path, message }) => ({ line: lineOf(document, lines, path), path: path.join('.'), message }))
         .sort((a, b) => a.line - b.line),
     };
   }
+  const workflow = Workflow.parse(content.value);
   // Aliases may have made far more of it than was written.
-  if (Buffer.byteLength(JSON.stringify(parsed.data)) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  return { workflow: parsed.data };
+  if (Buffer.byteLength(JSON.stringify(workflow)) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
+  return { workflow };
 }
+
+/** What is wrong with its form, and with the rest as far as that can be read all the same. */
+function problemsOf(content: unknown): Problem[] {
+  if (content === null || typeof content !== 'object' || Array.isArray(content)) return [NO_WORKFLOW];
+  const ofForm = schemaProblems(Workflow, content);
+  const readable = readablePart(content);
+  const others = readable ? workflowProblems(readable) : [];
+  return [...ofForm, ...others.filter(({ path }) => !ofForm.some((known) => isWithin(path, known.path)))];
+}
+
+const isWithin = (path: PropertyKey[], outer: PropertyKey[]) => outer.every((part, index) => part === path[index]);
 
 /** The same for callers that cannot go on without a workflow. */
 export function parseWorkflow(text: string, file: string): Workflow {
@@ -55,22 +74,32 @@ export function problemLine(file: string, { line, path, message }: FileProblem):
   return [`${file}:${line}`, ...(path ? [path] : []), message].join(': ');
 }
 
-const inFile = (line: number, message: string): FileProblem => ({ line, path: '', message: message.trim() });
+const inFile = (line: number, message: string): FileProblem => ({ line, path: '', message });
 
 const TOO_LARGE = inFile(1, `a workflow may have ${WORKFLOW_MAX_BYTES} bytes; split it into several`);
+const NO_WORKFLOW: Problem = {
+  path: [],
+  message: 'a workflow is "name: ..." and "steps: ..."; see workflows/ for some',
+};
+
+/** Where something is repeated that has no name before. */
+function strayAliases(document: Document): Alias[] {
+  const stray: Alias[] = [];
+  visit(document, {
+    Alias(_key, alias) {
+      if (!alias.resolve(document)) stray.push(alias);
+    },
+  });
+  return stray;
+}
 
 /** The reader refuses aliases that multiply beyond reason: a mistake in the file like any other. */
 function contentOf(document: Document): { value: unknown } | { problem: FileProblem } {
   try {
     return { value: document.toJS() };
-  } catch (error) {
-    return { problem: inFile(1, error instanceof Error ? error.message : String(error)) };
+  } catch {
+    return { problem: inFile(1, ALIASES_EXPLODE) };
   }
-}
-
-function problemsOf(issue: { code: string; path: PropertyKey[]; message: string; keys?: string[] }): Problem[] {
-  if (issue.code !== 'unrecognized_keys' || !issue.keys) return [issue];
-  return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownField(key) }));
 }
 
 /** The line of the deepest part of the path that is in the file: a missing field is reported at its parent. */

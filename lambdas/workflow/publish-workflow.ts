@@ -8,7 +8,7 @@ import type { PublishedWorkflow, Workflow } from './workflow.ts';
 const ATTEMPTS_MAX = 10;
 
 interface Publisher {
-  definitions: Pick<Definitions, 'workflow' | 'latestVersion' | 'publishWorkflow'>;
+  definitions: Pick<Definitions, 'workflowVersions' | 'publishWorkflow'>;
   clock: Clock;
 }
 
@@ -20,13 +20,13 @@ export async function publishNextVersion(
   author: string,
 ): Promise<{ version: number; isNew: boolean } | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    const latest = await definitions.latestVersion(tenant, workflow.name);
-    const newest = latest === 0 ? undefined : await definitions.workflow(tenant, workflow.name, latest);
-    if (newest && isSameWorkflow(newest, workflow)) return { version: latest, isNew: false };
+    const [newest] = await definitions.workflowVersions(tenant, workflow.name, { limit: 1 });
+    if (newest && isSameWorkflow(newest.workflow, workflow)) return { version: newest.version, isNew: false };
+    const version = (newest?.version ?? 0) + 1;
     try {
       const published = { ...workflow, author, publishedAt: isoNow(clock) };
-      await definitions.publishWorkflow(tenant, published, latest + 1);
-      return { version: latest + 1, isNew: true };
+      await definitions.publishWorkflow(tenant, published, version);
+      return { version, isNew: true };
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;
     }

@@ -1,12 +1,4 @@
-import { syntaxTree } from './expressions.ts';
-
-/** A node of JSONata's syntax tree; its kinds differ in more ways than its own types tell. */
-interface Node {
-  type?: string;
-  value?: unknown;
-  steps?: Node[];
-  [part: string]: unknown;
-}
+import { type SyntaxNode, syntaxTree } from './expressions.ts';
 
 /** A way from the root of what an expression can see, `["trigger", "items"]`; whatever is beneath it may be read too. */
 export type Reference = string[];
@@ -20,7 +12,7 @@ export const referencesIn = (source: string): Reference[] => referencesOf(syntax
 function referencesOf(part: unknown, atRoot: boolean): Reference[] {
   if (Array.isArray(part)) return part.flatMap((each) => referencesOf(each, atRoot));
   if (part === null || typeof part !== 'object') return [];
-  const node = part as Node;
+  const node = part as SyntaxNode;
   if (node.type === 'path') return ofPath(node, atRoot);
   // `|pattern|update|` is about what it is applied to.
   const within = atRoot && node.type !== 'transform';
@@ -28,7 +20,7 @@ function referencesOf(part: unknown, atRoot: boolean): Reference[] {
   return looksAtEverything(node, atRoot) ? [EVERYTHING, ...ofParts] : ofParts;
 }
 
-function ofPath(path: Node, atRoot: boolean): Reference[] {
+function ofPath(path: SyntaxNode, atRoot: boolean): Reference[] {
   const [first, ...rest] = path.steps ?? [];
   if (!first) return [];
   const inside = referencesOf([first.stages, first.predicate, rest, path.group], false);
@@ -40,18 +32,18 @@ function ofPath(path: Node, atRoot: boolean): Reference[] {
 }
 
 /** As far as the path is names alone; a filter may look at anything of what it filters. */
-function plainNames(steps: Node[]): Reference {
+function plainNames(steps: SyntaxNode[]): Reference {
   const end = steps.findIndex(({ type }, index) => type !== 'name' || isFiltered(steps[index - 1]));
   return steps.slice(0, end < 0 ? steps.length : end).map(({ value }) => String(value));
 }
 
-const isFiltered = (step: Node | undefined) => step?.stages !== undefined || step?.predicate !== undefined;
+const isFiltered = (step: SyntaxNode | undefined) => step?.stages !== undefined || step?.predicate !== undefined;
 
 /** `$$` is the root wherever it stands, `$` only where nothing has led away from it. */
-const isRoot = ({ type, value }: Node, atRoot: boolean) =>
+const isRoot = ({ type, value }: SyntaxNode, atRoot: boolean) =>
   type === 'variable' && (value === '$' || (value === '' && atRoot));
 
-function looksAtEverything(node: Node, atRoot: boolean): boolean {
+function looksAtEverything(node: SyntaxNode, atRoot: boolean): boolean {
   if (isRoot(node, atRoot) || node.type === 'parent') return true;
   if (node.type === 'wildcard' || node.type === 'descendant') return atRoot;
   // What `$eval` is given may be any expression.

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { Caps } from '../run/caps.ts';
+import { ONE_EXPRESSION } from './template.ts';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 /** No dashes: in an expression, `steps.add-note` would be a subtraction. */
+const MESSAGE_MAX_CHARACTERS = 2_000;
 const STEP_ID = /^[a-z][a-z0-9_]{0,62}$/;
 export const PHASES = ['prechecks', 'main', 'postchecks'] as const;
 export const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
@@ -12,7 +14,8 @@ export const STEPS_MAX = 1000;
 const DEADLINE_MAX_SECONDS = 30 * 24 * 3600;
 
 /** A condition is one whole expression, written as everywhere else: `{% trigger.priority = "1" %}`. */
-export const Expression = z.string().regex(/^\s*\{%[\s\S]*%\}\s*$/, 'write it as one expression: "{% ... %}"');
+const AS_ONE = 'write it as one expression: "{% ... %}"';
+export const Expression = z.string(AS_ONE).regex(ONE_EXPRESSION, AS_ONE);
 
 const Retry = z.strictObject({
   attempts: z.int().min(1).max(20),
@@ -21,7 +24,10 @@ const Retry = z.strictObject({
 });
 
 export const WorkflowStep = z.strictObject({
-  id: z.string().regex(STEP_ID, 'use lower-case letters, digits and underscores, starting with a letter'),
+  id: z
+    .string()
+    .regex(STEP_ID, 'use lower-case letters, digits and underscores, starting with a letter')
+    .refine((id) => !id.startsWith('undo_'), 'what takes a step back is called undo_ and its name; choose another'),
   tool: z.string(),
   /** The tool's input; strings may hold `{% expressions %}`. */
   with: z.record(z.string(), z.unknown()).default({}),
@@ -39,6 +45,8 @@ export const WorkflowStep = z.strictObject({
   phase: z.enum(PHASES).default('main'),
   /** An expression that gives 0 to 1: how sure the run is of this step. */
   confidence: Expression.optional(),
+  /** What approvers should read of it, in words they know; may hold `{% expressions %}`. */
+  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
   /** `auto`: when this step fails for good, the run takes back what it wrote before. */
   rollback: z.enum(['none', 'auto']).default('none'),
   /** `run`: this write happens once per run, even if another run made the identical one. */

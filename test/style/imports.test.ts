@@ -7,10 +7,47 @@ const lib = sourceFiles('lib/**/*.ts', 'bin/app.ts');
 /** A file that talks to a technology says so in its name. */
 const NAMED_FOR_TECHNOLOGY = /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports)\.ts$/;
 
+/** From the ground up; the two of one floor know each other: gates look at the order of steps, a decision moves the run. */
+const FLOORS = [
+  ['entry'],
+  ['outbox'],
+  ['run'],
+  ['evidence'],
+  ['connectors'],
+  ['policy', 'workflow'],
+  ['pipeline'],
+  ['approval', 'worker'],
+  ['plan'],
+  ['sweep'],
+  ['intake'],
+  ['slack'],
+  ['api'],
+];
+/** An approval is a row of its run, wherever the rest of its folder stands. */
+const APPROVAL_ITSELF = 'lambdas/approval/approval.ts';
+/** Entry points and what builds their ports join everything. */
+const PUTS_TOGETHER = /(\.lambda|-ports)\.ts$/;
+
+const isOurs = (path: string): boolean => path.startsWith('lambdas/');
+const folderOf = (path: string): string => path.split('/')[1] ?? '';
+
 const offences = (files: SourceFile[], isWrong: (file: SourceFile, from: string) => boolean): string[] =>
   files.flatMap((file) =>
     file.imports.filter(({ from }) => isWrong(file, from)).map(({ from }) => `${file.path} imports ${from}`),
   );
+
+/** Everything that is loaded with these files; types are not. */
+function reachedFrom(files: readonly SourceFile[], reached = new Set<string>()): Set<string> {
+  for (const { imports } of files) {
+    const news = imports.filter(({ from, typesOnly }) => !typesOnly && !reached.has(from)).map(({ from }) => from);
+    for (const from of news) reached.add(from);
+    reachedFrom(
+      lambdas.filter(({ path }) => news.includes(path)),
+      reached,
+    );
+  }
+  return reached;
+}
 
 describe('imports go one way', () => {
   it('and are found at all', () => {
@@ -22,6 +59,15 @@ describe('imports go one way', () => {
     );
   });
 
+  it('of what runs, folders take values from below only; types are shared', () => {
+    const floorOf = (path: string): number =>
+      path === APPROVAL_ITSELF ? floorOf('lambdas/run/') : FLOORS.findIndex((each) => each.includes(folderOf(path)));
+    expect(new Set(lambdas.map(({ path }) => folderOf(path)))).toEqual(new Set(FLOORS.flat()));
+    const useCases = lambdas.filter(({ path }) => !PUTS_TOGETHER.test(path));
+    const values = useCases.map((file) => ({ ...file, imports: file.imports.filter(({ typesOnly }) => !typesOnly) }));
+    expect(offences(values, ({ path }, from) => isOurs(from) && floorOf(from) > floorOf(path))).toEqual([]);
+  });
+
   it('only files named for a technology import an AWS client', () => {
     expect(
       offences(lambdas, ({ path }, from) => from.startsWith('@aws-sdk/') && !NAMED_FOR_TECHNOLOGY.test(path)),
@@ -31,6 +77,12 @@ describe('imports go one way', () => {
   it('nothing but an entry point, or what builds its ports, imports an adapter', () => {
     const ADAPTER = /(^|\/)(dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+\.ts$/;
     expect(offences(lambdas, ({ path }, from) => ADAPTER.test(from) && !NAMED_FOR_TECHNOLOGY.test(path))).toEqual([]);
+  });
+
+  it('what verifies evidence needs no AWS, however far its imports are followed', () => {
+    const reached = reachedFrom(lambdas.filter(({ path }) => path.startsWith('lambdas/evidence/verify/')));
+    expect([...reached]).toEqual(expect.arrayContaining(['zod', 'lambdas/evidence/document.ts']));
+    expect([...reached].filter((from) => /aws|smithy/i.test(from))).toEqual([]);
   });
 
   it('nothing imports an entry point', () => {
@@ -45,8 +97,8 @@ describe('imports go one way', () => {
   it('what deploys knows of what runs only environments, names and bounds', () => {
     const allowed: Record<string, string[]> = {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
-      'lambdas/run/dynamo-keys.ts': ['INDEXES', 'TTL_ATTRIBUTE'],
-      'lambdas/api/control-commands.ts': ['CONTROL_COMMANDS'],
+      'lambdas/run/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
+      'lambdas/api/routes.ts': ['API_ROUTES'],
       'lambdas/approval/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],
     };
     const taken = lib.flatMap(({ path, imports }) =>

@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { expressionsIn, render, syntaxError } from '../../lambdas/workflow/expressions.ts';
+import { conditionHolds, render, syntaxError } from '../../lambdas/workflow/expressions.ts';
+import { textsIn } from '../../lambdas/workflow/template.ts';
+import { FUNCTIONS } from '../../lambdas/workflow/unusable-parts.ts';
 
 const context = {
   trigger: { title: 'Checkout fails', number: 7, tags: ['a', 'b'], nothing: null, secretive: 'CANARY' },
@@ -103,6 +107,13 @@ describe('a bound', () => {
 });
 
 describe('a failure', () => {
+  it('says in words what went wrong', async () => {
+    await expect(render('{% $nosuchfn(1) %}', context)).rejects.toThrow(
+      '{% $nosuchfn(1) %}: Attempted to invoke a non-function (JSONata T1006 at character 10)',
+    );
+    await expect(render('{% $sum("x") %}', context)).rejects.toThrow('Argument 1 of function "sum"');
+  });
+
   it('says which expression failed and where', async () => {
     const failure = { code: 'EXPRESSION_FAILED', message: expect.stringContaining('{% $number(trigger.secretive) %}') };
     await expect(render('{% $number(trigger.secretive) %}', context)).rejects.toMatchObject(failure);
@@ -113,6 +124,11 @@ describe('a failure', () => {
     'trigger.secretive + 1',
     '$error(trigger.secretive)',
     '$toMillis(trigger.secretive)',
+    '$assert(false, trigger.secretive)',
+    '$eval("1 + trigger.secretive & (")',
+    'trigger.secretive < 1',
+    '-trigger.secretive',
+    '{ trigger.tags: trigger.secretive }',
   ])('of %s never quotes the values it stumbled over', async (expression) => {
     const failure = await render(`{% ${expression} %}`, context).catch((error: Error) => error);
     expect(failure).toBeInstanceOf(Error);
@@ -120,12 +136,50 @@ describe('a failure', () => {
   });
 });
 
+/** What is written in the installed JSONata itself. */
+const JSONATA = readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8');
+
+describe('what is taken for granted of JSONata', () => {
+  it('its sentences quote nothing but what is known to be of the expression, or of the values', () => {
+    const sentences = [...JSONATA.matchAll(/"([SDT]\d{4})": "(.*)"/g)];
+    expect(sentences.length).toBeGreaterThan(80);
+    const quoting = (codes: RegExp) =>
+      new Set(
+        sentences
+          .filter(([, code = '']) => codes.test(code))
+          .flatMap(([, , said = '']) => [...said.matchAll(/\{\{\{?(\w+)/g)].map(([, part]) => part)),
+      );
+    expect(quoting(/^(D3137|D3141)$/)).toEqual(new Set(['message']));
+    expect(quoting(/^T04/)).toEqual(new Set(['index', 'token', 'type']));
+    const others = quoting(/^(?!T04|D3137|D3141)/);
+    expect(others).toEqual(new Set(['token', 'value', 'value2', 'exp', 'functionName']));
+  });
+
+  it('its functions are these', () => {
+    const bound = [...JSONATA.matchAll(/\.bind\('(\w+)'/g)].map(([, name]) => name);
+    expect([...new Set(bound)].sort()).toEqual([...FUNCTIONS].sort());
+  });
+});
+
+describe('a condition', () => {
+  it('is what it says; what is not there is no', () => {
+    expect([true, false, null, undefined].map(conditionHolds)).toEqual([true, false, false, false]);
+  });
+
+  it.each(['true', 1, [], { a: 1 }])('that gives %j was meant as something else', (value) => {
+    expect(() => conditionHolds(value)).toThrow('neither true nor false');
+  });
+});
+
 describe('checks before anything runs', () => {
-  it('find every expression of a template', () => {
-    expect(expressionsIn({ a: '{% x %} and {% y %}', b: [{ c: '{% z %}' }], d: 4 })).toEqual([
-      { path: ['a'], source: ' x ' },
-      { path: ['a'], source: ' y ' },
-      { path: ['b', 0, 'c'], source: ' z ' },
+  it('find every text of a template, names included', () => {
+    expect(textsIn({ a: '{% x %}', b: [{ c: 'z' }], d: 4 })).toEqual([
+      { path: ['a'], text: 'a', isName: true },
+      { path: ['a'], text: '{% x %}', isName: false },
+      { path: ['b'], text: 'b', isName: true },
+      { path: ['b', 0, 'c'], text: 'c', isName: true },
+      { path: ['b', 0, 'c'], text: 'z', isName: false },
+      { path: ['d'], text: 'd', isName: true },
     ]);
   });
 

@@ -1,7 +1,9 @@
+import { findOperation } from '../../lambdas/connectors/registry.ts';
+import { type Plan, type PlannedStep, type Planner, planRun } from '../../lambdas/plan/plan.ts';
 import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
+import { RECEIPT_SCHEMA_VERSION, type Receipt, type SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import type { Trigger } from '../../lambdas/run/run.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
-import { type Plan, type PlannedStep, type Planner, planRun } from '../../lambdas/workflow/plan.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { FakeOutside } from '../fakes/fake-outside.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
@@ -10,6 +12,23 @@ import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
 export const SYS_ID = '9d385017c611228701d22104cc95c371';
 const TENANT = 'acme';
+
+const RECEIPT: Omit<SucceededReceipt, 'tenant' | 'key' | 'runId' | 'tool' | 'target' | 'effect'> = {
+  schemaVersion: RECEIPT_SCHEMA_VERSION,
+  stepId: 'written',
+  stepIndex: 0,
+  fields: [],
+  requestHash: '',
+  attempt: 1,
+  leaseVersion: 1,
+  intentAt: STORY_BEGINS_AT,
+  openSince: STORY_BEGINS_AT,
+  settledAt: STORY_BEGINS_AT,
+  outcome: 'succeeded',
+  output: { sysId: SYS_ID, number: 'INC0010001' },
+  reversal: { irreversible: 'not asked for' },
+  response: {},
+};
 
 interface Change {
   planner?: Partial<Planner>;
@@ -23,9 +42,12 @@ export class PlanningTable {
   readonly outside = new FakeOutside(this.clock);
   readonly policy = new FakePolicy();
   readonly definitions = new MemoryDefinitions();
+  /** Of the writes that runs have made before, by key. */
+  readonly receipts = new Map<string, Receipt>();
   readonly planner: Planner = {
     definitions: this.definitions,
     connections: new MemoryConnections({ [TENANT]: this.outside.access() }),
+    runs: { receipts: async (_tenant, keys) => keys.flatMap((key) => this.receipts.get(key) ?? []) },
     policy: this.policy,
     environment: 'dev',
     region: 'eu-west-1',
@@ -50,6 +72,18 @@ export class PlanningTable {
       tier: 'medium',
       groups: [],
       identities: ['github:ana-dev'],
+    });
+  }
+
+  /** A run has made this write, and was answered so. */
+  madeBy(runId: string, tool: string, input: unknown, more: Partial<SucceededReceipt> = {}): void {
+    const operation = findOperation(tool);
+    if (!operation) throw new Error(`there is no ${tool}`);
+    const { key, target } = operation.propose(operation.parse(input), TENANT);
+    this.receipts.set(key, {
+      ...RECEIPT,
+      ...{ tenant: TENANT, key, runId, tool, target, effect: operation.effect },
+      ...more,
     });
   }
 

@@ -1,4 +1,4 @@
-import { personBehind } from '../approval/people.ts';
+import { makersOf } from '../approval/people.ts';
 import type { Connections } from '../connectors/connections.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
@@ -7,23 +7,25 @@ import { enrich } from '../pipeline/enrich.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { effectiveCaps } from '../run/caps.ts';
+import { type Caps, effectiveCaps } from '../run/caps.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
-import { inputFlaws } from '../run/input-flaws.ts';
+import { parsedInput } from '../run/input-flaws.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { Enrichment, Trigger } from '../run/run.ts';
+import type { RunReads } from '../run/run-store.ts';
 import type { Step } from '../run/step.ts';
-import type { ExpressionContext } from './expressions.ts';
-import { GateInput, INNER_TOOL_INPUTS } from './inner-tools.ts';
+import { conditionHolds, type ExpressionContext } from '../workflow/expressions.ts';
+import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
+import { inOrder, needsOf } from '../workflow/order.ts';
+import type { PublishedWorkflow, WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
-import { inOrder, needsOf } from './order.ts';
 import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
-import type { PublishedWorkflow, WorkflowStep } from './workflow.ts';
 
 /** What a plan is made with. It writes nothing, and could not: its connections are opened with credentials that may only read. */
 export interface Planner {
   definitions: Pick<Definitions, 'settings' | 'connection' | 'people'>;
   connections: Connections;
+  runs: Pick<RunReads, 'receipts'>;
   policy: Policy;
   environment: Environment;
   region: string;
@@ -83,7 +85,10 @@ export interface Walk {
   begun: Map<number, Step>;
   makers: string[];
   writes: number;
-  writesMax: number | undefined;
+  caps: Caps;
+  /** What is written by the steps so far: by the write's key, which step; which targets; what they leave there. */
+  madeBySteps: Map<string, string>;
+  written: Set<string>;
   left: Map<string, TouchedState>;
 }
 
@@ -106,7 +111,7 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
     environment: planner.environment,
     outcome: worst(steps),
     steps,
-    writes: { planned: walk.writes, max: walk.writesMax ?? null },
+    writes: { planned: walk.writes, max: walk.caps.maxWritesPerRun ?? null },
   };
   const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, content: workflow })));
   return { ...plan, plannedAt: isoNow(planner.clock), planHash };
@@ -118,13 +123,14 @@ async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enr
     planner.definitions.settings(tenant),
     planner.definitions.people(tenant),
   ]);
-  const identities = [enrichment.actor && `${trigger.source}:${enrichment.actor}`, workflow.author];
   return {
     context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
     begun: new Map(),
-    makers: [...new Set(identities.flatMap((identity) => (identity ? [personBehind(people, identity)] : [])))],
+    makers: makersOf(people, trigger, enrichment, workflow),
     writes: 0,
-    writesMax: effectiveCaps(settings.caps, workflow.caps).maxWritesPerRun,
+    caps: effectiveCaps(settings.caps, workflow.caps),
+    madeBySteps: new Map(),
+    written: new Set(),
     left: new Map(),
   };
 }
@@ -144,20 +150,21 @@ async function planStep(
   try {
     const when = step.when === undefined || (await renderKnown(step.when, walk.context));
     facts.conditional = holdsUnknown(when);
-    if (!facts.conditional && when !== true) {
+    if (!facts.conditional && !conditionHolds(when)) {
       handOn(null);
       return { ...facts, kind: 'skipped' };
     }
     const input = await renderKnown(step.with, walk.context);
     const operation = findOperation(step.tool);
     if (operation) {
-      const { call, output } = await planCall(planner, request, walk, { index, reached, step, operation, input });
+      const { call, output } = await planCall(planner, request, walk, { ...facts, index, step, operation, input });
       handOn(output);
       return { ...facts, kind: 'call', ...call };
     }
     if (step.tool === 'approval') return { ...facts, kind: 'gate', ...gateOf(input) };
+    const schema = INNER_TOOL_INPUTS[step.tool];
+    if (schema && !holdsUnknown(input)) parsedInput(schema, step.tool, input);
     if (step.tool === 'transform') handOn(input);
-    else if (!holdsUnknown(input)) parseInner(step.tool, input);
     return { ...facts, kind: 'inner', input: shownValue(input) };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
@@ -168,15 +175,9 @@ async function planStep(
 /** What is not known yet may turn out to be anything: people are then asked as if it were not there. */
 function gateOf(input: unknown): { gate: PlannedGate; message: unknown } {
   const known = Object.fromEntries(Object.entries(input as object).filter(([, value]) => !holdsUnknown(value)));
-  const { message: _message, ...requirement } = GateInput.parse(parseInner('approval', known));
+  const { message: _message, ...requirement } = parsedInput(GateInput, 'approval', known);
   const { message = null } = shownValue(input) as { message?: unknown };
   return { gate: { asks: 'step', ...requirement }, message };
-}
-
-function parseInner(tool: string, input: unknown): unknown {
-  const parsed = INNER_TOOL_INPUTS[tool]?.safeParse(input);
-  if (parsed?.success === false) throw new CountersignError('INPUT_INVALID', `${tool}: ${inputFlaws(parsed.error)}`);
-  return input;
 }
 
 const stops = (step: PlannedStep | undefined): boolean =>

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { PlanningTable, SYS_ID, stepOf } from './planning.ts';
 
@@ -17,7 +18,7 @@ const grounds = { policyHash: 'test', policies: ['p'], reasons: ['because'] };
 const DENIED: PolicyDecision = { verdict: 'deny', code: 'POLICY_DENIED', ...grounds };
 const ASKS: PolicyDecision = {
   verdict: 'needs_approval',
-  requirement: { tier: 'medium', quorum: 2, groups: ['sre'] },
+  requirement: { tier: 'medium', quorum: 2, groups: [['sre']] },
   ...grounds,
 };
 
@@ -79,12 +80,12 @@ describe('a plan', () => {
     const plan = await table.plan(steps(NOTE('note', 'seen'), LABEL('label', 'triage'), UPDATE('assign', 'network')));
     expect(stepOf(plan, 'note', 'call')).toMatchObject({
       outcome: 'needs_approval',
-      gate: { asks: 'policy', tier: 'medium', quorum: 2, groups: ['sre'] },
+      gate: { asks: 'policy', tier: 'medium', quorum: 2, groups: [['sre']] },
       reached: true,
     });
     expect(stepOf(plan, 'label', 'call')).toMatchObject({ outcome: 'denied', gate: null, decision: DENIED });
     expect(stepOf(plan, 'assign', 'call').reached).toBe(false);
-    expect(plan).toMatchObject({ outcome: 'denied', writes: { planned: 2 } });
+    expect(plan).toMatchObject({ outcome: 'denied', writes: { planned: 1 } });
   });
 
   it('has the gates that a validation mode or the rule of two adds to what policy allows', async () => {
@@ -116,6 +117,68 @@ describe('a plan', () => {
       message: `About 7 in ${UNKNOWN}`,
     });
     expect(plan.outcome).toBe('needs_approval');
+  });
+});
+
+describe('a write that was made already', () => {
+  const UPDATED = { sysId: SYS_ID, fields: { assignment_group: 'desk' } };
+  const tool = 'servicenow.incident.update';
+
+  it('is not planned, asked about or counted; what it gave is known', async () => {
+    table.policy.decision = () => ASKS;
+    table.madeBy('run_1', tool, UPDATED);
+    const plan = await table.plan(
+      steps(UPDATE('assign', 'desk'), '{ id: use, tool: transform, with: { n: "{% steps.assign.output.number %}" } }'),
+    );
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({ madeBy: { runId: 'run_1' }, gate: null, outcome: 'runs' });
+    expect(stepOf(plan, 'use', 'inner').input).toEqual({ n: 'INC0010001' });
+    expect(plan).toMatchObject({ outcome: 'runs', writes: { planned: 0 } });
+  });
+
+  it.each<[string, () => void]>([
+    [
+      'the target no longer shows',
+      () => table.madeBy('run_1', tool, { ...UPDATED, fields: { assignment_group: 'network' } }),
+    ],
+    ['was made in part', () => table.madeBy('run_1', tool, UPDATED, { incomplete: 'state was left' })],
+    ['is being taken back', () => table.madeBy('run_1', tool, UPDATED, { undoBegunAt: STORY_BEGINS_AT })],
+  ])('is planned if it %s', async (_what, given) => {
+    given();
+    const plan = await table.plan(steps(UPDATE('one', 'desk'), UPDATE('two', 'network')));
+    expect(plan.steps).toMatchObject([{ madeBy: null }, { madeBy: null }]);
+    expect(plan.writes.planned).toBe(2);
+  });
+
+  it('counts for a day where nothing at the target tells', async () => {
+    table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: 'seen' });
+    table.clock.advance(24 * 3600 * 1000);
+    expect(stepOf(await table.plan(steps(NOTE('note', 'seen'))), 'note', 'call').madeBy).toEqual({ runId: 'run_1' });
+    table.clock.advance(1);
+    expect(stepOf(await table.plan(steps(NOTE('note', 'seen'))), 'note', 'call').madeBy).toBeNull();
+  });
+
+  it('is denied all the same if policy says so', async () => {
+    table.policy.decision = () => DENIED;
+    table.madeBy('run_1', tool, UPDATED);
+    const plan = await table.plan(steps(UPDATE('assign', 'desk')));
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({ outcome: 'denied', madeBy: null });
+  });
+
+  it('is planned if the step wants its own, or is not known yet', async () => {
+    table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: 'seen' });
+    table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: UNKNOWN });
+    const plan = await table.plan(steps(NOTE('own', 'seen', ', dedupeScope: run'), NOTE('late', '{% run.id %}')));
+    expect(plan.steps).toMatchObject([{ madeBy: null }, { madeBy: null }]);
+  });
+
+  it('may be made by an earlier step, if that one surely runs', async () => {
+    const twice = await table.plan(steps(NOTE('one', 'seen'), NOTE('two', 'seen')));
+    expect(stepOf(twice, 'two', 'call').madeBy).toEqual({ step: 'one' });
+    expect(twice.writes.planned).toBe(1);
+    const perhaps = await table.plan(
+      steps(NOTE('first', '1'), NOTE('one', 'seen', ', when: "{% steps.first.output.x %}"'), NOTE('two', 'seen')),
+    );
+    expect(stepOf(perhaps, 'two', 'call').madeBy).toBeNull();
   });
 });
 
@@ -185,6 +248,14 @@ describe('what only the run will know', () => {
     expect(table.outside.calls).toEqual([]);
   });
 
+  it('includes what an earlier step would have changed before it is read', async () => {
+    const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [assignment_group] } }`;
+    const use = '{ id: use, tool: transform, with: { is: "{% steps.now.output.fields.assignment_group %}" } }';
+    const plan = await table.plan(steps(UPDATE('assign', 'network'), read, use));
+    expect(stepOf(plan, 'now', 'call').unread).toBe('an earlier step would have changed it by then');
+    expect(stepOf(plan, 'use', 'inner').input).toEqual({ is: UNKNOWN });
+  });
+
   it('includes what a model would answer: a plan costs nothing', async () => {
     const plan = await table.plan(
       steps(
@@ -200,6 +271,7 @@ describe('what only the run will know', () => {
 describe('a plan of a run that would fail', () => {
   it.each([
     ['an expression that fails', '{ id: bad, tool: transform, with: { x: "{% $error(1) %}" } }', 'EXPRESSION_FAILED'],
+    ['a condition that is none', NOTE('bad', 'x', ', when: "{% trigger.title %}"'), 'EXPRESSION_FAILED'],
     ['input that turns out wrong', NOTE('bad', '{% trigger.missing %}'), 'INPUT_INVALID'],
     ['a wait that turns out wrong', '{ id: bad, tool: wait, with: { seconds: "{% 0 %}" } }', 'INPUT_INVALID'],
     ['a gate that turns out wrong', '{ id: bad, tool: approval, with: { quorum: "{% 0 %}" } }', 'INPUT_INVALID'],
@@ -219,7 +291,7 @@ describe('a plan of a run that would fail', () => {
     await table.define({ caps: { maxWritesPerRun: 1 } });
     const plan = await table.plan(steps(NOTE('one', '1'), NOTE('two', '2')));
     expect(stepOf(plan, 'two', 'failing').error.code).toBe('CAP_EXCEEDED');
-    expect(plan.writes).toEqual({ planned: 2, max: 1 });
+    expect(plan.writes).toEqual({ planned: 1, max: 1 });
   });
 
   it('is refused for an event without a title, as the run would be', async () => {

@@ -5,13 +5,15 @@ import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import { hashOf } from '../run/canonical-json.ts';
+import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
 import { type Governed, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
+import type { WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
-import { readNow, stateBefore } from './look-at-target.ts';
+import { leaveWritten, lookBeforeWrite, readNow } from './look-at-target.ts';
+import { type MadeBy, madeAlready } from './made-already.ts';
 import type { Planner, PlanRequest, Walk } from './plan.ts';
-import type { WorkflowStep } from './workflow.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
 
@@ -29,6 +31,8 @@ export interface PlannedCall {
   outcome: 'runs' | 'needs_approval' | 'denied';
   /** Who must say yes first. */
   gate: PlannedGate | null;
+  /** The identical write was made before: nothing is written, and nobody asked. */
+  madeBy: MadeBy | null;
   /** What is there now, with what earlier steps of the plan would have changed; and what would be there after. */
   before: TouchedState | null;
   after: TouchedState | null;
@@ -37,9 +41,10 @@ export interface PlannedCall {
   unread: string | null;
 }
 
-interface CalledStep {
+export interface CalledStep {
   index: number;
   reached: boolean;
+  conditional: boolean;
   step: WorkflowStep;
   operation: Operation;
   input: unknown;
@@ -60,17 +65,21 @@ export async function planCall(
   const { proposal, action } = await propose(planner, request, walk, called);
   const asked = policyRequest(runOf(request, walk), action);
   const decision = await planner.policy.decide(asked);
-  if (operation.effect !== 'read' && called.reached) countWrite(walk);
-  const gate = decision.verdict === 'deny' ? null : await gateOf(request, walk, called, action, decision);
-  walk.begun.set(called.index, passed(called, { request: asked, decision, ...(gate && { approvalId: 'plan' }) }));
-  const outcome = decision.verdict === 'deny' ? 'denied' : gate ? 'needs_approval' : 'runs';
   const known = { tenant: request.tenant, operation, ...proposal };
-  const seen =
-    operation.effect !== 'read'
-      ? await stateBefore(planner, walk, known)
-      : outcome === 'runs'
-        ? await readNow(planner, known)
-        : {};
+  const isWrite = operation.effect !== 'read';
+  const found = isWrite ? await lookBeforeWrite(planner, walk, known) : {};
+  const willing = decision.verdict !== 'deny';
+  const made = isWrite && willing ? await madeAlready(planner, walk, called, known, found.before) : undefined;
+  if (isWrite && willing && !made) {
+    if (called.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
+    leaveWritten(walk, known);
+  }
+  const gate = willing && !made ? await gateOf(request, walk, called, action, decision) : null;
+  if (!made) {
+    walk.begun.set(called.index, passed(called, { request: asked, decision, ...(gate && { approvalId: 'plan' }) }));
+  }
+  const outcome = willing ? (gate ? 'needs_approval' : 'runs') : 'denied';
+  const seen = isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, known);
   const call: PlannedCall = {
     effect: operation.effect,
     target: action.target,
@@ -82,12 +91,13 @@ export async function planCall(
     decision,
     outcome,
     gate,
+    madeBy: made?.by ?? null,
     before: seen.before ?? null,
     after: proposal.after ?? null,
     beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
     unread: seen.unread ?? null,
   };
-  return { call, output: seen.output ?? KNOWN_AFTER_APPLY };
+  return { call, output: made?.output ?? seen.output ?? KNOWN_AFTER_APPLY };
 }
 
 async function propose(
@@ -139,13 +149,6 @@ function runOf({ tenant, automation, workspace, workflow, version, trigger }: Pl
   };
 }
 
-function countWrite(walk: Walk): void {
-  walk.writes += 1;
-  if (walk.writesMax !== undefined && walk.writes > walk.writesMax) {
-    throw new CountersignError('CAP_EXCEEDED', `a run may make ${walk.writesMax} writes, and this would be one more`);
-  }
-}
-
 async function gateOf(
   { workflow }: PlanRequest,
   { context, begun: steps }: Walk,
@@ -153,8 +156,7 @@ async function gateOf(
   action: ProposedAction,
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
-  const sure = step.confidence === undefined ? undefined : await renderKnown(step.confidence, context);
-  const confidence = typeof sure === 'number' && sure >= 0 && sure <= 1 ? sure : undefined;
+  const confidence = step.confidence === undefined ? undefined : await renderKnown(step.confidence, context);
   const gate = gateFor({ decision, action, workflow, steps, index, confidence });
   return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
 }

@@ -1,5 +1,5 @@
-import { asText, type ExpressionContext, evaluate, readTemplate } from './expressions.ts';
-import { type Reference, referencesIn } from './references.ts';
+import { asText, type ExpressionContext, evaluate, type Rendering, render } from '../workflow/expressions.ts';
+import { type Reference, referencesIn } from '../workflow/references.ts';
 
 /** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */
 export class KnownAfterApply {
@@ -12,25 +12,16 @@ export class KnownAfterApply {
 export const KNOWN_AFTER_APPLY = new KnownAfterApply('(known after apply)');
 
 /** As `render`, but whatever depends on a value that is not known yet is not known yet either, instead of wrong. */
-export async function renderKnown(template: unknown, context: ExpressionContext): Promise<unknown> {
-  if (typeof template === 'string') return renderText(template, context);
-  if (Array.isArray(template)) return Promise.all(template.map((item) => renderKnown(item, context)));
-  if (template === null || typeof template !== 'object') return template;
-  const entries = Object.entries(template).map(
-    async ([key, value]) => [key, await renderKnown(value, context)] as const,
-  );
-  return Object.fromEntries(await Promise.all(entries));
-}
+export const renderKnown = (template: unknown, context: ExpressionContext): Promise<unknown> =>
+  render(template, context, AS_FAR_AS_KNOWN);
 
-async function renderText(text: string, context: ExpressionContext): Promise<unknown> {
-  const template = readTemplate(text);
-  if ('whole' in template) return evaluateKnown(template.whole, context);
-  const parts = await Promise.all(
-    template.parts.map((part) => (typeof part === 'string' ? part : evaluateKnown(part.expression, context))),
-  );
-  const shown = parts.map((part) => asText(shownValue(part))).join('');
-  return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
-}
+const AS_FAR_AS_KNOWN: Rendering = {
+  evaluate: evaluateKnown,
+  join(parts) {
+    const shown = parts.map((part) => asText(shownValue(part))).join('');
+    return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
+  },
+};
 
 function evaluateKnown(source: string, context: ExpressionContext): Promise<unknown> | KnownAfterApply {
   const looksAt = referencesIn(source).flatMap((reference) => valuesAt(context, reference));

@@ -1,0 +1,36 @@
+/** Exactly one expression: no second one hides in it. */
+export const ONE_EXPRESSION = /^\s*\{%((?:(?!%\})[\s\S])*)%\}\s*$/;
+const EXPRESSION = /\{%([\s\S]*?)%\}/g;
+
+/** A text of a template: one expression, which may give anything, or words with expressions between them. */
+export type Template = { whole: string } | { parts: (string | { expression: string })[] };
+
+export function readTemplate(text: string): Template {
+  const whole = ONE_EXPRESSION.exec(text)?.[1];
+  if (whole !== undefined) return { whole: whole.trim() };
+  const parts: (string | { expression: string })[] = [];
+  let from = 0;
+  for (const match of text.matchAll(EXPRESSION)) {
+    parts.push(text.slice(from, match.index), { expression: match[1]?.trim() ?? '' });
+    from = match.index + match[0].length;
+  }
+  return { parts: [...parts, text.slice(from)] };
+}
+
+/** A text somewhere in a template; `isName`: it names a value, and is never evaluated. */
+export interface Text {
+  path: PropertyKey[];
+  text: string;
+  isName: boolean;
+}
+
+/** Every text in a JSON value and where it stands, for checks before anything runs. */
+export function textsIn(template: unknown, path: PropertyKey[] = []): Text[] {
+  if (typeof template === 'string') return [{ path, text: template, isName: false }];
+  if (Array.isArray(template)) return template.flatMap((item, index) => textsIn(item, [...path, index]));
+  if (template === null || typeof template !== 'object') return [];
+  return Object.entries(template).flatMap(([name, value]) => [
+    { path: [...path, name], text: name, isName: true },
+    ...textsIn(value, [...path, name]),
+  ]);
+}
