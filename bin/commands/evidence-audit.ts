@@ -1,13 +1,13 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { daysLater } from '../../lambdas/evidence/daily-log.ts';
-import { auditEvidence, type TenantAudit } from '../../lambdas/evidence/daily-log-audit.ts';
-import type { HeldFiles } from '../../lambdas/evidence/daily-log-verify.ts';
-import type { TrustedKey } from '../../lambdas/evidence/dsse.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { auditEvidence, type TenantAudit } from '../../lambdas/evidence/verify/daily-log-audit.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import type { TrustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { dayOf } from '../../lambdas/run/log-entry.ts';
 import type { Call, Command } from './command.ts';
-import { KEY_OPTION, readKeys, unreadable } from './evidence-file.ts';
+import { KEY_OPTION, readKeys, readOrFail, reasonOf, unreadable } from './evidence-file.ts';
 import { counted } from './evidence-words.ts';
 import { EXIT, UsageError } from './failure.ts';
 import { printable } from './terminal.ts';
@@ -24,11 +24,13 @@ export const evidenceAudit: Command = {
   says: 'hold a copy of the evidence bucket against its daily logs',
   details: [
     'FOLDER is what `aws s3 sync s3://<bucket> FOLDER` gives: bundles under evidence/, logs under log/.',
-    'It names what was deleted, changed or slipped in; nothing is asked over the network.',
+    'It names what was deleted, changed or slipped in; nothing is asked over the network. Name every tenant',
+    'there should be: one whose logs and bundles are all gone leaves nothing that could be missed.',
     'Exit codes: 0 everything is there and as it was sealed, 1 something is not, 2 it cannot be read.',
   ].join('\n'),
   options: {
     key: KEY_OPTION,
+    tenant: { value: 'TENANT', many: true, says: 'a tenant that must be there; may be given more than once' },
     from: { value: 'DAY', says: 'the first day to look at; without it logs must go back to the very first' },
     through: { value: 'DAY', says: 'the last day whose log must be there; without it yesterday (UTC)' },
   },
@@ -39,23 +41,30 @@ export const evidenceAudit: Command = {
     const folder = call.positional(0);
     const files = filesIn(folder);
     const logs = [...held(folder, files, LOG_FILE)];
-    if (logs.length === 0) throw unreadable(`there is no log under ${folder}; it needs a folder log/<tenant>/`);
+    const tenants = call.texts('tenant');
+    if (logs.length === 0 && tenants.length === 0) {
+      throw unreadable(`there is no log under ${folder}; it needs a folder log/<tenant>/`);
+    }
     const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
       keys,
+      tenants,
       bundleFlaw: (bundle) => bundleFlaw(bundle, keys),
       from: dayGiven(call, 'from'),
       through: dayGiven(call, 'through') ?? lastDueDay(Date.now()),
     });
     if (call.json) call.printJson({ tenants: audits });
-    else for (const audit of audits) printAudit(printable(audit), call);
+    else printAudits(printable(audits), tenants, call);
     return audits.some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok;
   },
 };
 
 function filesIn(folder: string): string[] {
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw unreadable(`${folder} is not a folder`);
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  return files.map((file) => file.replaceAll('\\', '/')).sort();
+  try {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    return files.map((file) => file.replaceAll('\\', '/')).sort();
+  } catch (cause) {
+    throw unreadable(`${folder} is not a folder that can be read: ${reasonOf(cause)}`);
+  }
 }
 
 /** One at a time: a folder may hold more bundles than fit into memory. */
@@ -67,8 +76,8 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
     yield {
       tenant,
       name,
-      document: readFileSync(join(folder, file)),
-      envelope: existsSync(envelope) ? readFileSync(envelope) : undefined,
+      document: readOrFail(join(folder, file), 'the file'),
+      envelope: existsSync(envelope) ? readOrFail(envelope, 'the signed envelope') : undefined,
     };
   }
 }
@@ -98,6 +107,14 @@ function dayGiven(call: Call, option: 'from' | 'through'): string | undefined {
 }
 
 const lastDueDay = (nowMs: number) => daysLater(dayOf(new Date(nowMs - LOG_DUE_AFTER_MS).toISOString()), -1);
+
+function printAudits(audits: readonly TenantAudit[], named: readonly string[], call: Call): void {
+  for (const audit of audits) printAudit(audit, call);
+  const seen = `${counted(audits.length, 'tenant')}: ${audits.map(({ tenant }) => tenant).join(', ')}`;
+  const unnamed =
+    named.length === 0 ? '. None was named with --tenant: one that is gone as a whole would not show' : '';
+  call.terminal.print(call.terminal.paint('quiet', `${seen}${unnamed}`));
+}
 
 function printAudit({ tenant, days, confirmed, pending, findings }: TenantAudit, { terminal }: Call): void {
   for (const { about, problem } of findings) {

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
-import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/dsse.ts';
-import { type HeldBundle, type Verdict, verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { type HeldBundle, type Verdict, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import type { Call, Option } from './command.ts';
 import { EXIT, Failure } from './failure.ts';
 
@@ -54,19 +54,30 @@ export function readKeys(file: string): TrustedKey[] {
     const keys = trustedKeys(text);
     if (keys.length > 0) return keys;
   } catch (cause) {
-    throw unreadable(`the key in ${file} is none: ${cause instanceof Error ? cause.message : cause}`);
+    throw unreadable(`${file} holds no usable key: ${cause instanceof Error ? cause.message : cause}`);
   }
   throw unreadable(`there is no public key in ${file}; one begins with -----BEGIN PUBLIC KEY-----`);
 }
 
-function readOrFail(file: string, what: string): Buffer {
+export function readOrFail(file: string, what: string): Buffer {
   try {
     return readFileSync(file);
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : cause;
-    throw unreadable(code === 'ENOENT' ? `${what} ${file} is not there` : `${what} ${file} cannot be read: ${code}`);
+    const why = reasonOf(cause);
+    throw unreadable(why === 'ENOENT' ? `${what} ${file} is not there` : `${what} ${file} cannot be read: ${why}`);
   }
 }
 
-/** It cannot be told whether it was tampered with. */
+export function writeOrFail(file: string, content: string | Buffer): void {
+  try {
+    writeFileSync(file, content);
+  } catch (cause) {
+    throw unreadable(`${file} cannot be written: ${reasonOf(cause)}`);
+  }
+}
+
+/** `EACCES`, as the operating system calls it. */
+export const reasonOf = (cause: unknown) => (cause instanceof Error && 'code' in cause ? cause.code : cause);
+
+/** It cannot be told whether it was tampered with, since a file cannot be read or written. */
 export const unreadable = (message: string) => new Failure(EXIT.usage, message);

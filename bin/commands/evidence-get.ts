@@ -1,6 +1,5 @@
-import { writeFileSync } from 'node:fs';
 import type { Command } from './command.ts';
-import { bundleFiles } from './evidence-file.ts';
+import { bundleFiles, writeOrFail } from './evidence-file.ts';
 import { EXIT } from './failure.ts';
 import { findRunId } from './run-reference.ts';
 
@@ -18,8 +17,8 @@ export const evidenceGet: Command = {
       api.evidenceFile(runId, 'bundle.json'),
       api.evidenceFile(runId, 'bundle.dsse.json'),
     ]);
-    writeFileSync(files.document, document);
-    writeFileSync(files.envelope, envelope);
+    writeOrFail(files.document, document);
+    writeOrFail(files.envelope, envelope);
     if (call.json) call.printJson(files);
     else call.terminal.print(`${files.document}, ${files.envelope}`);
     return EXIT.ok;

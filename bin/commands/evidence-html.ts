@@ -1,6 +1,5 @@
-import { writeFileSync } from 'node:fs';
 import type { Command } from './command.ts';
-import { FILE_DETAILS, KEY_OPTION, readEvidence } from './evidence-file.ts';
+import { FILE_DETAILS, KEY_OPTION, readEvidence, writeOrFail } from './evidence-file.ts';
 import { evidencePage } from './evidence-page.ts';
 import { evidenceInWords } from './evidence-words.ts';
 import { EXIT } from './failure.ts';
@@ -17,7 +16,7 @@ export const evidenceHtml: Command = {
     const page = evidencePage(printable(evidenceInWords(evidence)), evidence.verdict.verdict === 'valid');
     const out = call.text('out');
     if (out === undefined) call.terminal.print(page);
-    else writeFileSync(out, page);
+    else writeOrFail(out, page);
     return EXIT.ok;
   },
 };

@@ -1,4 +1,4 @@
-import { widthOf } from './table.ts';
+import { widthOf, wrap } from './fit-text.ts';
 
 const GAP = '  ';
 const INDENT = '  ';
@@ -25,14 +25,17 @@ const padded = (text: string, width: number) => text + ' '.repeat(Math.max(width
 
 /** The widest column gives way first. */
 function fittingWidths(rows: readonly string[][][], lineColumns: number): number[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.flatMap((row) => (row[column] ?? []).map(widthOf))),
-  );
+  const widest = (column: number) => {
+    let width = 0;
+    for (const row of rows) for (const line of row[column] ?? []) width = Math.max(width, widthOf(line));
+    return width;
+  };
+  const widths = (rows[0] ?? []).map((_, column) => widest(column));
   const length = () => widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
   while (length() > lineColumns) {
-    const widest = widths.indexOf(Math.max(...widths));
-    if ((widths[widest] ?? 0) <= NARROWEST_COLUMN) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
+    const givesWay = widths.indexOf(Math.max(...widths));
+    if ((widths[givesWay] ?? 0) <= NARROWEST_COLUMN) break;
+    widths[givesWay] = (widths[givesWay] ?? 0) - 1;
   }
   return widths;
 }
@@ -44,37 +47,4 @@ function wrapAll(lines: readonly string[], width: number): string[] {
     if (widthOf(line) <= width) return [line];
     return wrap(line, width - INDENT.length).map((part, index) => (index === 0 ? part : INDENT + part));
   });
-}
-
-/** Between words; a word that is longer than a line is broken, after a separator if it has one. */
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && widthOf(`${line} ${word}`) <= width) {
-      line = `${line} ${word}`;
-      continue;
-    }
-    if (line !== '') lines.push(line);
-    const pieces = broken(word, width);
-    line = pieces.pop() ?? '';
-    lines.push(...pieces);
-  }
-  return [...lines, line];
-}
-
-function broken(word: string, width: number): string[] {
-  const pieces: string[] = [];
-  let rest = Array.from(word);
-  while (widthOf(rest.join('')) > width) {
-    let fits = Math.max(
-      rest.findIndex((_, index) => widthOf(rest.slice(0, index + 1).join('')) > width),
-      1,
-    );
-    const separator = rest.slice(0, fits).findLastIndex((character) => ':/.,'.includes(character));
-    if (separator > 0) fits = separator + 1;
-    pieces.push(rest.slice(0, fits).join(''));
-    rest = rest.slice(fits);
-  }
-  return [...pieces, rest.join('')];
 }

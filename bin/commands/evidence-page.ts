@@ -10,10 +10,11 @@ const STYLE = `
   .unproven { border-color: #9a6700; background: #fff5d6; }
   dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: 0; }
   dt { color: #59636e; }
-  dd { margin: 0; overflow-wrap: break-word; min-width: 0; }
+  dd { margin: 0; min-width: 0; }
   table { border-collapse: collapse; width: 100%; }
   th { text-align: left; color: #59636e; font-weight: 600; }
   th, td { padding: .28rem .9rem .28rem 0; vertical-align: top; border-bottom: 1px solid #d1d9e0; }
+  .long { overflow-wrap: anywhere; }
   .time { white-space: nowrap; font-variant-numeric: tabular-nums; color: #59636e; }
   .note { color: #59636e; margin: .75rem 0 0; }
   @media print {
@@ -68,14 +69,17 @@ ${rows.map((row) => `<tr>${row.map(cellOf).join('')}</tr>`).join('\n')}
 </table>`;
 }
 
-const LONG_WORD = /(\S{25,})/;
+/** Five columns of shorter words fit on a page. */
+const LONG_WORD = /(\S{16,})/;
 const BREAKS = /(?<=[:/.])|(?<=[0-9a-f]{16})(?=[0-9a-f]{16})/;
 
-/** Long names and hashes may go on in the next line; what is copied from the page stays as it is. */
+/** Long words may go on in the next line, best where one would break them; what is copied from the page stays as it is. */
 function breakable(text: string): string {
-  const words = text.split(LONG_WORD);
-  return words.map((word) => (LONG_WORD.test(word) ? word.split(BREAKS) : [word]).map(escaped).join('<wbr>')).join('');
+  const parts = text.split(LONG_WORD);
+  return parts.map((part) => (LONG_WORD.test(part) ? longWord(part) : escaped(part))).join('');
 }
+
+const longWord = (word: string) => `<span class="long">${word.split(BREAKS).map(escaped).join('<wbr>')}</span>`;
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 

@@ -1,4 +1,4 @@
-import { type Summary, type Verdict, verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { type Summary, type Verdict, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import type { Call, Command } from './command.ts';
 import { FILE_DETAILS, KEY_OPTION, readBundle } from './evidence-file.ts';
 import { counted } from './evidence-words.ts';
@@ -12,7 +12,8 @@ export const evidenceVerify: Command = {
   details: [
     FILE_DETAILS,
     'Exit codes: 0 valid; 1 tampered with, the first bad entry is named; 2 it cannot be told, since a',
-    'file is missing or unreadable, or no key was given: then anybody could have made the bundle.',
+    'file is missing or unreadable, or no key was given: then anybody could have made the bundle; 70 a fault',
+    'of this program, which says nothing about the bundle.',
   ].join('\n'),
   options: { key: KEY_OPTION },
   async run(call) {

@@ -4,7 +4,8 @@ import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
 import type { EvidenceReceipt } from '../../lambdas/evidence/receipt-entry.ts';
 import type { Digest } from '../../lambdas/run/digest.ts';
 import type { ReadEvidence } from './evidence-file.ts';
-import { eventInWords } from './run-words.ts';
+import { requirementInWords } from './requirement-words.ts';
+import { eventInWords, viaInWords } from './run-words.ts';
 import { dateAndClock } from './times.ts';
 
 const HASH_SHOWN_DIGITS = 12;
@@ -118,22 +119,19 @@ function approvalRows({ step, requestedAt, edits, votes, status, decidedAt, ...a
 }
 
 function whatWasAsked({ requirement, makers }: Pick<EvidenceApproval, 'requirement' | 'makers'>): string {
-  const { quorum, tier, groups } = requirement;
-  const people = quorum === 1 ? 'one person' : `${quorum} people`;
-  const who = groups.length > 0 ? `${people} of ${groups.join(', ')}` : people;
-  return `asked for ${who} (${tier} tier)${makers.length > 0 ? `; made by ${makers.join(', ')}` : ''}`;
+  return `asked for ${requirementInWords(requirement)}${makers.length > 0 ? `; made by ${makers.join(', ')}` : ''}`;
 }
 
 function editInWords({ person, via, changes }: Omit<EvidenceApproval['edits'][number], 'at'>): string {
   const changed = changes.map(
     ({ field, from, to }) => `${field} from sha256 ${short(from.sha256)} to ${short(to.sha256)}`,
   );
-  return `${person} in ${via}: edit ${changed.join(', ')}`;
+  return `${person} ${viaInWords(via)}: edit ${changed.join(', ')}`;
 }
 
 function voteInWords({ person, via, decision, onBehalfOf, reason }: Omit<EvidenceApproval['votes'][number], 'at'>) {
   const place = onBehalfOf ? ` for ${onBehalfOf}` : '';
-  return `${person}${place} in ${via}: ${decision}${reason ? ` (reason: ${inWords(reason)})` : ''}`;
+  return `${person}${place} ${viaInWords(via)}: ${decision}${reason ? ` (reason: ${inWords(reason)})` : ''}`;
 }
 
 function receiptRow(receipt: EvidenceReceipt, ownRunId: string): string[] {

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { LoggedDays } from '../evidence/logged-days.ts';
 import { SIGNER, sealedBundle } from '../evidence/sealed-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
@@ -47,8 +48,43 @@ describe('countersign evidence audit', () => {
   it('confirms a whole copy of the bucket with code 0', async () => {
     expect(await audit()).toMatchObject({
       exitCode: 0,
-      stdout: 'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
+      stdout: [
+        'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
+        '1 tenant: acme. None was named with --tenant: one that is gone as a whole would not show',
+      ].join('\n'),
     });
+  });
+
+  it('misses a tenant that is gone as a whole, with code 1, once it is named', async () => {
+    const { exitCode, lines } = await audit('--tenant', 'acme', '--tenant', 'globex');
+    expect(exitCode).toBe(1);
+    expect(lines).toEqual([
+      'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
+      'globex  is not there at all: neither a log nor a bundle of it',
+      'globex: 1 problem (no logs; 0 bundles as sealed)',
+      '2 tenants: acme, globex',
+    ]);
+    rmSync(at('evidence'), { recursive: true });
+    rmSync(at('log'), { recursive: true });
+    expect(await audit('--tenant', 'acme')).toMatchObject({ exitCode: 1 });
+  });
+
+  it('accepts no signature by a key after the day on which it was retired', async () => {
+    const { algorithm, fingerprint } = trustedKey(SIGNER.publicKey);
+    const pem = String(SIGNER.publicKey.export({ type: 'spki', format: 'pem' }));
+    const retired = (validUntil: string | null) =>
+      write('keys.pem', JSON.stringify({ keys: [{ keyId: SIGNER.keyId, validUntil, algorithm, fingerprint, pem }] }));
+    retired('2026-01-03');
+    expect(await audit()).toMatchObject({ exitCode: 0 });
+    retired('2025-06-01');
+    const { exitCode, lines } = await audit();
+    expect(exitCode).toBe(1);
+    expect(lines[0]).toBe(
+      '2026-01-02  the signature of its log is by a key that was retired on 2025-06-01, but on something of 2026-01-02',
+    );
+    expect(lines[3]).toBe(
+      'run_00000001  was tampered with: signature is by a key that was retired on 2025-06-01, but on something of 2026-01-02',
+    );
   });
 
   it('names a deleted bundle with code 1, as a program of its own too', async () => {
@@ -110,8 +146,22 @@ describe('countersign evidence audit', () => {
   it.each<[string, () => string[], string]>([
     ['without a key', () => [folder.path], 'without --key anybody could have signed'],
     ['with a key that is not there', () => [folder.path, '--key', at('none.pem')], 'none.pem is not there'],
-    ['with a file that holds no key', () => [folder.path, '--key', bundleAt('run_00000001')], 'there is no public key'],
-    ['of a folder that is not there', () => [at('none'), '--key', key], 'none is not a folder'],
+    ['with a file that holds no key', () => [folder.path, '--key', bundleAt('run_00000001')], 'holds no usable key'],
+    [
+      'of a folder that is not there',
+      () => [at('none'), '--key', key],
+      'none is not a folder that can be read: ENOENT',
+    ],
+    ['of a file', () => [key, '--key', key], 'keys.pem is not a folder that can be read: ENOTDIR'],
+    [
+      'over a folder that is called as a bundle is',
+      () => {
+        rmSync(bundleAt('run_00000001'));
+        mkdirSync(bundleAt('run_00000001'));
+        return [folder.path, '--key', key];
+      },
+      'bundle.json cannot be read: EISDIR',
+    ],
     ['of a folder without logs', () => [at('evidence'), '--key', key], 'there is no log under'],
     ['from no day', () => [folder.path, '--key', key, '--from', 'monday'], '--from is a day, as 2026-03-01'],
   ])('%s ends with code 2 and a sentence', async (_how, args, sentence) => {

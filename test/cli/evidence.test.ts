@@ -4,12 +4,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
+import { layOut } from '../../bin/commands/evidence-layout.ts';
+import { evidencePage } from '../../bin/commands/evidence-page.ts';
 import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
 import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
 import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';
 
 const COLUMNS = 100;
+/** More than a function can be given arguments. */
+const COMMITS_OF_A_LONG_RUN = 150_000;
 
 let folder: string;
 let bundle: string;
@@ -31,6 +36,13 @@ function put(name: string, content: string | Buffer): string {
   return path;
 }
 
+/** The list of keys as the stage publishes it, with one key. */
+function published(change: object): string {
+  const [{ algorithm, fingerprint }] = trustedKeys(vectors.publicKey) as [TrustedKey];
+  const key = { keyId: 'test-key/evidence', validUntil: null, algorithm, fingerprint, pem: vectors.publicKey };
+  return put('countersign-keys.json', JSON.stringify({ keys: [{ ...key, ...change }] }));
+}
+
 const evidence = (...args: string[]) => onTerminal(COLUMNS, ['evidence', ...args]);
 
 function offline(): void {
@@ -46,7 +58,7 @@ describe('evidence verify', () => {
     expect(exitCode).toBe(0);
     expect(lines[0]).toBe('valid: acme/run_00000001, failed_terminal');
     expect(lines.join('\n')).toMatch(
-      /chain +10 commits to [0-9a-f]{64}\n +holds +4 steps, 5 decisions, 1 approval, 4 receipts/,
+      /chain +10 commits to [0-9a-f]{64}\n +holds +4 steps, 6 decisions, 1 approval, 4 receipts/,
     );
     expect(lines.at(-1)).toMatch(/^ +key +Ed25519, sha256 [0-9a-f]{64}$/);
   });
@@ -89,7 +101,8 @@ describe('evidence verify', () => {
       /the signed envelope .*alone\.dsse\.json is not there/,
     ],
     ['the key is missing', () => [bundle, '--key', join(folder, 'no.pem')], /the key .*no\.pem is not there/],
-    ['the key is none', () => [bundle, '--key', bundle], /there is no public key in/],
+    ['the key is none', () => [bundle, '--key', put('no.txt', 'x')], /there is no public key in/],
+    ['the list of keys is none', () => [bundle, '--key', bundle], /bundle\.json holds no usable key: it is JSON, but/],
     ['the file is a folder', () => [folder], /is not there/],
   ])('exits with 2 when %s', async (_what, args, message) => {
     const { exitCode, stderr } = await evidence('verify', ...args());
@@ -104,15 +117,40 @@ describe('evidence verify', () => {
   });
 
   it('takes either of the two files, and the published list of keys', async () => {
-    const keys = put('countersign-keys.json', JSON.stringify({ keys: [{ keyId: 'x', pem: vectors.publicKey }] }));
-    const { exitCode } = await evidence('verify', join(folder, 'bundle.dsse.json'), '--key', keys);
+    const { exitCode } = await evidence('verify', join(folder, 'bundle.dsse.json'), '--key', published({}));
     expect(exitCode).toBe(0);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['its key was retired before', { validUntil: '2025-06-01' }, /is by a key that was retired on 2025-06-01, but/],
+    [
+      'its key is published under another name',
+      { keyId: 'other' },
+      /names test-key\/evidence, but was made by the key/,
+    ],
+  ])('exits with 1 when by the published list of keys %s', async (_what, change, problem) => {
+    const { exitCode, stdout } = await evidence('verify', bundle, '--key', published(change));
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^tampered: signature /);
+    expect(stdout).toMatch(problem);
+  });
+
+  it('exits with 2 when the published fingerprint is that of another key', async () => {
+    const { exitCode, stderr } = await evidence('verify', bundle, '--key', published({ fingerprint: '0'.repeat(64) }));
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('has the fingerprint of another key')]);
   });
 
   it('gives its verdict as JSON, and as a program of its own exits with the same codes', async () => {
     const { exitCode, stdout } = await countersign(['evidence', 'verify', bundle, '--key', key, '--json']);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', summary: { commits: 10 } });
+  });
+
+  it('ends with a code of its own when the program itself is at fault, which says nothing about the bundle', async () => {
+    const fault = "String.prototype.trimEnd = () => { throw new RangeError('planted') }";
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(fault)}`;
+    const { exitCode, stderr } = await countersign(['evidence', 'show', bundle], { NODE_OPTIONS });
+    expect([exitCode, stderr]).toEqual([70, expect.stringContaining('RangeError: planted')]);
   });
 
   it('explains its own --key, not that of the API', async () => {
@@ -130,7 +168,7 @@ describe('evidence show', () => {
     expect(stdout).toMatch(/^signature +valid: Ed25519/m);
     expect(stdout).toMatch(/^3 +assign +needs_approval +writes +needs_approval in prod$/m);
     expect(stdout).toMatch(
-      /^assign +2026-01-02 03:04:05.000 +asked for 2 people of dba \(medium tier\); made by dora\n.* dora in slack: edit assignment_group from sha256 .*\n.* ben in slack: approve \(reason: 13 bytes, sha256 [0-9a-f]{12}…\)\n.* cleo in slack: approve\n.* approved$/m,
+      /^assign +2026-01-02 03:04:07.500 +asked for 2 people for medium risk, from dba; made by olga, dora\n.* dora in slack: edit assignment_group from sha256 .*\n.* ben in slack: approve \(reason: 13 bytes, sha256 [0-9a-f]{12}…\)\n.* cleo in slack: approve\n.* approved$/m,
     );
     expect(stdout).toMatch(
       /^assign +servicenow:acme:incident:\S+ +assignment_group +reversed +servicenow.incident.update$/m,
@@ -159,6 +197,11 @@ describe('evidence show', () => {
     for (const hash of [...versions.policies, head.hash]) expect(stdout).toContain(hash);
     expect(stdout).toMatch(/^document +[0-9a-f]{64}$/m);
     expect(stdout).toMatch(/^public key +[0-9a-f]{64}$/m);
+  });
+
+  it('lays out as many rows as a run may have commits', () => {
+    const rows = Array.from({ length: COMMITS_OF_A_LONG_RUN }, (_, index) => [String(index), ['step', 'run']]);
+    expect(layOut(rows, COLUMNS)).toHaveLength(COMMITS_OF_A_LONG_RUN);
   });
 
   it('says so when nobody checked the signature', async () => {
@@ -219,8 +262,22 @@ describe('evidence html', () => {
     expect(await page()).toMatch(/<p class="verdict unproven">[^<]*signature was not checked/);
   });
 
-  it('shows markup that a bundle holds as the text it is', async () => {
-    const { evidencePage } = await import('../../bin/commands/evidence-page.ts');
+  it('ends with 2 and a sentence when it cannot be written there', async () => {
+    const { exitCode, stderr } = await evidence('html', bundle, '--out', join(folder, 'none', 'x.html'));
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/x\.html cannot be written: ENOENT$/)]);
+  });
+
+  it('lets long words break anywhere, so that none pushes a column off the paper, and short ones nowhere', () => {
+    const long = 'a'.repeat(16);
+    const section = { title: 'Writes', columns: ['Fields'], rows: [[`${long} assignment_grp`], [`x:${long}`]] };
+    const html = evidencePage({ heading: 'x', facts: [['subject', long]], sections: [section] }, true);
+    expect(html).toMatch(/^ {2}\.long \{ overflow-wrap: anywhere; \}$/m);
+    expect(html).toContain(`<dd><span class="long">${long}</span></dd>`);
+    expect(html).toContain(`<td><span class="long">${long}</span> assignment_grp</td>`);
+    expect(html).toContain(`<td><span class="long">x:<wbr>${long}</span></td>`);
+  });
+
+  it('shows markup that a bundle holds as the text it is', () => {
     const nasty = `<img src=x onerror="alert('&')">`;
     const facts: [string, string][] = [[nasty, nasty]];
     const html = evidencePage(
@@ -228,7 +285,8 @@ describe('evidence html', () => {
       true,
     );
     expect(html).not.toContain('<img');
-    expect(html.match(/&lt;img src=x onerror=&quot;alert\(&#39;&amp;&#39;\)&quot;&gt;/g)).toHaveLength(7);
+    const words = html.replaceAll(/<\/?span[^>]*>/g, '');
+    expect(words.match(/&lt;img src=x onerror=&quot;alert\(&#39;&amp;&#39;\)&quot;&gt;/g)).toHaveLength(7);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
-import type { HeldBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 
 /** Numbers that say where and how, whatever the mutation makes of them. */
 export type Dice = readonly [number, number, number];
@@ -10,7 +10,7 @@ export interface Mutated {
   names?: string;
 }
 
-export type Mutation = (bundle: HeldBundle, other: HeldBundle, dice: Dice) => Mutated;
+export type Mutation = (bundle: HeldBundle, other: HeldBundle, dice: Dice) => Mutated | Promise<Mutated>;
 
 type List = 'commits' | 'receipts' | 'approvals' | 'steps' | 'decisions';
 const LISTS: readonly List[] = ['commits', 'receipts', 'approvals', 'steps', 'decisions'];
@@ -160,7 +160,7 @@ function editSignature(bundle: HeldBundle, _other: HeldBundle, dice: Dice): Muta
   return { bundle: { ...bundle, envelope: Buffer.from(JSON.stringify(envelope)) } };
 }
 
-/** All of them change the bundle, or leave it as it was where the dice say so. */
+/** By whoever has no key. All of them change the bundle, or leave it as it was where the dice say so. */
 export const MUTATIONS: Record<string, Mutation> = {
   'a byte of the document is flipped': (bundle, _other, dice) => ({
     bundle: { ...bundle, document: flipped(bundle.document, dice) },

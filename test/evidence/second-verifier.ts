@@ -1,13 +1,21 @@
-import { createHash, createPublicKey, verify } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { hasExactFields } from './second-fields.ts';
+import { saysWhatCommitsTell } from './second-replay.ts';
 
 /**
- * A second verifier, written from docs/evidence-format.md alone and sharing no code with the first: if both say the same
- * of the vectors, the document says enough. It finds that something is wrong; naming it well is the first one's work.
+ * A second verifier, written from docs/evidence-format.md and docs/evidence-log.md alone and sharing no code with the
+ * first: if both say the same of the vectors, the documents say enough. It finds that something is wrong; naming it well
+ * is the first one's work.
  */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-type Fields = { [name: string]: Json };
+export type Fields = { [name: string]: Json };
 
-const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
+const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+const BUNDLE_TYPE = 'https://countersign.dev/evidence/v1';
+const LOG_TYPE = 'https://countersign.dev/evidence-log/v1';
+
+export const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 
 /** "Canonical form": for what a bundle holds, ECMAScript's own spelling of strings and numbers, and sorted names. */
 export function canonical(value: Json): string {
@@ -17,40 +25,83 @@ export function canonical(value: Json): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(',')}}`;
 }
 
-const at = (value: Json | undefined, name: string): Json => (value as Fields | undefined)?.[name] ?? null;
-const listAt = (value: Json, name: string): Json[] => at(value, name) as Json[];
+export const at = (value: Json | undefined, name: string): Json => (value as Fields | undefined)?.[name] ?? null;
+export const listAt = (value: Json | undefined, name: string): Json[] => at(value, name) as Json[];
 
-export function isGenuine(document: string, envelope: string, publicKey: string): boolean {
+const namesOf = (value: Json | undefined) =>
+  Object.keys(value as Fields)
+    .sort()
+    .join();
+
+/** Whether each of these holds; whatever cannot even be looked at does not. */
+function holds(...checks: (() => boolean)[]): boolean {
   try {
-    const statement = signedStatement(JSON.parse(envelope), publicKey);
-    if (canonical(JSON.parse(envelope)) !== envelope || statement === undefined) return false;
-    const [subject] = listAt(statement, 'subject');
-    const predicate = at(statement, 'predicate');
-    const parsed: Json = JSON.parse(document);
-    const run = at(parsed, 'run');
-    return (
-      at(at(subject, 'digest'), 'sha256') === sha256(document) &&
-      at(subject ?? null, 'name') === `${at(run, 'tenant')}/${at(run, 'runId')}` &&
-      canonical(parsed) === document &&
-      isWhole(parsed, predicate) &&
-      isIndexed(parsed, predicate)
-    );
+    return checks.every((check) => check());
   } catch {
     return false;
   }
 }
 
-/** "The envelope": the statement, if this key signed it. */
-function signedStatement(envelope: Json, publicKey: string): Json | undefined {
-  const [signature] = listAt(envelope, 'signatures');
-  const payload = Buffer.from(String(at(envelope, 'payload')), 'base64');
-  const type = String(at(envelope, 'payloadType'));
-  const signed = Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]);
-  const key = createPublicKey(publicKey);
+/** The numbers are those of the steps under "Verifying". */
+export function isGenuine(document: string, envelope: string, publicKey: string): boolean {
+  const read = (): Json => JSON.parse(document);
+  const statement = () => statementIn(envelope);
+  const predicate = () => at(statement(), 'predicate');
+  return holds(
+    () => isEnvelope(envelope, BUNDLE_TYPE, 'count,head,index,keyId,status'), // 1
+    () => isSigned(envelope, createPublicKey(publicKey)), // 2
+    () => at(read(), 'format') === 'countersign.evidence/1', // 3
+    () => subjectOf(statement()).name === `${at(at(read(), 'run'), 'tenant')}/${at(at(read(), 'run'), 'runId')}`, // 4
+    () => at(predicate(), 'status') === at(at(read(), 'run'), 'status'),
+    () => isWhole(read(), predicate()), // 5
+    () => sha256(canonical(at(read(), 'index'))) === at(predicate(), 'index'), // 6
+    () => canonical(indexOf(read())) === canonical(at(read(), 'index')),
+    () => hasExactFields(read()), // 7
+    () => saysWhatCommitsTell(read()), // 8
+    () => canonical(read()) === document && subjectOf(statement()).sha256 === sha256(document), // 9
+  );
+}
+
+const signatureIn = (envelope: string) => listAt(JSON.parse(envelope), 'signatures')[0];
+const payloadIn = (envelope: string) => Buffer.from(String(at(JSON.parse(envelope), 'payload')), 'base64');
+const statementIn = (envelope: string): Json => JSON.parse(payloadIn(envelope).toString());
+
+function subjectOf(statement: Json): { name: Json; sha256: Json } {
+  const [subject] = listAt(statement, 'subject');
+  return { name: at(subject, 'name'), sha256: at(at(subject, 'digest'), 'sha256') };
+}
+
+/** "The envelope", but for the signature itself. */
+function isEnvelope(envelope: string, predicateType: string, predicate: string): boolean {
+  const [read, signature, payload] = [JSON.parse(envelope), signatureIn(envelope), payloadIn(envelope)];
+  const statement = statementIn(envelope);
+  const [subject] = listAt(statement, 'subject');
+  const isStrict = (text: Json) => Buffer.from(String(text), 'base64').toString('base64') === text;
+  return (
+    canonical(read) === envelope &&
+    namesOf(read) === 'payload,payloadType,signatures' &&
+    at(read, 'payloadType') === PAYLOAD_TYPE &&
+    listAt(read, 'signatures').length === 1 &&
+    namesOf(signature) === 'keyid,sig' &&
+    isStrict(at(read, 'payload')) &&
+    isStrict(at(signature, 'sig')) &&
+    canonical(statement) === payload.toString() &&
+    namesOf(statement) === '_type,predicate,predicateType,subject' &&
+    at(statement, '_type') === STATEMENT_TYPE &&
+    listAt(statement, 'subject').length === 1 &&
+    namesOf(subject) === 'digest,name' &&
+    namesOf(at(subject, 'digest')) === 'sha256' &&
+    at(statement, 'predicateType') === predicateType &&
+    namesOf(at(statement, 'predicate')) === predicate &&
+    at(at(statement, 'predicate'), 'keyId') === at(signature, 'keyid')
+  );
+}
+
+function isSigned(envelope: string, key: KeyObject): boolean {
+  const payload = payloadIn(envelope);
+  const signed = Buffer.concat([Buffer.from(`DSSEv1 28 ${PAYLOAD_TYPE} ${payload.length} `), payload]);
   const digest = key.asymmetricKeyType === 'ed25519' ? null : 'sha256';
-  if (!verify(digest, signed, key, Buffer.from(String(at(signature ?? null, 'sig')), 'base64'))) return undefined;
-  const statement: Json = JSON.parse(payload.toString());
-  return at(at(statement, 'predicate'), 'keyId') === at(signature ?? null, 'keyid') ? statement : undefined;
+  return verify(digest, signed, key, Buffer.from(String(at(signatureIn(envelope), 'sig')), 'base64'));
 }
 
 /** "The chain". */
@@ -62,17 +113,60 @@ function isWhole(document: Json, predicate: Json): boolean {
     if (rest.seq !== index + 1 || rest.prevHash !== prevHash || sha256(canonical(rest)) !== hash) return false;
     prevHash = hash;
   }
-  const { count, head } = predicate as Fields;
-  return count === listAt(document, 'commits').length && head === prevHash && at(at(document, 'head'), 'hash') === head;
+  const count = listAt(document, 'commits').length;
+  const { head } = document as Fields;
+  const signed = { hash: at(predicate, 'head'), count: at(predicate, 'count') };
+  return (
+    canonical(head ?? null) === canonical({ hash: prevHash, count }) && canonical(signed) === canonical(head ?? null)
+  );
 }
 
+const ONE_ENTRY = ['run', 'trigger', 'awsRequestsAtLeast', 'versions'];
+const LISTS = ['steps', 'decisions', 'approvals', 'receipts', 'cost'];
+
 /** "The index". */
-function isIndexed(document: Json, predicate: Json): boolean {
-  const index = at(document, 'index') as Fields;
+export function indexOf(document: Json): Json {
   const hashed = (entry: Json) => sha256(canonical(entry));
-  const fits = Object.entries(index).every(([section, was]) => {
-    const entry = at(document, section);
-    return canonical(Array.isArray(entry) ? entry.map(hashed) : hashed(entry)) === canonical(was);
-  });
-  return fits && sha256(canonical(index)) === at(predicate, 'index');
+  return Object.fromEntries([
+    ...ONE_ENTRY.map((section) => [section, hashed(at(document, section))]),
+    ...LISTS.map((section) => [section, listAt(document, section).map(hashed)]),
+  ]);
+}
+
+/** "The log of a day", with the Merkle root that RFC 6962 gives. */
+export function isGenuineLog(document: string, envelope: string, publicKey: string): boolean {
+  const log = () => JSON.parse(document) as Fields;
+  const statement = () => statementIn(envelope);
+  return holds(
+    () => isEnvelope(envelope, LOG_TYPE, 'keyId,previous,root,size'),
+    () => isSigned(envelope, createPublicKey(publicKey)),
+    () => canonical(log()) === document,
+    () => namesOf(log()) === 'day,entries,format,previous,root,size,tenant',
+    () => log().format === 'countersign.evidence-log/1',
+    () => listAt(log(), 'entries').every((entry) => namesOf(entry) === 'count,head,runId,sealedAt,sha256'),
+    () => log().size === listAt(log(), 'entries').length,
+    () => log().root === rootOf(listAt(log(), 'entries').map(leaf)).toString('hex'),
+    () => isSorted(listAt(log(), 'entries').map((entry) => `${at(entry, 'sealedAt')} ${at(entry, 'runId')}`)),
+    () => subjectOf(statement()).name === `${log().tenant}/${log().day}`,
+    () => subjectOf(statement()).sha256 === sha256(document),
+    () => {
+      const { keyId: _, ...predicate } = at(statement(), 'predicate') as Fields;
+      const { size = null, root = null, previous = null } = log();
+      return canonical(predicate) === canonical({ size, root, previous });
+    },
+  );
+}
+
+export const isSorted = (places: readonly string[]) =>
+  places.every((place, index) => index === 0 || (places[index - 1] ?? '') < place);
+
+const hash = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+const leaf = (entry: Json) => hash(Buffer.from([0]), Buffer.from(canonical(entry)));
+
+function rootOf(hashes: Buffer[]): Buffer {
+  const [only] = hashes;
+  if (only === undefined) return hash();
+  if (hashes.length === 1) return only;
+  const split = 2 ** Math.ceil(Math.log2(hashes.length) - 1);
+  return hash(Buffer.from([1]), rootOf(hashes.slice(0, split)), rootOf(hashes.slice(split)));
 }

@@ -1,12 +1,13 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { buildBundle } from '../../lambdas/evidence/bundle.ts';
 import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import { signClaim, trustedKey, trustedKeys } from '../../lambdas/evidence/dsse.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
 import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { type TrustedKey, trustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { builtDocument } from './built-bundle.ts';
 import { GovernedStory } from './governed-story.ts';
 import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';
 import { bundle, flawOf, rehash } from './tampering.ts';
@@ -23,7 +24,7 @@ describe('a bundle as it was sealed', () => {
         head: parsedDocument(bundle).commits.at(-1)?.hash,
         commits: 10,
         steps: 4,
-        decisions: 5,
+        decisions: 6,
         approvals: 1,
         receipts: 4,
         keyId: 'test-key/evidence',
@@ -43,7 +44,7 @@ describe('a bundle as it was sealed', () => {
 
   it('is valid under ECDSA P-256 too, where a region has no Ed25519', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const signer: Signer = {
+    const signer: Pick<Signer, 'keyId' | 'sign'> = {
       keyId: 'p256',
       sign: async (message) => ({ keyId: 'p256', signature: sign('sha256', message, privateKey) }),
     };
@@ -76,8 +77,31 @@ describe('a key', () => {
   it('is read from a PEM file, however many there are in it', () => {
     const pem = (seed: string) => String(new SeededSigner(seed).publicKey.export({ type: 'spki', format: 'pem' }));
     expect(trustedKeys(`# two keys\n${pem('a')}\n${pem('b')}`)).toHaveLength(2);
-    expect(trustedKeys(JSON.stringify({ keys: [{ pem: pem('a') }, { pem: pem('b') }] }))).toHaveLength(2);
     expect(trustedKeys('no key at all')).toEqual([]);
+    expect(() => trustedKeys(JSON.stringify({ keys: [{ pem: pem('a') }] }))).toThrow(/not the list of keys/);
+  });
+});
+
+describe('a key from the published list', () => {
+  const published = (change: Partial<NonNullable<TrustedKey['published']>>) =>
+    TRUSTED.map((each) => ({ ...each, published: { keyId: SIGNER.keyId, validUntil: null, ...change } }));
+
+  it.each([
+    ['is the one that signs', {}],
+    ['was retired later', { validUntil: '2026-06-01' }],
+    ['was retired on the day before: rotations take their time', { validUntil: '2026-01-01' }],
+  ])('confirms what it signed if it %s', (_which, change) => {
+    expect(verifyBundle({ ...bundle, keys: published(change) })).toMatchObject({ verdict: 'valid' });
+  });
+
+  it.each([
+    ['was retired two days before the run ended', { validUntil: '2025-12-31' }, /retired on 2025-12-31/],
+    ['is not the one that the envelope names', { keyId: 'other' }, /made by the key published as other/],
+  ])('does not if it %s', (_which, change, problem) => {
+    expect(flawOf({ ...bundle, keys: published(change) })).toEqual({
+      entry: 'signature',
+      problem: expect.stringMatching(problem),
+    });
   });
 });
 
@@ -148,7 +172,7 @@ it('a bundle of a later format is not called tampered with, but not readable her
 it('building a bundle does not change what it is built from', () => {
   const { contents } = new GovernedStory();
   const before = structuredClone(contents);
-  buildBundle(contents);
+  builtDocument(contents);
   expect(contents).toEqual(before);
 });
 

@@ -1,109 +1,229 @@
 import { describe, expect, it } from 'vitest';
-import { type Case, flawOf, resealed } from './tampering.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
+import { type Case, flawOf, rehash, resealed, swap } from './tampering.ts';
 
-describe('even of a bundle that is signed, the verifier names the entry that tells another story than its commits', () => {
+type Entry = object | undefined;
+const edit = (entry: Entry, change: object) => Object.assign(entry ?? {}, change);
+
+const EARLIER = '2025-12-31T00:00:00.000Z';
+const OTHER_HASH = '0'.repeat(64);
+const [RUN, TRIGGER, STEP, RECEIPT, APPROVAL] = [
+  'run',
+  'trigger',
+  'step 2 (assign)',
+  'receipt 2 (assign)',
+  'approval 1 (assign)',
+];
+
+/** A field of an entry, and what it is made to say although the commits say otherwise. */
+type Retold = [entry: string, field: string, value: unknown, of: (document: EvidenceDocument) => Entry];
+
+const runOf = ({ run }: EvidenceDocument) => run;
+const triggerOf = ({ trigger }: EvidenceDocument) => trigger;
+const stepOf = ({ steps }: EvidenceDocument) => steps[1];
+const receiptOf = ({ receipts }: EvidenceDocument) => receipts[1];
+const approvalOf = ({ approvals }: EvidenceDocument) => approvals[0];
+
+const RETOLD: Retold[] = [
+  [RUN, 'automation', 'x', runOf],
+  [RUN, 'workflow.version', 4, runOf],
+  [RUN, 'trigger.source', 'servicenow', runOf],
+  [RUN, 'trigger.key', 'x', runOf],
+  [RUN, 'createdAt', EARLIER, runOf],
+  [RUN, 'startedAt', EARLIER, runOf],
+  [RUN, 'startedAt', undefined, runOf],
+  [RUN, 'completedAt', EARLIER, runOf],
+  [RUN, 'durationMs', 0, runOf],
+  [RUN, 'status', 'succeeded', runOf],
+  [RUN, 'error.code', 'OUTCOME_UNKNOWN', runOf],
+  [RUN, 'rollback', undefined, runOf],
+  [RUN, 'rollback.actor', 'mallory', runOf],
+  [RUN, 'rollback.endsAs', 'canceled', runOf],
+  [RUN, 'compensation', undefined, runOf],
+  [RUN, 'compensation', [], runOf],
+  [RUN, 'outcome', 'kept', ({ run }) => run.compensation?.[0]],
+  [TRIGGER, 'source', 'servicenow', triggerOf],
+  [TRIGGER, 'receivedAt', EARLIER, triggerOf],
+  [TRIGGER, 'payload.sha256', OTHER_HASH, triggerOf],
+  ['step 2 (other)', 'id', 'other', stepOf],
+  [STEP, 'tool', 'http.get', stepOf],
+  [STEP, 'status', 'succeeded', stepOf],
+  [STEP, 'skipped', true, stepOf],
+  [STEP, 'attempt', 9, stepOf],
+  [STEP, 'leaseVersion', 9, stepOf],
+  [STEP, 'updatedAt', EARLIER, stepOf],
+  [STEP, 'completedAt', EARLIER, stepOf],
+  [STEP, 'undoes', 0, stepOf],
+  [STEP, 'action', undefined, stepOf],
+  [STEP, 'action.target', 'servicenow:acme:incident:other', stepOf],
+  [STEP, 'approvalId', undefined, stepOf],
+  [STEP, 'approvalId', 'made-up', stepOf],
+  [STEP, 'receiptKey', 'made-up', stepOf],
+  [STEP, 'output.sha256', OTHER_HASH, stepOf],
+  ['step 3 (tell)', 'status', 'succeeded', ({ steps }) => steps[2]],
+  ['step 3 (tell)', 'input.sha256', OTHER_HASH, ({ steps }) => steps[2]],
+  ['step 3 (tell)', 'error.code', 'OUTCOME_UNKNOWN', ({ steps }) => steps[2]],
+  ['step 3 (tell)', 'receiptKey', undefined, ({ steps }) => steps[2]],
+  ['step 4 (undo_assign)', 'undoes', undefined, ({ steps }) => steps[3]],
+  ['receipt 2 (tell)', 'step', 'tell', receiptOf],
+  [RECEIPT, 'index', 9, receiptOf],
+  [RECEIPT, 'tool', 'http.get', receiptOf],
+  [RECEIPT, 'target', 'x', receiptOf],
+  [RECEIPT, 'requestHash', OTHER_HASH, receiptOf],
+  [RECEIPT, 'attempt', 9, receiptOf],
+  [RECEIPT, 'leaseVersion', 9, receiptOf],
+  [RECEIPT, 'intentAt', EARLIER, receiptOf],
+  [RECEIPT, 'openSince', EARLIER, receiptOf],
+  [RECEIPT, 'grounds', undefined, receiptOf],
+  [RECEIPT, 'grounds.approvalId', 'made-up', receiptOf],
+  [RECEIPT, 'grounds.approvalId', undefined, receiptOf],
+  [RECEIPT, 'grounds.policyHash', OTHER_HASH, receiptOf],
+  [RECEIPT, 'grounds.policies', ['other'], receiptOf],
+  [RECEIPT, 'outcome', 'succeeded', receiptOf],
+  [RECEIPT, 'settledAt', EARLIER, receiptOf],
+  [RECEIPT, 'recovered', true, receiptOf],
+  [RECEIPT, 'output.sha256', OTHER_HASH, receiptOf],
+  [RECEIPT, 'reversedAt', EARLIER, receiptOf],
+  [RECEIPT, 'reversedBy', 'made-up', receiptOf],
+  ['receipt 1 (classify)', 'grounds.approvalId', 'run_00000001.3-1', ({ receipts }) => receipts[0]],
+  ['approval 1 (tell)', 'step', 'tell', approvalOf],
+  [APPROVAL, 'index', 2, approvalOf],
+  [APPROVAL, 'status', 'rejected', approvalOf],
+  [APPROVAL, 'asks', 'mode', approvalOf],
+  [APPROVAL, 'requestedAt', EARLIER, approvalOf],
+  [APPROVAL, 'slaAt', EARLIER, approvalOf],
+  [APPROVAL, 'expiresAt', EARLIER, approvalOf],
+  [APPROVAL, 'remindedAt', EARLIER, approvalOf],
+  [APPROVAL, 'escalatedAt', EARLIER, approvalOf],
+  [APPROVAL, 'decidedAt', EARLIER, approvalOf],
+  [APPROVAL, 'actionHash', OTHER_HASH, approvalOf],
+  [APPROVAL, 'action.target', 'x', approvalOf],
+  [APPROVAL, 'grounds.policyHash', OTHER_HASH, approvalOf],
+  [APPROVAL, 'grounds.reasons', [], approvalOf],
+  [APPROVAL, 'requirement.quorum', 1, approvalOf],
+  [APPROVAL, 'requirement.tier', 'low', approvalOf],
+  [APPROVAL, 'requirement.groups', [], approvalOf],
+  [APPROVAL, 'makers', ['olga'], approvalOf],
+  [APPROVAL, 'votes', [], approvalOf],
+  [APPROVAL, 'edits', [], approvalOf],
+  [APPROVAL, 'person', 'mallory', ({ approvals }) => approvals[0]?.votes[0]],
+  [APPROVAL, 'onBehalfOf', 'mallory', ({ approvals }) => approvals[0]?.votes[0]],
+  [APPROVAL, 'reason', undefined, ({ approvals }) => approvals[0]?.votes[0]],
+  [APPROVAL, 'at', EARLIER, ({ approvals }) => approvals[0]?.votes[0]],
+  [APPROVAL, 'person', 'ben', ({ approvals }) => approvals[0]?.edits[0]],
+  [APPROVAL, 'at', EARLIER, ({ approvals }) => approvals[0]?.edits[0]],
+  [APPROVAL, 'previousHash', OTHER_HASH, ({ approvals }) => approvals[0]?.edits[0]],
+  [APPROVAL, 'field', 'other', ({ approvals }) => approvals[0]?.edits[0]?.changes[0]],
+];
+
+describe('even of a bundle that is signed, the verifier names the entry and the field that its commits tell otherwise', () => {
+  it.each(RETOLD)('%s: %s becomes %o', async (entry, field, value, of) => {
+    const held = await resealed((document) => {
+      const [name = '', inner] = field.split('.');
+      const holder = of(document) as Record<string, object> | undefined;
+      edit(inner === undefined ? holder : holder?.[name], { [inner ?? name]: value });
+    });
+    expect(flawOf(held)).toEqual({ entry, problem: expect.stringContaining(field) });
+  });
+});
+
+it.each([
+  ['accepts', 'run.accepted', 'automation'],
+  ['ends', 'run.status_changed', 'status'],
+])('a run that no commit %s is not believed, whatever its entry says', async (_what, type, field) => {
+  const held = await resealed(({ commits, head }) => {
+    for (const [index, commit] of commits.entries()) {
+      const events = commit.events.map((event) => (event.type === type ? { type: 'run.blessed' } : event));
+      rehash(commit, { events, prevHash: commits[index - 1]?.hash ?? commit.prevHash });
+    }
+    head.hash = commits.at(-1)?.hash ?? '';
+  });
+  expect(flawOf(held)).toMatchObject({ entry: 'run', problem: expect.stringContaining(`says ${field}: `) });
+});
+
+describe('even of a bundle that is signed, the verifier names the entry that', () => {
   it.each<Case>([
-    ['the run', ({ run }) => Object.assign(run, { automation: 'x' }), { entry: 'run', problem: /commit 1 accepted/ }],
+    ['is a step left out', ({ steps }) => steps.splice(2, 1), { entry: 'step of tell', problem: /missing/ }],
+    ['is a step out of order', ({ steps }) => swap(steps, 0, 1), { entry: 'step 2 (classify)', problem: /order/ }],
     [
-      'how it ended',
-      ({ run }) => Object.assign(run, { status: 'succeeded' }),
-      { entry: 'run', problem: /ended otherwise/ },
+      'is a step that is there twice',
+      ({ steps }) => steps.splice(1, 0, ...steps.slice(0, 1)),
+      { entry: 'step 2 (classify)', problem: /twice/ },
     ],
     [
-      'the trigger',
-      ({ trigger }) => Object.assign(trigger.payload, { sha256: '0'.repeat(64) }),
-      { entry: 'trigger', problem: /commit 1 accepted/ },
+      'is a step no commit tells of',
+      ({ steps }) => edit(steps[0], { index: 7 }),
+      { entry: 'step 1 (classify)', problem: /no commit/ },
     ],
     [
-      'a step',
-      ({ steps }) => Object.assign(steps[2] ?? {}, { status: 'succeeded' }),
-      { entry: 'step 3 (tell)', problem: /do not say/ },
-    ],
-    [
-      'what a step gave',
-      ({ steps }) => Object.assign(steps[0]?.output ?? {}, { sha256: '0'.repeat(64) }),
-      { entry: 'step 1 (classify)', problem: /another output/ },
-    ],
-    [
-      'how a step failed',
-      ({ steps }) => Object.assign(steps[2]?.error ?? {}, { code: 'OUTCOME_UNKNOWN' }),
-      { entry: 'step 3 (tell)', problem: /something else/ },
-    ],
-    ['a step that is left out', ({ steps }) => steps.splice(2, 1), { entry: 'step of tell', problem: /missing/ }],
-    [
-      'what was written',
-      ({ receipts }) => Object.assign(receipts[0] ?? {}, { requestHash: '0'.repeat(64) }),
-      { entry: 'receipt 1 (classify)', problem: /another write/ },
-    ],
-    [
-      'what became of a write',
-      ({ receipts }) => Object.assign(receipts[1] ?? {}, { outcome: 'succeeded' }),
-      { entry: 'receipt 2 (assign)', problem: /says succeeded, its commits say reversed/ },
-    ],
-    [
-      'whose write it was',
-      ({ receipts }) => Object.assign(receipts[0] ?? {}, { runId: 'run_00000009' }),
-      { entry: 'receipt 1 (classify)', problem: /did not rest/ },
-    ],
-    [
-      'a write nobody intended',
-      ({ receipts }) => Object.assign(receipts[0] ?? {}, { key: 'made:up' }),
-      { entry: 'receipt 1 (classify)', problem: /no commit intends/ },
-    ],
-    [
-      'a write that is left out',
+      'is a write left out',
       ({ receipts }) => receipts.splice(3, 1),
       { entry: 'receipt of undo_assign', problem: /missing/ },
     ],
     [
-      'who approved',
-      ({ approvals }) => approvals[0]?.votes.splice(1, 1),
-      { entry: 'approval 1 (assign)', problem: /other votes/ },
+      'is a write that is there twice',
+      ({ receipts }) => receipts.splice(3, 0, ...receipts.slice(3)),
+      { entry: 'receipt 5 (undo_assign)', problem: /twice/ },
     ],
     [
-      'what was approved',
-      ({ approvals }) => Object.assign(approvals[0] ?? {}, { actionHash: '0'.repeat(64) }),
-      { entry: 'approval 1 (assign)', problem: /another action/ },
+      'is a write nobody intended',
+      ({ receipts }) => edit(receipts[0], { key: 'made:up' }),
+      { entry: 'receipt 1 (classify)', problem: /no commit/ },
     ],
     [
-      'how an approval ended',
-      ({ approvals }) => Object.assign(approvals[0] ?? {}, { status: 'rejected' }),
-      { entry: 'approval 1 (assign)', problem: /is rejected, its commits say approved/ },
+      'is a write of another run',
+      ({ receipts }) => edit(receipts[0], { runId: 'run_00000009' }),
+      { entry: 'receipt 1 (classify)', problem: /did not rest/ },
     ],
     [
-      'an approval that is left out',
+      'is an approval left out',
       ({ approvals }) => approvals.pop(),
       { entry: 'approval of assign', problem: /missing/ },
     ],
     [
-      'an approval that was never asked for',
-      ({ approvals }) => Object.assign(approvals[0] ?? {}, { approvalId: 'made-up' }),
+      'is an approval that is there twice',
+      ({ approvals, awsRequestsAtLeast }) => {
+        approvals.push(...approvals);
+        edit(awsRequestsAtLeast, { 'states.StartExecution': 2 });
+      },
+      { entry: 'approval 2 (assign)', problem: /twice/ },
+    ],
+    [
+      'is an approval nobody asked for',
+      ({ approvals }) => edit(approvals[0], { approvalId: 'made-up' }),
       { entry: 'approval 1 (assign)', problem: /no commit/ },
     ],
     [
-      'what policy said',
-      ({ decisions }) => Object.assign(decisions[1] ?? {}, { verdict: 'allow' }),
+      'has fewer votes than there were',
+      ({ approvals }) => approvals[0]?.votes.splice(1, 1),
+      { entry: 'approval 1 (assign)', problem: /has 1 votes; its commits tell of 2/ },
+    ],
+    [
+      'is what policy said',
+      ({ decisions }) => edit(decisions[1], { verdict: 'allow' }),
       { entry: 'decision 2 (assign)', problem: /not what its commit says/ },
     ],
-    ['what it cost', ({ cost }) => cost.pop(), { entry: 'cost', problem: /sum of the receipts/ }],
+    ['is what it cost', ({ cost }) => cost.pop(), { entry: 'cost', problem: /sum of the receipts/ }],
     [
-      'what it asked of AWS',
-      ({ awsRequestsAtLeast }) => Object.assign(awsRequestsAtLeast, { 'dynamodb.TransactWriteItems': 9 }),
+      'is what it asked of AWS',
+      ({ awsRequestsAtLeast }) => edit(awsRequestsAtLeast, { 'dynamodb.TransactWriteItems': 9 }),
       { entry: 'awsRequestsAtLeast', problem: /commits, approvals and cost/ },
     ],
-    ['its policies', ({ versions }) => versions.policies.pop(), { entry: 'versions', problem: /not those of the run/ }],
+    ['is its policies', ({ versions }) => versions.policies.pop(), { entry: 'versions', problem: /those of the run/ }],
+    [
+      'is not as the format has it',
+      ({ receipts }) => edit(receipts[2], { note: 'x' }),
+      { entry: 'receipt 3 (tell)', problem: /is not as the format has it: Unrecognized key: "note"/ },
+    ],
+    [
+      'has a time without milliseconds',
+      ({ run }) => edit(run, { createdAt: run.createdAt.replace(/\.\d+Z/, 'Z') }),
+      { entry: 'run', problem: /is not as the format has it: createdAt/ },
+    ],
   ])('%s', async (_what, change, expected) => {
     expect(flawOf(await resealed(change))).toEqual({
       entry: expected.entry,
       problem: expect.stringMatching(expected.problem),
     });
-  });
-});
-
-it('even of a bundle that is signed, the verifier names the entry that is not as the format has it', async () => {
-  const held = await resealed(({ receipts }) => Object.assign(receipts[2] ?? {}, { note: 'x' }));
-  expect(flawOf(held)).toEqual({
-    entry: 'receipt 3 (tell)',
-    problem: 'is not as the format has it: Unrecognized key: "note"',
   });
 });

@@ -1,12 +1,16 @@
 /** Writes vectors.json anew: `node test/evidence/vectors/make.ts`. Only a new version of the format is a reason to. */
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { preAuthEncoding } from '../../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../../lambdas/evidence/bundle-claim.ts';
+import { buildDayLog, type DayLog, documentOf, logClaim } from '../../../lambdas/evidence/daily-log.ts';
+import { preAuthEncoding, signClaim } from '../../../lambdas/evidence/dsse.ts';
 import { canonicalJson, sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../../lambdas/run/commit.ts';
 import { LABEL } from '../../worker/workflows.ts';
 import { Workshop } from '../../worker/workshop.ts';
 import { parsedDocument, SIGNER, sealedBundle } from '../sealed-bundle.ts';
+import { resignedVectors } from './resigned.ts';
 
 const values = [
   { b: 2, a: [1, 'é€😀', null, true] },
@@ -18,6 +22,10 @@ const values = [
 const bundle = await sealedBundle();
 const { run, commits, index } = parsedDocument(bundle);
 const head = commits.at(-1)?.hash ?? '';
+
+/** 64 bytes leave four bits of the last character unused: they can be set without changing the signature. */
+const [signatureEnd = ''] = /.==(?="\})/.exec(bundle.envelope.toString()) ?? [];
+const loose = (end: string) => `${String.fromCharCode(end.charCodeAt(0) + 1)}==`;
 
 /** One edit each, of one of the two files: what is replaced, and the entry that a verifier has to name. */
 const TAMPERED = [
@@ -41,6 +49,32 @@ const TAMPERED = [
     to: '"keyid":"test-key/other"',
     entry: 'envelope',
   },
+  {
+    what: 'there is a second signature',
+    in: 'envelope',
+    from: '}]}',
+    to: '},{"keyid":"x","sig":""}]}',
+    entry: 'envelope',
+  },
+  { what: 'the payload has another type', in: 'envelope', from: 'vnd.in-toto+json', to: 'json', entry: 'envelope' },
+  {
+    what: 'spare bits of base64 are set',
+    in: 'envelope',
+    from: signatureEnd,
+    to: loose(signatureEnd),
+    entry: 'envelope',
+  },
+  { what: 'the signature is another', in: 'envelope', from: '"sig":"', to: '"sig":"AAAA', entry: 'signature' },
+];
+
+/** The same, of a log; the days before and after it do not matter here. */
+const LOG_TAMPERED = [
+  { what: 'an entry is edited', in: 'document', from: '"runId":"run_b"', to: '"runId":"run_x"' },
+  { what: 'an entry has another hash', in: 'document', from: sha256Hex('b'), to: sha256Hex('x') },
+  { what: 'the size is another', in: 'document', from: '"size":3', to: '"size":2' },
+  { what: 'the day before is another', in: 'document', from: sha256Hex('yesterday'), to: sha256Hex('x') },
+  { what: 'white space is added', in: 'document', from: '{', to: '{ ' },
+  { what: 'the key id is edited', in: 'envelope', from: '"keyid":"test-key/', to: '"keyid":"x' },
 ];
 
 /** What the engine itself seals of a run with a single write. */
@@ -50,6 +84,42 @@ async function shortBundle() {
   const { run: ended } = await shop.finish(await shop.begin(LABEL));
   const file = async (name: string) => String(await shop.evidence.get(`evidence/acme/${ended.runId}/${name}`));
   return { document: await file('bundle.json'), envelope: await file('bundle.dsse.json') };
+}
+
+/** The same document, signed by a key of the other kind; such signatures differ each time. */
+async function p256() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const signer = {
+    keyId: 'test-key/p256',
+    sign: async (message: Buffer) => ({ keyId: 'test-key/p256', signature: sign('sha256', message, privateKey) }),
+  };
+  const envelope = await signClaim(bundleClaim(bundle.document), signer);
+  return { publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })), envelope: envelope.toString() };
+}
+
+/** The log of a day, and logs that the right key signed although they are wrong. */
+async function logVectors() {
+  const entry = (name: string) => ({
+    ...{ runId: `run_${name}`, sha256: sha256Hex(name), head: sha256Hex(`head of ${name}`), count: 7 },
+    sealedAt: '2026-03-02T10:00:00.000Z',
+  });
+  const previous = { day: '2026-03-01', sha256: sha256Hex('yesterday') };
+  const log = buildDayLog({ tenant: 'acme', day: '2026-03-02', previous, entries: ['a', 'b', 'c'].map(entry) });
+  const signed = async (changed: DayLog) => {
+    const document = documentOf(changed);
+    const envelope = await signClaim(logClaim(changed, sha256Hex(document)), SIGNER);
+    return { document: document.toString(), envelope: envelope.toString() };
+  };
+  return {
+    ...(await signed(log)),
+    tampered: LOG_TAMPERED,
+    resigned: [
+      { what: 'its root is of other entries', ...(await signed({ ...log, entries: log.entries.slice(1), size: 2 })) },
+      { what: 'its root is made up', ...(await signed({ ...log, root: sha256Hex('made up') })) },
+      { what: 'its size is another', ...(await signed({ ...log, size: 2 })) },
+      { what: 'its entries are out of order', ...(await signed({ ...log, entries: log.entries.toReversed() })) },
+    ],
+  };
 }
 
 const vectors = {
@@ -66,5 +136,8 @@ const vectors = {
   envelope: bundle.envelope.toString(),
   short: await shortBundle(),
   tampered: TAMPERED,
+  resigned: await resignedVectors(bundle.document.toString()),
+  p256: await p256(),
+  log: await logVectors(),
 };
 writeFileSync(join(import.meta.dirname, 'vectors.json'), `${JSON.stringify(vectors, null, 2)}\n`);

@@ -1,0 +1,30 @@
+import * as z from 'zod';
+import { canonicalJson } from '../../run/canonical-json.ts';
+import { Envelope, Statement } from '../dsse.ts';
+import { parseJson } from '../parse-json.ts';
+
+export interface OpenedEnvelope {
+  statement: Statement;
+  keyId: string;
+  payload: Buffer;
+  signature: Buffer;
+}
+
+/** Reads an envelope written by `signClaim`, byte for byte; says in words what is wrong with any other. */
+export function openEnvelope(bytes: Buffer): OpenedEnvelope {
+  const envelope = parsed(Envelope, bytes);
+  const [{ keyid, sig }] = envelope.signatures;
+  const payload = Buffer.from(envelope.payload, 'base64');
+  const statement = parsed(Statement, payload);
+  if (statement.predicate.keyId !== keyid) throw new Error('its key id is not the one the statement names');
+  return { statement, keyId: keyid, payload, signature: Buffer.from(sig, 'base64') };
+}
+
+function parsed<T>(schema: z.ZodType<T>, bytes: Buffer): T {
+  const json = parseJson(bytes);
+  if (json === undefined) throw new Error('it is not JSON');
+  const { success, data, error } = schema.safeParse(json);
+  if (!success) throw new Error(z.prettifyError(error));
+  if (!bytes.equals(Buffer.from(canonicalJson(data)))) throw new Error('it is not in canonical form (RFC 8785)');
+  return data;
+}

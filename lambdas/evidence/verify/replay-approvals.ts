@@ -1,0 +1,68 @@
+import type { EvidenceEvent } from '../commit-entry.ts';
+import type { Replay, Tellings, Told, ToldStep, When } from './replay.ts';
+
+/** What each event tells of an approval. */
+export const APPROVAL_EVENTS: Tellings = {
+  'approval.requested': (replay, event, { at, seq }) => {
+    const { approvalId, step, asks, slaAt, expiresAt, actionHash } = event;
+    const index = indexIn(approvalId);
+    // A step that only asks people proposes nothing that policy could decide on.
+    const asked = asks === 'step' ? undefined : replay.steps.get(index);
+    replay.approvals.set(approvalId, {
+      ...{ approvalId: `${replay.runId}.${seq}-${index}`, step, index, asks, actionHash },
+      ...{ requestedAt: at, slaAt, expiresAt, remindedAt: undefined, escalatedAt: undefined, decidedAt: undefined },
+      ...{ ...requirementIn(event), ...decisionOn(asked), votes: [], edits: [] },
+    });
+    if (asked) asked.approvalId = approvalId;
+  },
+  'approval.edited': (replay, event, { at }) => {
+    const { approvalId, person, via, fields, previousHash, actionHash } = event;
+    const approval = replay.approvals.get(approvalId);
+    if (!approval) return;
+    const changes = listOf(fields).map((field) => ({ field }));
+    const edits = [...listOf(approval.edits), { person, via, at, previousHash, changes }];
+    const asked = replay.steps.get(indexIn(approvalId));
+    Object.assign(approval, { ...requirementIn(event), ...decisionOn(asked), actionHash, votes: [], edits });
+  },
+  'approval.voted': ({ approvals }, event, { at }) => {
+    const { approvalId, person, via, decision, onBehalfOf, reasonHash } = event;
+    const approval = approvals.get(approvalId);
+    if (!approval) return;
+    const reason = reasonHash === undefined ? undefined : { sha256: reasonHash };
+    approval.votes = [...listOf(approval.votes), { person, via, decision, onBehalfOf, reason, at }];
+  },
+  'approval.stale': ({ steps }, { approvalId }) => {
+    const step = steps.get(indexIn(approvalId));
+    if (step && step.approvalId === approvalId) step.approvalId = undefined;
+  },
+  'approval.reminded': (replay, event, { at }) => note(replay, event, { remindedAt: at }),
+  'approval.escalated': (replay, event, { at }) => note(replay, event, { escalatedAt: at }),
+  'approval.decided': (replay, event, when) => close(replay, event, event.status, when),
+  'approval.expired': (replay, event, when) => close(replay, event, 'expired', when),
+  'approval.canceled': (replay, event, when) => close(replay, event, 'canceled', when),
+};
+
+function note({ approvals }: Replay, { approvalId }: EvidenceEvent, told: Told): void {
+  const approval = approvals.get(approvalId);
+  if (approval) Object.assign(approval, told);
+}
+
+const close = (replay: Replay, event: EvidenceEvent, status: unknown, { at }: When) =>
+  note(replay, event, { status, decidedAt: at });
+
+/** An approval is named after its run, the commit that asked for it, and the index of its step. */
+const indexIn = (approvalId: unknown): number => Number(String(approvalId).split('-').at(-1));
+
+const requirementIn = ({ tier, quorum, groups, makers }: EvidenceEvent): Told => ({
+  requirement: { tier, quorum, groups },
+  makers,
+});
+
+/** What is asked for is what policy decided on last. */
+function decisionOn(step: ToldStep | undefined): Told {
+  if (!step?.decided) return {};
+  const { tool, target, policyHash, policies, reasons } = step.decided;
+  return { action: { tool, target }, grounds: { policyHash, policies, reasons } };
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

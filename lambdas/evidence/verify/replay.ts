@@ -1,0 +1,82 @@
+import type { EvidenceCommit, EvidenceEvent } from '../commit-entry.ts';
+import { APPROVAL_EVENTS } from './replay-approvals.ts';
+import { RUN_EVENTS } from './replay-run.ts';
+import { STEP_EVENTS } from './replay-steps.ts';
+import { WRITE_EVENTS } from './replay-writes.ts';
+
+/**
+ * What the commits tell of an entry, under the names and in the form that the entry has for it. A field told as undefined
+ * may not be shown; a field not told is the stage's word alone.
+ */
+export type Told = Record<string, unknown>;
+
+export interface ToldStep {
+  shows: Told;
+  /** The claim under which it is at work; nothing else has happened to the step since. */
+  claim?: EvidenceEvent;
+  /** What policy said of it last. */
+  decided?: EvidenceEvent;
+  /** The approval it waits for or rests on. */
+  approvalId?: unknown;
+}
+
+export interface ToldWrite {
+  shows: Told;
+  /** When each of its attempts was intended. */
+  intentsAt: string[];
+}
+
+/** Everything that can be known of a run from its commits, read from the first to the last. */
+export interface Replay {
+  runId: string;
+  run: Told;
+  trigger: Told;
+  /** By index. */
+  steps: Map<unknown, ToldStep>;
+  /** The writes of this run, by receipt key. */
+  writes: Map<unknown, ToldWrite>;
+  /** The run that made each reused write, by receipt key. */
+  reused: Map<unknown, unknown>;
+  approvals: Map<unknown, Told>;
+  /** The step claimed last, and the write reused last: the event that belongs to it comes next. */
+  claimedLast?: ToldStep;
+  reusedLast?: EvidenceEvent;
+}
+
+export interface When {
+  /** The time of the commit. */
+  at: string;
+  seq: number;
+}
+
+/** For each type of event, what it tells. */
+export type Tellings = Record<string, (replay: Replay, event: EvidenceEvent, when: When) => void>;
+
+const ALL_TELLINGS: readonly Tellings[] = [RUN_EVENTS, STEP_EVENTS, WRITE_EVENTS, APPROVAL_EVENTS];
+
+export function replayOf(runId: string, commits: readonly EvidenceCommit[]): Replay {
+  const replay: Replay = {
+    runId,
+    // Of a run that was never accepted, or never ended, nothing may be shown.
+    run: {
+      automation: undefined,
+      status: undefined,
+      startedAt: undefined,
+      rollback: undefined,
+      compensation: undefined,
+    },
+    trigger: { source: undefined },
+    steps: new Map(),
+    writes: new Map(),
+    reused: new Map(),
+    approvals: new Map(),
+  };
+  for (const { at, seq, events } of commits) {
+    for (const event of events) {
+      for (const tellings of ALL_TELLINGS) {
+        if (Object.hasOwn(tellings, event.type)) tellings[event.type]?.(replay, event, { at, seq });
+      }
+    }
+  }
+  return replay;
+}

@@ -1,0 +1,102 @@
+import { sha256Hex } from '../../run/canonical-json.ts';
+import { dayOf } from '../../run/log-entry.ts';
+import type { TerminalStatus } from '../../run/run.ts';
+import { type Signed, signedIn } from '../bundle-claim.ts';
+import { BUNDLE_FORMAT, type EvidenceDocument } from '../document.ts';
+import { parseJson } from '../parse-json.ts';
+import { documentFlaw } from './document-flaw.ts';
+import type { Flaw } from './flaw.ts';
+import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
+import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
+
+/** A bundle as an auditor holds it, and the keys they trust. Nothing else is needed: no AWS, no network. */
+export interface HeldBundle {
+  document: Buffer;
+  envelope: Buffer;
+  keys: readonly TrustedKey[];
+}
+
+export interface Summary {
+  tenant: string;
+  runId: string;
+  status: TerminalStatus;
+  sha256: string;
+  head: string;
+  commits: number;
+  steps: number;
+  decisions: number;
+  approvals: number;
+  receipts: number;
+  keyId: string;
+}
+
+export type Verdict =
+  | { verdict: 'valid'; summary: Summary; signedBy: Pick<TrustedKey, 'algorithm' | 'fingerprint'> }
+  /** All of it agrees, but no key was given to check the signature with: anybody could have made it. */
+  | { verdict: 'unproven'; summary: Summary }
+  | { verdict: 'tampered'; flaw: Flaw }
+  | { verdict: 'unreadable'; problem: string };
+
+export function verifyBundle({ document, envelope, keys }: HeldBundle): Verdict {
+  const opened = tryToOpen(envelope);
+  if ('verdict' in opened) return opened;
+  const signed = signedIn(opened.statement);
+  if (!signed) return { verdict: 'unreadable', problem: 'the envelope is not that of an evidence bundle' };
+  const signer = signingKey(opened, keys);
+  if (!signer && keys.length > 0) return tampered('signature', byAnotherKey(opened, keys));
+  const read = readDocument(document, signed);
+  if ('verdict' in read) return read;
+  const summary = summaryOf(read.document, signed);
+  if (!signer) return { verdict: 'unproven', summary };
+  const flaw = keyFlaw(signer, opened.keyId, dayOf(read.document.run.completedAt));
+  if (flaw !== undefined) return tampered('signature', flaw);
+  const { algorithm, fingerprint } = signer;
+  return { verdict: 'valid', summary, signedBy: { algorithm, fingerprint } };
+}
+
+const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', flaw: { entry, problem } });
+
+function tryToOpen(envelope: Buffer): OpenedEnvelope | Verdict {
+  if (parseJson(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
+  try {
+    return openEnvelope(envelope);
+  } catch (error) {
+    return tampered('envelope', `cannot be relied on: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function byAnotherKey({ keyId }: OpenedEnvelope, keys: readonly TrustedKey[]): string {
+  const prints = keys.map(({ fingerprint }) => fingerprint).join(', ');
+  return `was not made by the trusted key (sha256 ${prints}); it names ${keyId}`;
+}
+
+function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocument } | Verdict {
+  const parsed = parseJson(bytes);
+  if (parsed === undefined) return tampered('document', 'is not JSON: it was cut short or edited');
+  const isAsSigned = () => sha256Hex(bytes) === signed.sha256;
+  const { format } = Object(parsed) as { format?: unknown };
+  if (format !== BUNDLE_FORMAT && isAsSigned()) {
+    return { verdict: 'unreadable', problem: `the document is ${format}; this program reads ${BUNDLE_FORMAT}` };
+  }
+  const flaw = documentFlaw(bytes, parsed, signed);
+  if (flaw) return { verdict: 'tampered', flaw };
+  if (!isAsSigned()) return tampered('document', 'is not the one that was signed');
+  return { document: parsed as EvidenceDocument };
+}
+
+function summaryOf(document: EvidenceDocument, { sha256, keyId }: Signed): Summary {
+  const { run, head, commits, steps, decisions, approvals, receipts } = document;
+  return {
+    tenant: run.tenant,
+    runId: run.runId,
+    status: run.status,
+    sha256,
+    head: head.hash,
+    commits: commits.length,
+    steps: steps.length,
+    decisions: decisions.length,
+    approvals: approvals.length,
+    receipts: receipts.length,
+    keyId,
+  };
+}

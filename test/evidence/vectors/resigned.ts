@@ -1,0 +1,90 @@
+import { bundleClaim } from '../../../lambdas/evidence/bundle-claim.ts';
+import { type Claim, signClaim } from '../../../lambdas/evidence/dsse.ts';
+import { SIGNER } from '../sealed-bundle.ts';
+import { canonical, type Json } from '../second-verifier.ts';
+import { type Operation, patched } from './patched.ts';
+
+/** A bundle that the right key signed although it is wrong. `step` is the one under "Verifying" that finds out. */
+export interface Resigned {
+  what: string;
+  step: number;
+  verdict: 'tampered' | 'unreadable';
+  /** Which entry a verifier has to name. */
+  entry?: string;
+  /** What is done to the valid document of the vectors, before its index is made anew and it is written canonically. */
+  patch: Operation[];
+  keepsIndex?: true;
+  /** And then to its text. */
+  write?: [from: string, to: string];
+  envelope: string;
+}
+
+type Draft = Partial<Resigned> & { claim?: (claim: Claim) => Claim };
+
+const replace = (path: string, value: Json): Operation => ({ op: 'replace', path, value });
+const remove = (path: string): Operation => ({ op: 'remove', path });
+
+export async function resignedVectors(document: string): Promise<Resigned[]> {
+  const read = JSON.parse(document);
+  const one = async (step: number, what: string, entry: string | undefined, draft: Draft): Promise<Resigned> => {
+    const { patch = [], keepsIndex, write, verdict = 'tampered', claim = (each: Claim) => each } = draft;
+    const text = canonical(patched(document, patch, keepsIndex));
+    const bytes = Buffer.from(write ? text.replace(...write) : text);
+    const envelope = String(await signClaim(claim(bundleClaim(bytes)), SIGNER));
+    return { what, step, verdict, entry, patch, keepsIndex, write, envelope };
+  };
+  const told = (what: string, entry: string, ...patch: Operation[]) => one(8, what, entry, { patch });
+  const [step, receipt, approval] = ['step 2 \\(assign\\)', 'receipt 2 \\(assign\\)', 'approval 1 \\(assign\\)'];
+  return Promise.all([
+    one(1, 'it is about something else', undefined, {
+      verdict: 'unreadable',
+      claim: (claim) => ({ ...claim, predicateType: 'https://example.com/other/v1' }),
+    }),
+    one(3, 'it is of another format', undefined, {
+      verdict: 'unreadable',
+      patch: [replace('/format', 'countersign.evidence/2')],
+    }),
+    one(4, 'the statement is about another run', 'run', {
+      claim: (claim) => ({ ...claim, subject: 'acme/run_00000002' }),
+    }),
+    one(4, 'the statement has another status', 'run', {
+      claim: (claim) => ({ ...claim, predicate: { ...claim.predicate, status: 'succeeded' } }),
+    }),
+    one(5, 'the head has another count', 'commit 10', { patch: [replace('/head/count', 9)] }),
+    one(6, 'the statement has another index', 'index', {
+      claim: (claim) => ({ ...claim, predicate: { ...claim.predicate, index: '0'.repeat(64) } }),
+    }),
+    one(6, 'an entry is not the one in the index', receipt, {
+      patch: [replace('/receipts/1/response', { status: 201 })],
+      keepsIndex: true,
+    }),
+    one(7, 'an entry has one field more', 'run', { patch: [{ op: 'add', path: '/run/note', value: 'x' }] }),
+    one(7, 'an entry has one field less', receipt, { patch: [remove('/receipts/1/effect')] }),
+    one(7, 'a time has no milliseconds', 'run', { patch: [replace('/run/deadlineAt', '2026-01-02T05:04:05Z')] }),
+    told('the run was accepted at another time', 'run', replace('/run/createdAt', '2026-01-01T00:00:00.000Z')),
+    told('the run took another time', 'run', replace('/run/durationMs', 1)),
+    told('the run was not rolled back', 'run', remove('/run/rollback')),
+    told('nothing was compensated', 'run', remove('/run/compensation')),
+    told('the trigger has another source', 'trigger', replace('/trigger/source', 'servicenow')),
+    told('a step has another tool', step, replace('/steps/1/tool', 'http.get')),
+    told('a step was not rolled back', step, replace('/steps/1/status', 'succeeded')),
+    told('a step rests on no approval', step, remove('/steps/1/approvalId')),
+    told('steps are out of order', 'step 2', replace('/steps/0', read.steps[1]), replace('/steps/1', read.steps[0])),
+    told('a receipt rests on another approval', receipt, replace('/receipts/1/grounds/approvalId', 'made-up')),
+    told('a receipt rests on other policies', receipt, replace('/receipts/1/grounds/policyHash', '0'.repeat(64))),
+    told('a receipt was recovered', receipt, { op: 'add', path: '/receipts/1/recovered', value: true }),
+    told('a receipt was reversed by another', receipt, replace('/receipts/1/reversedBy', 'made-up')),
+    told('a receipt is there twice', 'receipt 5', { op: 'add', path: '/receipts/-', value: read.receipts[3] }),
+    told('a receipt is missing', 'receipt of undo_assign', remove('/receipts/3')),
+    told('fewer people were asked for', approval, replace('/approvals/0/requirement/quorum', 1)),
+    told('nobody was a maker', approval, replace('/approvals/0/makers', [])),
+    told('nothing was edited', approval, replace('/approvals/0/edits', [])),
+    told('somebody voted in the place of another', approval, {
+      ...{ op: 'add', path: '/approvals/0/votes/0/onBehalfOf', value: 'mallory' },
+    }),
+    told('somebody voted at another time', approval, replace('/approvals/0/votes/0/at', '2026-01-02T03:04:05.000Z')),
+    told('policy said something else', 'decision 2', replace('/decisions/1/verdict', 'allow')),
+    told('it cost nothing', 'cost', replace('/cost', [])),
+    one(9, 'it is not written canonically', 'document', { write: ['{', '{ '] }),
+  ]);
+}
