@@ -1,11 +1,11 @@
 import { Stack, Validations } from 'aws-cdk-lib';
-import { HttpMethod, type IHttpRouteAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2';
 import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
+import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { EvidenceApiEnvironment } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceVault } from './evidence-vault.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { KeyedRoutes } from './keyed-routes.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -14,15 +14,14 @@ const EVIDENCE_API_TIMEOUT = seconds(15);
 
 interface EvidenceApiProps {
   bundles: FunctionBundles;
-  door: FrontDoor;
+  keyed: KeyedRoutes;
   runTable: RunTable;
-  authorizer: IHttpRouteAuthorizer;
   evidence: EvidenceVault;
 }
 
 /** Hands bundles out to whoever may see their runs. */
 export class EvidenceApi extends Construct {
-  constructor(scope: Construct, id: string, { bundles, door, runTable, authorizer, evidence }: EvidenceApiProps) {
+  constructor(scope: Construct, id: string, { bundles, keyed, runTable, evidence }: EvidenceApiProps) {
     super(scope, id);
     const fetch = new NodeFunction(this, 'Fetch', {
       bundles,
@@ -39,8 +38,6 @@ export class EvidenceApi extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after tenants and runs; which one is read comes from the row of the caller’s own run.',
     });
-    for (const file of ['', '/bundle.json', '/bundle.dsse.json']) {
-      door.guarded(HttpMethod.GET, `/api/v1/runs/{id}/evidence${file}`, fetch, authorizer);
-    }
+    keyed.serve(API_ROUTES.evidence, fetch);
   }
 }

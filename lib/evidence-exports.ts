@@ -37,7 +37,7 @@ export class EvidenceExports extends Construct {
       serverAccessLogsPrefix: 'exports/',
     });
     this.environment = { EXPORT_BUCKET: this.#bucket.bucketName, EXPORTS: JSON.stringify(config.exports) };
-    new CfnOutput(this, 'BucketName', { value: this.#bucket.bucketName });
+    new CfnOutput(Stack.of(this), 'ExportBucketName', { value: this.#bucket.bucketName });
   }
 
   writableBy(writer: NodeFunction): void {

@@ -46,7 +46,7 @@ export class EvidenceLog extends Construct {
         RUN_TABLE: runTable.table.tableName,
         EVIDENCE_BUCKET: evidence.bucket.bucketName,
         ...evidence.signing,
-        TENANTS: JSON.stringify(config.tenants),
+        TENANTS: JSON.stringify([...config.tenants, ...config.formerTenants]),
       },
       timeout: CLOSE_TIMEOUT,
     });
@@ -57,7 +57,7 @@ export class EvidenceLog extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/log/*]`,
       reason: 'Logs are named after tenants and days; the permission ends at the log/ prefix.',
     });
-    closeDays.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);
+    evidence.allowSigning(closeDays);
     new Rule(this, 'EveryHour', {
       schedule: Schedule.rate(LOOK_EVERY),
       // What one look did not close, the next one does.
@@ -72,7 +72,7 @@ export class EvidenceLog extends Construct {
       entry: 'evidence/keys',
       description: 'Publishes the keys that evidence is verified with',
       schema: KeysEnvironment,
-      environment: { EVIDENCE_KEYS: Stack.of(this).toJsonString(evidence.keys) },
+      environment: { EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS },
       timeout: KEYS_TIMEOUT,
     });
     keys.allow(
@@ -80,6 +80,6 @@ export class EvidenceLog extends Construct {
       evidence.keys.map(({ keyId }) => keyId),
     );
     door.open(HttpMethod.GET, KEYS_PATH, keys, 'Public keys are for everybody who is to verify evidence.');
-    new CfnOutput(this, 'KeysUrl', { value: `${door.api.apiEndpoint}${KEYS_PATH}` });
+    new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${door.api.apiEndpoint}${KEYS_PATH}` });
   }
 }

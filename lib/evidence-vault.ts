@@ -1,4 +1,5 @@
 import { CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms';
 import { Bucket, type CfnBucket, ObjectLockRetention } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
@@ -8,11 +9,12 @@ import { CLOSED_BUCKET, EvidenceExports } from './evidence-exports.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
-import { WorkQueue } from './work-queue.ts';
+import type { WorkQueue } from './work-queue.ts';
 
-const SEAL_TIMEOUT = seconds(60);
+export const SEAL_TIMEOUT = seconds(60);
 const SEAL_CONCURRENCY = 10;
-const SEAL_BATCH = 5;
+/** One run may take most of the function's memory, and must not take another down with it. */
+const SEAL_BATCH = 1;
 const ALGORITHMS = {
   ed25519: { keySpec: KeySpec.ECC_NIST_EDWARDS25519, signing: 'ED25519_SHA_512' },
   p256: { keySpec: KeySpec.ECC_NIST_P256, signing: 'ECDSA_SHA_256' },
@@ -21,31 +23,34 @@ const ACCESS_LOGS_KEPT = Duration.days(365);
 
 /** Where runs end: a bucket nobody can rewrite, a key that signs and never leaves KMS, and the function that seals. */
 export class EvidenceVault extends Construct {
-  readonly sealQueue: WorkQueue;
   readonly bucket: Bucket;
   /** Oldest first; the last one signs. */
-  readonly keys: { keyId: string; validUntil: string | null }[];
+  readonly keys: { name: string; keyId: string; validUntil: string | null }[];
   /** What everything that signs has in its environment. */
-  readonly signing: { SIGNING_KEY_ARN: string; SIGNING_ALGORITHM: SigningAlgorithm };
+  readonly signing: { SIGNING_KEY_ARN: string; SIGNING_ALGORITHM: SigningAlgorithm; EVIDENCE_KEYS: string };
+  readonly seal: NodeFunction;
 
   constructor(
     scope: Construct,
     id: string,
-    props: { bundles: FunctionBundles; runTable: RunTable; config: StageConfig },
+    props: { bundles: FunctionBundles; runTable: RunTable; config: StageConfig; sealQueue: WorkQueue },
   ) {
     super(scope, id);
-    const { bundles, runTable, config } = props;
+    const { bundles, runTable, config, sealQueue } = props;
     const accessLogs = this.#accessLogs();
     this.bucket = this.#lockedBucket(config, accessLogs);
     const exports = new EvidenceExports(this, 'Exports', { accessLogs, config });
     const keys = config.evidenceKeys.map((key) => ({ ...key, keyId: this.#signingKey(config, key).keyArn }));
     const current = keys.at(-1);
     if (!current) throw new Error('a stage has at least one evidence key');
-    this.keys = keys.map(({ keyId, retiredOn = null }) => ({ keyId, validUntil: retiredOn }));
-    this.signing = { SIGNING_KEY_ARN: current.keyId, SIGNING_ALGORITHM: ALGORITHMS[current.algorithm].signing };
-    this.sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
+    this.keys = keys.map(({ name, keyId, retiredOn = null }) => ({ name, keyId, validUntil: retiredOn }));
+    this.signing = {
+      SIGNING_KEY_ARN: current.keyId,
+      SIGNING_ALGORITHM: ALGORITHMS[current.algorithm].signing,
+      EVIDENCE_KEYS: Stack.of(this).toJsonString(this.keys.map(({ keyId, validUntil }) => ({ keyId, validUntil }))),
+    };
 
-    const seal = new NodeFunction(this, 'Seal', {
+    this.seal = new NodeFunction(this, 'Seal', {
       bundles,
       entry: 'evidence/seal',
       description: 'Seals the evidence bundle of a finished run',
@@ -58,7 +63,8 @@ export class EvidenceVault extends Construct {
       },
       timeout: SEAL_TIMEOUT,
     });
-    this.sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: SEAL_CONCURRENCY });
+    const { seal } = this;
+    sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: SEAL_CONCURRENCY });
     runTable.allow(seal, ['Query'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);
@@ -71,9 +77,18 @@ export class EvidenceVault extends Construct {
       reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
     });
     exports.writableBy(seal);
-    seal.allow(['kms:Sign'], [this.signing.SIGNING_KEY_ARN]);
-    new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName });
-    new CfnOutput(this, 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });
+    this.allowSigning(seal);
+    new CfnOutput(Stack.of(this), 'EvidenceBucketName', { value: this.bucket.bucketName });
+    new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });
+  }
+
+  /** Signs with the last key, and tells signatures by any of them from those by others. */
+  allowSigning(to: NodeFunction): void {
+    to.allow(['kms:Sign'], [this.signing.SIGNING_KEY_ARN]);
+    to.allow(
+      ['kms:GetPublicKey'],
+      this.keys.map(({ keyId }) => keyId),
+    );
   }
 
   #accessLogs(): Bucket {
@@ -90,7 +105,7 @@ export class EvidenceVault extends Construct {
 
   #lockedBucket({ kind, evidenceRetentionDays }: StageConfig, accessLogs: Bucket): Bucket {
     const retention = Duration.days(evidenceRetentionDays);
-    return new Bucket(this, 'Bucket', {
+    const bucket = new Bucket(this, 'Bucket', {
       ...CLOSED_BUCKET,
       versioned: true,
       objectLockEnabled: true,
@@ -99,6 +114,19 @@ export class EvidenceVault extends Construct {
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: 'evidence/',
     });
+    // Object Lock keeps every version, but a later one would be what readers get: whoever writes must ask for no other to
+    // be there. Copies and uploads in parts cannot ask, so they are refused as well.
+    bucket.addToResourcePolicy(
+      new PolicyStatement({
+        sid: 'WriteOnce',
+        effect: Effect.DENY,
+        principals: [new AnyPrincipal()],
+        actions: ['s3:PutObject'],
+        resources: [bucket.arnForObjects('*')],
+        conditions: { Null: { 's3:if-none-match': 'true' } },
+      }),
+    );
+    return bucket;
   }
 
   /** A key of KMS that signs is never changed by rotation: another takes its place, and it stays to be asked for. */

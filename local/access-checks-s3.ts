@@ -71,5 +71,7 @@ function contextOf({ query, headers }: S3Call): ConditionContext {
   if (prefix !== null) context['s3:prefix'] = prefix;
   if (delimiter !== null) context['s3:delimiter'] = delimiter;
   if (mode !== undefined) context['s3:object-lock-mode'] = mode;
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifNoneMatch !== undefined) context['s3:if-none-match'] = ifNoneMatch;
   return context;
 }

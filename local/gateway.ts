@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AccessCheck } from './access-checks.ts';
 import { AwsError, type JsonService } from './aws.ts';
 import { type AwsCall, describeCall, type RestService, type S3Front } from './aws-calls.ts';
 import { dynamoDbProxy } from './dynamodb-proxy.ts';
@@ -117,16 +118,24 @@ class GatewayCalls {
   }
 
   #refusal({ functionLogicalId, roleLogicalId }: KnownCaller, call: AwsCall): WireReply | undefined {
-    if (roleLogicalId === undefined) return undefined;
     for (const check of call.checks()) {
-      const decision = this.#options.iam.authorize({ roleLogicalId, caller: functionLogicalId, ...check });
-      if (decision.allowed) continue;
-      this.#options.log?.(`denied: ${decision.message}`);
+      const message = this.#denial(check, functionLogicalId, roleLogicalId);
+      if (message === undefined) continue;
+      this.#options.log?.(`denied: ${message}`);
       const [code, status] =
         call.service === 's3' ? (['AccessDenied', 403] as const) : (['AccessDeniedException', 400] as const);
-      return errorReply({ service: call.service, code, message: decision.message, status });
+      return errorReply({ service: call.service, code, message, status });
     }
     return undefined;
+  }
+
+  /** The host is bound by no role, but what a bucket's policy denies it denies to everybody. */
+  #denial(check: AccessCheck, caller: string, roleLogicalId: string | undefined): string | undefined {
+    const { iam } = this.#options;
+    const byBucket = iam.deniedByBucket(check);
+    if (byBucket !== undefined || roleLogicalId === undefined) return byBucket;
+    const decision = iam.authorize({ roleLogicalId, caller, ...check });
+    return decision.allowed ? undefined : decision.message;
   }
 
   async #execute(call: AwsCall): Promise<WireReply> {

@@ -23,6 +23,7 @@ const KNOWN_KEYS = new Set(
     'kms:MessageType',
     'kms:RequestAlias',
     'kms:SigningAlgorithm',
+    's3:if-none-match',
     's3:object-lock-mode',
     's3:prefix',
     's3:delimiter',

@@ -41,15 +41,20 @@ interface RoleGrants {
 /** Only calls to these services pass the gateway; a grant for logs or traces can never be seen to be used. */
 const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms', 'execute-api'];
 
+/** In AWS every one of these calls goes over TLS; the loopback interface stands in for it. */
+const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
+
 /** The roles of the template, enforced: a call that a function's role does not grant fails here, not in production. */
 export class Iam {
   readonly #roles = new Map<string, RoleGrants>();
   readonly #permissions: ResolvedResource[];
+  readonly #bucketDenials: Statement[];
   readonly #stack: ResolvedStack;
 
   constructor(stack: ResolvedStack) {
     this.#stack = stack;
     this.#permissions = stack.ofType('AWS::Lambda::Permission');
+    this.#bucketDenials = stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf);
     for (const role of stack.ofType('AWS::IAM::Role')) {
       const statements = policiesOf(role, stack).flatMap(({ where, document }) => parseStatements(document, where));
       this.#roles.set(role.logicalId, { statements, used: new Map() });
@@ -75,6 +80,17 @@ export class Iam {
       reasons.push(evaluation.reason);
     }
     return refused(reasons[0] ?? 'no resource was named');
+  }
+
+  /** Why a bucket's own policy denies a call, whoever makes it. What it allows to others is of no concern here. */
+  deniedByBucket({ action, resource, context = {} }: Pick<AccessRequest, 'action' | 'resource' | 'context'>) {
+    const fullContext = { ...EVERY_REQUEST, ...context };
+    const everything: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
+    const statements = [...this.#bucketDenials, everything];
+    const isDenied = [resource]
+      .flat()
+      .some((each) => !evaluateStatements(statements, action, each, fullContext).allowed);
+    return isDenied ? `the policy of the bucket denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
   }
 
   /** Grants that no call has needed so far: candidates for removal, once everything has been exercised. */
@@ -114,8 +130,7 @@ export class Iam {
 
   #everyRequest(roleLogicalId: string): ConditionContext {
     return {
-      // In AWS every one of these calls goes over TLS; the loopback interface stands in for it.
-      'aws:SecureTransport': 'true',
+      ...EVERY_REQUEST,
       'aws:PrincipalAccount': ACCOUNT,
       'aws:ResourceAccount': ACCOUNT,
       'aws:PrincipalArn': this.#stack.resources.get(roleLogicalId)?.arn ?? '',
@@ -165,6 +180,19 @@ export function parseStatements(document: unknown, where: string): Statement[] {
       conditions: (statement.Condition ?? {}) as ConditionBlock,
     };
   });
+}
+
+function denialsOf({ logicalId, properties }: ResolvedResource): Statement[] {
+  const { Statement: list } = (properties.PolicyDocument ?? {}) as {
+    Statement?: { Effect: string; Principal: unknown }[];
+  };
+  const denials = (list ?? []).filter(({ Effect }) => Effect === 'Deny');
+  for (const { Principal } of denials) {
+    const whom = typeof Principal === 'object' ? (Principal as { AWS?: unknown } | null)?.AWS : Principal;
+    if (whom !== '*')
+      throw new Error(`${logicalId} denies something to some only, which the local host does not support`);
+  }
+  return parseStatements({ Statement: denials }, logicalId);
 }
 
 function policiesOf(role: ResolvedResource, stack: ResolvedStack): { where: string; document: unknown }[] {

@@ -19,6 +19,7 @@ const HOSTED = [
   'AWS::IAM::Policy',
   'AWS::IAM::Role',
   'AWS::S3::Bucket',
+  'AWS::S3::BucketPolicy',
   'AWS::Scheduler::Schedule',
   'AWS::SecretsManager::Secret',
   'AWS::SQS::Queue',
@@ -27,6 +28,7 @@ const HOSTED = [
 
 /** What changes nothing on one machine: retention, alarms, and policies that restrict callers we do not have. */
 const WITHOUT_LOCAL_COUNTERPART = [
+  'Custom::EvidenceKey',
   'AWS::ApiGatewayV2::Deployment',
   'AWS::ApiGatewayV2::Stage',
   'AWS::CDK::Metadata',
@@ -37,7 +39,6 @@ const WITHOUT_LOCAL_COUNTERPART = [
   'AWS::Logs::MetricFilter',
   'AWS::Logs::QueryDefinition',
   'AWS::Logs::ResourcePolicy',
-  'AWS::S3::BucketPolicy',
   'AWS::Scheduler::ScheduleGroup',
   'AWS::SecretsManager::ResourcePolicy',
   'AWS::SNS::Subscription',
@@ -85,6 +86,7 @@ const IDENTITIES: Record<string, Identify> = {
   'AWS::ApiGatewayV2::Stage': (input) => ({ ref: explicitName(input, 'StageName'), attributes: {} }),
   'AWS::DynamoDB::GlobalTable': table,
   'AWS::DynamoDB::Table': table,
+  'Custom::EvidenceKey': () => ({ ref: '', attributes: { Pem: 'known to KMS', Fingerprint: 'known to KMS' } }),
   'AWS::Events::Rule': named('Name', (name) => regional('events', `rule/${name}`)),
   'AWS::IAM::ManagedPolicy': (input) => {
     const arn = `arn:aws:iam::${ACCOUNT}:policy/${explicitName(input, 'ManagedPolicyName')}`;

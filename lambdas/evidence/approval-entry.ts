@@ -42,7 +42,7 @@ export const EvidenceApproval = z.strictObject({
     policies: z.array(z.string()),
     reasons: z.array(z.string()),
   }),
-  requirement: z.strictObject({ tier: z.string(), quorum: Count, groups: z.array(z.string()) }),
+  requirement: z.strictObject({ tier: z.string(), quorum: Count, groups: z.array(z.array(z.string())) }),
   makers: z.array(z.string()),
   votes: z.array(Vote),
   edits: z.array(Edit),

@@ -11,22 +11,22 @@ export const artifactKey = ({ tenant, runId }: TerminalRun, name: 'enrichment' |
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));
 
-export function completionArtifact(run: TerminalRun, steps: readonly Step[]): Buffer {
-  const { runId, status, completedAt, durationMs, error } = run;
-  return Buffer.from(
+/** A step's part of the completion, made as the step is read: as bytes, outputs take the least room. */
+export const stepArtifact = (step: Step): Buffer =>
+  Buffer.from(
     canonicalJson({
-      runId,
-      status,
-      completedAt,
-      durationMs,
-      ...(error && { error: { ...error } }),
-      steps: steps.map((step) => ({
-        id: step.id,
-        tool: step.tool,
-        status: step.status,
-        ...('error' in step && { error: { ...step.error } }),
-        ...('output' in step && { output: step.output ?? null }),
-      })),
+      id: step.id,
+      tool: step.tool,
+      status: step.status,
+      ...('error' in step && { error: { ...step.error } }),
+      ...('output' in step && { output: step.output ?? null }),
     }),
   );
+
+/** In canonical form: of all its names `steps` is the last. */
+export function completionArtifact(run: TerminalRun, steps: readonly Buffer[]): Buffer {
+  const { runId, status, completedAt, durationMs, error } = run;
+  const head = canonicalJson({ runId, status, completedAt, durationMs, ...(error && { error: { ...error } }) });
+  const list = steps.flatMap((step, index) => (index === 0 ? [step] : [Buffer.from(','), step]));
+  return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"steps":[`), ...list, Buffer.from(']}')]);
 }

@@ -15,8 +15,12 @@ const Predicate = z.strictObject({
   keyId: z.string(),
 });
 
+export interface BundleClaim extends Claim {
+  predicate: Omit<z.infer<typeof Predicate>, 'keyId'>;
+}
+
 /** What is signed of a document: its hash, where its chain ends, and the hash of the index of its entries. */
-export function bundleClaim(document: Buffer): Claim {
+export function bundleClaim(document: Buffer): BundleClaim {
   const { run, head, index } = JSON.parse(document.toString()) as EvidenceDocument;
   return {
     subject: `${run.tenant}/${run.runId}`,

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { Commit } from '../run/commit.ts';
+import { Sha256 } from '../run/digest.ts';
 import { withoutText } from '../run/free-text.ts';
-import { Sha256, Time } from './entry-parts.ts';
+import { Time } from './entry-parts.ts';
 
 /** An event of a kind that a later version of the runtime knows is still an event. */
 const EvidenceEvent = z.looseObject({ type: z.string() });

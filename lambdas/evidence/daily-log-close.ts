@@ -12,8 +12,10 @@ import {
   logEnvelopeKey,
   type PreviousDay,
 } from './daily-log.ts';
-import { signClaim } from './dsse.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
+import { signOnce } from './sign-once.ts';
+import { type HeldFiles, readLog } from './verify/daily-log-verify.ts';
+import type { TrustedKey } from './verify/trusted-keys.ts';
 
 /** The rows that sealing leaves, day by day, and how far they have become logs. */
 export interface DailyLogRows {
@@ -73,9 +75,13 @@ async function closeDay(
   if (previous) entries.push(...(await stragglers(closer, tenant, previous)));
   const wanted = buildDayLog({ tenant, day, previous: previous ?? null, entries });
   const log = await writeOnce(closer, wanted);
-  const sha256 = sha256Hex(documentOf(log));
-  const envelope = await signClaim(logClaim(log, sha256), closer.signer);
-  await closer.store.putOnce(logEnvelopeKey(tenant, day), envelope, 'application/json');
+  const document = documentOf(log);
+  const sha256 = sha256Hex(document);
+  await signOnce(closer, {
+    key: logEnvelopeKey(tenant, day),
+    claim: logClaim(log, sha256),
+    problem: (envelope, keys) => auditProblem({ tenant, name: day, document, envelope }, keys),
+  });
   await closer.rows.saveLastClosed(tenant, { day, sha256 });
   closer.log.info('closed the evidence log of a day', { tenant, day, size: log.size, root: log.root });
   return { day, sha256 };
@@ -103,6 +109,11 @@ async function writeOnce({ store }: LogCloser, wanted: DayLog): Promise<DayLog> 
     throw new CountersignError('CHAIN_BROKEN', `${key} was not made from what was sealed; find out who wrote it`);
   }
   return log;
+}
+
+function auditProblem(held: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
+  const read = readLog(held, keys);
+  return 'problem' in read ? read.problem : undefined;
 }
 
 const parseLog = (document: Buffer): DayLog => DayLog.parse(JSON.parse(document.toString()));

@@ -3,7 +3,7 @@ import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import middy from '@middy/core';
 import { readEnvironment } from '../entry/environment.ts';
-import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { systemClock, systemLog } from '../entry/system.ts';
 import { closeDays } from './daily-log-close.ts';
 import { DynamoDailyLog } from './dynamo-daily-log.ts';
 import { DailyLogEnvironment } from './environment.ts';
@@ -13,9 +13,9 @@ import { S3EvidenceStore } from './s3-evidence-store.ts';
 const environment = readEnvironment(DailyLogEnvironment);
 
 const closer = {
-  rows: new DynamoDailyLog(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
+  rows: new DynamoDailyLog(new DynamoDBClient(), environment.RUN_TABLE),
   store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET),
-  signer: new KmsSigner(new KMSClient(), environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
+  signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
   log: systemLog,
 };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { canonicalJson } from '../run/canonical-json.ts';
-import { dayOf, LogEntry, Sha256 } from '../run/log-entry.ts';
+import { Sha256 } from '../run/digest.ts';
+import { dayOf, LogEntry } from '../run/log-entry.ts';
 import type { Claim } from './dsse.ts';
 import { leafHash, merkleRoot } from './merkle.ts';
 

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { hashOf } from '../run/canonical-json.ts';
+import { Sha256 } from '../run/digest.ts';
 import { EvidenceApproval } from './approval-entry.ts';
 import { EvidenceCommit } from './commit-entry.ts';
-import { Sha256, WorkflowVersion } from './entry-parts.ts';
+import { WorkflowVersion } from './entry-parts.ts';
 import { AwsRequests, Decision, Spent } from './gathered-entries.ts';
 import { EvidenceReceipt } from './receipt-entry.ts';
 import { EvidenceRun, EvidenceTrigger } from './run-entry.ts';

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { textDigest } from '../run/digest.ts';
+import { Sha256, textDigest } from '../run/digest.ts';
 import type { RecordedError } from '../run/errors.ts';
 
 /** What the entries of a document are made of. */
-export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'is not a sha256 in hexadecimal');
 export const Count = z.int().nonnegative();
-export const Time = z.iso.datetime();
+/** In UTC with milliseconds, as `toISOString` spells it: one way to write the same moment. */
+export const Time = z.iso.datetime({ precision: 3 });
 export const Digest = z.strictObject({ sha256: Sha256, bytes: Count });
 export const WorkflowVersion = z.strictObject({ name: z.string(), version: z.int() });
 

@@ -7,11 +7,15 @@ export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z.string().transform((text) => schema.parse(JSON.parse(text)));
 
+/** JSON: the keys that evidence is or was signed with, oldest first. */
+const EVIDENCE_KEYS = json(z.array(z.object({ keyId: z.string(), validUntil: z.string().nullable() })));
+
 const SigningEnvironment = z.object({
   RUN_TABLE: z.string(),
   EVIDENCE_BUCKET: z.string(),
   SIGNING_KEY_ARN: z.string(),
   SIGNING_ALGORITHM: z.enum(SIGNING_ALGORITHMS).default('ED25519_SHA_512'),
+  EVIDENCE_KEYS,
 });
 
 export const SealEnvironment = SigningEnvironment.extend({
@@ -25,9 +29,6 @@ export const DailyLogEnvironment = SigningEnvironment.extend({
   TENANTS: json(z.array(z.string())),
 });
 
-export const KeysEnvironment = z.object({
-  /** JSON: the keys that evidence is or was signed with, oldest first. */
-  EVIDENCE_KEYS: json(z.array(z.object({ keyId: z.string(), validUntil: z.string().nullable() }))),
-});
+export const KeysEnvironment = z.object({ EVIDENCE_KEYS });
 
 export const EvidenceApiEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_BUCKET: z.string() });

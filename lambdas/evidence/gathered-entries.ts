@@ -20,7 +20,7 @@ export const Decision = z.strictObject({
   actionHash: z.string(),
   tier: z.string().optional(),
   quorum: Count.optional(),
-  groups: z.array(z.string()).optional(),
+  groups: z.array(z.array(z.string())).optional(),
 });
 export type Decision = z.infer<typeof Decision>;
 
@@ -46,13 +46,13 @@ export function spentBy(runId: string, receipts: readonly EvidenceReceipt[]): Sp
   const spent = new Map<string, Spent>();
   for (const { runId: payer, cost } of receipts) {
     if (!cost || payer !== runId) continue;
-    const { provider, model, inputTokens, outputTokens, usd } = cost;
+    const { provider, model, inputTokens, outputTokens, usd, calls = 1 } = cost;
     const name = JSON.stringify([provider, model]);
     const before = spent.get(name);
     spent.set(name, {
       provider,
       model,
-      calls: (before?.calls ?? 0) + 1,
+      calls: (before?.calls ?? 0) + calls,
       inputTokens: (before?.inputTokens ?? 0) + inputTokens,
       outputTokens: (before?.outputTokens ?? 0) + outputTokens,
       usd: usd === undefined || (before && before.usd === undefined) ? undefined : (before?.usd ?? 0) + usd,

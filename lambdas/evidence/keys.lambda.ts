@@ -4,8 +4,9 @@ import { httpHandler, json } from '../entry/http.ts';
 import { Kept } from '../entry/kept.ts';
 import { systemClock } from '../entry/system.ts';
 import { KeysEnvironment } from './environment.ts';
-import { type PublishedKey, publishedKeys } from './keys.ts';
+import { publishedKeys } from './keys.ts';
 import { KmsPublicKeys } from './kms-public-keys.ts';
+import type { PublishedKey } from './verify/trusted-keys.ts';
 
 /** Keys come and go with deployments, which start new functions; this only spares KMS. */
 const KEPT_MS = 60 * 60 * 1000;

@@ -1,16 +1,27 @@
 import { type KMSClient, SignCommand } from '@aws-sdk/client-kms';
 import type { SigningAlgorithm } from './environment.ts';
 import type { Signer } from './evidence-store.ts';
+import { type EvidenceKey, stageKeys } from './keys.ts';
+import { KmsPublicKeys } from './kms-public-keys.ts';
+import type { TrustedKey } from './verify/trusted-keys.ts';
+
+interface StageSigning {
+  SIGNING_KEY_ARN: string;
+  SIGNING_ALGORITHM: SigningAlgorithm;
+  EVIDENCE_KEYS: readonly EvidenceKey[];
+}
 
 export class KmsSigner implements Signer {
   readonly keyId: string;
   readonly #client: KMSClient;
   readonly #algorithm: SigningAlgorithm;
+  readonly #evidenceKeys: readonly EvidenceKey[];
 
-  constructor(client: KMSClient, keyArn: string, algorithm: SigningAlgorithm = 'ED25519_SHA_512') {
+  constructor(client: KMSClient, { SIGNING_KEY_ARN, SIGNING_ALGORITHM, EVIDENCE_KEYS }: StageSigning) {
     this.#client = client;
-    this.keyId = keyArn;
-    this.#algorithm = algorithm;
+    this.keyId = SIGNING_KEY_ARN;
+    this.#algorithm = SIGNING_ALGORITHM;
+    this.#evidenceKeys = EVIDENCE_KEYS;
   }
 
   async sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }> {
@@ -19,5 +30,9 @@ export class KmsSigner implements Signer {
     );
     if (!Signature || !KeyId) throw new Error('KMS answered without a signature');
     return { keyId: KeyId, signature: Buffer.from(Signature) };
+  }
+
+  trusted(): Promise<TrustedKey[]> {
+    return stageKeys(this.#evidenceKeys, new KmsPublicKeys(this.#client));
   }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { digestOf } from '../run/digest.ts';
+import { digestOf, Sha256, textDigest } from '../run/digest.ts';
 import type { Receipt, Reversal } from '../run/receipt.ts';
-import { Count, Digest, describeFailure, Failure, Sha256, Time } from './entry-parts.ts';
+import { Count, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
 import { Described, described } from './shape.ts';
 
 export const Cost = z.strictObject({
@@ -10,6 +10,7 @@ export const Cost = z.strictObject({
   inputTokens: Count,
   outputTokens: Count,
   usd: z.number().optional(),
+  calls: z.int().positive().optional(),
 });
 
 export const EvidenceReceipt = z.strictObject({
@@ -32,6 +33,7 @@ export const EvidenceReceipt = z.strictObject({
   outcome: z.enum(['intent', 'succeeded', 'reversed', 'failed', 'unknown']),
   settledAt: Time.optional(),
   recovered: z.literal(true).optional(),
+  incomplete: Digest.optional(),
   output: Described.optional(),
   before: Digest.optional(),
   reversal: z
@@ -80,6 +82,7 @@ function settlement(receipt: Receipt): Partial<EvidenceReceipt> {
     case 'intent':
       return {};
     case 'failed':
+      return { settledAt: receipt.settledAt, error: describeFailure(receipt.error), cost: receipt.cost };
     case 'unknown':
       return { settledAt: receipt.settledAt, error: describeFailure(receipt.error) };
     case 'succeeded':
@@ -87,6 +90,7 @@ function settlement(receipt: Receipt): Partial<EvidenceReceipt> {
       return {
         settledAt: receipt.settledAt,
         recovered: receipt.recovered,
+        incomplete: receipt.incomplete === undefined ? undefined : textDigest(receipt.incomplete),
         output: described(receipt.output, 'ours'),
         before: receipt.before && digestOf(receipt.before),
         reversal: wayBack(receipt.reversal),

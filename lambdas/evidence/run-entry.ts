@@ -34,6 +34,7 @@ export const EvidenceTrigger = z.strictObject({
   receivedAt: Time,
   payload: Described,
 });
+export type EvidenceTrigger = z.infer<typeof EvidenceTrigger>;
 
 /** Field by field: whatever is added to a run later stays out of evidence until someone has decided that it may be told. */
 export function describeRun(run: TerminalRun): EvidenceRun {
@@ -71,6 +72,6 @@ export function describeRun(run: TerminalRun): EvidenceRun {
   };
 }
 
-export function describeTrigger({ source, event, receivedAt, payload }: Trigger): z.infer<typeof EvidenceTrigger> {
+export function describeTrigger({ source, event, receivedAt, payload }: Trigger): EvidenceTrigger {
   return { source, event, receivedAt, payload: described(payload, 'foreign') };
 }

@@ -1,16 +1,22 @@
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
-import { assertChain, type Commit } from '../run/commit.ts';
-import type { Receipt } from '../run/receipt.ts';
-import { isTerminal } from '../run/run.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
+import { isTerminal, type TerminalRun } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { buildBundle } from './bundle.ts';
-import { bundleClaim } from './bundle-claim.ts';
-import { signClaim } from './dsse.ts';
+import { BundleDraft, documentKey, envelopeKey } from './bundle.ts';
+import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
-import { type Exports, exportOrPromise } from './export-run.ts';
+import { ExportDraft, type Exports, exportOrPromise } from './export-run.ts';
+import { parseJson } from './parse-json.ts';
+import { signOnce } from './sign-once.ts';
+import { documentFlaw } from './verify/document-flaw.ts';
+import { verifyBundle } from './verify/verify-bundle.ts';
+
+/** A receipt may hold a whole answer of its target: only so many are in memory at a time. */
+const RECEIPTS_AT_A_TIME = 25;
 
 export interface Sealer {
-  runs: Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
+  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'fulfilSeal'>;
   store: EvidenceStore;
   exports: Exports;
   signer: Signer;
@@ -18,50 +24,81 @@ export interface Sealer {
   log: Log;
 }
 
-/** Seals a finished run: whole chain checked, document written once, signed, recorded. Never early; again gives the same. */
+/** Seals a finished run: checked as an auditor would, written once, signed, recorded. Never early; again gives the same. */
 export async function sealRun(
   sealer: Sealer,
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
 ): Promise<void> {
-  const loaded = await sealer.runs.loadWhole(tenant, runId);
-  if (!loaded) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
-  const { run, commits } = loaded;
+  const draft = new BundleDraft();
+  const exported = new ExportDraft(sealer.exports.wanted);
+  for await (const row of sealer.runs.everyRow(tenant, runId)) {
+    draft.take(row);
+    exported.take(row);
+  }
+  const { run } = draft;
+  if (!run) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
-  assertChain(run, commits);
-  const receipts = await receiptsOf(sealer, tenant, runId, commits);
-  const bundle = buildBundle({ ...loaded, run, receipts });
-  const written = await sealer.store.putOnce(bundle.documentKey, bundle.document, 'application/json');
-  // What was written first is the evidence; what is signed and recorded is always the document that is there.
-  const document = written ? bundle.document : await sealer.store.get(bundle.documentKey);
+  await takeReceipts(sealer, tenant, draft);
+  const document = await keepDocument(sealer, run, draft.build(run));
   const claim = bundleClaim(document);
-  await sealer.store.putOnce(bundle.envelopeKey, await signClaim(claim, sealer.signer), 'application/json');
-  const { documentKey, envelopeKey } = bundle;
+  await signOnce(sealer, {
+    key: envelopeKey(run),
+    claim,
+    problem: (envelope, keys) => auditProblem({ document, envelope, keys }),
+  });
   const { sha256 } = claim;
-  const promises = await exportOrPromise(sealer, run, loaded);
+  const promises = await exportOrPromise(sealer, run, exported);
   const sealedAt = isoNow(sealer.clock);
-  const record = { documentKey, envelopeKey, sha256, sizeBytes: document.length, sealedAt };
+  const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
+  const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
   const logged = { runId, sha256, head: run.headHash, count: run.seq, sealedAt };
   await sealer.runs.fulfilSeal(entryId, tenant, runId, record, { logged, promises });
 }
 
-/** The receipts of every write the run began, undone ones and undoing ones too, and those of others that it rested on. */
-async function receiptsOf(
-  { runs }: Sealer,
-  tenant: string,
-  runId: string,
-  commits: readonly Commit[],
-): Promise<Receipt[]> {
-  const events = commits.flatMap((commit) => commit.events);
-  const begun = events.flatMap((event) => (event.type === 'write.intended' ? [event.receiptKey] : []));
-  const restedOn = new Map(
-    events.flatMap((event) => (event.type === 'write.reused' ? [[event.receiptKey, event.firstRunId]] : [])),
+async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft): Promise<void> {
+  const keys = draft.receiptKeys;
+  for (let at = 0; at < keys.length; at += RECEIPTS_AT_A_TIME) {
+    for (const receipt of await runs.receipts(tenant, keys.slice(at, at + RECEIPTS_AT_A_TIME))) {
+      draft.takeReceipt(receipt);
+    }
+  }
+}
+
+/**
+ * What was written first is the evidence, by whichever version of this runtime, if it is sound and of this very run with
+ * this very head: a signature vouches for what the run's rows say, not for whatever lies under its name.
+ */
+async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer): Promise<Buffer> {
+  const key = documentKey(run);
+  const due = bundleClaim(built);
+  const flaw = flawOf(built, due);
+  if (flaw !== undefined) {
+    throw new CountersignError(
+      'CHAIN_BROKEN',
+      `the rows of run ${run.runId} disagree: ${flaw}; find out who wrote them`,
+    );
+  }
+  if (await store.putOnce(key, built, 'application/json')) return built;
+  const there = await store.get(key);
+  if (there.equals(built)) return built;
+  const foreign = flawOf(there, due);
+  if (foreign === undefined) return there;
+  throw new CountersignError(
+    'CHAIN_BROKEN',
+    `${key} is not the evidence of that run: ${foreign}; find out who wrote it`,
   );
-  const found = await runs.receipts(tenant, [...begun, ...restedOn.keys()]);
-  // A key may have passed to another run since: that receipt is the other's evidence, unless this run rested on it.
-  return found
-    .filter((receipt) => {
-      const rested = restedOn.get(receipt.key) === receipt.runId && receipt.outcome === 'succeeded';
-      return receipt.runId === runId || rested;
-    })
-    .sort((a, b) => a.stepIndex - b.stepIndex || (a.key < b.key ? -1 : 1));
+}
+
+/** What is wrong with a document as the evidence of a run that is to be signed so, its own index apart. */
+function flawOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
+  const parsed = parseJson(document);
+  const { index = null } = Object(parsed) as { index?: unknown };
+  const flaw = documentFlaw(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
+  return flaw && `${flaw.entry} ${flaw.problem}`;
+}
+
+function auditProblem(held: Parameters<typeof verifyBundle>[0]): string | undefined {
+  const verdict = verifyBundle(held);
+  if (verdict.verdict === 'valid') return undefined;
+  return verdict.verdict === 'tampered' ? `${verdict.flaw.entry} ${verdict.flaw.problem}` : verdict.verdict;
 }

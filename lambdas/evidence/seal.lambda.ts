@@ -29,7 +29,7 @@ const sealer = {
   runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
   store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET),
   exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET), wanted: environment.EXPORTS },
-  signer: new KmsSigner(new KMSClient(), environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
+  signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
   log: systemLog,
 };

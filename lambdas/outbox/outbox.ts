@@ -1,11 +1,7 @@
 import * as z from 'zod';
 
-/** How long an approval's state machine waits at each rung of its ladder. */
-export const ApprovalClocks = z.object({
-  remindAfterSeconds: z.int(),
-  escalateAfterSeconds: z.int(),
-  expireAfterSeconds: z.int(),
-});
+/** When an approval's state machine climbs to the next rung of its ladder; a rung that is late delays no other. */
+export const ApprovalClocks = z.object({ remindAt: z.string(), slaAt: z.string(), expiresAt: z.string() });
 
 const promisedOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
   z.object({
@@ -31,11 +27,13 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
 ]);
 export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
-/** How long the fast path has before the sweeper sends a promised effect again: min(30 s x 2^n, 5 min). */
+/** How long the fast path has before the sweeper sends a promised effect again, and again until it has happened. */
 const FIRST_RESEND_MS = 30_000;
-const LONGEST_RESEND_MS = 5 * 60_000;
-export const OUTBOX_ATTEMPTS_MAX = 5;
+const LONGEST_RESEND_MS = 60 * 60_000;
+/** Sent so often, a quarter of an hour has passed: people are told, every time from then on. */
+export const OUTBOX_ALARM_ATTEMPTS = 5;
 
+/** min(30 s x 2^n, 1 h). */
 export function resendDelayMs(attempts: number): number {
   return Math.min(FIRST_RESEND_MS * 2 ** attempts, LONGEST_RESEND_MS);
 }

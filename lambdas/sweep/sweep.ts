@@ -1,6 +1,6 @@
 import { LOGGED } from '../entry/environment.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
-import { OUTBOX_ATTEMPTS_MAX, type OutboxDispatcher, OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
+import { OUTBOX_ALARM_ATTEMPTS, type OutboxDispatcher, OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
 import { DUE_SHARDS, type DueItem, type RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
@@ -45,18 +45,21 @@ async function send(sweeper: Sweeper, item: DueItem, now: string, swept: Swept):
   } else if (await resend(sweeper, item.entry, now)) swept.promises += 1;
 }
 
-/** Counted before it is sent: two sweeps at once send a promise once. */
+/** Counted before it is sent: two sweeps at once send a promise once. None is ever given up. */
 async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
+  // One that a later version has promised waits for a sweeper that knows it.
   const malformed = !OutboxEntry.safeParse(entry).success;
-  if (malformed || entry.attempts >= OUTBOX_ATTEMPTS_MAX) {
-    sweeper.log.error(LOGGED.promiseNotKept, {
-      entry,
-      malformed,
-    });
-    await sweeper.runs.bumpOutbox(entry, undefined);
-    return false;
-  }
   if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
-  await sweeper.outbox.dispatch(entry);
+  if (malformed || entry.attempts >= OUTBOX_ALARM_ATTEMPTS) {
+    sweeper.log.error(LOGGED.promiseNotKept, { entry, malformed });
+  }
+  if (malformed) return false;
+  await sweeper.outbox.dispatch(dueNow(entry, now));
   return true;
+}
+
+/** An approval whose time is over is not held any more: whoever follows it does what is left, and ends the promise. */
+function dueNow(entry: OutboxEntry, now: string): OutboxEntry {
+  if (entry.kind !== 'start_approval' || entry.clocks.expiresAt > now) return entry;
+  return { ...entry, kind: 'follow_approval', revision: 0 };
 }

@@ -1,10 +1,18 @@
+import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { exportOrPromise, exportRun, exportSealedRun } from '../../lambdas/evidence/export-run.ts';
-import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import type { WholeRun } from '../../lambdas/run/run-store.ts';
+import {
+  ExportDraft,
+  type Exports,
+  exportOrPromise,
+  exportRun,
+  exportSealedRun,
+} from '../../lambdas/evidence/export-run.ts';
+import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { RunRow } from '../../lambdas/run/run-store.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
+import { rowsOf, type WholeRun } from '../fakes/whole-run.ts';
 import { GovernedStory } from './governed-story.ts';
 
 const { run, trigger, steps, commits, approvals } = new GovernedStory().contents;
@@ -30,30 +38,41 @@ beforeEach(() => {
   store = new FaultyStore();
   log = new MemoryLog();
 });
+const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['siem', 'artifacts']) => {
+  const draft = new ExportDraft(wanted);
+  for (const row of rows) draft.take(row);
+  return draft;
+};
 const exports = () => ({ store, wanted: ['siem', 'artifacts'] as const });
 const parsed = (key: string) => JSON.parse(String(store.peek(key)));
 
 describe('the exports of a finished run', () => {
   it('are its lines for a SIEM and an artifact each of enrichment and completion', async () => {
-    await exportRun(exports(), run, whole, log);
+    await exportRun(exports(), run, drafted(), log);
     expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION]);
   });
 
   it('are only those that the stage wants', async () => {
-    await exportRun({ store, wanted: ['siem'] }, run, whole, log);
+    await exportRun(exports(), run, drafted(rowsOf(whole), ['siem']), log);
     expect(store.keys()).toEqual([SIEM]);
   });
 
   it('hold the very bytes whose hash the evidence has', async () => {
-    await exportRun(exports(), run, whole, log);
+    await exportRun(exports(), run, drafted(), log);
     expect(sha256Hex(store.peek(ENRICHMENT) ?? '')).toBe(hashOf(run.enrichment));
     const outputs: { id: string; output?: unknown }[] = parsed(COMPLETION).steps;
     const classified = commits.flatMap(({ events }) => events).find((event) => event.type === 'step.succeeded');
     expect(hashOf(outputs.find(({ id }) => id === classified?.step)?.output)).toBe(classified?.outputHash);
   });
 
+  it('are in canonical form, with the steps in their order', async () => {
+    await exportRun(exports(), run, drafted(), log);
+    expect(String(store.peek(COMPLETION))).toBe(canonicalJson(parsed(COMPLETION)));
+    expect(parsed(COMPLETION).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
+  });
+
   it('tell how it ended, with the words of its errors', async () => {
-    await exportRun(exports(), run, whole, log);
+    await exportRun(exports(), run, drafted(), log);
     expect(parsed(COMPLETION)).toMatchObject({
       runId: 'run_00000001',
       status: 'failed_terminal',
@@ -63,17 +82,17 @@ describe('the exports of a finished run', () => {
 
   it('lack the enrichment of a run that ended before it had one', async () => {
     const { enrichment: _none, ...early } = run;
-    await exportRun(exports(), early, { ...whole, run: early, steps: [] }, log);
+    await exportRun(exports(), early, drafted(rowsOf({ ...whole, run: early, steps: [] })), log);
     expect(store.keys()).toEqual([SIEM, COMPLETION]);
   });
 
   it('do not wait for each other: what can be written is, and the failure is told', async () => {
     store.refused = [ENRICHMENT];
-    expect(await exportRun(exports(), run, whole, log)).toBe(false);
+    expect(await exportRun(exports(), run, drafted(), log)).toBe(false);
     expect(store.keys()).toEqual([SIEM, COMPLETION]);
     expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
     store.refused = [];
-    expect(await exportRun(exports(), run, whole, log)).toBe(true);
+    expect(await exportRun(exports(), run, drafted(), log)).toBe(true);
     expect(store.keys()).toEqual([SIEM, COMPLETION, ENRICHMENT]);
   });
 });
@@ -82,7 +101,10 @@ describe('an export that failed', () => {
   const fulfilled: string[] = [];
   const message = { entryId: 'acme.run_00000001.export_run', tenant: 'acme', runId: 'run_00000001' };
   const exporter = (loaded: WholeRun | undefined) => ({
-    runs: { loadWhole: async () => loaded, fulfilled: async (entryId: string) => void fulfilled.push(entryId) },
+    runs: {
+      everyRow: () => Readable.from(loaded ? rowsOf(loaded) : []),
+      fulfilled: async (entryId: string) => void fulfilled.push(entryId),
+    },
     exports: exports(),
     log,
   });
@@ -90,10 +112,10 @@ describe('an export that failed', () => {
 
   it('is promised; one that did not is not', async () => {
     const clock = new FakeClock();
-    expect(await exportOrPromise({ exports: exports(), clock, log }, run, whole)).toEqual([]);
+    expect(await exportOrPromise({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
     store = new FaultyStore();
     store.refused = [SIEM];
-    const promises = await exportOrPromise({ exports: exports(), clock, log }, run, whole);
+    const promises = await exportOrPromise({ exports: exports(), clock, log }, run, drafted());
     expect(promises).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
   });
 

@@ -1,6 +1,6 @@
 import { verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type BundleContents, buildBundle } from '../../lambdas/evidence/bundle.ts';
+import { documentKey, envelopeKey } from '../../lambdas/evidence/bundle.ts';
 import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
 import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
 import { preAuthEncoding, signClaim } from '../../lambdas/evidence/dsse.ts';
@@ -8,14 +8,15 @@ import { described } from '../../lambdas/evidence/shape.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { type BundleContents, builtDocument } from './built-bundle.ts';
 import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
 
 const { contents } = new GovernedStory();
-const bundle = buildBundle(contents);
-const text = bundle.document.toString();
+const bundle = builtDocument(contents);
+const text = bundle.toString();
 const document: EvidenceDocument = JSON.parse(text);
 const documentOf = (changes: Partial<BundleContents>): EvidenceDocument =>
-  JSON.parse(buildBundle({ ...contents, ...changes }).document.toString());
+  JSON.parse(builtDocument({ ...contents, ...changes }).toString());
 
 describe('an evidence document', () => {
   it('tells the run, what began it, its steps and how they ended', () => {
@@ -43,7 +44,7 @@ describe('an evidence document', () => {
   });
 
   it('tells every decision of policy with its grounds and the commit that holds it', () => {
-    expect(document.decisions).toHaveLength(5);
+    expect(document.decisions).toHaveLength(6);
     expect(document.decisions[1]).toEqual({
       commit: 3,
       step: 'assign',
@@ -54,10 +55,10 @@ describe('an evidence document', () => {
       policyHash: sha256Hex('policies of acme'),
       policies: ['writes'],
       reasons: ['needs_approval in prod'],
-      actionHash: sha256Hex('assign of run_00000001'),
+      actionHash: sha256Hex('before the edit'),
       tier: 'medium',
       quorum: 2,
-      groups: ['dba'],
+      groups: [['dba']],
     });
   });
 
@@ -66,9 +67,9 @@ describe('an evidence document', () => {
     expect(document.approvals[0]).toMatchObject({
       step: 'assign',
       status: 'approved',
-      requirement: { tier: 'medium', quorum: 2, groups: ['dba'] },
-      grounds: { reasons: ['writes in prod need two people'] },
-      makers: ['dora'],
+      requirement: { tier: 'medium', quorum: 2, groups: [['dba']] },
+      grounds: { reasons: ['needs_approval in prod'] },
+      makers: ['olga', 'dora'],
       votes: [
         { person: 'ben', via: 'slack', decision: 'approve', reason: { sha256: sha256Hex('CANARY-reason'), bytes: 13 } },
         { person: 'cleo', via: 'slack', decision: 'approve' },
@@ -123,12 +124,12 @@ describe('an evidence document', () => {
 
   it('is canonical, and the same whenever it is built', () => {
     expect(canonicalJson(JSON.parse(text))).toBe(text);
-    const again = buildBundle(JSON.parse(JSON.stringify(contents)));
-    expect(again.document.equals(bundle.document)).toBe(true);
+    const again = builtDocument(JSON.parse(JSON.stringify(contents)));
+    expect(again.equals(bundle)).toBe(true);
   });
 
   it('is kept under the run’s own name', () => {
-    expect([bundle.documentKey, bundle.envelopeKey]).toEqual([
+    expect([documentKey(contents.run), envelopeKey(contents.run)]).toEqual([
       'evidence/acme/run_00000001/bundle.json',
       'evidence/acme/run_00000001/bundle.dsse.json',
     ]);
@@ -219,11 +220,11 @@ describe('the shape of a value', () => {
 describe('a signed envelope', () => {
   it('names the run, its document, its head and the index of its entries, and verifies with the public key alone', async () => {
     const signer = new SeededSigner();
-    const envelope = JSON.parse((await signClaim(bundleClaim(bundle.document), signer)).toString());
+    const envelope = JSON.parse((await signClaim(bundleClaim(bundle), signer)).toString());
     const payload = Buffer.from(envelope.payload, 'base64');
     expect(JSON.parse(payload.toString())).toEqual({
       _type: 'https://in-toto.io/Statement/v1',
-      subject: [{ name: 'acme/run_00000001', digest: { sha256: sha256Hex(bundle.document) } }],
+      subject: [{ name: 'acme/run_00000001', digest: { sha256: sha256Hex(bundle) } }],
       predicateType: 'https://countersign.dev/evidence/v1',
       predicate: {
         head: contents.run.headHash,
@@ -250,7 +251,7 @@ describe('a signed envelope', () => {
         return { keyId: arn, signature: Buffer.alloc(64) };
       },
     };
-    const { document: long } = buildBundle({ ...contents, run: { ...contents.run, tenant: 't'.repeat(200) } });
+    const long = builtDocument({ ...contents, run: { ...contents.run, tenant: 't'.repeat(200) } });
     await signClaim(bundleClaim(long), signer);
     expect(sizes[0]).toBeLessThan(1_100);
   });

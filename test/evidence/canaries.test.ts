@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { trustedKey } from '../../lambdas/evidence/dsse.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { controlRun } from '../../lambdas/worker/control-run.ts';
 import type { OutsideFault } from '../fakes/fake-outside.ts';
 import { Workshop } from '../worker/workshop.ts';
@@ -28,7 +28,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
   it.each<[string, string, OutsideFault[], string]>([
     ['succeeds', TELLING, [], 'succeeded'],
     ['is refused by its target', TELLING, [{ status: 422 }], 'failed_terminal'],
-    ['gets no answer to the end', TELLING, Array(5).fill({ status: 500 }), 'needs_human'],
+    ['gets no answer to the end', TELLING, Array(5).fill({ status: 500 }), 'failed_terminal'],
     [
       'has an expression that breaks over a text',
       TELLING.replace('"CANARY-group", text', '"{% $number(trigger.title) %}", text'),
@@ -60,6 +60,20 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     expect(JSON.stringify(commits)).toContain('CANARY-note');
     const { text, status } = await sealed();
     expect(status).toBe('canceled');
+    expect(found(text)).toEqual([]);
+  });
+
+  it('when it is in the name of a signal, which timelines show', async () => {
+    const yaml =
+      'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: "CANARY-signal {% trigger.title %}" } }\n';
+    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    await shop.work(message);
+    const signal = { kind: 'signal' as const, event: 'CANARY-signal CANARY-title', payload: null };
+    await controlRun(shop.worker, message, signal, 'olivia');
+    const { commits } = await shop.finish(message);
+    expect(JSON.stringify(commits).match(/CANARY-signal CANARY-title/g)).toHaveLength(2);
+    const { text, status } = await sealed();
+    expect(status).toBe('succeeded');
     expect(found(text)).toEqual([]);
   });
 

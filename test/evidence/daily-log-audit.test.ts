@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log.ts';
-import { type AuditTerms, auditEvidence } from '../../lambdas/evidence/daily-log-audit.ts';
-import type { HeldFiles } from '../../lambdas/evidence/daily-log-verify.ts';
-import { signClaim, trustedKey } from '../../lambdas/evidence/dsse.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { type AuditTerms, auditEvidence } from '../../lambdas/evidence/verify/daily-log-audit.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LoggedDays } from './logged-days.ts';
@@ -10,6 +11,7 @@ import { LoggedDays } from './logged-days.ts';
 const SIGNER = new SeededSigner();
 const TERMS: AuditTerms = {
   keys: [trustedKey(SIGNER.publicKey)],
+  tenants: [],
   bundleFlaw: () => undefined,
   from: undefined,
   through: '2026-03-03',
@@ -119,6 +121,33 @@ describe('an audit names', () => {
     expect(findings({ from: '2026-03-02' })).toEqual([]);
   });
 
+  it('a tenant that is gone as a whole, once it is named', () => {
+    const audits = auditEvidence(logs, bundles, { ...TERMS, tenants: ['acme', 'globex', 'globex'] });
+    expect(audits.map(({ tenant, findings: found }) => ({ tenant, found }))).toEqual([
+      { tenant: 'acme', found: [] },
+      {
+        tenant: 'globex',
+        found: [{ about: 'globex', problem: 'is not there at all: neither a log nor a bundle of it' }],
+      },
+    ]);
+  });
+
+  it('the newest logs of each tenant that is named, by its own days', async () => {
+    const days = new LoggedDays('2026-03-01T10:00:00.000Z');
+    await days.seal('run_g', { tenant: 'globex' });
+    days.goTo('2026-03-02T10:00:00.000Z');
+    await days.close('globex');
+    const held = days.held();
+    const audits = auditEvidence([...logs, ...held.logs], [...bundles, ...held.bundles], {
+      ...TERMS,
+      tenants: ['acme', 'globex'],
+    });
+    expect(audits.map(({ findings: found }) => found)).toEqual([
+      [],
+      [{ about: '2026-03-02', problem: 'its log and all up to that of 2026-03-03 are missing' }],
+    ]);
+  });
+
   it('a tenant that has bundles and no log', () => {
     logs = [];
     expect(findings()).toContain('2026-03-03 its log is missing');
@@ -170,6 +199,20 @@ describe('an audit names', () => {
     logs = changed(logs, '2026-03-02', () => ({ ...logs[0], name: '2026-03-02' }));
     expect(findings()).toContain('2026-03-02 its log is that of acme, 2026-03-01, under another name');
   });
+});
+
+it('a key confirms no log of a day after it was retired, nor one that names another key', async () => {
+  const published = (keyId: string, validUntil: string | null) =>
+    TERMS.keys.map((each) => ({ ...each, published: { keyId, validUntil } }));
+  expect(findings({ keys: published(SIGNER.keyId, null) })).toEqual([]);
+  // The day after is still good: a rotation is deployed some time during its day.
+  expect(findings({ keys: published(SIGNER.keyId, '2026-03-02') })).toEqual([]);
+  expect(findings({ keys: published(SIGNER.keyId, '2026-03-01') })).toEqual([
+    '2026-03-03 the signature of its log is by a key that was retired on 2026-03-01, but on something of 2026-03-03',
+  ]);
+  expect(findings({ keys: published('other', null) })[0]).toBe(
+    `2026-03-01 the signature of its log names ${SIGNER.keyId}, but was made by the key published as other`,
+  );
 });
 
 it('a key that was rotated still confirms what it signed, beside the new one', async () => {

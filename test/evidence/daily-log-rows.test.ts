@@ -46,7 +46,7 @@ const opened: [string, () => Promise<Opened>][] = [
         const record = { documentKey: 'd', envelopeKey: 'e', sha256, sizeBytes: 1, sealedAt };
         return runs.fulfilSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, record, { logged, promises: [] });
       };
-      return { rows: new DynamoDailyLog(client, table, PAUSE), seal, close };
+      return { rows: new DynamoDailyLog(client, table), seal, close };
     },
   ],
 ];

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { buildDayLog, DayLog, documentOf, logDocumentKey } from '../../lambdas/evidence/daily-log.ts';
-import { openEnvelope, signingKey, trustedKey } from '../../lambdas/evidence/dsse.ts';
+import { buildDayLog, DayLog, documentOf, logClaim, logDocumentKey } from '../../lambdas/evidence/daily-log.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { openEnvelope } from '../../lambdas/evidence/verify/open-envelope.ts';
+import { signingKey, trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Passage } from '../fakes/passage.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LoggedDays } from './logged-days.ts';
 
 let days: LoggedDays;
@@ -152,6 +155,32 @@ describe('a closer that dies', () => {
     days.goTo('2026-03-03T10:00:00.000Z');
     await days.close();
     expect([runsOf('2026-03-01'), runsOf('2026-03-02')]).toEqual([['run_a'], ['run_late']]);
+  });
+});
+
+describe('an envelope that somebody else put there first', () => {
+  const ENVELOPE_OF_DAY = 'log/acme/2026-03-01.dsse.json';
+
+  it.each<[string, () => Promise<Buffer> | Buffer]>([
+    ['nothing', () => Buffer.from('{}')],
+    ['the signature of another day', () => days.store.peek('log/acme/2026-02-28.dsse.json') ?? Buffer.alloc(0)],
+    [
+      'a signature by another key',
+      async () => {
+        const previous = { day: '2026-02-28', sha256: shaOf('2026-02-28') };
+        const log = buildDayLog({ tenant: 'acme', day: '2026-03-01', previous, entries: [] });
+        return signClaim(logClaim(log, sha256Hex(documentOf(log))), new SeededSigner('forger'));
+      },
+    ],
+  ])('with %s does not close the day', async (_what, planted) => {
+    await days.close();
+    days.goTo('2026-03-02T10:00:00.000Z');
+    await days.store.putOnce(ENVELOPE_OF_DAY, await planted(), 'application/json');
+    await expect(days.close()).rejects.toMatchObject({
+      code: 'CHAIN_BROKEN',
+      message: expect.stringContaining(`${ENVELOPE_OF_DAY} is no signature of ours`),
+    });
+    expect(await days.rows.lastClosed('acme')).toMatchObject({ day: '2026-02-28' });
   });
 });
 

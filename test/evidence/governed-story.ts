@@ -1,14 +1,14 @@
 import type { Approval } from '../../lambdas/approval/approval.ts';
-import type { BundleContents } from '../../lambdas/evidence/bundle.ts';
 import type { PolicyDecision, PolicyRequest, ProposedAction } from '../../lambdas/policy/policy.ts';
 import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { type Commit, type CommitEvent, genesisHash } from '../../lambdas/run/commit.ts';
 import { withoutText } from '../../lambdas/run/free-text.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
-import type { TerminalRun, Trigger } from '../../lambdas/run/run.ts';
+import type { Compensation, TerminalRun, Trigger } from '../../lambdas/run/run.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import type { BundleContents } from './built-bundle.ts';
 
 /** Texts that people, systems and secrets left all over the story; none may be found in its evidence. */
 export const TOLD_CANARIES = [
@@ -28,6 +28,8 @@ const WORKFLOW = { name: 'triage-incident', version: 3 };
 const SYS_ID = '6dbb1847acd165f19a4179377de298c8';
 const TARGET = `servicenow:acme:incident:${SYS_ID}`;
 const ERROR = { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' } as const;
+
+const ENRICHMENT = { title: 'CANARY-title', links: ['https://example.com/CANARY-title'] };
 
 /** Commits written down by the formula of docs/evidence-format.md, not by the engine's own code. */
 class Chronicle {
@@ -87,6 +89,8 @@ const ACTIONS = {
 };
 type Named = keyof typeof ACTIONS;
 const INDEXES: Record<Named, number> = { classify: 0, assign: 1, tell: 2, undo_assign: 5001 };
+const REQUIREMENT = { tier: 'medium' as const, quorum: 2, groups: [['dba']] };
+const BEFORE_THE_EDIT = sha256Hex('before the edit');
 
 export interface StoryOptions {
   tenant?: string;
@@ -101,6 +105,8 @@ export class GovernedStory {
   readonly #tenant: string;
   readonly #runId: string;
   readonly #heartbeats: number;
+  /** When each thing that is told was committed. */
+  readonly #toldAt = new Map<string, string>();
 
   constructor({ tenant = 'acme', runId = 'run_00000001', heartbeats = 0 }: StoryOptions = {}) {
     this.#tenant = tenant;
@@ -127,9 +133,18 @@ export class GovernedStory {
     const accepted = { automation: 'triage', workflow: WORKFLOW, source, event, key, triggerHash: hashOf(payload) };
     this.#chronicle
       .commit({ type: 'run.accepted', ...accepted })
-      .commit(moved('queued', 'running'), ...this.#decided('classify', 'allow'), ...this.#begun('classify'))
-      .commit(...this.#wrote('classify'), ...this.#decided('assign', 'needs_approval'), ...this.#asked())
-      .commit(this.#edited())
+      .commit(
+        { type: 'run.enriched', enrichmentHash: hashOf(ENRICHMENT) },
+        moved('queued', 'running'),
+        ...this.#decided('classify', 'allow'),
+        ...this.#begun('classify'),
+      )
+      .commit(
+        ...this.#wrote('classify'),
+        ...this.#decided('assign', 'needs_approval', BEFORE_THE_EDIT),
+        ...this.#asked(),
+      )
+      .commit(...this.#decided('assign', 'needs_approval'), this.#edited())
       .commit(this.#voted('ben', 'CANARY-reason'))
       .commit(this.#voted('cleo'), ...this.#agreed());
     for (let beat = 0; beat < this.#heartbeats; beat += 1) {
@@ -137,12 +152,12 @@ export class GovernedStory {
       this.#chronicle.commit({ type: 'step.retry_scheduled', step: 'assign', index: 1, retryAt, error: ERROR });
     }
     this.#chronicle
-      .commit(...this.#decided('assign', 'allow'), ...this.#begun('assign'))
+      .commit(...this.#decided('assign', 'needs_approval'), ...this.#begun('assign'))
       .commit(...this.#wrote('assign'), ...this.#decided('tell', 'allow'), ...this.#begun('tell'))
       .commit(
         { type: 'write.settled', step: 'tell', receiptKey: this.#key('tell'), outcome: 'failed' },
         { type: 'step.failed', step: 'tell', index: 2, error: ERROR },
-        moved('running', 'rolling_back'),
+        this.#told('tell ended', moved('running', 'rolling_back', ERROR)),
         ...this.#decided('undo_assign', 'allow'),
         ...this.#begun('undo_assign'),
       )
@@ -154,20 +169,28 @@ export class GovernedStory {
           receiptKey: this.#key('assign'),
           reversedBy: this.#key('undo_assign'),
         },
-        { type: 'write.compensated', step: 'assign', receiptKey: this.#key('assign'), outcome: 'reversed' },
+        { type: 'write.compensated', ...this.#compensation() },
         moved('rolling_back', 'failed_terminal', ERROR),
       );
+  }
+
+  #told<Event extends CommitEvent>(what: string, event: Event): Event {
+    this.#toldAt.set(what, this.#chronicle.at);
+    return event;
+  }
+
+  #when(what: string): string {
+    return this.#toldAt.get(what) ?? this.#chronicle.at;
   }
 
   #key = (step: Named) => `${ACTIONS[step].tool}:acme:${step}:${this.#runId}`;
   #actionHash = (step: Named) => sha256Hex(`${step} of ${this.#runId}`);
   #approvalId = () => `${this.#runId}.3-1`;
 
-  #decided(step: Named, verdict: 'allow' | 'needs_approval'): CommitEvent[] {
+  #decided(step: Named, verdict: 'allow' | 'needs_approval', actionHash = this.#actionHash(step)): CommitEvent[] {
     const { tool, target } = ACTIONS[step];
     const grounds = { policyHash: POLICY_HASH, policies: ['writes'], reasons: [`${verdict} in prod`] };
-    const asks = verdict === 'allow' ? {} : { tier: 'medium' as const, quorum: 2, groups: ['dba'] };
-    const actionHash = this.#actionHash(step);
+    const asks = verdict === 'allow' ? {} : REQUIREMENT;
     return [
       { type: 'policy.decided', step, index: INDEXES[step], tool, target, verdict, ...grounds, actionHash, ...asks },
     ];
@@ -179,7 +202,14 @@ export class GovernedStory {
     const { at } = this.#chronicle;
     return [
       { type: 'step.claimed', ...claimed, leaseExpiresAt: later(at, 60_000), inputHash: hashOf(fields) },
-      { type: 'write.intended', step, receiptKey: this.#key(step), tool, target, requestHash: hashOf(fields) },
+      this.#told(`${step} begun`, {
+        type: 'write.intended',
+        step,
+        receiptKey: this.#key(step),
+        tool,
+        target,
+        requestHash: hashOf(fields),
+      }),
     ];
   }
 
@@ -187,40 +217,41 @@ export class GovernedStory {
     const outputHash = hashOf(this.#output(step));
     return [
       { type: 'write.settled', step, receiptKey: this.#key(step), outcome: 'succeeded' },
-      { type: 'step.succeeded', step, index: INDEXES[step], outputHash },
+      this.#told(`${step} ended`, { type: 'step.succeeded', step, index: INDEXES[step], outputHash }),
     ];
   }
 
   #asked(): CommitEvent[] {
-    const { slaAt, expiresAt, makers, asks } = this.#approval();
-    const requirement = { tier: 'medium' as const, quorum: 2, groups: ['dba'] };
-    const actionHash = sha256Hex('before the edit');
+    const { slaAt, expiresAt, asks } = this.#approval();
     return [
-      {
+      this.#told('asked', {
         type: 'approval.requested',
         step: 'assign',
         approvalId: this.#approvalId(),
         asks,
-        actionHash,
-        ...requirement,
-        makers,
+        actionHash: BEFORE_THE_EDIT,
+        ...REQUIREMENT,
+        makers: ['olga'],
         slaAt,
         expiresAt,
-      },
+      }),
       moved('running', 'waiting_approval'),
     ];
   }
 
   #edited(): CommitEvent {
-    const [actionHash, previousHash] = [this.#actionHash('assign'), sha256Hex('before the edit')];
-    const edit = { person: 'dora', via: 'slack' as const, fields: ['assignment_group'], previousHash, actionHash };
-    return { type: 'approval.edited', step: 'assign', approvalId: this.#approvalId(), ...edit };
+    const { makers } = this.#approval();
+    const edit = { person: 'dora', via: 'slack' as const, fields: ['assignment_group'], previousHash: BEFORE_THE_EDIT };
+    const asks = { actionHash: this.#actionHash('assign'), ...REQUIREMENT, makers };
+    const approvalId = this.#approvalId();
+    return this.#told('edited', { type: 'approval.edited', step: 'assign', approvalId, ...edit, ...asks });
   }
 
   #voted(person: string, reason?: string): CommitEvent {
     const said = reason === undefined ? {} : { reasonHash: sha256Hex(reason) };
     const vote = { person, via: 'slack' as const, decision: 'approve' as const, ...said };
-    return { type: 'approval.voted', step: 'assign', approvalId: this.#approvalId(), ...vote };
+    const approvalId = this.#approvalId();
+    return this.#told(`${person} voted`, { type: 'approval.voted', step: 'assign', approvalId, ...vote });
   }
 
   #agreed(): CommitEvent[] {
@@ -243,7 +274,7 @@ export class GovernedStory {
       workflow: WORKFLOW,
       trigger: { source: 'github', event: 'issues.opened', key: `github:${this.#runId}` },
       subject: 'github:octo-org/payments#7',
-      enrichment: { title: 'CANARY-title', links: ['https://example.com/CANARY-title'] },
+      enrichment: ENRICHMENT,
       concurrencyKey: 'CANARY-key',
       seq: last?.seq ?? 0,
       headHash: last?.hash ?? '',
@@ -252,13 +283,17 @@ export class GovernedStory {
       startedAt: later(STORY_BEGINS_AT, 1_250),
       deadlineAt: later(STORY_BEGINS_AT, 7_200_000),
       writes: 4,
-      rollback: { endsAs: 'failed_terminal', actor: 'worker', at: completedAt, error: ERROR },
-      compensation: [{ step: 'assign', receiptKey: this.#key('assign'), outcome: 'reversed', reason: 'CANARY-reason' }],
+      rollback: { endsAs: 'failed_terminal', actor: 'worker', at: this.#when('tell ended'), error: ERROR },
+      compensation: [this.#compensation()],
       status: 'failed_terminal',
       completedAt,
       durationMs: Date.parse(completedAt) - Date.parse(STORY_BEGINS_AT),
       error: ERROR,
     };
+  }
+
+  #compensation(): Compensation {
+    return { step: 'assign', receiptKey: this.#key('assign'), outcome: 'reversed', reason: 'CANARY-reason' };
   }
 
   #trigger(): Trigger {
@@ -281,7 +316,7 @@ export class GovernedStory {
       tool: ACTIONS[step].tool,
       leaseVersion: 1,
       attempt: 1,
-      updatedAt: this.#chronicle.at,
+      updatedAt: this.#when(step === 'assign' ? 'undo_assign ended' : `${step} ended`),
       governed: {
         request: this.#request(step),
         decision: DECISION,
@@ -291,7 +326,7 @@ export class GovernedStory {
     const ended = (step: Named) => ({
       output: this.#output(step),
       receiptKey: this.#key(step),
-      completedAt: this.#chronicle.at,
+      completedAt: this.#when(`${step} ended`),
     });
     return [
       { ...facts('classify'), status: 'succeeded', ...ended('classify') },
@@ -302,7 +337,7 @@ export class GovernedStory {
         input: ACTIONS.tell.fields,
         receiptKey: this.#key('tell'),
         error: ERROR,
-        completedAt: this.#chronicle.at,
+        completedAt: this.#when('tell ended'),
       },
       {
         ...facts('undo_assign'),
@@ -340,14 +375,18 @@ export class GovernedStory {
       requestHash: hashOf(ACTIONS[step].fields),
       attempt: 1,
       leaseVersion: 1,
-      intentAt: STORY_BEGINS_AT,
-      openSince: STORY_BEGINS_AT,
-      grounds: { policyHash: POLICY_HASH, policies: ['writes'] },
+      intentAt: this.#when(`${step} begun`),
+      openSince: this.#when(`${step} begun`),
+      grounds: {
+        policyHash: POLICY_HASH,
+        policies: ['writes'],
+        ...(step === 'assign' && { approvalId: this.#approvalId() }),
+      },
     });
     const written = (step: Named): SucceededReceipt => ({
       ...facts(step),
       outcome: 'succeeded',
-      settledAt: this.#chronicle.at,
+      settledAt: this.#when(`${step} ended`),
       output: this.#output(step),
       before: { assignment_group: 'CANARY-before' },
       reversal: { tool: 'servicenow.incident.update', input: { to: 'CANARY-before' }, expects: { is: 'CANARY-value' } },
@@ -359,10 +398,10 @@ export class GovernedStory {
       {
         ...written('assign'),
         outcome: 'reversed',
-        reversedAt: this.#chronicle.at,
+        reversedAt: this.#when('undo_assign ended'),
         reversedBy: this.#key('undo_assign'),
       },
-      { ...facts('tell'), outcome: 'failed', settledAt: this.#chronicle.at, error: ERROR },
+      { ...facts('tell'), outcome: 'failed', settledAt: this.#when('tell ended'), error: ERROR },
       written('undo_assign'),
     ];
   }
@@ -372,7 +411,7 @@ export class GovernedStory {
       person,
       via: 'slack' as const,
       decision: 'approve' as const,
-      at: STORY_BEGINS_AT,
+      at: this.#when(`${person} voted`),
     });
     return {
       schemaVersion: 2,
@@ -383,7 +422,7 @@ export class GovernedStory {
       stepId: 'assign',
       status: 'approved',
       revision: 4,
-      requestedAt: STORY_BEGINS_AT,
+      requestedAt: this.#when('asked'),
       remindAt: later(STORY_BEGINS_AT, 300_000),
       slaAt: later(STORY_BEGINS_AT, 600_000),
       expiresAt: later(STORY_BEGINS_AT, 86_400_000),
@@ -396,22 +435,22 @@ export class GovernedStory {
       before: { assignment_group: 'CANARY-before' },
       after: { assignment_group: 'CANARY-value' },
       actionHash: this.#actionHash('assign'),
-      grounds: { policyHash: POLICY_HASH, policies: ['writes'], reasons: ['writes in prod need two people'] },
-      requirement: { tier: 'medium', quorum: 2, groups: ['dba'] },
-      makers: ['dora'],
+      grounds: { policyHash: POLICY_HASH, policies: ['writes'], reasons: ['needs_approval in prod'] },
+      requirement: REQUIREMENT,
+      makers: ['olga', 'dora'],
       votes: [{ ...voted('ben'), reason: 'CANARY-reason' }, voted('cleo')],
       edits: [
         {
           person: 'dora',
           via: 'slack',
-          at: STORY_BEGINS_AT,
+          at: this.#when('edited'),
           changes: [{ field: 'assignment_group', from: 'CANARY-before', to: 'CANARY-value' }],
-          previousHash: sha256Hex('before the edit'),
+          previousHash: BEFORE_THE_EDIT,
         },
       ],
       channel: '#approvals',
       card: { channel: 'C1', ts: '1.2' },
-      decidedAt: later(STORY_BEGINS_AT, 60_000),
+      decidedAt: this.#when('cleo voted'),
     };
   }
 }

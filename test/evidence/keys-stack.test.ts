@@ -3,24 +3,28 @@ import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { expect, it, vi } from 'vitest';
+import { EvidenceKeyOutputs } from '../../lib/evidence-key-outputs.ts';
 import { EvidenceLog } from '../../lib/evidence-log.ts';
-import { EvidenceVault } from '../../lib/evidence-vault.ts';
+import { EvidenceVault, SEAL_TIMEOUT } from '../../lib/evidence-vault.ts';
 import { FrontDoor } from '../../lib/front-door.ts';
 import { RunTable } from '../../lib/run-table.ts';
 import { readStageConfig } from '../../lib/stage-config.ts';
+import { WorkQueue } from '../../lib/work-queue.ts';
 
 const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'cdk.json'), 'utf8'));
 
 /** What is deployed of evidence, with these keys. The code of functions is of no concern: any folder will do. */
-function deployed(evidenceKeys: object[]): Template {
-  const settings = { kind: 'prod', tenants: ['acme'], evidenceRetentionDays: 30, evidenceKeys };
+function deployed(evidenceKeys: object[], besides: object = {}): Template {
+  const settings = { kind: 'prod', tenants: ['acme'], evidenceRetentionDays: 30, evidenceKeys, ...besides };
   const config = readStageConfig('acme-prod', { 'acme-prod': settings });
   // What the checks of the CDK find out, `cdk synth` finds out too; here they would take most of the time.
   vi.stubEnv('CDK_VALIDATION', 'false');
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;
   const [runTable, door] = [new RunTable(stack, 'RunTable', config), new FrontDoor(stack, 'FrontDoor')];
-  const evidence = new EvidenceVault(stack, 'EvidenceVault', { bundles, runTable, config });
+  const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
+  const evidence = new EvidenceVault(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
+  new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });
   new EvidenceLog(stack, 'EvidenceLog', { bundles, config, door, runTable, evidence });
   return Template.fromStack(stack);
 }
@@ -42,7 +46,8 @@ it('a key that was rotated stays, is published, and signs nothing any more', () 
       .filter(({ Action }) => [Action].flat().includes(action))
       .map(({ Resource }) => [Resource].flat().map((resource) => resource['Fn::GetAtt'][0]));
   expect(granted('kms:Sign')).toEqual([[current], [current]]);
-  expect(granted('kms:GetPublicKey').flat().sort()).toEqual([former, current].sort());
+  // Whoever signs, publishes or outputs the keys.
+  expect(granted('kms:GetPublicKey')).toEqual(Array(4).fill([former, current]));
 
   template.resourcePropertiesCountIs(
     'AWS::Lambda::Function',
@@ -67,4 +72,24 @@ it('a key that was rotated stays, is published, and signs nothing any more', () 
       },
     },
   });
+});
+
+it('the days of a tenant that was taken off are still closed', () => {
+  const template = deployed([{ name: 'first' }], { formerTenants: ['globex'] });
+  template.hasResourceProperties('AWS::Lambda::Function', {
+    Environment: { Variables: Match.objectLike({ TENANTS: '["acme","globex"]' }) },
+  });
+});
+
+it('the public half of every key, and its fingerprint, are outputs of the stack', () => {
+  const template = deployed([{ name: 'first', retiredOn: '2026-06-30' }, { name: 'second-one' }]);
+  const described = template.findResources('Custom::EvidenceKey');
+  const outputs = Object.entries(template.findOutputs('*')).map(([name, { Value }]) => [name, Value]);
+  expect(Object.keys(described)).toHaveLength(2);
+  for (const [id, { Properties }] of Object.entries(described)) {
+    const name = id.includes('first') ? 'first' : 'secondone';
+    expect(Properties.KeyId['Fn::GetAtt'][0]).toMatch(name === 'first' ? /Keyfirst/ : /Keysecondone/);
+    expect(outputs).toContainEqual([`EvidenceKey${name}Pem`, { 'Fn::GetAtt': [id, 'Pem'] }]);
+    expect(outputs).toContainEqual([`EvidenceKey${name}Fingerprint`, { 'Fn::GetAtt': [id, 'Fingerprint'] }]);
+  }
 });

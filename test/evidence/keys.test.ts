@@ -2,11 +2,14 @@ import { createPublicKey } from 'node:crypto';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildDayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log.ts';
-import { readLog } from '../../lambdas/evidence/daily-log-verify.ts';
-import { signClaim, trustedKeys } from '../../lambdas/evidence/dsse.ts';
-import { type PublishedKey, publishedKeys } from '../../lambdas/evidence/keys.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { publishedKeys } from '../../lambdas/evidence/keys.ts';
 import { KmsPublicKeys } from '../../lambdas/evidence/kms-public-keys.ts';
 import { KmsSigner } from '../../lambdas/evidence/kms-signer.ts';
+import { answerStack } from '../../lambdas/evidence/stack-key.ts';
+import { readLog } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import type { PublishedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { StageConfig } from '../../lib/stage-config.ts';
 import { LocalKms } from '../../local/cloud/kms.ts';
@@ -63,7 +66,9 @@ describe('the published keys', () => {
       [FORMER, 'ECDSA_SHA_256'],
       [CURRENT, 'ED25519_SHA_512'],
     ] as const) {
-      const envelope = await signClaim(logClaim(log, sha256Hex(document)), new KmsSigner(kms, keyId, algorithm));
+      const stage = { SIGNING_KEY_ARN: keyId, SIGNING_ALGORITHM: algorithm, EVIDENCE_KEYS: [] };
+      const signer = new KmsSigner(kms, stage);
+      const envelope = await signClaim(logClaim(log, sha256Hex(document)), signer);
       const held = { tenant: 'acme', name: '2026-02-27', document, envelope };
       expect(readLog(held, trusted)).not.toHaveProperty('problem');
       const others = trusted.filter((_, index) => keys[index]?.keyId !== keyId);
@@ -74,6 +79,39 @@ describe('the published keys', () => {
   it('are not answered in part: a key that KMS does not know is an error', async () => {
     const unknown = [{ keyId: arn('unknown'), validUntil: null }];
     await expect(publishedKeys(unknown, new KmsPublicKeys(kms))).rejects.toThrow(/does not exist/);
+  });
+});
+
+describe('a stack that asks for a key', () => {
+  const event = {
+    RequestType: 'Create' as const,
+    ResponseURL: 'https://cloudformation.example.com/answer',
+    StackId: 'stack',
+    RequestId: 'request',
+    LogicalResourceId: 'Key',
+    ResourceProperties: { KeyId: CURRENT },
+  };
+  const asked = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Key' };
+
+  it('is given its PEM and fingerprint, as they are published', async () => {
+    const current = keys.find(({ keyId }) => keyId === CURRENT);
+    expect(await answerStack(event, new KmsPublicKeys(kms))).toEqual({
+      ...asked,
+      PhysicalResourceId: CURRENT,
+      Status: 'SUCCESS',
+      Data: { Pem: current?.pem, Fingerprint: current?.fingerprint },
+    });
+  });
+
+  it('is told of a failure, which would else keep it waiting, and may always remove what it made', async () => {
+    const unknown = { ...event, ResourceProperties: { KeyId: arn('unknown') } };
+    expect(await answerStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
+      ...asked,
+      Status: 'FAILED',
+      Reason: expect.stringMatching(/does not exist/),
+    });
+    const removed = await answerStack({ ...unknown, RequestType: 'Delete' }, new KmsPublicKeys(kms));
+    expect(removed).toMatchObject({ Status: 'SUCCESS' });
   });
 });
 

@@ -1,17 +1,23 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { trustedKey } from '../../lambdas/evidence/dsse.ts';
-import { sealRun } from '../../lambdas/evidence/seal-run.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
-import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import type { Commit } from '../../lambdas/run/commit.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
+import { type EvidenceDocument, indexOf } from '../../lambdas/evidence/document.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { type Sealer, sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
-import type { RunStore } from '../../lambdas/run/run-store.ts';
+import type { RunRow, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { accepted } from '../fakes/story.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
+import { sealedBundle } from './sealed-bundle.ts';
 
 let shop: Workshop;
 beforeEach(() => {
@@ -25,9 +31,11 @@ const ENVELOPE = 'evidence/acme/run_00000001/bundle.dsse.json';
 
 function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence): Promise<void> {
   const { signer, exports, clock, log } = shop;
-  const bound = Object.fromEntries(
-    (['loadWhole', 'receipts', 'fulfilSeal'] as const).map((name) => [name, shop.runs[name].bind(shop.runs)]),
-  ) as Pick<RunStore, 'loadWhole' | 'receipts' | 'fulfilSeal'>;
+  const bound: Sealer['runs'] = {
+    everyRow: shop.runs.everyRow.bind(shop.runs),
+    receipts: shop.runs.receipts.bind(shop.runs),
+    fulfilSeal: shop.runs.fulfilSeal.bind(shop.runs),
+  };
   const entryId = `acme.${message.runId}.seal_evidence`;
   return sealRun({ runs: { ...bound, ...runs }, store, exports, signer, clock, log }, { entryId, ...message });
 }
@@ -38,9 +46,23 @@ async function verdict(store = shop.evidence) {
   return verifyBundle({ document, envelope, keys: [trustedKey(shop.signer.publicKey)] });
 }
 
-async function withCommits([tenant, runId]: [string, string], change: (commits: Commit[]) => Commit[]) {
-  const whole = await shop.runs.loadWhole(tenant, runId);
-  return whole && { ...whole, commits: change(whole.commits) };
+/** The rows of a run, some of them changed or left out by somebody. */
+const tamperedRows = (change: (row: RunRow) => RunRow | undefined): Partial<RunStore> => ({
+  async *everyRow(tenant, runId) {
+    for await (const row of shop.runs.everyRow(tenant, runId)) {
+      const changed = change(row);
+      if (changed) yield changed;
+    }
+  },
+});
+
+/** The document of this run as another sealer would write it. */
+async function otherDocument(message: StepMessage, change: (document: EvidenceDocument) => void): Promise<Buffer> {
+  const elsewhere = new MemoryEvidenceStore();
+  await seal(message, { fulfilSeal: async () => {} }, elsewhere);
+  const document: EvidenceDocument = JSON.parse(String(await elsewhere.get(DOCUMENT)));
+  change(document);
+  return Buffer.from(canonicalJson({ ...document, index: indexOf(document) }));
 }
 
 async function endedRun(): Promise<StepMessage> {
@@ -99,17 +121,53 @@ describe('sealing', () => {
     expect((await elsewhere.get(ENVELOPE)).equals(envelope)).toBe(true);
   });
 
-  it('signs and records the document that is there, not the one it would have written', async () => {
+  it('signs and records the document of the same run that an earlier version has written', async () => {
     const message = await endedRun();
-    const elsewhere = new MemoryEvidenceStore();
-    await seal(message, { fulfilSeal: async () => {} }, elsewhere);
-    const there = Buffer.from(String(await elsewhere.get(DOCUMENT)).replace(/"runtime":"[^"]+"/, '"runtime":"0.0.1"'));
+    const there = await otherDocument(message, ({ versions }) => Object.assign(versions, { runtime: '0.0.1' }));
     await shop.evidence.putOnce(DOCUMENT, there, 'application/json');
     await seal(message);
     const sha256 = sha256Hex(there);
     expect(await shop.runs.evidence('acme', message.runId)).toMatchObject({ sha256, sizeBytes: there.length });
-    const { payload } = JSON.parse((await shop.evidence.get(ENVELOPE)).toString());
-    expect(JSON.parse(Buffer.from(payload, 'base64').toString()).subject[0].digest).toEqual({ sha256 });
+    expect(await verdict()).toMatchObject({ verdict: 'valid', summary: { sha256 } });
+  });
+
+  it.each<[string, (message: StepMessage) => Promise<Buffer>]>([
+    ['nothing that can be read', async () => Buffer.from('{}')],
+    ['no JSON', async () => Buffer.from('evidence')],
+    ['the evidence of another run', async () => (await sealedBundle({ runId: 'run_00000002' })).document],
+    ['the evidence of another tenant', async () => (await sealedBundle({ tenant: 'globex' })).document],
+    ['an invented run of that name', async () => (await sealedBundle()).document],
+    ['fewer commits', (message) => otherDocument(message, ({ commits }) => commits.pop())],
+    [
+      'a step that ended otherwise',
+      (message) => otherDocument(message, ({ steps }) => Object.assign(steps[0] ?? {}, { status: 'failed' })),
+    ],
+    ['a space more', async (message) => Buffer.from(`${await otherDocument(message, () => {})} `)],
+  ])('signs nothing where somebody has put %s', async (_what, planted) => {
+    const message = await endedRun();
+    const there = await planted(message);
+    await shop.evidence.putOnce(DOCUMENT, there, 'application/json');
+    await expect(seal(message)).rejects.toMatchObject({
+      code: 'CHAIN_BROKEN',
+      message: expect.stringContaining(`${DOCUMENT} is not the evidence of that run`),
+    });
+    expect(shop.evidence.keys()).toEqual([DOCUMENT]);
+    expect((await shop.now(message)).sealed).toBe(false);
+  });
+
+  it.each<[string, (document: Buffer) => Promise<Buffer> | Buffer]>([
+    ['nothing', () => Buffer.from('{}')],
+    ['a signature by another key', (document) => signClaim(bundleClaim(document), new SeededSigner('forger'))],
+    ['a signature of another document', async () => (await sealedBundle({}, shop.signer)).envelope],
+  ])('does not take an envelope with %s for its own', async (_what, planted) => {
+    const message = await endedRun();
+    const envelope = await planted(await otherDocument(message, () => {}));
+    await shop.evidence.putOnce(ENVELOPE, envelope, 'application/json');
+    await expect(seal(message)).rejects.toMatchObject({
+      code: 'CHAIN_BROKEN',
+      message: expect.stringContaining(`${ENVELOPE} is no signature of ours`),
+    });
+    expect((await shop.now(message)).sealed).toBe(false);
   });
 
   it('ends with one complete bundle, whichever of its calls it dies at, before or after', async () => {
@@ -141,7 +199,7 @@ describe('sealing', () => {
       expect(await verdict()).toMatchObject({ verdict: 'valid' });
       expect((await shop.now(message)).sealed).toBe(true);
     }
-    const calls = ['loadWhole', 'receipts', 'evidence.putOnce', 'evidence.putOnce', 'fulfilSeal'];
+    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'evidence.putOnce', 'fulfilSeal'];
     expect(deaths).toEqual(calls.flatMap((call) => [`before ${call}`, `after ${call}`]));
   });
 
@@ -152,18 +210,24 @@ describe('sealing', () => {
     expect(await verdict()).toMatchObject({ verdict: 'valid' });
   });
 
-  it.each<[string, Partial<RunStore>]>([
-    ['misses its last commit', { loadWhole: (...asked) => withCommits(asked, (commits) => commits.slice(0, -1)) }],
+  it.each<[string, (row: RunRow) => RunRow | undefined]>([
+    ['miss the first commit', (row) => (row.kind === 'commit' && row.commit.seq === 1 ? undefined : row)],
+    ['miss a step', (row) => (row.kind === 'step' ? undefined : row)],
     [
-      'was edited',
-      {
-        loadWhole: (...asked) =>
-          withCommits(asked, (commits) => commits.map((each) => (each.seq === 2 ? { ...each, events: [] } : each))),
-      },
+      'have a commit that was edited',
+      (row) =>
+        row.kind === 'commit' && row.commit.seq === 2 ? { ...row, commit: { ...row.commit, events: [] } } : row,
     ],
-  ])('refuses a chain that %s, and writes nothing', async (_what, tampered) => {
+    [
+      'have a step that its commits tell otherwise of',
+      (row) => (row.kind === 'step' ? { ...row, step: { ...row.step, id: 'another' } } : row),
+    ],
+  ])('refuses rows that %s, and writes nothing', async (_what, change) => {
     const message = await endedRun();
-    await expect(seal(message, tampered)).rejects.toMatchObject({ code: 'CHAIN_BROKEN' });
+    await expect(seal(message, tamperedRows(change))).rejects.toMatchObject({
+      code: 'CHAIN_BROKEN',
+      message: expect.stringContaining(`the rows of run ${message.runId} disagree`),
+    });
     expect(shop.evidence.keys()).toEqual([]);
     expect((await shop.now(message)).sealed).toBe(false);
   });
@@ -179,10 +243,22 @@ describe('sealing', () => {
     await seal(message);
     const envelope = await shop.evidence.get(ENVELOPE);
     const { clock, log, runs, exports, evidence: store } = shop;
-    const sealer = { runs, store, exports, signer: new SeededSigner('rotated'), clock, log };
+    const sealer = { runs, store, exports, signer: new SeededSigner('rotated', [shop.signer.publicKey]), clock, log };
     await sealRun(sealer, { entryId: `acme.${message.runId}.seal_evidence`, ...message });
     expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
   });
+});
+
+it('the largest run, 1,000 steps of 60 KB each, is sealed and exported within the memory of its function', async () => {
+  const HEAP_MAX_MIB = 64;
+  /** Of the 512 that the function has; the exports alone are 60, twice. */
+  const MEMORY_MAX_MIB = 400;
+  const script = join(import.meta.dirname, 'seal-largest-run.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${HEAP_MAX_MIB}`, script]);
+  const { sizes, peakMib } = JSON.parse(stdout);
+  expect(sizes['bundle.json']).toBeGreaterThan(500_000);
+  expect(sizes['completion.json']).toBeGreaterThan(1_000 * 60 * 1024);
+  expect(peakMib).toBeLessThan(MEMORY_MAX_MIB);
 });
 
 describe('a run of 1,000 commits', () => {
@@ -198,7 +274,12 @@ describe('a run of 1,000 commits', () => {
     for (let count = 1; count < COMMITS; count += 1) {
       const draft = new RunDraft(state, '2026-01-02T03:04:06.000Z');
       for (let event = 0; event < EVENTS_EACH; event += 1) {
-        draft.record({ type: 'run.enriched', enrichmentHash: sha256Hex(`${count} ${event}`) });
+        draft.record({
+          type: 'run.stop_requested',
+          kind: 'pause',
+          initiator: 'user',
+          actor: sha256Hex(`${count} ${event}`),
+        });
       }
       if (count === COMMITS - 1) draft.move('canceled', { initiator: 'user', actor: 'olivia' });
       const change = draft.seal();

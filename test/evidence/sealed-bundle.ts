@@ -1,9 +1,10 @@
-import { buildBundle } from '../../lambdas/evidence/bundle.ts';
 import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
 import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
-import { signClaim, trustedKey } from '../../lambdas/evidence/dsse.ts';
-import type { HeldBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { builtDocument } from './built-bundle.ts';
 import { GovernedStory, type StoryOptions } from './governed-story.ts';
 
 export const SIGNER = new SeededSigner();
@@ -11,7 +12,7 @@ export const TRUSTED = [trustedKey(SIGNER.publicKey)];
 
 /** A bundle as an auditor holds it: sealed, signed, with the right key. */
 export async function sealedBundle(options: StoryOptions = {}, signer = SIGNER): Promise<HeldBundle> {
-  const { document } = buildBundle(new GovernedStory(options).contents);
+  const document = builtDocument(new GovernedStory(options).contents);
   return { document, envelope: await signClaim(bundleClaim(document), signer), keys: TRUSTED };
 }
 

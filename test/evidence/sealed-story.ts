@@ -7,6 +7,9 @@ export const CANARIES = [
   'CANARY-label',
   'CANARY-actor',
   'CANARY-property',
+  'CANARY-alert',
+  'CANARY-context',
+  'CANARY-signal',
 ];
 
 /** A trigger full of canaries, for a workflow that carries them on into inputs, outputs and writes. */
@@ -22,4 +25,6 @@ steps:
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${'1'.repeat(32)}", fields: { assignment_group: "CANARY-group" } } }
   - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${'1'.repeat(32)}", note: "CANARY-note {% trigger.title %}" } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [CANARY-label] } }
+  - { id: page, tool: pagerduty.event, with: { action: resolve, dedupKey: "CANARY-alert" } }
+  - { id: gate, tool: github.status.set, with: { owner: octo-org, repo: payments, sha: "${'a'.repeat(40)}", context: "CANARY-context", state: success } }
 `;

@@ -1,19 +1,34 @@
 import { describe, expect, it } from 'vitest';
-import { preAuthEncoding, trustedKeys } from '../../lambdas/evidence/dsse.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { preAuthEncoding } from '../../lambdas/evidence/dsse.ts';
+import { readLog } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson, hashOf } from '../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../lambdas/run/commit.ts';
-import { canonical, isGenuine, type Json } from './second-verifier.ts';
+import { canonical, isGenuine, isGenuineLog, type Json, sha256 } from './second-verifier.ts';
+import { type Operation, patched } from './vectors/patched.ts';
 import vectors from './vectors/vectors.json' with { type: 'json' };
 
 const { document, envelope, publicKey } = vectors;
 
-const verdictOn = (held: { document: string; envelope: string }) =>
+interface Held {
+  document: string;
+  envelope: string;
+}
+
+const verdictOn = (held: Held, key = publicKey) =>
   verifyBundle({
     document: Buffer.from(held.document),
     envelope: Buffer.from(held.envelope),
-    keys: trustedKeys(publicKey),
+    keys: trustedKeys(key),
   });
+
+/** Both verifiers' word on a log. */
+function logVerdicts(held: Held): [problem: string | undefined, isGenuine: boolean] {
+  const files = { document: Buffer.from(held.document), envelope: Buffer.from(held.envelope) };
+  const read = readLog({ tenant: 'acme', name: '2026-03-02', ...files }, trustedKeys(publicKey));
+  return ['problem' in read ? read.problem : undefined, isGenuineLog(held.document, held.envelope, publicKey)];
+}
 
 describe('the test vectors of the format', () => {
   it.each(vectors.canonical)('give the canonical form $text', ({ value, text, sha256 }) => {
@@ -47,5 +62,59 @@ describe('the test vectors of the format', () => {
       verdict: 'tampered',
       flaw: { entry: expect.stringMatching(new RegExp(`^${entry}( |$)`)) },
     });
+  });
+
+  it.each(vectors.resigned)('are $verdict, to both, though signed by the right key, when $what', (vector) => {
+    const { patch, keepsIndex, write: [from = '', to = ''] = [], envelope: resigned, verdict, entry } = vector;
+    const text = canonical(patched(document, patch as Operation[], keepsIndex)).replace(from, to);
+    // It is the very document that was signed: only its content can give it away.
+    expect(String(Buffer.from(JSON.parse(resigned).payload, 'base64'))).toContain(sha256(text));
+    expect(isGenuine(text, resigned, publicKey)).toBe(false);
+    expect(verdictOn({ document: text, envelope: resigned })).toMatchObject(
+      entry === undefined
+        ? { verdict }
+        : { verdict, flaw: { entry: expect.stringMatching(new RegExp(`^${entry}( |$)`)) } },
+    );
+  });
+
+  it('have a wrong bundle for every step of verifying that a signature does not decide', () => {
+    expect([...new Set(vectors.resigned.map(({ step }) => step))]).toEqual([1, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('are valid to both when an ECDSA P-256 key signed them, and not with the bytes of another signature', () => {
+    const { p256 } = vectors;
+    const held = { document, envelope: p256.envelope };
+    expect(verdictOn(held, p256.publicKey)).toMatchObject({
+      verdict: 'valid',
+      signedBy: { algorithm: 'ECDSA P-256 with SHA-256' },
+    });
+    expect(isGenuine(document, p256.envelope, p256.publicKey)).toBe(true);
+    const read = JSON.parse(p256.envelope);
+    const bytes = Buffer.from(read.signatures[0].sig, 'base64');
+    read.signatures[0].sig = Buffer.concat([bytes.subarray(0, -1), Buffer.from([~(bytes.at(-1) ?? 0) & 255])]).toString(
+      'base64',
+    );
+    const forged = canonical(read);
+    expect(verdictOn({ document, envelope: forged }, p256.publicKey)).toMatchObject({ flaw: { entry: 'signature' } });
+    expect(isGenuine(document, forged, p256.publicKey)).toBe(false);
+    expect(isGenuine(document, p256.envelope, publicKey)).toBe(false);
+  });
+});
+
+describe('the test vectors of the log', () => {
+  const { log } = vectors;
+
+  it('are genuine to both verifiers, by root and signature', () => {
+    expect(logVerdicts(log)).toEqual([undefined, true]);
+  });
+
+  it.each(log.tampered)('are not, to both, when $what', ({ in: file, from, to }) => {
+    const tampered = { ...log, [file]: log[file as 'document' | 'envelope'].replace(from, to) };
+    expect(tampered).not.toEqual(log);
+    expect(logVerdicts(tampered)).toEqual([expect.any(String), false]);
+  });
+
+  it.each(log.resigned)('are not, to both, though signed by the right key, when $what', (resigned) => {
+    expect(logVerdicts(resigned)).toEqual([expect.stringMatching(/^its log was edited/), false]);
   });
 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
@@ -75,21 +76,47 @@ describe('the sweeper', () => {
     ).toEqual(ids);
   });
 
-  it('sends a promise again after 30 s, and then ever later, five times in all, and then gives up loudly', async () => {
-    const entry = await withPromise();
-    const sentAfterMs: number[] = [];
-    for (let second = 0; second < 3_600; second += 10) {
+  it('sends a promise again after 30 s, then ever later up to an hour, and never gives it up', async () => {
+    await withPromise();
+    const minutes: number[] = [];
+    for (let minute = 0; minute < 6 * 60; minute += 0.5) {
       await swept();
-      if (outbox.receiveSeals().length > 0) sentAfterMs.push(clock.now() - Date.parse(STORY_BEGINS_AT));
-      clock.advance(10_000);
+      if (outbox.receiveSeals().length > 0) minutes.push(minute);
+      clock.advance(30_000);
     }
-    const gaps = sentAfterMs.map((at, index) => at - (sentAfterMs[index - 1] ?? 0));
-    expect(gaps).toEqual([30_000, 60_000, 120_000, 240_000, 300_000]);
-    expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { details: { entry: { id: entry.id } } },
-    ]);
-    clock.advance(86_400_000);
-    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    const gaps = minutes.map((at, index) => at - (minutes[index - 1] ?? 0));
+    expect(gaps).toEqual([0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
+    clock.advance(400 * 86_400_000);
+    expect(await swept()).toEqual({ runs: 0, promises: 1 });
+  });
+
+  it('tells people of a promise that was sent five times in vain, every time from then on', async () => {
+    const entry = await withPromise();
+    const told: number[] = [];
+    for (let sent = 0; sent < 8; sent += 1) {
+      clock.advance(60 * 60_000);
+      await swept();
+      told.push(log.messages('error').length);
+    }
+    expect(told).toEqual([0, 0, 0, 0, 0, 1, 2, 3]);
+    expect(log.lines.at(-1)).toMatchObject({ message: LOGGED.promiseNotKept, details: { entry: { id: entry.id } } });
+  });
+
+  it('has an approval whose time is over followed instead of held, which ends the promise', async () => {
+    const { run, ingest } = accepted({ runId: 'run_00000001' });
+    await runs.ingest(ingest);
+    const expiresAt = later(STORY_BEGINS_AT, 3_600_000);
+    const clocks = { remindAt: STORY_BEGINS_AT, slaAt: STORY_BEGINS_AT, expiresAt };
+    const approval = { tenant: 'acme', runId: run.runId, approvalId: 'a_1' };
+    const entry = promised({ kind: 'start_approval', ...approval, clocks }, STORY_BEGINS_AT);
+    await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
+    clock.advance(30_000);
+    await swept();
+    expect(outbox.startedApprovals()).toHaveLength(1);
+    clock.advance(3_600_000);
+    await swept();
+    expect(outbox.startedApprovals()).toHaveLength(1);
+    expect(outbox.receiveFollows()).toEqual([{ entryId: entry.id, ...approval }]);
   });
 
   it('two at once send a promise once', async () => {
@@ -137,11 +164,11 @@ describe('the sweeper', () => {
     expect(outbox.receiveSeals()).toEqual([]);
   });
 
-  it('gives up at once on a promise of a kind it does not know', async () => {
+  it('keeps a promise of a kind it does not know for a sweeper that does, and tells people', async () => {
     const entry = { ...(await withPromise()), kind: 'bake_a_cake' } as unknown as Awaited<
       ReturnType<typeof withPromise>
     >;
-    const bumped: (string | undefined)[] = [];
+    const bumped: string[] = [];
     const due: RunStore['due'] = async (shard) => (shard === 0 ? [{ kind: 'outbox', entry }] : []);
     await swept({
       due,
@@ -150,19 +177,20 @@ describe('the sweeper', () => {
         return true;
       },
     });
-    expect(bumped).toEqual([undefined]);
-    expect(outbox.startedApprovals()).toEqual([]);
+    expect(bumped).toEqual([later(STORY_BEGINS_AT, 60_000)]);
+    expect(log.messages('error')).toEqual([LOGGED.promiseNotKept]);
+    expect([outbox.receiveSeals(), outbox.startedApprovals()]).toEqual([[], []]);
   });
 });
 
-it('a promise is first due 30 s after it was made, and its wait doubles up to five minutes', () => {
+it('a promise is first due 30 s after it was made, and its wait doubles up to an hour', () => {
   const entry = promised(
     {
       kind: 'start_approval',
       tenant: 'acme',
       runId: 'run_1',
       approvalId: 'a_1',
-      clocks: { remindAfterSeconds: 1, escalateAfterSeconds: 1, expireAfterSeconds: 1 },
+      clocks: { remindAt: STORY_BEGINS_AT, slaAt: STORY_BEGINS_AT, expiresAt: STORY_BEGINS_AT },
     },
     STORY_BEGINS_AT,
   );
@@ -171,7 +199,5 @@ it('a promise is first due 30 s after it was made, and its wait doubles up to fi
     attempts: 0,
     dueAt: later(STORY_BEGINS_AT, 30_000),
   });
-  expect([0, 1, 2, 3, 4, 5, 50].map(resendDelayMs)).toEqual([
-    30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000,
-  ]);
+  expect([0, 1, 2, 6, 7, 1_000].map(resendDelayMs)).toEqual([30_000, 60_000, 120_000, 1_920_000, 3_600_000, 3_600_000]);
 });

@@ -1,0 +1,41 @@
+import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib';
+import { Construct } from 'constructs';
+import * as z from 'zod';
+import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceVault } from './evidence-vault.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+
+const DESCRIBE_TIMEOUT = seconds(30);
+
+/** The public keys of evidence in the outputs of the stack: whoever deploys it learns them without asking the stage. */
+export class EvidenceKeyOutputs extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bundles, evidence }: { bundles: FunctionBundles; evidence: EvidenceVault },
+  ) {
+    super(scope, id);
+    const describe = new NodeFunction(this, 'Describe', {
+      bundles,
+      entry: 'evidence/stack-key',
+      description: 'Tells the stack the public keys of evidence',
+      schema: z.object({}),
+      environment: {},
+      timeout: DESCRIBE_TIMEOUT,
+    });
+    describe.allow(
+      ['kms:GetPublicKey'],
+      evidence.keys.map(({ keyId }) => keyId),
+    );
+    for (const { name, keyId } of evidence.keys) {
+      const key = new CustomResource(this, `Key-${name}`, {
+        resourceType: 'Custom::EvidenceKey',
+        serviceToken: describe.functionArn,
+        properties: { KeyId: keyId },
+      });
+      const output = (what: string) => `EvidenceKey${name.replaceAll('-', '')}${what}`;
+      new CfnOutput(Stack.of(this), output('Pem'), { value: key.getAttString('Pem') });
+      new CfnOutput(Stack.of(this), output('Fingerprint'), { value: key.getAttString('Fingerprint') });
+    }
+  }
+}

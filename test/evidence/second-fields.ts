@@ -1,0 +1,99 @@
+import { at, type Fields, type Json } from './second-verifier.ts';
+
+/** The fields of each entry, as docs/evidence-format.md names them under "The document"; `?` may be absent. */
+const FIELDS = {
+  document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
+  run:
+    'tenant runId automation workspace workflow trigger subject? status error? createdAt startedAt? completedAt ' +
+    'durationMs deadlineAt writes concurrencyKey? rollback? compensation?',
+  workflow: 'name version',
+  'run.trigger': 'source event key',
+  rollback: 'endsAs actor at error?',
+  compensation: 'step receiptKey outcome reason?',
+  trigger: 'source event receivedAt payload',
+  step:
+    'id index tool status skipped? attempt leaseVersion updatedAt completedAt? undoes? action? approvalId? receiptKey? ' +
+    'input? output? error?',
+  action: 'tool instance target effect risk blastRadius environment destructive reversible undo fields',
+  decision:
+    'commit step index tool target verdict policyHash policies reasons message? actionHash tier? quorum? groups?',
+  approval:
+    'approvalId step index status asks requestedAt slaAt expiresAt remindedAt? escalatedAt? decidedAt? action? message? ' +
+    'before? after? actionHash grounds requirement makers votes edits',
+  'approval.grounds': 'policyHash policies reasons',
+  requirement: 'tier quorum groups',
+  vote: 'person via decision reason? onBehalfOf? at',
+  edit: 'person via at changes previousHash',
+  change: 'field from to',
+  receipt:
+    'key runId step index tool effect target fields requestHash attempt leaseVersion intentAt openSince grounds? outcome ' +
+    'settledAt? recovered? incomplete? output? before? reversal? response? cost? error? reversedAt? reversedBy?',
+  'receipt.grounds': 'policyHash policies approvalId?',
+  reversal: 'tool? input? expects? irreversible?',
+  cost: 'provider model calls inputTokens outputTokens usd?',
+  'receipt.cost': 'provider model calls? inputTokens outputTokens usd?',
+  versions: 'runtime workflow policies',
+  head: 'hash count',
+  commit: 'seq prevHash at events hash',
+  digest: 'sha256 bytes',
+  described: 'sha256 bytes shape',
+  failure: 'code message',
+};
+type Kind = keyof typeof FIELDS;
+
+/** What is under a name of an entry, where it is an object or a list of objects. */
+const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
+  document: {
+    ...{ run: 'run', trigger: 'trigger', steps: 'step', decisions: 'decision', approvals: 'approval' },
+    ...{ receipts: 'receipt', cost: 'cost', versions: 'versions', commits: 'commit', head: 'head' },
+  },
+  run: {
+    ...{ workflow: 'workflow', trigger: 'run.trigger', error: 'failure', concurrencyKey: 'digest' },
+    ...{ rollback: 'rollback', compensation: 'compensation' },
+  },
+  rollback: { error: 'failure' },
+  compensation: { reason: 'digest' },
+  trigger: { payload: 'described' },
+  step: { action: 'action', input: 'described', output: 'described', error: 'failure' },
+  decision: { message: 'digest' },
+  approval: {
+    ...{ action: 'action', message: 'digest', before: 'digest', after: 'digest', grounds: 'approval.grounds' },
+    ...{ requirement: 'requirement', votes: 'vote', edits: 'edit' },
+  },
+  vote: { reason: 'digest' },
+  edit: { changes: 'change' },
+  change: { from: 'digest', to: 'digest' },
+  receipt: {
+    ...{ grounds: 'receipt.grounds', output: 'described', before: 'digest', reversal: 'reversal' },
+    ...{ cost: 'receipt.cost', error: 'failure', incomplete: 'digest' },
+  },
+  reversal: { input: 'digest', expects: 'digest' },
+  versions: { workflow: 'workflow' },
+  failure: { message: 'digest' },
+};
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** "The document has exactly the fields above", each time with its milliseconds. */
+export function hasExactFields(document: Json): boolean {
+  const requests = Object.keys(at(document, 'awsRequestsAtLeast') as Fields);
+  const known = ['dynamodb.TransactWriteItems', 'states.StartExecution', 'bedrock.Converse'];
+  return isOf('document', document) && requests.every((name) => known.includes(name));
+}
+
+function isOf(kind: Kind, value: Json): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  const allowed = FIELDS[kind].split(' ');
+  const names = Object.keys(value);
+  const isWhole =
+    names.every((name) => allowed.includes(name) || allowed.includes(`${name}?`)) &&
+    allowed.every((name) => name.endsWith('?') || names.includes(name));
+  return isWhole && names.every((name) => isFieldOf(kind, name, at(value, name)));
+}
+
+function isFieldOf(kind: Kind, name: string, value: Json): boolean {
+  if (name === 'at' || name.endsWith('At') || name === 'openSince') return TIME.test(String(value));
+  const inner = INNER[kind]?.[name];
+  if (inner === undefined) return true;
+  return Array.isArray(value) ? value.every((each) => isOf(inner, each)) : isOf(inner, value);
+}

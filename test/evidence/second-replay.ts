@@ -1,0 +1,326 @@
+import { at, canonical, type Fields, isSorted, type Json, listAt } from './second-verifier.ts';
+
+/** "What the commits tell", as questions about the list of all events. */
+interface Told {
+  runId: string;
+  events: Event[];
+}
+type Event = Fields & { type: string; saidAt: string; commit: number; place: number };
+
+const FIRST_UNDO = 5000;
+
+export function saysWhatCommitsTell(document: Json): boolean {
+  const events = listAt(document, 'commits').flatMap((commit) =>
+    listAt(commit, 'events').map((event) => ({
+      ...(event as Fields & { type: string }),
+      saidAt: String(at(commit, 'at')),
+      commit: Number(at(commit, 'seq')),
+    })),
+  );
+  const told: Told = {
+    runId: String(at(at(document, 'run'), 'runId')),
+    events: events.map((event, place) => ({ ...event, place })) as Event[],
+  };
+  return (
+    shows(at(document, 'run'), runTold(told)) &&
+    shows(at(document, 'trigger'), triggerTold(told)) &&
+    areSteps(listAt(document, 'steps'), told) &&
+    areReceipts(listAt(document, 'receipts'), told) &&
+    areApprovals(listAt(document, 'approvals'), told) &&
+    gathers(document, told)
+  );
+}
+
+type Expected = { [name: string]: Json | Expected | Expected[] | undefined };
+
+/** Whether everything that is told is shown just so; undefined: absent. */
+function shows(shown: Json, expected: Expected): boolean {
+  return Object.entries(expected).every(([name, value]) => isAs((shown as Fields)[name], value));
+}
+
+function isAs(shown: Json | undefined, value: Expected[string]): boolean {
+  if (shown === undefined || value === undefined) return shown === value;
+  if (Array.isArray(value)) {
+    const list = Array.isArray(shown) ? shown : [];
+    return list.length === value.length && value.every((each, index) => isAs(list[index], each as Json));
+  }
+  if (value !== null && typeof value === 'object' && shown !== null && typeof shown === 'object') {
+    return shows(shown, value as Expected);
+  }
+  return canonical(shown) === canonical(value as Json);
+}
+
+const digest = (sha256: Json | undefined): Expected | undefined => (sha256 === undefined ? undefined : { sha256 });
+const lastOf = (events: Event[], ...types: string[]) => events.findLast(({ type }) => types.includes(type));
+const after = (events: Event[], place: number) => events.filter((event) => event.place > place);
+const until = (events: Event[], place: number) => events.filter((event) => event.place <= place);
+
+function runTold({ events }: Told): Expected {
+  const accepted = events.find(({ type, commit }) => type === 'run.accepted' && commit === 1);
+  const moved = lastOf(events, 'run.status_changed');
+  const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
+  const compensation = events.filter(({ type }) => type === 'write.compensated');
+  const { automation, workflow, source, event, key } = accepted ?? ({} as Fields);
+  return {
+    ...{ automation, workflow, trigger: { source, event, key }, createdAt: accepted?.saidAt },
+    startedAt: lastOf(events, 'run.enriched')?.saidAt,
+    ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
+    durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),
+    rollback: back && {
+      ...{ actor: back.actor, error: back.error, at: back.saidAt },
+      endsAs: back.error === undefined ? 'canceled' : 'failed_terminal',
+    },
+    compensation:
+      compensation.length === 0
+        ? undefined
+        : compensation.map(({ step, receiptKey, outcome, reason }) => ({ step, receiptKey, outcome, reason })),
+  };
+}
+
+function triggerTold({ events }: Told): Expected {
+  const { source, event, triggerHash, saidAt } = events.find(({ type }) => type === 'run.accepted') as Event;
+  return { source, event, receivedAt: saidAt, payload: digest(triggerHash) };
+}
+
+/** Everything that happened to a step: what has its index, and the writes that stand beside its claims and successes. */
+function storyOf({ events }: Told, index: Json): Event[] {
+  const own = events.filter((event) => event.index === index && event.step !== undefined);
+  const claims = own.filter(({ type }) => type === 'step.claimed').map(({ place }) => events[place + 1]);
+  const endings = own.filter(({ type }) => type === 'step.succeeded' || type === 'step.failed');
+  const reuses = endings.map(({ place, step }) => {
+    const before = events[place - 1];
+    return before?.type === 'write.reused' && before.step === step ? before : undefined;
+  });
+  const beside = [...claims, ...reuses].filter((event): event is Event => event !== undefined);
+  return [...own, ...beside].sort((a, b) => a.place - b.place);
+}
+
+/** The claim of a step as it stands at the end of this story. */
+function claimIn(story: Event[]): Event | undefined {
+  const claim = lastOf(story, 'step.claimed');
+  const ENDED_BY = ['policy.decided', 'step.retry_scheduled', 'step.retry_requested', 'write.reused'];
+  return claim && lastOf(after(story, claim.place), ...ENDED_BY) ? undefined : claim;
+}
+
+const keyOf = ({ events }: Told, claim: Event | undefined) => claim && events[claim.place + 1]?.receiptKey;
+
+/** The approval that a step rests on at some place. */
+function approvalAt(told: Told, index: Json, place: number): Json | undefined {
+  const before = until(told.events, place);
+  const asked = before.findLast(
+    ({ type, approvalId, asks }) => type === 'approval.requested' && asks !== 'step' && indexIn(approvalId) === index,
+  );
+  const gone = after(before, asked?.place ?? 0).some(
+    ({ type, approvalId, index: which }) =>
+      (type === 'approval.stale' && approvalId === asked?.approvalId) || (type === 'step.failed' && which === index),
+  );
+  return asked && !gone ? asked.approvalId : undefined;
+}
+
+const indexIn = (approvalId: Json | undefined) => Number(/-(\d+)$/.exec(String(approvalId))?.[1]);
+
+function areSteps(steps: Json[], told: Told): boolean {
+  const indexes = steps.map((step) => Number(at(step, 'index')));
+  const named = new Set(
+    told.events.flatMap(({ step, index }) => (step !== undefined && index !== undefined ? [index] : [])),
+  );
+  const isInOrder = indexes.every((index, place) => place === 0 || (indexes[place - 1] ?? index) < index);
+  return isInOrder && named.size === steps.length && steps.every((step) => isStep(step, told));
+}
+
+const STATUS: Record<string, string> = {
+  'step.succeeded': 'succeeded',
+  'step.failed': 'failed_terminal',
+  'step.canceled': 'canceled',
+};
+
+function isStep(step: Json, told: Told): boolean {
+  const index = at(step, 'index');
+  const story = storyOf(told, index);
+  const ending = lastOf(story, ...Object.keys(STATUS));
+  if (!ending) return false;
+  const past = until(story, ending.place);
+  const claim = claimIn(past);
+  const decided = lastOf(past, 'policy.decided');
+  const reused = past.findLast(({ type, place }) => type === 'write.reused' && place === ending.place - 1);
+  const succeeded = ending.type === 'step.succeeded';
+  const receiptKey = keyOf(told, claim) ?? reused?.receiptKey;
+  const reversed = after(told.events, ending.place).find(
+    (event) => event.type === 'write.reversed' && event.step === ending.step && event.receiptKey === receiptKey,
+  );
+  const back = succeeded && receiptKey !== undefined ? reversed : undefined;
+  const tool = lastOf(story, 'policy.decided', 'step.claimed')?.tool;
+  const input = at(step, 'input');
+  return (
+    shows(step, {
+      id: story.find((event) => event.index === index)?.step,
+      status: back ? 'rolled_back' : STATUS[ending.type],
+      skipped: succeeded ? ending.skipped : undefined,
+      output: succeeded ? digest(ending.outputHash) : undefined,
+      error: ending.type === 'step.failed' ? ending.error : undefined,
+      completedAt: ending.saidAt,
+      updatedAt: (back ?? ending).saidAt,
+      undoes: Number(index) >= FIRST_UNDO ? Number(index) - FIRST_UNDO : undefined,
+      ...(tool !== undefined && { tool }),
+      ...((succeeded || claim) && { receiptKey }),
+      ...(ending.type !== 'step.failed' && { input: undefined }),
+      ...(claim && {
+        ...{ attempt: claim.attempt, leaseVersion: claim.leaseVersion },
+        action: decided && { tool: decided.tool, target: decided.target },
+        approvalId: approvalAt(told, index, ending.place - 1),
+      }),
+    }) &&
+    (!claim || input === null || at(input, 'sha256') === claim.inputHash)
+  );
+}
+
+function areReceipts(receipts: Json[], told: Told): boolean {
+  const keys = receipts.map((receipt) => String(at(receipt, 'key')));
+  const places = receipts.map((receipt) => `${String(at(receipt, 'index')).padStart(9, '0')} ${at(receipt, 'key')}`);
+  const own = receipts.filter((receipt) => at(receipt, 'runId') === told.runId).map((receipt) => at(receipt, 'key'));
+  const due = told.events.flatMap(({ type, receiptKey }) => (type === 'write.intended' ? [receiptKey ?? null] : []));
+  const passedOn = (key: Json) => ['failed', 'reversed'].includes(String(outcomeOf(told, key)));
+  return (
+    isSorted(places) &&
+    new Set(keys).size === keys.length &&
+    due.every((key) => own.includes(key) || passedOn(key)) &&
+    receipts.every((receipt) => isReceipt(receipt, told))
+  );
+}
+
+function outcomeOf({ events }: Told, key: Json): Json | undefined {
+  const last = lastOf(
+    events.filter(({ receiptKey }) => receiptKey === key),
+    ...['write.intended', 'write.settled', 'write.reversed'],
+  );
+  if (last?.type === 'write.settled') return last.outcome;
+  return last?.type === 'write.reversed' ? 'reversed' : 'intent';
+}
+
+function isReceipt(receipt: Json, told: Told): boolean {
+  const key = at(receipt, 'key');
+  const about = told.events.filter(({ receiptKey }) => receiptKey === key);
+  if (at(receipt, 'runId') !== told.runId) {
+    const from = lastOf(about, 'write.reused')?.firstRunId;
+    return at(receipt, 'outcome') === 'succeeded' && from === at(receipt, 'runId');
+  }
+  const intents = about.filter(({ type }) => type === 'write.intended');
+  const intended = intents.at(-1);
+  const claim = intended && told.events[intended.place - 1];
+  if (!intended || claim?.type !== 'step.claimed') return false;
+  const since = after(about, intended.place);
+  const [settled, reversed] = [lastOf(since, 'write.settled'), lastOf(since, 'write.reversed')];
+  const story = storyOf(told, claim.index ?? null);
+  const decided = lastOf(until(story, intended.place), 'policy.decided');
+  const { step, tool, target, requestHash } = intended;
+  return (
+    intents.some(({ saidAt }) => saidAt === at(receipt, 'openSince')) &&
+    shows(receipt, {
+      ...{ step, tool, target, requestHash, intentAt: intended.saidAt, outcome: outcomeOf(told, key) },
+      ...{ index: claim.index, attempt: claim.attempt, leaseVersion: claim.leaseVersion },
+      grounds: decided && {
+        ...{ policyHash: decided.policyHash, policies: decided.policies },
+        approvalId: approvalAt(told, claim.index ?? null, intended.place),
+      },
+      ...{ settledAt: settled?.saidAt, recovered: settled?.recovered },
+      ...{ reversedAt: reversed?.saidAt, reversedBy: reversed?.reversedBy },
+      ...outputTold(story, claim, settled),
+    })
+  );
+}
+
+function outputTold(story: Event[], claim: Event, settled: Event | undefined): Expected {
+  if (settled?.outcome !== 'succeeded') return { output: undefined };
+  const gave = after(story, claim.place).find(
+    ({ type, place }) => type === 'step.succeeded' && claimIn(until(story, place)) === claim,
+  );
+  return gave ? { output: digest(gave.outputHash) } : {};
+}
+
+function areApprovals(approvals: Json[], told: Told): boolean {
+  const asked = told.events.filter(({ type }) => type === 'approval.requested');
+  const places = approvals.map((approval) => `${at(approval, 'requestedAt')} ${at(approval, 'approvalId')}`);
+  return (
+    isSorted(places) && asked.length === approvals.length && approvals.every((approval) => isApproval(approval, told))
+  );
+}
+
+const CLOSED: Record<string, string> = { 'approval.expired': 'expired', 'approval.canceled': 'canceled' };
+
+function isApproval(approval: Json, told: Told): boolean {
+  const id = at(approval, 'approvalId');
+  const about = told.events.filter(({ approvalId }) => approvalId === id);
+  const asked = lastOf(about, 'approval.requested');
+  if (!asked) return false;
+  const index = indexIn(id);
+  const edits = about.filter(({ type }) => type === 'approval.edited');
+  const latest = edits.at(-1) ?? asked;
+  const votes = after(about, latest.place).filter(({ type }) => type === 'approval.voted');
+  const closed = lastOf(about, 'approval.decided', ...Object.keys(CLOSED));
+  const decided =
+    asked.asks === 'step' ? undefined : lastOf(until(storyOf(told, index), latest.place), 'policy.decided');
+  const { tier, quorum, groups, makers, actionHash } = latest;
+  const { step, asks, slaAt, expiresAt } = asked;
+  return shows(approval, {
+    ...{ approvalId: `${told.runId}.${asked.commit}-${index}`, step, index, asks, slaAt, expiresAt },
+    ...{ actionHash, requirement: { tier, quorum, groups }, makers, requestedAt: asked.saidAt },
+    ...(decided && {
+      action: { tool: decided.tool, target: decided.target },
+      grounds: { policyHash: decided.policyHash, policies: decided.policies, reasons: decided.reasons },
+    }),
+    edits: edits.map(({ person, via, previousHash, saidAt, fields }) => ({
+      ...{ person, via, previousHash, at: saidAt },
+      changes: (fields as Json[]).map((field) => ({ field })),
+    })),
+    votes: votes.map(({ person, via, decision, onBehalfOf, reasonHash, saidAt }) => ({
+      ...{ person, via, decision, onBehalfOf, reason: digest(reasonHash), at: saidAt },
+    })),
+    remindedAt: lastOf(about, 'approval.reminded')?.saidAt,
+    escalatedAt: lastOf(about, 'approval.escalated')?.saidAt,
+    decidedAt: closed?.saidAt,
+    ...(closed && { status: CLOSED[closed.type] ?? closed.status }),
+  });
+}
+
+/** The entries that only gather what others say. */
+function gathers(document: Json, { events, runId }: Told): boolean {
+  const decisions = events
+    .filter(({ type }) => type === 'policy.decided')
+    .map(({ type: _, saidAt: _at, place: _place, ...decision }) => decision as Json);
+  const policies = [...new Set(decisions.map((decision) => String(at(decision, 'policyHash'))))].sort();
+  const receipts = listAt(document, 'receipts').filter((receipt) => at(receipt, 'runId') === runId);
+  const costs = receipts.map((receipt) => at(receipt, 'cost')).filter((cost) => cost !== null);
+  const names = [...new Set(costs.map((cost) => canonical([at(cost, 'provider'), at(cost, 'model')])))];
+  const spent = names.map((name) => summed(costs.filter((cost) => nameOf(cost) === name)));
+  const bedrock = spent.filter((cost) => at(cost, 'provider') === 'bedrock').map((cost) => Number(at(cost, 'calls')));
+  const calls = bedrock.reduce((sum, each) => sum + each, 0);
+  const approvals = listAt(document, 'approvals').length;
+  return (
+    canonical(decisions) === canonical(at(document, 'decisions')) &&
+    canonical(spent) === canonical(at(document, 'cost')) &&
+    canonical(at(document, 'awsRequestsAtLeast')) ===
+      canonical({
+        'dynamodb.TransactWriteItems': listAt(document, 'commits').length,
+        ...(approvals > 0 && { 'states.StartExecution': approvals }),
+        ...(calls > 0 && { 'bedrock.Converse': calls }),
+      }) &&
+    canonical(at(at(document, 'versions'), 'policies')) === canonical(policies) &&
+    canonical(at(at(document, 'versions'), 'workflow')) === canonical(at(at(document, 'run'), 'workflow'))
+  );
+}
+
+const nameOf = (cost: Json) => canonical([at(cost, 'provider'), at(cost, 'model')]);
+
+function summed(costs: Json[]): Json {
+  const sum = (field: string, one = 0) =>
+    costs.reduce<number>((total, cost) => total + Number(at(cost, field) ?? one), 0);
+  const isPriced = costs.every((cost) => at(cost, 'usd') !== null);
+  return {
+    provider: at(costs[0], 'provider'),
+    model: at(costs[0], 'model'),
+    calls: costs.reduce<number>((total, cost) => total + Number(at(cost, 'calls') ?? 1), 0),
+    inputTokens: sum('inputTokens'),
+    outputTokens: sum('outputTokens'),
+    ...(isPriced && { usd: sum('usd') }),
+  };
+}
