@@ -1,88 +1,59 @@
-import { Duration, Stack, Validations } from 'aws-cdk-lib';
-import { HttpMethod, type IHttpRouteAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2';
-import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
-import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Stack } from 'aws-cdk-lib';
+import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import * as z from 'zod';
-import { CONTROL_COMMANDS } from '../lambdas/api/control-commands.ts';
-import {
-  ApiEnvironment,
-  ApprovalsApiEnvironment,
-  AuthorizerEnvironment,
-  RedriveEnvironment,
-} from '../lambdas/api/environment.ts';
+import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
+import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { MoverEnvironment } from '../lambdas/worker/environment.ts';
-import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
 import type { FrontDoor } from './front-door.ts';
+import type { KeyedRoutes } from './keyed-routes.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
-/** A revoked key works at most this long. */
-const KEY_VERDICT_KEPT = Duration.minutes(1);
 
 interface ApiProps {
   bundles: FunctionBundles;
   door: FrontDoor;
+  keyed: KeyedRoutes;
   runTable: RunTable;
   worker: Worker;
-  stepQueue: WorkQueue;
-  evidence: EvidenceVault;
-  approvals: ApprovalFlow;
+  /** Whose dead letters are shown and sent back, by the name they are shown under. */
+  queues: Record<string, WorkQueue>;
 }
 
-/** What people and programs ask of runs, behind API keys. */
+/** What people and programs ask of runs. */
 export class Api extends Construct {
-  /** Who a key belongs to, for whatever else is behind it. */
-  readonly authorizer: IHttpRouteAuthorizer;
-  readonly cursorSecret: Secret;
-
-  constructor(
-    scope: Construct,
-    id: string,
-    { bundles, door, runTable, worker, stepQueue, evidence, approvals }: ApiProps,
-  ) {
+  constructor(scope: Construct, id: string, props: ApiProps) {
     super(scope, id);
-    const RUN_TABLE = runTable.table.tableName;
-    const authorize = new NodeFunction(this, 'Authorize', {
-      bundles,
-      entry: 'api/authorizer',
-      description: 'Says who an API key belongs to',
-      schema: AuthorizerEnvironment,
-      environment: { RUN_TABLE },
-      timeout: API_TIMEOUT,
-    });
-    runTable.allow(authorize, ['GetItem'], ['APIKEY']);
-    const authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
-      responseTypes: [HttpLambdaResponseType.SIMPLE],
-      identitySource: ['$request.header.x-api-key'],
-      resultsCacheTtl: KEY_VERDICT_KEPT,
-    });
+    this.#runs(props);
+    this.#control(props);
+    this.#approvals(props);
+    this.#deadLetters(props);
+    this.#health(props);
+  }
 
-    this.authorizer = authorizer;
-    const cursorSecret = this.#cursorSecret();
-    this.cursorSecret = cursorSecret;
+  #runs({ bundles, keyed, runTable }: ApiProps): void {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs',
       description: 'Shows runs to those who may see them',
       schema: ApiEnvironment,
-      environment: { RUN_TABLE, CURSOR_SECRET_ARN: cursorSecret.secretArn },
+      environment: { RUN_TABLE: runTable.table.tableName, ...keyed.listEnvironment },
       timeout: API_TIMEOUT,
     });
-    runs.allow(['secretsmanager:GetSecretValue'], [cursorSecret.secretArn]);
+    keyed.allowLists(runs);
     runTable.allowIndexQuery(runs, 'byTenant', 'byStatus');
     runTable.allow(runs, ['Query'], ['RUN']);
     runTable.allow(runs, ['GetItem'], ['RUN', 'TENANT']);
     runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
-    for (const path of ['/api/v1/runs', '/api/v1/runs/{id}', '/api/v1/runs/{id}/events']) {
-      door.guarded(HttpMethod.GET, path, runs, authorizer);
-    }
+    keyed.serve(API_ROUTES.runs, runs);
+  }
 
+  #control({ bundles, keyed, worker }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/control',
@@ -92,30 +63,26 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
-    for (const command of CONTROL_COMMANDS) {
-      door.guarded(HttpMethod.POST, `/api/v1/runs/{id}/${command}`, control, authorizer);
-    }
+    keyed.serve(API_ROUTES.control, control);
+  }
 
+  #approvals({ bundles, keyed, runTable, worker }: ApiProps): void {
     const decisions = new NodeFunction(this, 'Approvals', {
       bundles,
       entry: 'api/approvals',
       description: 'Shows approvals and takes decisions on them',
       schema: ApprovalsApiEnvironment,
-      environment: { ...worker.moverEnvironment, CURSOR_SECRET_ARN: cursorSecret.secretArn },
+      environment: { ...worker.moverEnvironment, ...keyed.listEnvironment },
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(decisions);
-    decisions.allow(['secretsmanager:GetSecretValue'], [cursorSecret.secretArn]);
+    keyed.allowLists(decisions);
     runTable.allow(decisions, ['Query'], ['TENANT']);
     runTable.allowIndexQuery(decisions, 'pendingApprovals');
-    for (const path of ['/api/v1/approvals', '/api/v1/approvals/{id}']) {
-      door.guarded(HttpMethod.GET, path, decisions, authorizer);
-    }
-    for (const path of ['/api/v1/approvals/{id}/decision', '/api/v1/runs/{id}/approve', '/api/v1/runs/{id}/reject']) {
-      door.guarded(HttpMethod.POST, path, decisions, authorizer);
-    }
+    keyed.serve(API_ROUTES.approvals, decisions);
+  }
 
-    const queues = { steps: stepQueue, evidence: evidence.sealQueue, approvals: approvals.queue };
+  #deadLetters({ bundles, keyed, queues }: ApiProps): void {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/redrive',
@@ -133,9 +100,10 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     for (const queue of Object.values(queues)) queue.allowRedrive(redrive);
-    door.guarded(HttpMethod.GET, '/api/v1/dead-letters', redrive, authorizer);
-    door.guarded(HttpMethod.POST, '/api/v1/dead-letters/redrive', redrive, authorizer);
+    keyed.serve(API_ROUTES.deadLetters, redrive);
+  }
 
+  #health({ bundles, door }: ApiProps): void {
     const health = new NodeFunction(this, 'Health', {
       bundles,
       entry: 'api/health',
@@ -145,15 +113,5 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     door.open(HttpMethod.GET, '/healthz', health, 'It tells nothing but that the stage answers.');
-  }
-
-  #cursorSecret(): Secret {
-    const secret = new Secret(this, 'CursorSecret', { description: 'Signs the cursors of lists' });
-    Validations.of(secret).acknowledge({
-      id: 'AwsSolutions-SMG4',
-      reason:
-        'It only keeps cursors from being made up; replacing it by hand just restarts lists that are being paged.',
-    });
-    return secret;
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { buildSync, type Metafile } from 'esbuild';
@@ -42,6 +43,7 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     // Names are part of what logs say and of how errors are told apart.
     keepNames: true,
     banner: { js: REQUIRE_FOR_COMMONJS },
+    define: { COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)) },
     logLevel: 'warning',
     absWorkingDir: ROOT,
     metafile: true,
@@ -57,6 +59,22 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     }
     return dirname(join(outputFolder, entry, 'index.mjs'));
   };
+}
+
+/** All that functions are made of. */
+const SOURCES = ['lambdas/**/*.ts', 'policies/*.{cedar,cedarschema}', 'package-lock.json'];
+const BUILD_DIGITS = 16;
+
+/** Names a build by its sources: the same give the same, wherever they lie, and whether or not git knows them. */
+export function buildOf(root: string): string {
+  const hash = createHash('sha256');
+  for (const file of globSync(SOURCES, { cwd: root }).sort()) {
+    const content = createHash('sha256')
+      .update(readFileSync(join(root, file)))
+      .digest('hex');
+    hash.update(`${file.replaceAll('\\', '/')} ${content}\n`);
+  }
+  return hash.digest('hex').slice(0, BUILD_DIGITS);
 }
 
 /** What a bundle no longer needs goes, so that what is deployed does not depend on what was built before. */

@@ -1,7 +1,6 @@
 import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
-import type { Alarms } from './alarms.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -13,7 +12,6 @@ import type { WorkQueue } from './work-queue.ts';
 const INTAKE_TIMEOUT = seconds(10);
 
 interface IntakeProps {
-  alarms: Alarms;
   bundles: FunctionBundles;
   door: FrontDoor;
   runTable: RunTable;
@@ -23,14 +21,17 @@ interface IntakeProps {
 
 /** Signed webhooks become runs: one function per source, each a route of the front door. */
 export class Intake extends Construct {
+  readonly github: NodeFunction;
+  readonly servicenow: NodeFunction;
+
   constructor(scope: Construct, id: string, props: IntakeProps) {
     super(scope, id);
-    this.#source('Github', 'github', 'Turns signed GitHub webhooks into runs', props);
-    this.#source('Servicenow', 'servicenow', 'Turns signed ServiceNow webhooks into runs', props);
+    this.github = this.#source('Github', 'github', 'Turns signed GitHub webhooks into runs', props);
+    this.servicenow = this.#source('Servicenow', 'servicenow', 'Turns signed ServiceNow webhooks into runs', props);
   }
 
-  #source(id: string, source: string, description: string, props: IntakeProps): void {
-    const { alarms, bundles, door, runTable, stepQueue, webhookSecrets } = props;
+  #source(id: string, source: string, description: string, props: IntakeProps): NodeFunction {
+    const { bundles, door, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,
       entry: `intake/${source}`,
@@ -43,7 +44,6 @@ export class Intake extends Construct {
       },
       timeout: INTAKE_TIMEOUT,
     });
-    alarms.logged(`${id}Conflict`, intake, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     runTable.allow(intake, ['PutItem'], ['IDEM', 'RUN']);
     runTable.allow(intake, ['Query'], ['TENANT']);
     stepQueue.allowSend(intake);
@@ -54,5 +54,6 @@ export class Intake extends Construct {
       intake,
       'The sender signs the body with the secret it shares with the tenant; the function checks it before anything else.',
     );
+    return intake;
   }
 }

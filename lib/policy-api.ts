@@ -1,9 +1,8 @@
-import { HttpMethod, type IHttpRouteAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2';
-import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { ApiEnvironment } from '../lambdas/api/environment.ts';
+import { API_ROUTES } from '../lambdas/api/routes.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { KeyedRoutes } from './keyed-routes.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -12,30 +11,26 @@ const POLICY_API_TIMEOUT = seconds(20);
 
 interface PolicyApiProps {
   bundles: FunctionBundles;
-  door: FrontDoor;
+  keyed: KeyedRoutes;
   runTable: RunTable;
-  authorizer: IHttpRouteAuthorizer;
-  cursorSecret: ISecret;
 }
 
 /** What decides about writes: shown, published, and tried on recorded decisions. */
 export class PolicyApi extends Construct {
-  constructor(scope: Construct, id: string, { bundles, door, runTable, authorizer, cursorSecret }: PolicyApiProps) {
+  constructor(scope: Construct, id: string, { bundles, keyed, runTable }: PolicyApiProps) {
     super(scope, id);
     const policies = new NodeFunction(this, 'Policies', {
       bundles,
       entry: 'api/policies',
       description: 'Shows, publishes and replays policies',
       schema: ApiEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, CURSOR_SECRET_ARN: cursorSecret.secretArn },
+      environment: { RUN_TABLE: runTable.table.tableName, ...keyed.listEnvironment },
       timeout: POLICY_API_TIMEOUT,
     });
-    policies.allow(['secretsmanager:GetSecretValue'], [cursorSecret.secretArn]);
+    keyed.allowLists(policies);
     runTable.allow(policies, ['GetItem', 'PutItem'], ['TENANT']);
     runTable.allowIndexQuery(policies, 'byTenant');
     runTable.allow(policies, ['BatchGetItem', 'Query'], ['RUN']);
-    door.guarded(HttpMethod.GET, '/api/v1/policies', policies, authorizer);
-    door.guarded(HttpMethod.PUT, '/api/v1/policies', policies, authorizer);
-    door.guarded(HttpMethod.POST, '/api/v1/policies/replay', policies, authorizer);
+    keyed.serve(API_ROUTES.policies, policies);
   }
 }

@@ -1,13 +1,11 @@
 import { RemovalPolicy, Validations } from 'aws-cdk-lib';
-import { AttributeType, Billing, ProjectionType, StreamViewType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { AttributeType, Billing, ProjectionType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
-import { INDEXES, TTL_ATTRIBUTE } from '../lambdas/run/dynamo-keys.ts';
+import { INDEXES, type RowKind, TTL_ATTRIBUTE } from '../lambdas/run/dynamo-keys.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 
 type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
-/** What rows are about: the first part of their partition key. */
-type Rows = 'RUN' | 'RECEIPT' | 'IDEM' | 'TENANT' | 'OUTBOX' | 'TOKEN' | 'APIKEY' | 'CAPS' | 'RATE' | 'LOCK' | 'LOG';
 type Index = keyof typeof INDEXES;
 
 /** The one table: runs, steps, commits, receipts, promises and definitions. DynamoDB's conditions are the authority. */
@@ -28,7 +26,6 @@ export class RunTable extends Construct {
         // Keys only: an index points, it never authorises; and a commit does not pay to copy its rows.
         projectionType: ProjectionType.KEYS_ONLY,
       })),
-      dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
       timeToLiveAttribute: TTL_ATTRIBUTE,
       deletionProtection: prod,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: prod },
@@ -43,7 +40,7 @@ export class RunTable extends Construct {
   }
 
   /** Lets a function do this with these rows, and no others: the partition key's prefix is part of the permission. */
-  allow(to: NodeFunction, actions: Action[], rows: Rows[]): void {
+  allow(to: NodeFunction, actions: Action[], rows: RowKind[]): void {
     to.allow(
       actions.map((action) => `dynamodb:${action}`),
       [this.table.tableArn],

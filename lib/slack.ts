@@ -19,14 +19,14 @@ interface SlackProps {
   runTable: RunTable;
   worker: Worker;
   webhookSecrets: TenantSecrets;
-  connectionSecrets: TenantSecrets;
+  messagingSecrets: TenantSecrets;
 }
 
 /** What people do in Slack: decide on cards, ask what is pending. */
 export class Slack extends Construct {
   constructor(scope: Construct, id: string, props: SlackProps) {
     super(scope, id);
-    const { bundles, door, runTable, worker, webhookSecrets, connectionSecrets } = props;
+    const { bundles, door, runTable, worker, webhookSecrets, messagingSecrets } = props;
     const RUN_TABLE = runTable.table.tableName;
     const WEBHOOK_SECRET_ARNS = webhookSecrets.arnsByTenant();
 
@@ -38,14 +38,14 @@ export class Slack extends Construct {
       environment: {
         ...worker.moverEnvironment,
         WEBHOOK_SECRET_ARNS,
-        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
       },
       timeout: SLACK_TIMEOUT,
     });
     worker.allowMoves(interactivity);
     runTable.allow(interactivity, ['Query'], ['TENANT']);
     runTable.allowIndexQuery(interactivity, 'pendingApprovals');
-    connectionSecrets.readableBy(interactivity);
+    messagingSecrets.readableBy(interactivity);
 
     const commands = new NodeFunction(this, 'Commands', {
       bundles,

@@ -8,10 +8,12 @@ import { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { DefinitionsApi } from './definitions-api.ts';
 import { EvidenceApi } from './evidence-api.ts';
+import { EvidenceKeyOutputs } from './evidence-key-outputs.ts';
 import { EvidenceLog } from './evidence-log.ts';
-import { EvidenceVault } from './evidence-vault.ts';
+import { EvidenceVault, SEAL_TIMEOUT } from './evidence-vault.ts';
 import { FrontDoor } from './front-door.ts';
 import { Intake } from './intake.ts';
+import { KeyedRoutes } from './keyed-routes.ts';
 import { seconds } from './node-function.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
@@ -21,6 +23,9 @@ import { Sweep } from './sweep.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
 import { Worker } from './worker.ts';
+
+/** The stage that the local host runs. */
+const LOCAL_STAGE = 'local';
 
 /** READ FIRST. One tenant stage, in the order in which data flows through it. */
 export class CountersignStack extends Stack {
@@ -33,63 +38,71 @@ export class CountersignStack extends Stack {
 
     // Everything durable about runs. Whoever changes a run does it by a conditional write here.
     const runTable = new RunTable(this, 'RunTable', config);
-
-    // A signed webhook comes in, becomes runs in one transaction, and a message says "look at this run".
-    const door = new FrontDoor(this, 'FrontDoor');
+    // Messages that say "look at this run" and "seal this run": hints, for the table is the authority.
     const stepQueue = new WorkQueue(this, 'StepQueue', { consumerTimeout: seconds(WORKER_TIMEOUT_MS / 1000) });
+    const sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
+    const shared = { bundles, config, runTable };
+
+    // A signed webhook comes in and becomes runs, in one transaction.
+    const door = new FrontDoor(this, 'FrontDoor');
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
       description: 'Secrets that webhook senders sign with: {"github": [...], "servicenow": [...], "slack": [...]}',
       generatedEntry: 'github',
     });
-    const alarms = new Alarms(this, 'Alarms');
-    new Intake(this, 'Intake', { alarms, bundles, door, runTable, stepQueue, webhookSecrets });
-
-    // Where every run ends.
-    const evidence = new EvidenceVault(this, 'EvidenceVault', { bundles, runTable, config });
+    const intake = new Intake(this, 'Intake', { ...shared, door, stepQueue, webhookSecrets });
 
     // Where a run may have to wait for people, who are told in Slack.
+    const messagingSecrets = new TenantSecrets(this, 'MessagingSecrets', {
+      ...config,
+      purpose: 'messaging',
+      description: 'Credentials of what tells people: {"slack": {...}, "pagerduty": {...}}',
+      generatedEntry: 'unused',
+    });
+    const approvals = new ApprovalFlow(this, 'ApprovalFlow', { ...shared, stepQueue, messagingSecrets });
+
+    // The worker goes from step to step: policy, lease and intent, the write at the target, the receipt.
     const connectionSecrets = new TenantSecrets(this, 'ConnectionSecrets', {
       ...config,
       purpose: 'connections',
-      description: 'Credentials of connections: {"servicenow": {...}, "github": {...}, "slack": {...}, ...}',
+      description: 'Credentials of targets, by connection: {"servicenow": {...}, "github": {...}, "http": {...}}',
       generatedEntry: 'unused',
     });
-    const approvals = new ApprovalFlow(this, 'ApprovalFlow', { bundles, runTable, stepQueue, connectionSecrets });
+    const targets = { connectionSecrets, messagingSecrets };
+    const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, door });
 
-    // The worker goes from step to step: policy, lease and intent, the write at the target, the receipt.
-    const worker = new Worker(this, 'Worker', {
-      bundles,
-      config,
-      runTable,
-      stepQueue,
-      connectionSecrets,
-      approvals,
-      evidence,
-      door,
-    });
+    // Where every run ends, and what lets outsiders check that.
+    const evidence = new EvidenceVault(this, 'EvidenceVault', { ...shared, sealQueue });
+    const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, door, evidence });
+    // Outputs are for whoever deploys; nobody deploys to a single machine, whose keys are asked for at their URL.
+    if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 
+    // The net under all of it.
+    const { sweeper } = new Sweep(this, 'Sweep', { ...shared, stepQueue, sealQueue, approvals });
+
+    // What people see, decide and define.
+    new Slack(this, 'Slack', { ...shared, door, worker, webhookSecrets, messagingSecrets });
+    const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, door });
+    const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
+    new Api(this, 'Api', { ...shared, door, keyed, worker, queues });
+    new DefinitionsApi(this, 'DefinitionsApi', { ...shared, keyed });
+    new PolicyApi(this, 'PolicyApi', { ...shared, keyed });
+    new EvidenceApi(this, 'EvidenceApi', { ...shared, keyed, evidence });
+
+    // What an operator must hear of.
+    const alarms = new Alarms(this, 'Alarms', config);
+    alarms.logged('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
+    alarms.logged('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.deadLetters('StepDeadLetters', stepQueue);
-    alarms.deadLetters('EvidenceDeadLetters', evidence.sealQueue);
+    alarms.deadLetters('EvidenceDeadLetters', sealQueue);
     alarms.deadLetters('ApprovalDeadLetters', approvals.queue);
-
-    // The net under all of it, and the window into it.
-    const sweep = new Sweep(this, 'Sweep', { bundles, runTable, stepQueue, approvals, evidence });
-    alarms.said('PromiseNotKept', sweep.sweeper, LOGGED.promiseNotKept, 'A promised effect did not happen');
     alarms.said('PolicyUndecided', worker.step, LOGGED.policyUndecided, 'Policy could not decide');
     alarms.said('CardNotUpdated', approvals.follow, LOGGED.cardNotUpdated, 'A card could not be updated');
-    const api = new Api(this, 'Api', { bundles, door, runTable, worker, stepQueue, evidence, approvals });
-
-    // What people decide in Slack, and what they define: workflows, automations, policies.
-    new Slack(this, 'Slack', { bundles, door, runTable, worker, webhookSecrets, connectionSecrets });
-    const behindKeys = { bundles, door, runTable, authorizer: api.authorizer, cursorSecret: api.cursorSecret };
-    new DefinitionsApi(this, 'DefinitionsApi', { ...behindKeys, config });
-    new PolicyApi(this, 'PolicyApi', behindKeys);
-
-    // What an auditor takes away, and what lets outsiders check it.
-    new EvidenceApi(this, 'EvidenceApi', { ...behindKeys, evidence });
-    const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { bundles, config, door, runTable, evidence });
+    alarms.said('PromiseNotKept', sweeper, LOGGED.promiseNotKept, 'A promised effect did not happen');
+    alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
+    alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
+    alarms.logged('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
     new CfnOutput(this, 'Url', { value: door.api.apiEndpoint });

@@ -25,6 +25,8 @@ export const StageConfig = z.strictObject({
   /** `prod` turns on what protects data that cannot be made again. */
   kind: z.enum(['prod', 'staging', 'dev']),
   tenants: z.array(Name.max(40)).min(1).max(20),
+  /** Tenants taken off the list above, kept here while their last runs end: the days of their evidence are still closed. */
+  formerTenants: z.array(Name.max(40)).max(100).default([]),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /**

@@ -5,7 +5,6 @@ import { Construct } from 'constructs';
 import { SweepEnvironment } from '../lambdas/sweep/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { WorkQueue } from './work-queue.ts';
@@ -17,15 +16,15 @@ interface SweepProps {
   bundles: FunctionBundles;
   runTable: RunTable;
   stepQueue: WorkQueue;
+  sealQueue: WorkQueue;
   approvals: ApprovalFlow;
-  evidence: EvidenceVault;
 }
 
 /** The net under every message: once a minute, whatever is due is sent again. */
 export class Sweep extends Construct {
   readonly sweeper: NodeFunction;
 
-  constructor(scope: Construct, id: string, { bundles, runTable, stepQueue, approvals, evidence }: SweepProps) {
+  constructor(scope: Construct, id: string, { bundles, runTable, stepQueue, sealQueue, approvals }: SweepProps) {
     super(scope, id);
     const sweeper = new NodeFunction(this, 'Sweeper', {
       bundles,
@@ -35,7 +34,7 @@ export class Sweep extends Construct {
       environment: {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
-        SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+        SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
         APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
       },
@@ -45,7 +44,7 @@ export class Sweep extends Construct {
     runTable.allowIndexQuery(sweeper, 'due');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
     stepQueue.allowSend(sweeper);
-    evidence.sealQueue.allowSend(sweeper);
+    sealQueue.allowSend(sweeper);
     approvals.queue.allowSend(sweeper);
     approvals.allowStart(sweeper);
     new Rule(this, 'EveryMinute', {

@@ -43,12 +43,12 @@ export class TenantSecrets extends Construct {
     );
   }
 
-  /** Lets a function read them; returns what its environment needs: tenant → ARN, as JSON. */
   readableBy(...functions: NodeFunction[]): void {
     const arns = Object.values(this.#byTenant).map((secret) => secret.secretArn);
     for (const each of functions) each.allow(['secretsmanager:GetSecretValue'], arns);
   }
 
+  /** What the environment of a function that reads them needs: tenant → ARN, as JSON. */
   arnsByTenant(): string {
     return JSON.stringify(Object.fromEntries(Object.entries(this.#byTenant).map(([t, s]) => [t, s.secretArn])));
   }

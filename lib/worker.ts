@@ -5,7 +5,6 @@ import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import { type MoverEnvironment, WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
 import type { FrontDoor } from './front-door.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -22,9 +21,10 @@ interface WorkerProps {
   config: StageConfig;
   runTable: RunTable;
   stepQueue: WorkQueue;
+  sealQueue: WorkQueue;
   connectionSecrets: TenantSecrets;
+  messagingSecrets: TenantSecrets;
   approvals: ApprovalFlow;
-  evidence: EvidenceVault;
   door: FrontDoor;
 }
 
@@ -37,12 +37,13 @@ export class Worker extends Construct {
 
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bundles, config, runTable, stepQueue, connectionSecrets, approvals, evidence, door } = props;
+    const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets, approvals, door } =
+      props;
     this.#props = props;
     this.moverEnvironment = {
       RUN_TABLE: runTable.table.tableName,
       STEP_QUEUE_URL: stepQueue.queue.queueUrl,
-      SEAL_QUEUE_URL: evidence.sealQueue.queue.queueUrl,
+      SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
       APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
     };
     this.step = new NodeFunction(this, 'Step', {
@@ -54,6 +55,7 @@ export class Worker extends Construct {
         ...this.moverEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
+        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
         OWN_URL: door.api.apiEndpoint,
         STAGE_KIND: config.kind,
       },
@@ -66,8 +68,9 @@ export class Worker extends Construct {
     runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     approvals.allowStart(step);
-    // Only the worker writes outside; whoever else reads these credentials only tells people in Slack.
+    // Only the worker writes at targets; the others who speak to people have no credential that could.
     connectionSecrets.readableBy(step);
+    messagingSecrets.readableBy(step);
     if (config.models.length > 0) {
       step.allow(
         ['bedrock:InvokeModel'],
@@ -78,10 +81,10 @@ export class Worker extends Construct {
 
   /** Lets a function commit changes of runs and send on what follows from them. */
   allowMoves(to: NodeFunction): void {
-    const { runTable, stepQueue, evidence, approvals } = this.#props;
+    const { runTable, stepQueue, sealQueue, approvals } = this.#props;
     runTable.allowCommits(to);
     stepQueue.allowSend(to);
-    evidence.sealQueue.allowSend(to);
+    sealQueue.allowSend(to);
     approvals.queue.allowSend(to);
   }
 }

@@ -2,17 +2,20 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import middy from '@middy/core';
 import type { APIGatewayRequestAuthorizerEventV2, APIGatewaySimpleAuthorizerWithContextResult } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
-import type { Caller } from './api-keys.ts';
+import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { type Caller, callerWith } from './api-keys.ts';
 import { DynamoApiKeys } from './dynamo-api-keys.ts';
 import { AuthorizerEnvironment } from './environment.ts';
 
-const keys = new DynamoApiKeys(new DynamoDBClient(), readEnvironment(AuthorizerEnvironment).RUN_TABLE);
+const { RUN_TABLE } = readEnvironment(AuthorizerEnvironment);
+const dynamo = new DynamoDBClient();
+const holders = { keys: new DynamoApiKeys(dynamo, RUN_TABLE), definitions: new DynamoDefinitions(dynamo, RUN_TABLE) };
 
 type Verdict = APIGatewaySimpleAuthorizerWithContextResult<Caller | null>;
 
 export const handler = middy<APIGatewayRequestAuthorizerEventV2, Verdict>().handler(
   async (event: APIGatewayRequestAuthorizerEventV2) => {
-    const caller = await keys.find(event.headers?.['x-api-key'] ?? '');
+    const caller = await callerWith(holders, event.headers?.['x-api-key'] ?? '');
     return { isAuthorized: caller !== undefined, context: caller ?? null };
   },
 );

@@ -1,41 +1,34 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import { Automation, type Definitions } from '../pipeline/definitions.ts';
+import { CHANGES_SEEN_WITHIN_MS } from '../pipeline/kept-definitions.ts';
+import { unknownEvent } from '../pipeline/known-events.ts';
 import { expressionProblems } from '../workflow/check-expressions.ts';
+import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
-import { assertMayDefine } from './may-define.ts';
-import { readPage } from './paging.ts';
-import { parseBody } from './request.ts';
-
-/** Warm functions keep automations this long before they look again (pipeline/kept-definitions.ts). */
-const EFFECTIVE_WITHIN_SECONDS = 60;
+import { mayOrRefuse } from './caller.ts';
+import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
+import { parseBody, parseQuery } from './request.ts';
 
 /** The name is the path's; a body that names it anyway must mean the same. */
 const AutomationBody = Automation.extend({ name: z.string().optional() });
 
-export interface AutomationsApi {
-  definitions: Pick<Definitions, 'automations' | 'saveAutomation' | 'workflow' | 'latestVersion'>;
-  cursorSecret: () => Promise<string>;
+export interface AutomationsApi extends Paged {
+  definitions: Pick<Definitions, 'automations' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
 }
 
-type Answer = (api: AutomationsApi, caller: Caller, event: HttpEvent) => Promise<HttpAnswer>;
-
-/** Routes of automations, by the names API Gateway knows them. */
-export const AUTOMATION_ROUTES: Readonly<Record<string, Answer>> = {
+export const AUTOMATION_ANSWERS: Answers<AutomationsApi, 'automations'> = {
   'GET /api/v1/automations': list,
   'GET /api/v1/automations/{name}': show,
   'PUT /api/v1/automations/{name}': save,
 };
 
 async function list(api: AutomationsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const page = await readPage(event, {
-    name: `${tenant}/automations`,
-    cursorSecret: api.cursorSecret,
-    // All of them are read for every event that comes in: a tenant has no more than that bears.
-    read: async ({ after = '', limit }) =>
-      (await api.definitions.automations(tenant)).filter(({ name }) => name > after).slice(0, limit),
-    placeOf: ({ name }) => name,
-  });
+  // All of them are read for every event that comes in: a tenant has no more than that bears.
+  const all = await api.definitions.automations(tenant);
+  const page = await readPage(api, `${tenant}/automations`, parseQuery(PageQuery, event), (place) =>
+    pageOf(all, place, ({ name }) => name),
+  );
   return json(200, { automations: page.items, nextCursor: page.nextCursor });
 }
 
@@ -47,7 +40,7 @@ async function show(api: AutomationsApi, { tenant }: Caller, event: HttpEvent): 
 }
 
 async function save(api: AutomationsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  assertMayDefine(caller);
+  mayOrRefuse(caller, 'define', 'change automations');
   const body = parseBody(AutomationBody, event);
   const named = Automation.safeParse({ ...body, name: event.pathParameters?.name });
   if (!named.success) throw new Problem(400, 'BAD_REQUEST', z.prettifyError(named.error));
@@ -57,9 +50,11 @@ async function save(api: AutomationsApi, caller: Caller, event: HttpEvent): Prom
   }
   const [wrong] = expressionProblems(automation.trigger.filter, { roots: ['trigger'], steps: new Set() });
   if (wrong) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.filter: ${wrong.message}`);
+  const unknown = unknownEvent(automation.trigger);
+  if (unknown) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.event: ${unknown}`);
   await assertPublished(api, caller.tenant, automation);
   await api.definitions.saveAutomation(caller.tenant, automation);
-  return json(200, { ...automation, effectiveWithinSeconds: EFFECTIVE_WITHIN_SECONDS });
+  return json(200, { ...automation, effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 });
 }
 
 async function assertPublished(
@@ -69,7 +64,7 @@ async function assertPublished(
 ): Promise<void> {
   const { name, version } = workflow;
   if (await definitions.workflow(tenant, name, version)) return;
-  const newest = await definitions.latestVersion(tenant, name);
-  const there = newest === 0 ? 'none is published' : `the newest is ${newest}`;
+  const [newest] = await definitions.workflowVersions(tenant, name, { limit: 1 });
+  const there = newest ? `the newest is ${newest.version}` : 'none is published';
   throw new Problem(422, 'AUTOMATION_INVALID', `there is no version ${version} of workflow ${name}; ${there}`);
 }

@@ -1,7 +1,6 @@
+import { may, type Right, ROLES } from '../approval/people.ts';
 import { type HttpEvent, Problem } from '../entry/http.ts';
 import { Caller } from './api-keys.ts';
-
-const MAY_CONTROL: readonly Caller['role'][] = ['owner', 'admin', 'operator'];
 
 /** Who the authorizer said is calling: the tenant comes from here and nowhere else. */
 export function callerOf(event: HttpEvent): Caller {
@@ -10,7 +9,11 @@ export function callerOf(event: HttpEvent): Caller {
   return parsed.data;
 }
 
-export function assertMayControl({ role }: Caller): void {
-  if (MAY_CONTROL.includes(role)) return;
-  throw new Problem(403, 'FORBIDDEN', `a ${role} may look at runs; ask an operator to change one`);
+const oneOf = new Intl.ListFormat('en', { type: 'disjunction' });
+
+/** The caller has this right, or is told who has. */
+export function mayOrRefuse({ role }: Caller, right: Right, what: string): void {
+  if (may(role, right)) return;
+  const who = oneOf.format(ROLES.filter((each) => may(each, right)));
+  throw new Problem(403, 'FORBIDDEN', `the role ${role} may not ${what}; ask somebody with the role ${who}`);
 }

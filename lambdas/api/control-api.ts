@@ -1,23 +1,38 @@
-import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
+import * as z from 'zod';
+import { json } from '../entry/http.ts';
 import { type Command, controlRun } from '../worker/control-run.ts';
 import type { Mover } from '../worker/worker.ts';
-import { assertMayControl, callerOf } from './caller.ts';
-import { COMMANDS } from './control-commands.ts';
-import { answering, parseBody } from './request.ts';
+import { type Answer, type Answers, byRoute } from './answers.ts';
+import { mayOrRefuse } from './caller.ts';
+import { parseBody } from './request.ts';
 import { runSummary } from './run-views.ts';
 
-/** `POST /api/v1/runs/{id}/{command}`: what an operator may ask of a run. */
-export async function answerControl(mover: Mover, event: HttpEvent): Promise<HttpAnswer> {
-  const caller = callerOf(event);
-  const runId = event.pathParameters?.id ?? '';
-  const command = parseCommand(event);
-  assertMayControl(caller);
-  const { run } = await answering(() => controlRun(mover, { tenant: caller.tenant, runId }, command, caller.person));
-  return json(200, runSummary(run));
-}
+const REASON_MAX_CHARACTERS = 500;
+const EVENT_MAX_CHARACTERS = 100;
 
-function parseCommand(event: HttpEvent): Command {
-  const schema = COMMANDS[event.routeKey.split('/').at(-1) ?? ''];
-  if (!schema) throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-  return parseBody(schema, event);
+const Reason = z.strictObject({ reason: z.string().max(REASON_MAX_CHARACTERS).optional() });
+const Retry = z.strictObject({ step: z.string().optional() });
+const Signal = z.strictObject({ event: z.string().min(1).max(EVENT_MAX_CHARACTERS), payload: z.json().default(null) });
+
+const ANSWERS: Answers<Mover, 'control'> = {
+  'POST /api/v1/runs/{id}/cancel': order(Reason, (body) => ({ kind: 'cancel', ...body })),
+  'POST /api/v1/runs/{id}/pause': order(Reason, (body) => ({ kind: 'pause', ...body })),
+  'POST /api/v1/runs/{id}/resume': order(z.strictObject({}), () => ({ kind: 'resume' })),
+  'POST /api/v1/runs/{id}/retry': order(Retry, (body) => ({ kind: 'retry', ...body })),
+  'POST /api/v1/runs/{id}/rollback': order(Reason, (body) => ({ kind: 'rollback', ...body })),
+  'POST /api/v1/runs/{id}/signal': order(Signal, (body) => ({ kind: 'signal', ...body })),
+};
+
+/** What an operator may ask of a run. */
+export const answerControl = byRoute(ANSWERS);
+
+function order<Body extends z.ZodType>(schema: Body, commandOf: (body: z.output<Body>) => Command): Answer<Mover> {
+  return async (mover, caller, event) => {
+    mayOrRefuse(caller, 'control', 'change a run');
+    const command = commandOf(parseBody(schema, event));
+    const { tenant, person } = caller;
+    const target = { tenant, runId: event.pathParameters?.id ?? '' };
+    const { run } = await controlRun(mover, target, command, person);
+    return json(200, runSummary(run));
+  };
 }

@@ -1,16 +1,13 @@
-import { type HttpAnswer, type HttpEvent, Problem } from '../entry/http.ts';
-import { AUTOMATION_ROUTES, type AutomationsApi } from './automations-api.ts';
-import { callerOf } from './caller.ts';
-import { PEOPLE_ROUTES, type PeopleApi } from './people-api.ts';
-import { WORKFLOW_ROUTES, type WorkflowsApi } from './workflows-api.ts';
+import { byRoute } from './answers.ts';
+import { AUTOMATION_ANSWERS, type AutomationsApi } from './automations-api.ts';
+import { PEOPLE_ANSWERS, type PeopleApi } from './people-api.ts';
+import { WORKFLOW_ANSWERS, type WorkflowsApi } from './workflows-api.ts';
 
 export type DefinitionsApi = WorkflowsApi & AutomationsApi & PeopleApi;
 
-const ROUTES = { ...WORKFLOW_ROUTES, ...AUTOMATION_ROUTES, ...PEOPLE_ROUTES };
-
-export async function answerDefinitions(api: DefinitionsApi, event: HttpEvent): Promise<HttpAnswer> {
-  const caller = callerOf(event);
-  const answer = ROUTES[event.routeKey];
-  if (!answer) throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-  return answer(api, caller, event);
-}
+/** What people define: one function, for all of it lies in the tenant's rows. */
+export const answerDefinitions = byRoute<DefinitionsApi>({
+  ...WORKFLOW_ANSWERS,
+  ...AUTOMATION_ANSWERS,
+  ...PEOPLE_ANSWERS,
+});

@@ -1,28 +1,21 @@
-import { type DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { marshall } from '@aws-sdk/util-dynamodb';
-import { docOf, toItem } from '../run/dynamo-items.ts';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { toItem } from '../run/dynamo-items.ts';
 import { apiKeyKey } from '../run/dynamo-keys.ts';
+import { DynamoRows } from '../run/dynamo-rows.ts';
 import { type ApiKeys, apiKeyHash, type Caller } from './api-keys.ts';
 
 export class DynamoApiKeys implements ApiKeys {
-  readonly #client: DynamoDBClient;
-  readonly #table: string;
+  readonly #rows: DynamoRows;
 
   constructor(client: DynamoDBClient, table: string) {
-    this.#client = client;
-    this.#table = table;
+    this.#rows = new DynamoRows(client, table);
   }
 
-  async find(apiKey: string): Promise<Caller | undefined> {
-    const { Item } = await this.#client.send(
-      new GetItemCommand({ TableName: this.#table, Key: marshall(apiKeyKey(apiKeyHash(apiKey))) }),
-    );
-    return Item && docOf<Caller>(Item);
+  find(apiKey: string): Promise<Caller | undefined> {
+    return this.#rows.get(apiKeyKey(apiKeyHash(apiKey)));
   }
 
   async save(apiKey: string, caller: Caller): Promise<void> {
-    await this.#client.send(
-      new PutItemCommand({ TableName: this.#table, Item: toItem(apiKeyKey(apiKeyHash(apiKey)), caller) }),
-    );
+    await this.#rows.save(toItem(apiKeyKey(apiKeyHash(apiKey)), caller));
   }
 }

@@ -1,7 +1,8 @@
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { EvidenceStore } from '../evidence/evidence-store.ts';
 import type { EvidenceRecord, RunStore } from '../run/run-store.ts';
-import { callerOf } from './caller.ts';
+import { type Answer, type Answers, byRoute } from './answers.ts';
+import type { Caller } from './api-keys.ts';
 
 /** A function answers with at most 6 MB, and bytes travel in base64: more than this is asked for in ranges. */
 const SENT_MAX_BYTES = 4 * 1024 * 1024;
@@ -11,24 +12,31 @@ export interface EvidenceApi {
   store: Pick<EvidenceStore, 'get'>;
 }
 
-/** `GET /api/v1/runs/{id}/evidence`, and its two files byte for byte, by the names that `countersign evidence verify` knows. */
-export async function answerEvidence(api: EvidenceApi, event: HttpEvent): Promise<HttpAnswer> {
-  const { tenant } = callerOf(event);
-  const runId = event.pathParameters?.id ?? '';
+const ANSWERS: Answers<EvidenceApi, 'evidence'> = {
+  'GET /api/v1/runs/{id}/evidence': async (api, caller, event) =>
+    json(200, recordView(runIdIn(event), await recordOf(api, caller, event))),
+  'GET /api/v1/runs/{id}/evidence/bundle.json': file('documentKey'),
+  'GET /api/v1/runs/{id}/evidence/bundle.dsse.json': file('envelopeKey'),
+};
+
+/** A run's evidence, and its two files byte for byte, by the names that `countersign evidence verify` knows. */
+export const answerEvidence = byRoute(ANSWERS);
+
+const runIdIn = (event: HttpEvent): string => event.pathParameters?.id ?? '';
+
+/** Another tenant's run, one that never was and one that has not ended answer alike. */
+async function recordOf(api: EvidenceApi, { tenant }: Caller, event: HttpEvent): Promise<EvidenceRecord> {
+  const runId = runIdIn(event);
   const record = /^run_[0-9a-f]+$/.test(runId) ? await api.runs.evidence(tenant, runId) : undefined;
-  // Another tenant's run, one that never was and one that has not ended answer alike.
-  if (!record)
-    throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed once a run has ended`);
-  switch (event.routeKey) {
-    case 'GET /api/v1/runs/{id}/evidence':
-      return json(200, recordView(runId, record));
-    case 'GET /api/v1/runs/{id}/evidence/bundle.json':
-      return fileAnswer(await api.store.get(record.documentKey), event.headers.range);
-    case 'GET /api/v1/runs/{id}/evidence/bundle.dsse.json':
-      return fileAnswer(await api.store.get(record.envelopeKey), event.headers.range);
-    default:
-      throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-  }
+  if (record) return record;
+  throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed once a run has ended`);
+}
+
+function file(key: 'documentKey' | 'envelopeKey'): Answer<EvidenceApi> {
+  return async (api, caller, event) => {
+    const record = await recordOf(api, caller, event);
+    return fileAnswer(await api.store.get(record[key]), event.headers.range);
+  };
 }
 
 function recordView(runId: string, { sha256, sizeBytes, sealedAt }: EvidenceRecord) {

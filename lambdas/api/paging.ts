@@ -1,34 +1,47 @@
 import * as z from 'zod';
-import type { HttpEvent } from '../entry/http.ts';
+import type { Page } from '../run/run-store.ts';
 import { openCursor, sealCursor } from './cursor.ts';
-import { parseQuery } from './request.ts';
 
-const PAGE_MAX = 100;
+export const PAGE_MAX = 100;
 const PAGE_DEFAULT = 25;
-const PageQuery = z.strictObject({
+export const PageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT),
   cursor: z.string().optional(),
 });
 
-export interface List<Item> {
-  /** A cursor belongs to one list of one tenant. */
-  name: string;
+export interface Paged {
   cursorSecret: () => Promise<string>;
-  read(page: { after?: string; limit: number }): Promise<Item[]>;
-  placeOf(item: Item): string;
 }
 
-/** One page of a list, and where to go on if there is more. */
+/** One page of the list of this name, which names its tenant too, and where to go on if there is more. */
 export async function readPage<Item>(
-  event: HttpEvent,
-  list: List<Item>,
+  { cursorSecret }: Paged,
+  list: string,
+  { limit, cursor }: { limit: number; cursor?: string },
+  read: (page: { after?: string; limit: number }) => Promise<Page<Item>>,
 ): Promise<{ items: Item[]; nextCursor: string | null }> {
-  const { limit, cursor } = parseQuery(PageQuery, event);
-  const secret = await list.cursorSecret();
-  const after = cursor === undefined ? undefined : openCursor(cursor, list.name, secret);
-  const found = await list.read({ ...(after !== undefined && { after }), limit: limit + 1 });
+  const secret = await cursorSecret();
+  const after = cursor === undefined ? undefined : openCursor(cursor, list, secret);
+  const { items, next } = await read({ limit, ...(after !== undefined && { after }) });
+  return { items, nextCursor: next === undefined ? null : sealCursor(next, list, secret) };
+}
+
+/** A page of what is read by number: one more is asked for, to see whether there are more. */
+export async function pageByPlace<Item>(
+  limit: number,
+  read: (limit: number) => Promise<Item[]>,
+  placeOf: (item: Item) => string,
+): Promise<Page<Item>> {
+  const found = await read(limit + 1);
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  const more = found.length > limit && last !== undefined;
-  return { items, nextCursor: more ? sealCursor(list.placeOf(last), list.name, secret) : null };
+  return { items, ...(last !== undefined && found.length > limit && { next: placeOf(last) }) };
 }
+
+/** A page of what is all here already, in the order of its places. */
+export const pageOf = <Item>(
+  all: readonly Item[],
+  { after = '', limit }: { after?: string; limit: number },
+  placeOf: (item: Item) => string,
+): Promise<Page<Item>> =>
+  pageByPlace(limit, async (count) => all.filter((item) => placeOf(item) > after).slice(0, count), placeOf);

@@ -1,28 +1,25 @@
 import * as z from 'zod';
 import { standIn } from '../approval/eligibility.ts';
-import { Person } from '../approval/people.ts';
+import { effectiveRole, Person } from '../approval/people.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
+import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
-import { assertMayDefine } from './may-define.ts';
-import { readPage } from './paging.ts';
-import { parseBody } from './request.ts';
+import { mayOrRefuse } from './caller.ts';
+import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
+import { parseBody, parseQuery } from './request.ts';
 
 const PersonBody = Person.omit({ id: true });
 /** Absent, or null to be back. */
 const AwayBody = z.strictObject({ away: Person.shape.away.unwrap().nullable() });
 
-export interface PeopleApi {
+export interface PeopleApi extends Paged {
   definitions: Pick<Definitions, 'people' | 'savePerson'>;
-  cursorSecret: () => Promise<string>;
   clock: Clock;
 }
 
-type Answer = (api: PeopleApi, caller: Caller, event: HttpEvent) => Promise<HttpAnswer>;
-
-/** Routes of people, by the names API Gateway knows them. */
-export const PEOPLE_ROUTES: Readonly<Record<string, Answer>> = {
+export const PEOPLE_ANSWERS: Answers<PeopleApi, 'people'> = {
   'GET /api/v1/people': list,
   'GET /api/v1/people/{id}': show,
   'PUT /api/v1/people/{id}': save,
@@ -30,14 +27,11 @@ export const PEOPLE_ROUTES: Readonly<Record<string, Answer>> = {
 };
 
 async function list(api: PeopleApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const page = await readPage(event, {
-    name: `${tenant}/people`,
-    cursorSecret: api.cursorSecret,
-    // All of them are read for every decision: a tenant has no more than that bears.
-    read: async ({ after = '', limit }) =>
-      (await api.definitions.people(tenant)).filter(({ id }) => id > after).slice(0, limit),
-    placeOf: ({ id }) => id,
-  });
+  // All of them are read for every decision: a tenant has no more than that bears.
+  const all = await api.definitions.people(tenant);
+  const page = await readPage(api, `${tenant}/people`, parseQuery(PageQuery, event), (place) =>
+    pageOf(all, place, ({ id }) => id),
+  );
   return json(200, { people: page.items, nextCursor: page.nextCursor });
 }
 
@@ -46,14 +40,15 @@ async function show(api: PeopleApi, { tenant }: Caller, event: HttpEvent): Promi
 }
 
 async function save(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  assertMayDefine(caller);
+  const people = await api.definitions.people(caller.tenant);
+  const as = acting(people, caller);
+  mayOrRefuse(as, 'define', 'change people');
   const named = Person.safeParse({ ...parseBody(PersonBody, event), id: event.pathParameters?.id });
   if (!named.success) throw new Problem(400, 'BAD_REQUEST', z.prettifyError(named.error));
   const person = named.data;
-  const people = await api.definitions.people(caller.tenant);
   const others = people.filter(({ id }) => id !== person.id);
   const before = people.find(({ id }) => id === person.id);
-  if ([person, before].some((each) => each?.role === 'owner') && caller.role !== 'owner') {
+  if ([person, before].some((each) => each?.role === 'owner') && as.role !== 'owner') {
     throw new Problem(403, 'FORBIDDEN', 'only an owner may make somebody an owner, or change one');
   }
   assertOwnIdentities(person, others);
@@ -62,11 +57,12 @@ async function save(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<H
   return json(200, person);
 }
 
-/** Whoever goes away says so themselves, or is said to by an admin. */
+/** Whoever goes away says so themselves, with a key that is theirs in full; or is said to by an admin. */
 async function setAway(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
   const people = await api.definitions.people(caller.tenant);
   const { away: _before, ...person } = known(people, event);
-  if (caller.person !== person.id) assertMayDefine(caller);
+  const as = acting(people, caller);
+  if (as.person !== person.id || as.role !== person.role) mayOrRefuse(as, 'define', 'say that somebody else is away');
   const { away } = parseBody(AwayBody, event);
   const changed: Person = { ...person, ...(away && { away }) };
   assertSomebodyActs(
@@ -78,6 +74,15 @@ async function setAway(api: PeopleApi, caller: Caller, event: HttpEvent): Promis
   return json(200, changed);
 }
 
+/** Who calls, with the rights they have at this moment: a minute's delay would let a demoted admin take them back. */
+const acting = (people: readonly Person[], caller: Caller): Caller => ({
+  ...caller,
+  role: effectiveRole(
+    caller.role,
+    people.find(({ id }) => id === caller.person),
+  ),
+});
+
 function known(people: readonly Person[], event: HttpEvent): Person {
   const person = people.find(({ id }) => id === event.pathParameters?.id);
   if (!person) throw new Problem(404, 'NOT_FOUND', `there is nobody called ${event.pathParameters?.id}`);
@@ -87,7 +92,7 @@ function known(people: readonly Person[], event: HttpEvent): Person {
 /** An identity of two people would let one of them be counted twice. */
 function assertOwnIdentities({ id, identities }: Person, others: readonly Person[]): void {
   for (const other of others) {
-    const shared = identities.find((identity) => other.identities.includes(identity) || other.id === identity);
+    const shared = identities.find((identity) => other.identities.includes(identity));
     if (shared) throw new Problem(422, 'PERSON_INVALID', `${shared} is ${other.id}; it cannot be ${id} too`);
   }
 }

@@ -3,15 +3,15 @@ import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts
 import { isoNow } from '../entry/ports.ts';
 import { githubDelivery } from '../intake/github-delivery.ts';
 import { servicenowDelivery } from '../intake/servicenow-delivery.ts';
-import type { Definitions } from '../pipeline/definitions.ts';
+import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
+import { type Planner, planRun } from '../plan/plan.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Trigger } from '../run/run.ts';
 import { readWorkflow } from '../workflow/parse-workflow.ts';
-import { type Planner, planRun } from '../workflow/plan.ts';
 import { isSameWorkflow } from '../workflow/publish-workflow.ts';
-import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
-import { callerOf } from './caller.ts';
+import { mayOrRefuse } from './caller.ts';
 import { parseBody } from './request.ts';
 import { inLines } from './workflows-api.ts';
 
@@ -28,17 +28,16 @@ const SimulateBody = z.strictObject({
 type SimulateBody = z.infer<typeof SimulateBody>;
 
 export interface PlanApi extends Planner {
-  definitions: Planner['definitions'] & Pick<Definitions, 'automations' | 'workflow' | 'latestVersion'>;
+  definitions: Planner['definitions'] & Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions'>;
 }
 
-const MAY_PLAN: readonly Caller['role'][] = ['owner', 'admin', 'operator'];
+const ANSWERS: Answers<PlanApi, 'plan'> = { 'POST /api/v1/workflows/simulate': simulate };
 
-/** `POST /api/v1/workflows/simulate`: what a run would do, without doing it. */
-export async function answerPlan(api: PlanApi, event: HttpEvent): Promise<HttpAnswer> {
-  const caller = callerOf(event);
-  if (!MAY_PLAN.includes(caller.role)) {
-    throw new Problem(403, 'FORBIDDEN', `a plan shows what is at the targets; a ${caller.role} may not ask for one`);
-  }
+/** What a run would do, without doing it. */
+export const answerPlan = byRoute(ANSWERS);
+
+async function simulate(api: PlanApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  mayOrRefuse(caller, 'control', 'ask for a plan, which shows what is at the targets');
   const body = parseBody(SimulateBody, event);
   const { workflow, version } = await workflowOf(api, caller, body);
   const { automation, workspace } = await automationOf(api, caller, body, workflow.name);
@@ -52,13 +51,11 @@ export async function answerPlan(api: PlanApi, event: HttpEvent): Promise<HttpAn
   }
 }
 
-type Versioned = { workflow: PublishedWorkflow; version: number };
-
 async function workflowOf(
   api: PlanApi,
   { tenant, person }: Caller,
   { workflow: wanted }: SimulateBody,
-): Promise<Versioned> {
+): Promise<PublishedVersion> {
   if (typeof wanted !== 'string') {
     const found = await published(api, tenant, wanted);
     if (found) return found;
@@ -76,10 +73,10 @@ async function workflowOf(
 async function published(
   { definitions }: PlanApi,
   tenant: string,
-  { name, version: wanted }: { name: string; version?: number },
-): Promise<Versioned | undefined> {
-  const version = wanted ?? (await definitions.latestVersion(tenant, name));
-  const workflow = version === 0 ? undefined : await definitions.workflow(tenant, name, version);
+  { name, version }: { name: string; version?: number },
+): Promise<PublishedVersion | undefined> {
+  if (version === undefined) return (await definitions.workflowVersions(tenant, name, { limit: 1 }))[0];
+  const workflow = await definitions.workflow(tenant, name, version);
   return workflow && { workflow, version };
 }
 

@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { toolNames } from '../connectors/registry.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
 import { systemPause } from '../entry/system.ts';
@@ -18,9 +19,10 @@ const api: PoliciesApi = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
   engines,
+  tools: toolNames(),
   shipped: readShippedPolicies,
   // A tool that has gone since was one when it was decided about.
-  policyOf: (policies) => systemPolicy({ policies: async () => policies }, () => true, engines),
+  policyOf: (policies) => systemPolicy({ policies: async () => policies }, { isTool: () => true, engines }),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
 };
 

@@ -5,66 +5,43 @@ import type { Commit } from '../run/commit.ts';
 import { RunStatus } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { receiptKeyOf, type Step } from '../run/step.ts';
+import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
-import { callerOf } from './caller.ts';
-import { openCursor, sealCursor } from './cursor.ts';
+import { PAGE_MAX, type Paged, PageQuery, readPage } from './paging.ts';
 import { parseQuery } from './request.ts';
 import { commitView, runDetail, runSummary } from './run-views.ts';
 
-const PAGE_MAX = 100;
-const PAGE_DEFAULT = 25;
-
-const Limit = z.coerce.number().int().min(1).max(PAGE_MAX);
-const ListQuery = z.strictObject({
-  status: RunStatus.optional(),
-  limit: Limit.default(PAGE_DEFAULT),
-  cursor: z.string().optional(),
-});
+const ListQuery = PageQuery.extend({ status: RunStatus.optional() });
 const EventsQuery = z.strictObject({
   since: z.coerce.number().int().min(0).default(0),
-  limit: Limit.default(PAGE_MAX),
+  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_MAX),
 });
 
-export interface RunsApi {
-  runs: Pick<RunStore, 'listRuns' | 'load' | 'listCommits' | 'receipts' | 'approval' | 'evidence'>;
+export interface RunsApi extends Paged {
+  runs: Pick<RunStore, 'listRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence'>;
   definitions: Pick<Definitions, 'workflow'>;
-  cursorSecret: () => Promise<string>;
 }
 
-/** Routes of `GET /api/v1/runs…`, by the names API Gateway knows them. */
-export function answerRuns(api: RunsApi, event: HttpEvent): Promise<HttpAnswer> {
-  const caller = callerOf(event);
-  const runId = event.pathParameters?.id ?? '';
-  switch (event.routeKey) {
-    case 'GET /api/v1/runs':
-      return list(api, caller, event);
-    case 'GET /api/v1/runs/{id}':
-      return show(api, caller, runId);
-    case 'GET /api/v1/runs/{id}/events':
-      return events(api, caller, runId, event);
-    default:
-      throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-  }
-}
+const ANSWERS: Answers<RunsApi, 'runs'> = {
+  'GET /api/v1/runs': list,
+  'GET /api/v1/runs/{id}': show,
+  'GET /api/v1/runs/{id}/events': events,
+};
+
+export const answerRuns = byRoute(ANSWERS);
 
 async function list(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const { status, limit, cursor } = parseQuery(ListQuery, event);
-  const secret = await api.cursorSecret();
-  // The place belongs to one list: with another filter it would point nowhere.
-  const list = `${tenant}/${status ?? 'all'}`;
-  const page = await api.runs.listRuns(tenant, {
-    status,
-    limit,
-    ...(cursor !== undefined && { after: openCursor(cursor, list, secret) }),
-  });
-  return json(200, {
-    runs: page.items.map(runSummary),
-    nextCursor: page.next === undefined ? null : sealCursor(page.next, list, secret),
-  });
+  const { status, ...wanted } = parseQuery(ListQuery, event);
+  // A place belongs to one list: with another filter it would point nowhere.
+  const page = await readPage(api, `${tenant}/${status ?? 'all'}`, wanted, (place) =>
+    api.runs.listRuns(tenant, { status, ...place }),
+  );
+  return json(200, { runs: page.items.map(runSummary), nextCursor: page.nextCursor });
 }
 
-async function show(api: RunsApi, { tenant }: Caller, runId: string): Promise<HttpAnswer> {
-  const { run, steps } = await mustLoad(api, tenant, runId);
+async function show(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const { run, steps } = await mustLoad(api, tenant, event);
+  const { runId } = run;
   const [workflow, commits, receipts, evidence] = await Promise.all([
     api.definitions.workflow(tenant, run.workflow.name, run.workflow.version),
     api.runs.listCommits(tenant, runId, { after: 0, limit: PAGE_MAX }),
@@ -75,8 +52,9 @@ async function show(api: RunsApi, { tenant }: Caller, runId: string): Promise<Ht
     api.runs.evidence(tenant, runId),
   ]);
   receipts.sort((a, b) => a.stepIndex - b.stepIndex);
-  const asked = approvalIdsOf(steps, commits).map((approvalId) => api.runs.approval(tenant, runId, approvalId));
-  const approvals = (await Promise.all(asked)).filter((approval) => approval !== undefined);
+  const asked = approvalIdsOf(steps, commits);
+  const approvals = await api.runs.approvals(tenant, runId, asked);
+  approvals.sort((a, b) => asked.indexOf(a.approvalId) - asked.indexOf(b.approvalId));
   return json(200, runDetail({ run, steps, workflow, commits, receipts, approvals, evidence }));
 }
 
@@ -91,15 +69,16 @@ function approvalIdsOf(steps: Step[], commits: Commit[]): string[] {
   return [...new Set([...told, ...current])];
 }
 
-async function events(api: RunsApi, { tenant }: Caller, runId: string, event: HttpEvent): Promise<HttpAnswer> {
+async function events(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
   const { since, limit } = parseQuery(EventsQuery, event);
-  const { run } = await mustLoad(api, tenant, runId);
-  const commits = await api.runs.listCommits(tenant, runId, { after: since, limit });
+  const { run } = await mustLoad(api, tenant, event);
+  const commits = await api.runs.listCommits(tenant, run.runId, { after: since, limit });
   const next = commits.at(-1)?.seq ?? since;
   return json(200, { status: run.status, commits: commits.map(commitView), next, more: next < run.seq });
 }
 
-async function mustLoad(api: RunsApi, tenant: string, runId: string) {
+async function mustLoad(api: RunsApi, tenant: string, event: HttpEvent) {
+  const runId = event.pathParameters?.id ?? '';
   const loaded = /^run_[0-9a-f]+$/.test(runId) ? await api.runs.load(tenant, runId) : undefined;
   // Another tenant's run and one that never was answer alike.
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);

@@ -1,5 +1,5 @@
 import { GetQueueAttributesCommand, type SQSClient, StartMessageMoveTaskCommand } from '@aws-sdk/client-sqs';
-import type { DeadLetters } from './dead-letters.ts';
+import type { DeadLetters } from './dead-letters-api.ts';
 
 export interface DeadLetterQueue {
   name: string;

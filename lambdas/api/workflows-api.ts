@@ -1,26 +1,20 @@
-import { type HttpAnswer, type HttpEvent, json, Problem, rawBody } from '../entry/http.ts';
+import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
-import type { Definitions } from '../pipeline/definitions.ts';
+import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
 import { type FileProblem, readWorkflow } from '../workflow/parse-workflow.ts';
 import { publishNextVersion } from '../workflow/publish-workflow.ts';
-import type { PublishedVersion, WorkflowCatalog } from '../workflow/workflow-catalog.ts';
+import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
-import { assertMayDefine } from './may-define.ts';
-import { readPage } from './paging.ts';
+import { mayOrRefuse } from './caller.ts';
+import { type Paged, PageQuery, pageByPlace, readPage } from './paging.ts';
+import { parseQuery, rawText } from './request.ts';
 
-const BODY_MAX_BYTES = 1024 * 1024;
-
-export interface WorkflowsApi {
-  definitions: Pick<Definitions, 'workflow' | 'latestVersion' | 'publishWorkflow'>;
-  catalog: WorkflowCatalog;
-  cursorSecret: () => Promise<string>;
+export interface WorkflowsApi extends Paged {
+  definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow'>;
   clock: Clock;
 }
 
-type Answer = (api: WorkflowsApi, caller: Caller, event: HttpEvent) => Promise<HttpAnswer>;
-
-/** Routes of workflows, by the names API Gateway knows them. Planning is another function: it reaches outside. */
-export const WORKFLOW_ROUTES: Readonly<Record<string, Answer>> = {
+export const WORKFLOW_ANSWERS: Answers<WorkflowsApi, 'workflows'> = {
   'POST /api/v1/workflows': publish,
   'POST /api/v1/workflows/validate': validate,
   'GET /api/v1/workflows': list,
@@ -30,8 +24,8 @@ export const WORKFLOW_ROUTES: Readonly<Record<string, Answer>> = {
 
 /** The body is the file: 201 with the version it became, 200 if it is the newest version already. */
 async function publish(api: WorkflowsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  assertMayDefine(caller);
-  const read = readWorkflow(textBody(event));
+  mayOrRefuse(caller, 'define', 'publish workflows');
+  const read = readWorkflow(rawText(event));
   if ('problems' in read) throw new Problem(422, 'WORKFLOW_INVALID', inLines(read.problems));
   const { workflow } = read;
   const published = await publishNextVersion(api, caller.tenant, workflow, caller.person);
@@ -42,37 +36,33 @@ async function publish(api: WorkflowsApi, caller: Caller, event: HttpEvent): Pro
 export const inLines = (problems: FileProblem[]) =>
   problems.map(({ line, path, message }) => `line ${line}: ${path ? `${path}: ` : ''}${message}`).join('\n');
 
-function textBody(event: HttpEvent): string {
-  const body = rawBody(event);
-  if (body.length > BODY_MAX_BYTES) throw new Problem(413, 'TOO_LARGE', `at most ${BODY_MAX_BYTES} bytes are taken`);
-  return body.toString('utf8');
-}
-
 async function validate(_api: WorkflowsApi, _caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const read = readWorkflow(textBody(event));
+  const read = readWorkflow(rawText(event));
   const problems = 'problems' in read ? read.problems : [];
   return json(200, { valid: problems.length === 0, problems });
 }
 
 async function list(api: WorkflowsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const page = await readPage(event, {
-    name: `${tenant}/workflows`,
-    cursorSecret: api.cursorSecret,
-    read: (wanted) => api.catalog.newest(tenant, wanted),
-    placeOf: ({ workflow }) => workflow.name,
-  });
+  const page = await readPage(api, `${tenant}/workflows`, parseQuery(PageQuery, event), ({ after, limit }) =>
+    pageByPlace(
+      limit,
+      (count) => api.definitions.newestWorkflows(tenant, { after, limit: count }),
+      ({ workflow }) => workflow.name,
+    ),
+  );
   return json(200, { workflows: page.items.map(versionView), nextCursor: page.nextCursor });
 }
 
 async function versions(api: WorkflowsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
   const name = event.pathParameters?.name ?? '';
-  const page = await readPage(event, {
-    name: `${tenant}/workflows/${name}`,
-    cursorSecret: api.cursorSecret,
-    read: ({ after, limit }) =>
-      api.catalog.versions(tenant, name, { limit, ...(after !== undefined && { before: Number(after) }) }),
-    placeOf: ({ version }) => String(version),
-  });
+  const before = (after: string | undefined) => (after === undefined ? {} : { before: Number(after) });
+  const page = await readPage(api, `${tenant}/workflows/${name}`, parseQuery(PageQuery, event), ({ after, limit }) =>
+    pageByPlace(
+      limit,
+      (count) => api.definitions.workflowVersions(tenant, name, { ...before(after), limit: count }),
+      ({ version }) => String(version),
+    ),
+  );
   if (page.items.length === 0) throw new Problem(404, 'NOT_FOUND', `there is no workflow ${name}`);
   return json(200, { name, versions: page.items.map(versionView), nextCursor: page.nextCursor });
 }

@@ -12,7 +12,7 @@ export function readEnvironment<Schema extends z.ZodType>(schema: Schema): z.out
 
 /** Sentences in the log that an alarm waits for; each leads to a heading of the RUNBOOK. */
 export const LOGGED = {
-  promiseNotKept: 'a promised effect did not happen; look into the dead-letter queue, then redrive',
+  promiseNotKept: 'a promised effect did not happen; RUNBOOK says what to do about each kind',
   policyUndecided: 'policy could not decide, so the answer is no',
   cardNotUpdated: 'a card could not be updated',
 };

@@ -1,5 +1,6 @@
 import middy from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import type { AnswerCode } from '../run/errors.ts';
 import { systemLog } from './system.ts';
 
 export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
@@ -10,8 +11,8 @@ export type HttpAnswer = APIGatewayProxyStructuredResultV2;
 /** An error meant for the caller: status, our code, and a sentence that says what to do. */
 export class Problem extends Error {
   readonly status: number;
-  readonly code: string;
-  constructor(status: number, code: string, detail: string) {
+  readonly code: AnswerCode;
+  constructor(status: number, code: AnswerCode, detail: string) {
     super(detail);
     this.status = status;
     this.code = code;
@@ -66,6 +67,8 @@ const TITLES: Record<number, string> = {
   404: 'Not Found',
   409: 'Conflict',
   413: 'Content Too Large',
+  416: 'Range Not Satisfiable',
   422: 'Unprocessable Content',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
 };

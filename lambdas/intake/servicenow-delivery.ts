@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
+import { SERVICENOW_OPERATIONS } from '../pipeline/known-events.ts';
 import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 
@@ -7,7 +8,7 @@ import type { Delivery } from './delivery.ts';
 const Payload = z.strictObject({
   instance: z.string().regex(/^[a-z0-9-]{1,60}$/, 'the instance name, as in https://<instance>.service-now.com'),
   table: z.string().regex(/^[a-z0-9_]{1,80}$/),
-  operation: z.enum(['insert', 'update', 'delete']),
+  operation: z.enum(SERVICENOW_OPERATIONS),
   sys_id: z.string().regex(/^[0-9a-f]{32}$/, 'a sys_id is 32 hexadecimal digits'),
   sys_mod_count: z.coerce.number().int().nonnegative(),
   record: z.record(z.string(), z.string().nullable()),

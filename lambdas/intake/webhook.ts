@@ -44,6 +44,9 @@ export async function receiveWebhook(
       intake.log.error('a delivery came again with another body', { tenant, source, error });
       throw new Problem(409, error.code, error.message);
     }
+    if (error instanceof CountersignError && error.code === 'ROW_TOO_LARGE') {
+      throw new Problem(413, error.code, error.message);
+    }
     throw error;
   }
 }

@@ -68,9 +68,29 @@ describe('people', () => {
   it('share no identity: one would count twice', async () => {
     const body = { ...dora, identities: ANA.identities };
     await expect(ask(PUT, { id: 'dora', body })).rejects.toMatchObject({ status: 422, message: /is ana/ });
-    await expect(ask(PUT, { id: 'dora', body: { ...dora, identities: ['ben'] } })).rejects.toMatchObject({
-      status: 422,
+    const named = { ...dora, identities: ['ben'] };
+    await expect(ask(PUT, { id: 'dora', body: named })).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('are told apart by no more than GitHub and ServiceNow tell them apart by', async () => {
+    const body = { ...dora, identities: ['github:Dora-D', 'servicenow:Dora.D', 'slack:T1/Uu9'] };
+    expect(await ask(PUT, { id: 'dora', body })).toMatchObject({
+      identities: ['github:dora-d', 'servicenow:dora.d', 'slack:T1/Uu9'],
     });
+    const again = { ...dora, identities: ['github:DORA-D'] };
+    await expect(ask(PUT, { id: 'dan', body: again })).rejects.toMatchObject({ status: 422, message: /is dora/ });
+  });
+
+  it('have no more rights than they are given here, whatever their key was made for', async () => {
+    await ask(PUT, { id: 'ada', body: { ...dora, role: 'admin' } });
+    const asAda = { person: 'ada', role: 'admin' };
+    await ask(PUT, { as: asAda, id: 'dan', body: { name: 'Dan', role: 'member' } });
+    await ask(PUT, { id: 'ada', body: { ...dora, role: 'member' } });
+    const promotion = ask(PUT, { as: asAda, id: 'ada', body: { ...dora, role: 'admin' } });
+    await expect(promotion).rejects.toMatchObject({ status: 403 });
+    expect(await ask('GET /api/v1/people/{id}', { id: 'ada' })).toMatchObject({ role: 'member' });
+    const asOwner = { person: 'ada', role: 'owner' };
+    await expect(ask(AWAY, { as: asOwner, id: 'ben', body: { away: null } })).rejects.toMatchObject({ status: 403 });
   });
 
   it('say themselves that they are away, and back', async () => {
@@ -79,6 +99,9 @@ describe('people', () => {
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away } })).toMatchObject({ away });
     await expect(ask(AWAY, { as: asBen, id: 'ana', body: { away: null } })).rejects.toMatchObject({ status: 403 });
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away: null } })).not.toHaveProperty('away');
+    // A key to look with hands nobody's place to another.
+    const asBensAuditor = { person: 'ben', role: 'auditor' };
+    await expect(ask(AWAY, { as: asBensAuditor, id: 'ben', body: { away } })).rejects.toMatchObject({ status: 403 });
   });
 
   it('leave their place to somebody who can act: no stranger, and no circle', async () => {

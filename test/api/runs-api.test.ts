@@ -30,7 +30,7 @@ async function get(route: string, { id = '', query, tenant = 'acme', caller }: A
     requestContext: { authorizer: { lambda: caller ?? { tenant, person: 'olivia', role: 'auditor' } } },
   } as unknown as HttpEvent;
   const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
-  const answer = await Promise.resolve().then(() => answerRuns(api, event));
+  const answer = await answerRuns(api, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
 }
 const LIST = '/api/v1/runs';
@@ -96,7 +96,7 @@ describe('the list of runs', () => {
         requestContext: { authorizer: { lambda: caller } },
       } as unknown as HttpEvent;
       const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
-      expect(() => answerRuns(api, event)).toThrow(problem(401));
+      await expect(answerRuns(api, event)).rejects.toEqual(problem(401));
     },
   );
 });

@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { CataloguedDefinitions } from '../workflow/catalogued-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
-let definitions: CataloguedDefinitions;
+let definitions: MemoryDefinitions;
 beforeEach(() => {
-  definitions = new CataloguedDefinitions();
+  definitions = new MemoryDefinitions();
 });
 
 interface Asked {
@@ -30,7 +30,7 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
     }),
     requestContext: { authorizer: { lambda: { tenant, person: role === 'owner' ? 'olivia' : 'chloe', role } } },
   } as unknown as HttpEvent;
-  const api = { definitions, catalog: definitions, cursorSecret: async () => 'secret', clock: new FakeClock() };
+  const api = { definitions, cursorSecret: async () => 'secret', clock: new FakeClock() };
   const answer = await answerDefinitions(api, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
 }
@@ -71,12 +71,12 @@ describe('publishing a workflow', () => {
     await expect(ask(PUBLISH, { body: wrong })).rejects.toEqual(
       problem(422, 'WORKFLOW_INVALID', 'line 6: steps.1.tool'),
     );
-    expect(await definitions.latestVersion('acme', 'route')).toBe(0);
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
   });
 
   it.each(['operator', 'approver', 'member', 'auditor'])('is not for a %s', async (role) => {
     await expect(ask(PUBLISH, { body: file('route'), role })).rejects.toEqual(problem(403, 'FORBIDDEN'));
-    expect(await definitions.latestVersion('acme', 'route')).toBe(0);
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
   });
 
   it('takes no more than a mebibyte', async () => {
@@ -91,7 +91,7 @@ describe('validating a workflow', () => {
       valid: false,
       problems: [{ line: 2, path: 'steps', message: expect.any(String) }],
     });
-    expect(await definitions.latestVersion('acme', 'route')).toBe(0);
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
   });
 });
 
@@ -183,6 +183,13 @@ describe('automations', () => {
       { trigger: { ...automation.trigger, filter: '{% steps.a.output %}' } },
       422,
       'start with trigger',
+    ],
+    ['an event GitHub does not send', { trigger: { source: 'github', event: 'issues.open' } }, 422, 'opened'],
+    [
+      'an event of another source',
+      { trigger: { source: 'servicenow', event: 'issues.opened' } },
+      422,
+      'incident.insert',
     ],
     ['an unknown field', { when: 'always' }, 400, 'when'],
     ['another name', { name: 'other' }, 400, 'about other'],

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { answerPlan } from '../../lambdas/api/plan-api.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
-import { PlanningTable } from '../workflow/planning.ts';
+import { PlanningTable } from '../plan/planning.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8');
 const FILE = read('workflows/label-new-issue.yaml');

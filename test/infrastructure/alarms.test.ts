@@ -5,8 +5,9 @@ import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { readAssembly } from '../../local/synthesize.ts';
 
 const runbook = readFileSync(join(import.meta.dirname, '..', '..', 'RUNBOOK.md'), 'utf8');
-const { template } = readAssembly(inject('assemblies').local);
-const resources = Object.values(template.Resources ?? {});
+const resourcesOf = (stage: 'local' | 'acme-prod') =>
+  Object.values(readAssembly(inject('assemblies')[stage], stage).template.Resources ?? {});
+const resources = resourcesOf('local');
 const alarms = resources.filter(({ Type }) => Type === 'AWS::CloudWatch::Alarm');
 
 it('every alarm leads to a heading of the runbook that is there', () => {
@@ -17,9 +18,10 @@ it('every alarm leads to a heading of the runbook that is there', () => {
   }
 });
 
-it('a delivery that comes again with another body, what nobody may miss in a log, and a dead letter of any queue raise an alarm', () => {
+it('a delivery that comes again with another body, evidence that is not what it should be, what nobody may miss in a log, and a dead letter of any queue raise an alarm', () => {
   const filters = resources.filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
   expect(filters.map(({ Properties }) => Properties?.FilterPattern).sort()).toEqual([
+    '{ $.error.name = "CHAIN_BROKEN" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     ...Object.values(LOGGED)
@@ -29,4 +31,30 @@ it('a delivery that comes again with another body, what nobody may miss in a log
   const deadLetterQueues = resources.filter(({ Properties }) => Properties?.MessageRetentionPeriod === 14 * 24 * 3600);
   const onQueues = alarms.filter(({ Properties }) => Properties?.MetricName === 'ApproximateNumberOfMessagesVisible');
   expect(onQueues).toHaveLength(deadLetterQueues.length);
+});
+
+it('a sweeper that fails raises an alarm, and so does one that has not been called for a quarter of an hour', () => {
+  const onSweeper = alarms.filter(({ Properties }) =>
+    JSON.stringify(Properties?.Dimensions ?? []).includes('SweepSweeper'),
+  );
+  expect(onSweeper.map(({ Properties }) => Properties)).toMatchObject([
+    { MetricName: 'Errors', Threshold: 1, ComparisonOperator: 'GreaterThanOrEqualToThreshold' },
+    {
+      MetricName: 'Invocations',
+      Period: 15 * 60,
+      Threshold: 1,
+      ComparisonOperator: 'LessThanThreshold',
+      TreatMissingData: 'breaching',
+    },
+  ]);
+});
+
+it('no stage rings for what another stage of the account has logged', () => {
+  for (const stage of ['local', 'acme-prod'] as const) {
+    const filters = resourcesOf(stage).filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
+    expect(filters.length).toBeGreaterThan(0);
+    for (const { Properties } of filters) {
+      expect(Properties?.MetricTransformations).toMatchObject([{ MetricNamespace: `Countersign/${stage}` }]);
+    }
+  }
 });

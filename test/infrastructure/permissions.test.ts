@@ -77,7 +77,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
-    ['dynamodb:GetItem', 'APIKEY', ['ApiAuthorizeRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
@@ -131,17 +131,40 @@ describe.each(STAGES)('in stage %s', (stage) => {
       IntakeServicenowRole: ['WebhookSecrets'],
       SlackCommandsRole: ['WebhookSecrets'],
       SlackEventsRole: ['WebhookSecrets'],
-      SlackInteractivityRole: ['ConnectionSecrets', 'WebhookSecrets'],
-      ApprovalFlowHoldRole: ['ConnectionSecrets'],
-      ApprovalFlowFollowRole: ['ConnectionSecrets'],
-      WorkerStepRole: ['ConnectionSecrets'],
+      SlackInteractivityRole: ['MessagingSecrets', 'WebhookSecrets'],
+      ApprovalFlowHoldRole: ['MessagingSecrets'],
+      ApprovalFlowFollowRole: ['MessagingSecrets'],
+      WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
       // A plan reads what it is given to read with, never what writes.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
-      ApiRunsRole: ['ApiCursorSecret'],
-      ApiApprovalsRole: ['ApiCursorSecret'],
-      DefinitionsApiDefinitionsRole: ['ApiCursorSecret'],
-      PolicyApiPoliciesRole: ['ApiCursorSecret'],
+      ApiRunsRole: ['KeyedRoutesCursorSecret'],
+      ApiApprovalsRole: ['KeyedRoutesCursorSecret'],
+      DefinitionsApiDefinitionsRole: ['KeyedRoutesCursorSecret'],
+      PolicyApiPoliciesRole: ['KeyedRoutesCursorSecret'],
     });
+  });
+
+  it('no function behind a route that anybody may call reads the credentials of targets', () => {
+    const open = stack.ofType('AWS::ApiGatewayV2::Route').filter(({ properties }) => !properties.AuthorizerId);
+    const callable = open.map(({ properties }) => {
+      const integration = stack
+        .ofType('AWS::ApiGatewayV2::Integration')
+        .find(({ ref }) => properties.Target === `integrations/${ref}`);
+      return functions.find(({ arn }) => String(integration?.properties.IntegrationUri).includes(arn));
+    });
+    expect(callable.length).toBeGreaterThanOrEqual(7);
+    const roles = callable.map((each) => stack.byArn(String(each?.properties.Role))?.logicalId);
+    expect(roles).not.toContain(undefined);
+    const ofTargets = stack
+      .ofType('AWS::SecretsManager::Secret')
+      .filter(({ properties }) => /\/(plan-)?connections$/.test(String(properties.Name)));
+    expect(ofTargets.length).toBeGreaterThan(0);
+    const readers = statements.filter(({ resources }) => ofTargets.some(({ arn }) => resources.includes(arn)));
+    expect(readers.map(({ role }) => role.replace(/[0-9A-F]{8}$/, '')).sort()).toEqual([
+      'DefinitionsApiPlanRole',
+      'WorkerStepRole',
+    ]);
+    for (const { role } of readers) expect(roles).not.toContain(role);
   });
 
   it('a service may invoke a function only on behalf of one resource of this stack', () => {

@@ -63,7 +63,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('the run table is on demand, with its keys, its indexes, its stream and its time to live', () => {
+  it('the run table is on demand, with its keys, its indexes and its time to live', () => {
     cdk.hasResourceProperties('AWS::DynamoDB::GlobalTable', {
       BillingMode: 'PAY_PER_REQUEST',
       KeySchema: [
@@ -80,7 +80,6 @@ describe.each(STAGES)('in stage %s', (stage) => {
           Projection: { ProjectionType: 'KEYS_ONLY' },
         })),
       ),
-      StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' },
       TimeToLiveSpecification: { AttributeName: TTL_ATTRIBUTE, Enabled: true },
     });
   });
@@ -113,6 +112,33 @@ describe.each(STAGES)('in stage %s', (stage) => {
       },
     });
     cdk.hasResource('AWS::KMS::Key', { DeletionPolicy: prod ? 'Retain' : 'Delete' });
+  });
+
+  it('nobody writes to the evidence without asking that nothing be there', () => {
+    const [bucket] = Object.keys(cdk.findResources('AWS::S3::Bucket', { Properties: { ObjectLockEnabled: true } }));
+    cdk.hasResourceProperties('AWS::S3::BucketPolicy', {
+      Bucket: { Ref: bucket },
+      PolicyDocument: Match.objectLike({
+        Statement: Match.arrayWith([
+          {
+            Sid: 'WriteOnce',
+            Effect: 'Deny',
+            Principal: { AWS: '*' },
+            Action: 's3:PutObject',
+            Resource: { 'Fn::Join': ['', [{ 'Fn::GetAtt': [bucket, 'Arn'] }, '/*']] },
+            Condition: { Null: { 's3:if-none-match': 'true' } },
+          },
+        ]),
+      }),
+    });
+  });
+
+  it('one run is sealed at a time: the largest takes most of the memory', () => {
+    const seal = stack
+      .ofType('AWS::Lambda::Function')
+      .find(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
+    const mappings = properties('AWS::Lambda::EventSourceMapping');
+    expect(mappings.filter(({ FunctionName }) => FunctionName === seal?.ref)).toMatchObject([{ BatchSize: 1 }]);
   });
 
   it('no bucket is public, or reachable without TLS', () => {
@@ -190,5 +216,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it('the sweeper looks every minute', () => {
     cdk.hasResourceProperties('AWS::Events::Rule', { ScheduleExpression: 'rate(1 minute)', State: 'ENABLED' });
+  });
+
+  it('the stack puts out what others need under plain names', () => {
+    expect(Object.keys(template.Outputs ?? {})).toEqual(
+      expect.arrayContaining(['Url', 'KeysUrl', 'SigningKeyArn', 'EvidenceBucketName', 'ExportBucketName']),
+    );
+    expect(Object.keys(template.Outputs ?? {}).filter((name) => /[0-9A-F]{8}$/.test(name))).toEqual([]);
   });
 });

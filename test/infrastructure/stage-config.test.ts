@@ -16,6 +16,7 @@ function refusal(stage: unknown, settings: unknown): string {
 it('a stage comes with its name and the defaults of what it leaves out', () => {
   expect(readStageConfig('acme-prod', stages)).toEqual({
     stage: 'acme-prod',
+    formerTenants: [],
     workerConcurrency: 50,
     models: [],
     exports: ['siem', 'artifacts'],

@@ -1,0 +1,52 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Caller, callerWith } from '../../lambdas/api/api-keys.ts';
+import type { Role } from '../../lambdas/approval/people.ts';
+import { BEN } from '../approval/people.ts';
+import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+
+let holders: { keys: MemoryApiKeys; definitions: MemoryDefinitions };
+beforeEach(() => {
+  holders = { keys: new MemoryApiKeys(), definitions: new MemoryDefinitions() };
+});
+
+async function keyFor(role: Role, holder: Partial<Caller> = {}) {
+  await holders.keys.save('key', { tenant: 'acme', person: BEN.id, role, ...holder });
+  return (await callerWith(holders, 'key'))?.role;
+}
+const benIs = (role: Role) => holders.definitions.savePerson('acme', { ...BEN, role });
+
+describe('whoever calls with a key', () => {
+  it('may do what it says, if they may themselves', async () => {
+    await benIs('admin');
+    expect(await keyFor('admin')).toBe('admin');
+    expect(await keyFor('operator')).toBe('operator');
+    expect(await keyFor('auditor')).toBe('auditor');
+  });
+
+  it('has lost what they were demoted from, with every key', async () => {
+    await benIs('admin');
+    expect(await keyFor('owner')).toBe('admin');
+    await benIs('approver');
+    expect(await keyFor('owner')).toBe('approver');
+    await benIs('member');
+    expect(await keyFor('owner')).toBe('member');
+  });
+
+  it('may do only what key and person both may: of an auditor’s key in an approver’s hand nothing is left', async () => {
+    await benIs('approver');
+    expect(await keyFor('auditor')).toBe('member');
+    expect(await keyFor('operator')).toBe('member');
+  });
+
+  it('and is no person has the rights of the key: it is a machine’s', async () => {
+    expect(await keyFor('operator', { person: 'nightly-job' })).toBe('operator');
+    await benIs('member');
+    expect(await keyFor('admin', { tenant: 'globex' })).toBe('admin');
+  });
+
+  it('that is none is nobody', async () => {
+    await keyFor('owner');
+    expect(await callerWith(holders, 'other')).toBeUndefined();
+  });
+});

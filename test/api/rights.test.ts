@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { answerApprovals } from '../../lambdas/api/approvals-api.ts';
+import { answerControl } from '../../lambdas/api/control-api.ts';
+import { answerDeadLetters } from '../../lambdas/api/dead-letters-api.ts';
+import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
+import { answerEvidence } from '../../lambdas/api/evidence-api.ts';
+import { answerPlan } from '../../lambdas/api/plan-api.ts';
+import { answerPolicies } from '../../lambdas/api/policies-api.ts';
+import { API_ROUTES } from '../../lambdas/api/routes.ts';
+import { answerRuns } from '../../lambdas/api/runs-api.ts';
+import { ROLES, type Role } from '../../lambdas/approval/people.ts';
+import { type HttpAnswer, type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
+
+const DEFINE: Role[] = ['owner', 'admin'];
+const CONTROL: Role[] = ['owner', 'admin', 'operator'];
+const AUDIT: Role[] = ['owner', 'admin', 'auditor'];
+const EVERYBODY: Role[] = [...ROLES];
+
+/** Who gets past the door of each route. Approvals ask who somebody is, not which role their key has. */
+const MAY: Record<string, Role[]> = {
+  'PUT /api/v1/automations/{name}': DEFINE,
+  'PUT /api/v1/policies': DEFINE,
+  'POST /api/v1/workflows': DEFINE,
+  'PUT /api/v1/people/{id}': DEFINE,
+  'PUT /api/v1/people/{id}/away': DEFINE,
+  'POST /api/v1/policies/replay': AUDIT,
+  'POST /api/v1/workflows/simulate': CONTROL,
+  'GET /api/v1/dead-letters': CONTROL,
+  'POST /api/v1/dead-letters/redrive': CONTROL,
+  ...Object.fromEntries(API_ROUTES.control.map((route) => [route, CONTROL])),
+};
+
+const ANSWERS: Record<keyof typeof API_ROUTES, (api: never, event: HttpEvent) => Promise<HttpAnswer>> = {
+  runs: answerRuns,
+  control: answerControl,
+  approvals: answerApprovals,
+  evidence: answerEvidence,
+  deadLetters: answerDeadLetters,
+  workflows: answerDefinitions,
+  plan: answerPlan,
+  automations: answerDefinitions,
+  people: answerDefinitions,
+  policies: answerPolicies,
+};
+
+class Reached extends Error {}
+
+/** An API of which anything that is touched says so: whoever gets to it was let in. People are read to see who calls. */
+const untouched = {
+  get runs(): never {
+    throw new Reached();
+  },
+  definitions: new Proxy(
+    {},
+    {
+      get: (_target, name) => async () => {
+        if (name === 'people') return [{ id: 'ana', name: 'Ana', role: 'approver', groups: [], identities: [] }];
+        throw new Reached();
+      },
+    },
+  ),
+  counts: async () => {
+    throw new Reached();
+  },
+};
+
+/** Refused for the role, or not: whatever else is wrong with the request comes after that. */
+async function isLetIn(group: keyof typeof API_ROUTES, routeKey: string, role: Role): Promise<boolean> {
+  const event = {
+    routeKey,
+    rawPath: routeKey,
+    headers: {},
+    pathParameters: { id: 'ana' },
+    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'machine', role } } },
+  } as unknown as HttpEvent;
+  try {
+    await ANSWERS[group](untouched as never, event);
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 403) return false;
+    if (error instanceof Problem || error instanceof Reached || error instanceof TypeError) return true;
+    throw error;
+  }
+}
+
+const routes = Object.entries(API_ROUTES).flatMap(([group, list]) =>
+  list.map((route) => [route, group as keyof typeof API_ROUTES] as const),
+);
+
+describe.each(routes)('%s', (route, group) => {
+  it.each(ROLES)('as %s', async (role) => {
+    expect(await isLetIn(group, route, role)).toBe((MAY[route] ?? EVERYBODY).includes(role));
+  });
+});
