@@ -10,4 +10,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.on('SIGINT', () => process.exit(EXIT.interrupted));
 
-process.exitCode = await runCommandLine(process.argv.slice(2), process.env, processTerminal());
+try {
+  process.exitCode = await runCommandLine(process.argv.slice(2), process.env, processTerminal());
+} catch (error) {
+  // Node itself would exit with 1, which means that what was asked for is not so: tampered with, failed, refused.
+  console.error(error);
+  process.exitCode = EXIT.broken;
+}

@@ -13,7 +13,7 @@ import { HttpApi } from './http-api.ts';
 import { Iam } from './iam.ts';
 import { LocalControl } from './local-control.ts';
 import { RequestCounts } from './requests.ts';
-import { LOCAL_SLACK_SIGNING_SECRET, seed } from './seed.ts';
+import { LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
 import { openSimulators } from './simulators/index.ts';
 import { type Assembly, synthesize } from './synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from './template.ts';
@@ -112,7 +112,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       dataFolder,
       now: () => clock.now(),
       worldUrl: () => world.url,
-      slackSigningSecret: LOCAL_SLACK_SIGNING_SECRET,
+      slackSigningSecrets: LOCAL_SLACK_SIGNING_SECRETS,
     });
     stops.push(() => simulators.close());
 

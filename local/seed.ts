@@ -5,7 +5,7 @@ import type * as z from 'zod';
 import type { Caller } from '../lambdas/api/api-keys.ts';
 import { DynamoApiKeys } from '../lambdas/api/dynamo-api-keys.ts';
 import { Person } from '../lambdas/approval/people.ts';
-import type { Automation } from '../lambdas/pipeline/definitions.ts';
+import type { Automation, Definitions } from '../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
 import { canonicalJson } from '../lambdas/run/canonical-json.ts';
 import { parseWorkflow } from '../lambdas/workflow/parse-workflow.ts';
@@ -13,12 +13,22 @@ import type { Workflow } from '../lambdas/workflow/workflow.ts';
 import { REGION } from './aws.ts';
 import { ENGINE_ACCESS_KEY_ID } from './dynamodb-tables.ts';
 import { READ_ONLY_CREDENTIAL_PREFIX } from './simulators/credentials.ts';
-import { TEAM } from './simulators/slack-workspace.ts';
+import { TEAM, TEAMS } from './simulators/slack-workspace.ts';
 
 const WORKFLOWS = join(import.meta.dirname, '..', 'workflows');
 
 /** Fixed and documented: they guard nothing but this machine's simulators. */
 export const LOCAL_SLACK_SIGNING_SECRET = 'local-slack-signing-secret';
+const GLOBEX_SLACK_SIGNING_SECRET = 'local-globex-slack-signing-secret';
+
+/** What each system calls the tenant; Slack's callbacks are told apart by it. */
+const SLACK_TEAMS: Record<string, string> = Object.fromEntries(TEAMS.map(({ domain, id }) => [domain, id]));
+
+/** By team id. */
+export const LOCAL_SLACK_SIGNING_SECRETS: Readonly<Record<string, string>> = {
+  [SLACK_TEAMS.acme ?? '']: LOCAL_SLACK_SIGNING_SECRET,
+  [SLACK_TEAMS.globex ?? '']: GLOBEX_SLACK_SIGNING_SECRET,
+};
 
 const WEBHOOK_SECRETS: Record<string, object> = {
   acme: {
@@ -26,28 +36,33 @@ const WEBHOOK_SECRETS: Record<string, object> = {
     servicenow: ['local-servicenow-secret'],
     slack: [LOCAL_SLACK_SIGNING_SECRET],
   },
-  globex: { github: ['local-globex-github-secret'], servicenow: ['local-globex-servicenow-secret'] },
+  globex: {
+    github: ['local-globex-github-secret'],
+    servicenow: ['local-globex-servicenow-secret'],
+    slack: [GLOBEX_SLACK_SIGNING_SECRET],
+  },
 };
 
 const CONNECTION_CREDENTIALS = {
   servicenow: { username: 'countersign', password: 'local-servicenow-password' },
   github: { token: 'local-github-token' },
-  slack: { botToken: 'xoxb-local' },
-  pagerduty: { routingKey: 'local'.padEnd(32, '0') },
   http: { hosts: {} },
 };
+
+/** A token is for one workspace; the simulator knows whose it is by its end. */
+const messagingCredentials = (tenant: string) => ({
+  slack: { botToken: tenant === 'acme' ? 'xoxb-local' : `xoxb-local-${tenant}` },
+  pagerduty: { routingKey: 'local'.padEnd(32, '0') },
+});
 
 /** What plans look at targets with: every simulator lets them read, and refuses them every write. */
-const PLAN_CREDENTIALS = {
+const planCredentials = (tenant: string) => ({
   servicenow: { username: 'countersign', password: `${READ_ONLY_CREDENTIAL_PREFIX}servicenow` },
   github: { token: `${READ_ONLY_CREDENTIAL_PREFIX}github` },
-  slack: { botToken: `${READ_ONLY_CREDENTIAL_PREFIX}slack` },
+  slack: { botToken: `${READ_ONLY_CREDENTIAL_PREFIX}slack-${tenant}` },
   pagerduty: { routingKey: 'read-only'.padEnd(32, '0') },
   http: { hosts: {} },
-};
-
-/** What each system calls the tenant; Slack's callbacks are told apart by it. */
-const SLACK_TEAMS: Record<string, string> = { acme: TEAM.id, globex: 'T200GLOBEX' };
+});
 
 const API_KEYS: Record<string, Caller> = {
   'local-owner-key': { tenant: 'acme', person: 'olivia', role: 'owner' },
@@ -88,7 +103,7 @@ const PEOPLE: Record<string, z.input<typeof Person>[]> = {
     },
     { id: 'ada', name: 'Ada Auditor', role: 'auditor' },
   ],
-  globex: [{ id: 'greta', name: 'Greta Globex', role: 'owner' }],
+  globex: [{ id: 'greta', name: 'Greta Globex', role: 'owner', identities: [`slack:${SLACK_TEAMS.globex}/U400GRETA`] }],
 };
 
 const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
@@ -98,6 +113,13 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
     enabled: true,
     workspace: 'default',
     trigger: { source: 'github', event: 'issues.opened' },
+  },
+  {
+    name: 'reopened-bug',
+    description: 'Bugs that are reopened are regressions until somebody looks after them',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.reopened', filter: '{% "bug" in trigger.payload.issue.labels.name %}' },
   },
   {
     name: 'triage-incident',
@@ -113,11 +135,12 @@ export function localSecretValue(secretName: string): string | undefined {
   const [, , tenant = '', purpose] = secretName.split('/');
   if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
   if (purpose === 'connections') return JSON.stringify(CONNECTION_CREDENTIALS);
-  if (purpose === 'plan-connections') return JSON.stringify(PLAN_CREDENTIALS);
+  if (purpose === 'messaging') return JSON.stringify(messagingCredentials(tenant));
+  if (purpose === 'plan-connections') return JSON.stringify(planCredentials(tenant));
   return undefined;
 }
 
-/** Gives the local stage its tenants, people, connections and example automations. Starting again changes nothing. */
+/** Gives the local stage its tenants, people, connections and example automations. */
 export async function seed(dynamodbUrl: string, table: string, worldUrl: string): Promise<void> {
   const credentials = { accessKeyId: ENGINE_ACCESS_KEY_ID, secretAccessKey: 'local' };
   const client = new DynamoDBClient({ endpoint: dynamodbUrl, region: REGION, credentials });
@@ -130,15 +153,21 @@ export async function seed(dynamodbUrl: string, table: string, worldUrl: string)
   client.destroy();
 }
 
-async function seedTenant(definitions: DynamoDefinitions, tenant: string, worldUrl: string): Promise<void> {
+/** Starting again changes nothing that people have: only connections follow the host, which may answer elsewhere now. */
+export async function seedTenant(definitions: Definitions, tenant: string, worldUrl: string): Promise<void> {
   for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
     const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
     await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance });
   }
   const allowedHosts = [new URL(worldUrl).host];
   await definitions.saveConnection(tenant, { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts });
-  for (const person of PEOPLE[tenant] ?? []) await definitions.savePerson(tenant, Person.parse(person));
+  const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
+  for (const person of PEOPLE[tenant] ?? []) {
+    if (!people.has(person.id)) await definitions.savePerson(tenant, Person.parse(person));
+  }
+  const automations = new Set((await definitions.automations(tenant)).map(({ name }) => name));
   for (const automation of AUTOMATIONS) {
+    if (automations.has(automation.name)) continue;
     const file = `${automation.name}.yaml`;
     const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);
     const version = await publish(definitions, tenant, workflow);
@@ -146,8 +175,8 @@ async function seedTenant(definitions: DynamoDefinitions, tenant: string, worldU
   }
 }
 
-/** Published versions never change, so a workflow file edited between two starts becomes the next version. */
-async function publish(definitions: DynamoDefinitions, tenant: string, workflow: Workflow): Promise<number> {
+/** The version that is this very workflow, or a new one: those that are published never change. */
+async function publish(definitions: Definitions, tenant: string, workflow: Workflow): Promise<number> {
   const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
   for (let version = 1; ; version += 1) {
     const published = await definitions.workflow(tenant, workflow.name, version);

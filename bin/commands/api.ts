@@ -1,13 +1,14 @@
 import type { approvalView, runDetail, runSummary } from '../../lambdas/api/run-views.ts';
-import type { Decided as ApiDecided } from '../../lambdas/approval/decide.ts';
+import type { Outcome } from '../../lambdas/approval/decide.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
+import type { Plan } from '../../lambdas/plan/plan.ts';
+import type { CheckedPolicies, SoundPolicies } from '../../lambdas/policy/check-policies.ts';
 import type { TenantPolicies } from '../../lambdas/policy/policy.ts';
 import type { Flip } from '../../lambdas/policy/replay.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { RunStatus } from '../../lambdas/run/run.ts';
 import type { Step } from '../../lambdas/run/step.ts';
-import type { Plan } from '../../lambdas/workflow/plan.ts';
 import { EXIT, Failure, UsageError } from './failure.ts';
 
 export type RunSummary = ReturnType<typeof runSummary>;
@@ -35,11 +36,13 @@ export interface ApprovalPage {
   nextCursor: string | null;
 }
 
-/** What became of an approval by somebody's word. */
-export interface Decided {
-  outcome: ApiDecided['outcome'];
-  approval: ShownApproval;
+export interface AutomationPage {
+  automations: Automation[];
+  nextCursor: string | null;
 }
+
+/** What became of an approval by somebody's word. */
+export type Decided = Outcome & { approval: ShownApproval };
 
 /** What happened after a commit: `next` is where to go on, `more` says whether there is more already. */
 export interface RunEvents {
@@ -48,6 +51,9 @@ export interface RunEvents {
   next: number;
   more: boolean;
 }
+
+/** A set that decides from now on, and what decided until then. */
+export type PublishedPolicies = SoundPolicies & { replaced: CheckedPolicies };
 
 /** Some runs' recorded decisions, asked again: those that would flip. */
 export interface ReplayPage {
@@ -124,16 +130,22 @@ export class Api {
     return this.#ask('/api/v1/workflows/simulate', { method: 'POST', body: JSON.stringify(asked) });
   }
 
+  automations(query: { limit?: string; cursor?: string }): Promise<AutomationPage> {
+    return this.#get('/api/v1/automations', query);
+  }
+
   automation(name: string): Promise<Automation> {
     return this.#get(`/api/v1/automations/${encodeURIComponent(name)}`);
   }
 
-  saveAutomation(automation: Automation): Promise<Automation & { effectiveWithinSeconds: number }> {
+  saveAutomation(
+    automation: { name: string } & Record<string, unknown>,
+  ): Promise<Automation & { effectiveWithinSeconds: number }> {
     const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
     return this.#ask(path, { method: 'PUT', body: JSON.stringify(automation) });
   }
 
-  publishPolicies(policies: TenantPolicies): Promise<{ hash: string }> {
+  publishPolicies(policies: TenantPolicies): Promise<PublishedPolicies> {
     return this.#ask('/api/v1/policies', { method: 'PUT', body: JSON.stringify(policies) });
   }
 

@@ -1,16 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isOpen } from '../../lambdas/approval/approval.ts';
 import type { ShownApproval } from './api.ts';
-import {
-  approvalCell,
-  askedBecause,
-  changeInWords,
-  exact,
-  exactName,
-  neededInWords,
-  voteInWords,
-} from './approval-words.ts';
+import { approvalCell, askedBecause, changeInWords, exact, exactName, voteInWords } from './approval-words.ts';
 import { Page } from './page.ts';
+import { requirementInWords } from './requirement-words.ts';
+import { viaInWords } from './run-words.ts';
 import { printable, type Terminal } from './terminal.ts';
 import { ago, dateAndTime } from './times.ts';
 
@@ -34,7 +28,7 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('subject', subject ?? '-');
   page.field('asked by', `step ${stepId} of ${automation} (${workflow.name} v${workflow.version})`);
   page.field('because', askedBecause(approval));
-  page.field('needs', neededInWords(approval));
+  page.field('needs', requirementInWords(approval.requirement));
   page.field('but not', makers.length > 0 ? `${makers.join(', ')}: they had a hand in it` : '-');
   page.field('asked', moment(requestedAt));
   if (approval.decidedAt) page.field('closed', moment(approval.decidedAt));
@@ -75,7 +69,7 @@ function wayBack({ undo, reversible, destructive }: NonNullable<ShownApproval['a
 function printWhatPeopleSaid(page: Page, { edits, votes, requestedAt }: ShownApproval): void {
   if (edits.length > 0) page.heading('EDITS');
   for (const { person, via, changes } of edits) {
-    page.line(printable(`${person} in ${via}; votes before it do not count`));
+    page.line(printable(`${person} ${viaInWords(via)}; votes before it do not count`));
     for (const { field, from, to } of changes) page.wholeLine(changeInWords(field, from, to));
   }
   if (votes.length > 0) page.heading('VOTES');

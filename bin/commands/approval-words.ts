@@ -1,6 +1,7 @@
 import type { ApprovalStatus, GateReason, Vote } from '../../lambdas/approval/approval.ts';
 import { revealed } from '../../lambdas/slack/reveal.ts';
 import type { ShownApproval } from './api.ts';
+import { viaInWords } from './run-words.ts';
 import type { Cell } from './table.ts';
 import type { Tone } from './terminal.ts';
 import { clockNear } from './times.ts';
@@ -26,24 +27,19 @@ const WHO_ASKS: Record<GateReason, string> = {
   step: 'the workflow asks',
 };
 
+/** Policy's reasons are why people are asked only where policy asks. */
 export function askedBecause({ asks, grounds }: ShownApproval): string {
+  if (asks !== 'policy') return WHO_ASKS[asks];
   const reasons = grounds.reasons.join('; ');
   const policies = grounds.policies.length > 0 ? ` (${grounds.policies.join(', ')})` : '';
   return `${WHO_ASKS[asks]}: ${reasons}${policies}`;
-}
-
-/** `2 people for high risk, from dba`. */
-export function neededInWords({ requirement }: Pick<ShownApproval, 'requirement'>): string {
-  const { quorum, tier, groups } = requirement;
-  const from = groups.length > 0 ? `, from ${groups.join(' or ')}` : '';
-  return `${quorum === 1 ? '1 person' : `${quorum} people`} for ${tier} risk${from}`;
 }
 
 /** `ana approved in slack, 09:12:44.120`, with the reason of a no. */
 export function voteInWords({ person, via, decision, onBehalfOf, at, reason }: Vote, near: string): string {
   const place = onBehalfOf === undefined ? '' : ` in place of ${onBehalfOf}`;
   const why = reason === undefined ? '' : `: ${exact(reason)}`;
-  return `${person} ${decision === 'approve' ? 'approved' : 'rejected'} in ${via}${place}, ${clockNear(at, near)}${why}`;
+  return `${person} ${decision === 'approve' ? 'approved' : 'rejected'} ${viaInWords(via)}${place}, ${clockNear(at, near)}${why}`;
 }
 
 /** A value as it is and nothing else: in quotes if it is text, with whatever cannot be seen written out. */

@@ -2,18 +2,21 @@ import { isOpen } from '../../lambdas/approval/approval.ts';
 import type { Decided, ShownApproval } from './api.ts';
 import { printApproval } from './approval-page.ts';
 import { findApproval } from './approval-reference.ts';
-import { changeInWords, neededInWords } from './approval-words.ts';
+import { changeInWords } from './approval-words.ts';
 import { APPROVAL_DETAILS } from './approvals-show.ts';
 import type { Call, Command, Option } from './command.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
+import { requirementInWords } from './requirement-words.ts';
 import { printable } from './terminal.ts';
 
 type Verb = 'approve' | 'reject' | 'edit';
 
 const YES: Record<string, Option> = { yes: { says: 'do not ask; needed where nobody can be asked' } };
-const REASON: Record<string, Option> = { reason: { value: 'TEXT', says: 'why not, for whoever asked; required' } };
+const REASON: Record<string, Option> = {
+  reason: { value: 'TEXT', required: true, says: 'why not, for whoever asked' },
+};
 const FIELD: Record<string, Option> = {
-  field: { value: 'NAME=VALUE', many: true, says: 'what to write instead; once for each field' },
+  field: { value: 'NAME=VALUE', many: true, required: true, says: 'what to write instead; once for each field' },
 };
 
 const SEEN = 'What you decide on is shown first; if it is something else by the time you answer, nothing happens.';
@@ -113,18 +116,18 @@ async function agreed(call: Call, verb: Verb): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-function outcomeInWords({ outcome, approval }: Decided): string {
-  const { runId, votes } = approval;
-  const follow = `follow it with npx countersign runs watch ${runId.slice(0, 12)}`;
-  switch (outcome) {
+function outcomeInWords(decided: Decided): string {
+  const { approval } = decided;
+  const follow = `follow it with npx countersign runs watch ${approval.runId.slice(0, 12)}`;
+  switch (decided.outcome) {
     case 'approved':
       return `approved; ${follow}`;
     case 'rejected':
       return 'rejected; it will not be written';
     case 'counted':
-      return `counted: ${votes.length} so far, of ${neededInWords(approval)}`;
+      return `counted; ${decided.missing} more must approve, of ${requirementInWords(approval.requirement)}`;
     case 'edited':
-      return `edited; now it needs ${neededInWords(approval)}, and not ${approval.makers.join(' or ')}`;
+      return `edited; now it needs ${requirementInWords(approval.requirement)}, and not ${approval.makers.join(' or ')}`;
     case 'already':
       return `you have said so before; it is ${isOpen(approval) ? 'waiting for more' : approval.status}`;
   }

@@ -1,9 +1,9 @@
 import type { ShownApproval } from './api.ts';
 import { shortApprovalIds } from './approval-reference.ts';
-import { neededInWords } from './approval-words.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT } from './failure.ts';
 import { noteMore, pagingOptions, readPages } from './paging.ts';
+import { requirementInWords } from './requirement-words.ts';
 import { shortSubject } from './run-words.ts';
 import { type Cell, type Column, table } from './table.ts';
 import { printable } from './terminal.ts';
@@ -47,7 +47,7 @@ function pendingTable({ terminal }: Call, approvals: ShownApproval[]): string[] 
     person ? short(approval) : approval.approvalId,
     at(approval.requestedAt),
     { text: at(approval.expiresAt), tone: approval.escalatedAt ? 'bad' : 'waiting' },
-    `${neededInWords(approval)}${soFar(approval)}`,
+    `${requirementInWords(approval.requirement)}${soFar(approval)}`,
     person ? toolOf(approval) : `${toolOf(approval)}${approval.action ? ` ${approval.action.target}` : ''}`,
     person ? shortSubject(approval.subject ?? '-') : (approval.subject ?? '-'),
     approval.title,

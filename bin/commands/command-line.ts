@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { approvalsDecide, runsDecide } from './approvals-decide.ts';
 import { approvalsList } from './approvals-list.ts';
 import { approvalsShow } from './approvals-show.ts';
+import { automations } from './automations.ts';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
 import { evidenceAudit } from './evidence-audit.ts';
 import { evidenceGet } from './evidence-get.ts';
@@ -20,7 +23,9 @@ import { runsShow } from './runs-show.ts';
 import { runsWatch } from './runs-watch.ts';
 import type { Terminal } from './terminal.ts';
 import { webhookSend } from './webhook-send.ts';
-import { workflowCommands } from './workflow-commands.ts';
+import { workflowPublish } from './workflow-publish.ts';
+import { workflowSimulate } from './workflow-simulate.ts';
+import { workflowValidate } from './workflow-validate.ts';
 
 export const COMMANDS: readonly Command[] = [
   runsList,
@@ -32,7 +37,10 @@ export const COMMANDS: readonly Command[] = [
   approvalsShow,
   ...approvalsDecide,
   webhookSend,
-  ...workflowCommands,
+  workflowValidate,
+  workflowSimulate,
+  workflowPublish,
+  ...automations,
   policyTest,
   policyReplay,
   policyPublish,
@@ -50,41 +58,68 @@ export async function runCommandLine(
   environment: NodeJS.ProcessEnv,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  let command: Command | undefined;
+  let nearestHelp = helpNear(argv.filter((word) => !word.startsWith('-')));
   try {
     const { values, positionals } = readArguments(argv);
-    const [group = '', verb = ''] = positionals;
-    const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
-    command = COMMANDS.find(({ name }) => name === `${group} ${verb}` || name === group);
-    const rest = positionals.slice(command?.name.split(' ').length);
-    if (values.help) {
+    if (values.version) {
+      terminal.print(versionHere());
+      return EXIT.ok;
+    }
+    const words = positionals[0] === 'help' ? positionals.slice(1) : positionals;
+    const { command, ofGroup } = named(words);
+    nearestHelp = helpNear(words);
+    const wantsHelp = values.help === true || words !== positionals;
+    if (wantsHelp && (command || ofGroup.length > 0 || words.length === 0)) {
       terminal.print(command ? helpOf(command) : ofGroup.length > 0 ? groupHelp(ofGroup) : overview(COMMANDS));
       return EXIT.ok;
     }
-    if (!command) throw unknownCommand(group, verb, ofGroup);
+    if (!command) throw unknownCommand(words, ofGroup);
+    const rest = words.slice(command.name.split(' ').length);
     assertTakes(command, values, rest);
     return await command.run(new Call(terminal, environment, { values, positionals: rest }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
+    // What is wrong comes last, where it is seen first.
+    if (error instanceof UsageError && nearestHelp !== '') terminal.note(`${nearestHelp}\n`);
     terminal.note(error.message);
-    if (error instanceof UsageError) terminal.note(`\n${command ? usageOf(command) : overview(COMMANDS)}`);
     return error.exitCode;
   }
+}
+
+/** The command that these words begin with, and all of its group. */
+function named([group = '', verb = '']: readonly string[]): { command?: Command; ofGroup: Command[] } {
+  return {
+    command: COMMANDS.find(({ name }) => name === `${group} ${verb}` || name === group),
+    ofGroup: COMMANDS.filter(({ name }) => name.startsWith(`${group} `)),
+  };
+}
+
+/** As much as helps with what was called wrongly, and no more. */
+function helpNear(words: readonly string[]): string {
+  const { command, ofGroup } = named(words);
+  if (command) return usageOf(command);
+  return ofGroup.length > 0 ? groupHelp(ofGroup) : '';
+}
+
+function versionHere(): string {
+  const file = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
+  return String(JSON.parse(file).version);
 }
 
 /** Options may stand anywhere; which command they belong to is known only after reading them all. */
 function readArguments(argv: string[]) {
   const all = Object.assign({}, GLOBAL_OPTIONS, ...COMMANDS.map(({ options }) => options)) as Command['options'];
+  const isMany = (name: string) => COMMANDS.some(({ options }) => options[name]?.many);
   const options = Object.fromEntries(
-    Object.entries(all).map(([name, { value, many = false }]) => [
+    Object.entries(all).map(([name, { value }]) => [
       name,
-      { type: value ? 'string' : 'boolean', multiple: many } as const,
+      { type: value ? 'string' : 'boolean', multiple: isMany(name) } as const,
     ]),
   );
   try {
     return parseArgs({
       args: argv,
-      options: { ...options, help: { type: 'boolean', short: 'h' } },
+      options: { ...options, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
       allowPositionals: true,
     });
   } catch (error) {
@@ -105,9 +140,11 @@ function assertTakes(command: Command, values: object, positionals: string[]): v
   if (surplus !== undefined) throw new UsageError(`countersign ${command.name} does not take "${surplus}"`);
 }
 
-function unknownCommand(group: string, verb: string, ofGroup: Command[]): UsageError {
-  if (!group) return new UsageError('name a command');
-  if (ofGroup.length === 0) return new UsageError(`there is no command "${group}"`);
+const SEE_ALL = 'npx countersign help lists them';
+
+function unknownCommand([group, verb]: readonly string[], ofGroup: Command[]): UsageError {
+  if (!group) return new UsageError(`name a command; ${SEE_ALL}`);
+  if (ofGroup.length === 0) return new UsageError(`there is no command "${group}"; ${SEE_ALL}`);
   const verbs = ofGroup.map(({ name }) => name.split(' ')[1]).join(', ');
   return new UsageError(
     verb ? `there is no command "${group} ${verb}"; ${group} knows ${verbs}` : `${group} what? One of: ${verbs}`,

@@ -1,5 +1,6 @@
 import { Api } from './api.ts';
 import { type ExitCode, UsageError } from './failure.ts';
+import { LOCAL_TENANT, localOwnerKey } from './sign-delivery.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Option {
@@ -7,6 +8,8 @@ export interface Option {
   value?: string;
   /** May be given more than once. */
   many?: true;
+  /** The command does not go without it. */
+  required?: true;
   says: string;
 }
 
@@ -26,11 +29,10 @@ export const GLOBAL_OPTIONS: Record<string, Option> = {
   url: { value: 'URL', says: 'where Countersign answers (COUNTERSIGN_URL; default http://127.0.0.1:4500)' },
   key: { value: 'KEY', says: 'API key (COUNTERSIGN_API_KEY; on this machine local-owner-key)' },
   json: { says: 'output for machines' },
-  help: { says: 'this text' },
+  help: { says: 'this text; so does countersign help COMMAND' },
 };
 
 const DEFAULT_URL = 'http://127.0.0.1:4500';
-const LOCAL_KEY = 'local-owner-key';
 
 type Values = Record<string, string | boolean | string[] | undefined>;
 
@@ -53,7 +55,8 @@ export class Call {
   }
 
   text(option: string): string | undefined {
-    const value = this.#values[option];
+    // Another command may take an option of this name more than once.
+    const value = [this.#values[option]].flat().at(-1);
     return typeof value === 'string' ? value : undefined;
   }
 
@@ -83,7 +86,8 @@ export class Call {
   }
 
   api(): Api {
-    const key = this.text('key') ?? (this.#environment.COUNTERSIGN_API_KEY || (this.isLocal ? LOCAL_KEY : ''));
+    const key =
+      this.text('key') ?? (this.#environment.COUNTERSIGN_API_KEY || (this.isLocal ? localOwnerKey(LOCAL_TENANT) : ''));
     if (!key) throw new UsageError(`${this.url} needs an API key: give it with --key, or set COUNTERSIGN_API_KEY`);
     return new Api({ url: this.url, key });
   }

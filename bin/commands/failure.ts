@@ -6,6 +6,8 @@ export const EXIT = {
   usage: 2,
   /** Nobody answers, or the key is not taken. */
   refused: 3,
+  /** A fault of this program, which says nothing about what it was asked. As sysexits.h has it for software. */
+  broken: 70,
   /** As a shell reports a program ended by Ctrl-C. */
   interrupted: 130,
 } as const;

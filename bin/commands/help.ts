@@ -7,9 +7,10 @@ export function overview(commands: readonly Command[]): string {
     ...commandLines(commands),
     '',
     'For every command:',
-    ...optionLines(GLOBAL_OPTIONS),
+    ...optionLines({ ...GLOBAL_OPTIONS, version: { says: 'which version this is' } }),
     '',
-    'Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 3 nobody answers, or the key is not taken.',
+    'Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 3 nobody answers, or the key is not taken,',
+    '70 a fault of this program.',
   ].join('\n');
 }
 
@@ -33,8 +34,9 @@ const USAGE_COLUMNS = 90;
 
 export function usageOf({ name, takes, options }: Command): string {
   const lines = [`usage: countersign ${[name, ...takes].join(' ')}`];
-  for (const [option, { value, many }] of Object.entries(options)) {
-    const word = `[--${option}${value ? ` ${value}` : ''}]${many ? '…' : ''}`;
+  for (const [option, { value, many, required }] of Object.entries(options)) {
+    const given = `--${option}${value ? ` ${value}` : ''}`;
+    const word = `${required ? given : `[${given}]`}${many ? '…' : ''}`;
     const line = lines.pop() ?? '';
     if (line.length + word.length < USAGE_COLUMNS) lines.push(`${line} ${word}`);
     else lines.push(line, `         ${word}`);
@@ -51,7 +53,8 @@ const callOf = ({ name, takes }: Command) => ['countersign', name, ...takes].joi
 
 function optionLines(options: Record<string, Option>): string[] {
   const named = Object.entries(options).map(
-    ([name, { value, says }]) => [`--${name}${value ? ` ${value}` : ''}`, says] as const,
+    ([name, { value, says, required }]) =>
+      [`--${name}${value ? ` ${value}` : ''}`, required ? `${says}; required` : says] as const,
   );
   const width = Math.max(...named.map(([name]) => name.length));
   return named.map(([name, says]) => `  ${name.padEnd(width)}  ${says}`);

@@ -1,10 +1,11 @@
+import { wrap, wrapUnder } from './fit-text.ts';
 import { withShortIds } from './run-words.ts';
-import { type Cell, type Column, cut, table } from './table.ts';
+import { type Cell, type Column, table } from './table.ts';
 import type { Terminal, Tone } from './terminal.ts';
 
 const LABEL_COLUMNS = 12;
 
-/** What a command shows of one thing: headings, fields, lines and tables, none wider than the terminal. */
+/** What a command shows of one thing: headings, fields, lines and tables. Nothing is cut; what does not fit goes on below. */
 export class Page {
   readonly #terminal: Terminal;
 
@@ -28,17 +29,26 @@ export class Page {
   }
 
   field(name: string, value: string, tone?: Tone): void {
-    this.whole(name, cut(value, this.#terminal.columns - LABEL_COLUMNS), tone);
+    const [first = '', ...rest] = wrap(value, this.#terminal.columns - LABEL_COLUMNS);
+    this.whole(name, first, tone);
+    for (const line of rest) this.whole('', line, tone);
   }
 
-  /** What must be read or copied in full wraps at the terminal's edge; everything else is cut there. */
+  /** A line of a list, which goes on under its text and not under what stands before it. */
+  entry(before: string, text: string, tone?: Tone): void {
+    const [first = '', ...rest] = wrap(text, this.#terminal.columns - before.length);
+    this.wholeLine(before + first, tone);
+    for (const line of rest) this.wholeLine(' '.repeat(before.length) + line, tone);
+  }
+
+  /** What must be read or copied exactly is broken by the terminal alone; everything else between words. */
   whole(name: string, value: string, tone?: Tone): void {
     const label = name.padEnd(LABEL_COLUMNS);
     this.#terminal.print(`${this.#terminal.paint('quiet', label)}${this.#terminal.paint(tone, value)}`);
   }
 
   line(text: string, tone?: Tone): void {
-    this.wholeLine(cut(text, this.#terminal.columns), tone);
+    for (const line of wrapUnder(text, this.#terminal.columns)) this.wholeLine(line, tone);
   }
 
   wholeLine(text: string, tone?: Tone): void {

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { connectorOf, RISKS } from '../../lambdas/connectors/connector.ts';
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 import type { Policy, PolicyDecision, PolicyRequest } from '../../lambdas/policy/policy.ts';
+import { GroupSets, groupsInOrder, groupsInWords } from '../../lambdas/policy/requirement.ts';
 import { EXIT, Failure } from './failure.ts';
 
 /** What is asked, all in one place; what a case leaves out is what its tool says of itself, or small and harmless. */
@@ -37,7 +39,7 @@ const Expected = z.union([
     verdict: Verdict,
     tier: z.enum(RISKS).optional(),
     quorum: z.int().optional(),
-    groups: z.array(z.string()).optional(),
+    groups: GroupSets.optional(),
     /** All of these must have determined it; others may have too. */
     policies: z.array(z.string()).optional(),
   }),
@@ -46,7 +48,7 @@ type Expected = {
   verdict: PolicyDecision['verdict'];
   tier?: string;
   quorum?: number;
-  groups?: string[];
+  groups?: string[][];
   policies?: string[];
 };
 
@@ -125,8 +127,8 @@ function differences(expected: Expected, decision: PolicyDecision): string[] {
   const wrong: string[] = [];
   if (expected.tier !== undefined && expected.tier !== tier) wrong.push(`expected tier ${expected.tier}`);
   if (expected.quorum !== undefined && expected.quorum !== quorum) wrong.push(`expected quorum ${expected.quorum}`);
-  if (expected.groups && expected.groups.toSorted().join() !== groups?.toSorted().join()) {
-    wrong.push(`expected groups ${expected.groups.join(', ') || 'none'}`);
+  if (expected.groups && !isDeepStrictEqual(groupsInOrder(expected.groups), groupsInOrder(groups ?? []))) {
+    wrong.push(`expected groups ${groupsInWords(expected.groups) || 'none'}`);
   }
   const missing = expected.policies?.filter((id) => !decision.policies.includes(id)) ?? [];
   if (missing.length > 0) wrong.push(`expected it from ${missing.join(', ')}`);

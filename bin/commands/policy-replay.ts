@@ -1,10 +1,11 @@
-import { type Flip, opensUp } from '../../lambdas/policy/replay.ts';
+import type { Flip } from '../../lambdas/policy/replay.ts';
 import type { Call, Command } from './command.ts';
+import { counted } from './evidence-words.ts';
 import { EXIT, UsageError } from './failure.ts';
+import { Page } from './page.ts';
 import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
 import { outcomeInWords } from './policy-words.ts';
 import { shortRunIds } from './run-reference.ts';
-import { type Cell, type Column, table } from './table.ts';
 import { printable } from './terminal.ts';
 
 /** A long replay says now and then that it is alive. */
@@ -21,21 +22,22 @@ export const policyReplay: Command = {
   takes: [],
   says: 'which recorded decisions other policies would make otherwise',
   details:
-    'Nothing is changed by it. If anything that was denied would be allowed, the exit code is 1,\n' +
-    'unless you say --acknowledge after having looked.',
+    'Nothing is changed by it. A flip loosens where something denied could happen, or where fewer people,\n' +
+    'of a lower tier or of any group, would have to agree. If any does, the exit code is 1, unless you\n' +
+    'say --acknowledge after having looked.',
   options: {
-    ...POLICIES_OPTION,
+    policies: { ...POLICIES_OPTION.policies, required: true },
     since: { value: 'TIME', says: 'only runs since then, 2026-03-01 or 2026-03-01T09:00:00Z (default: all)' },
-    acknowledge: { says: 'exit with 0 even if something denied would be allowed' },
+    acknowledge: { says: 'exit with 0 even if something loosens' },
   },
   async run(call) {
     const folder = call.text('policies');
     if (folder === undefined) throw new UsageError('name the folder of the changed policies with --policies');
     const replayed = await replayAll(call, folder);
-    const opened = replayed.flips.filter(opensUp).length;
+    const loosened = replayed.flips.filter(({ loosens }) => loosens).length;
     if (call.json) call.printJson(replayed);
-    else printFlips(call, printable(replayed), opened);
-    return opened > 0 && !call.isSet('acknowledge') ? EXIT.failed : EXIT.ok;
+    else printFlips(call, printable(replayed), loosened);
+    return loosened > 0 && !call.isSet('acknowledge') ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -66,35 +68,16 @@ function sinceOf(call: Call): string | undefined {
   return at.toISOString();
 }
 
-function printFlips({ terminal }: Call, { runs, examined, flips }: Replayed, opened: number): void {
-  if (flips.length > 0) {
-    const short = terminal.isInteractive ? shortRunIds(flips.map(({ runId }) => runId)) : (runId: string) => runId;
-    const columns: Column[] = [
-      { title: 'RUN' },
-      { title: 'STEP' },
-      { title: 'TOOL' },
-      { title: 'TARGET', keeps: 'end' },
-      { title: 'WAS' },
-      { title: 'WOULD BE' },
-      { title: 'BECAUSE', keeps: 'start' },
-    ];
-    const row = (flip: Flip): Cell[] => [
-      short(flip.runId),
-      flip.step,
-      flip.tool,
-      flip.target,
-      outcomeInWords(flip.from),
-      { text: outcomeInWords(flip.to), tone: opensUp(flip) ? 'bad' : 'waiting' },
-      flip.reasons.join('; '),
-    ];
-    for (const line of table(columns, flips.map(row), terminal)) terminal.print(line);
+function printFlips({ terminal }: Call, { runs, examined, flips }: Replayed, loosened: number): void {
+  const page = new Page(terminal);
+  const short = terminal.isInteractive ? shortRunIds(flips.map(({ runId }) => runId)) : (runId: string) => runId;
+  for (const { runId, step, tool, target, from, to, loosens, reasons } of flips) {
+    page.field(loosens ? 'loosens' : 'tightens', `${short(runId)} ${step}: ${tool} at ${page.short(target)}`);
+    const because = reasons.length > 0 ? `: ${reasons.join('; ')}` : '';
+    page.field('', `${outcomeInWords(from)} → ${outcomeInWords(to)}${because}`, loosens ? 'bad' : 'waiting');
   }
-  terminal.print(
-    `${examined} decisions of ${runs} runs: ${flips.length === 0 ? 'none would flip' : `${flips.length} would flip`}`,
-  );
-  if (opened > 0) {
-    terminal.note(
-      `${opened} that ${opened === 1 ? 'was' : 'were'} denied would be allowed; look at each, then --acknowledge`,
-    );
-  }
+  const loosening = loosened === 0 ? 'none loosens' : `${loosened} ${loosened === 1 ? 'loosens' : 'loosen'}`;
+  const flipped = flips.length === 0 ? 'none would flip' : `${flips.length} would flip, ${loosening}`;
+  page.line(`${counted(examined, 'decision')} of ${counted(runs, 'run')}: ${flipped}`);
+  if (loosened > 0) terminal.note('less would stand in the way of what loosens; look at each, then say --acknowledge');
 }

@@ -15,25 +15,28 @@ export const policyTest: Command = {
   takes: ['[FILE]'],
   says: 'try policies on cases, without any server',
   details:
-    'FILE is a YAML file of cases or a folder of them (default: the cases that ship);\n' +
-    'policies/README.md explains it.',
+    'FILE is a YAML file of cases or a folder of them (default: the cases that ship, policies/tests):\n' +
+    '  - name: closing an incident takes two people\n' +
+    '    request: { tool: servicenow.incident.update, fields: { state: "7" }, environment: prod }\n' +
+    '    expect: { verdict: needs_approval, tier: high, quorum: 2, groups: [network] }\n' +
+    'What a request leaves out is what its tool says of itself, or small and harmless; expect may also be\n' +
+    'just allow, deny or needs_approval. policies/README.md has every field.',
   options: POLICIES_OPTION,
   async run(call) {
     // The engines are heavy; no other command should wait for them.
     const { checkPolicies } = await import('../../lambdas/policy/check-policies.ts');
     const { systemEngines, systemPolicy } = await import('../../lambdas/policy/policy-ports.ts');
-    const { findOperation } = await import('../../lambdas/connectors/registry.ts');
+    const { toolNames } = await import('../../lambdas/connectors/registry.ts');
     const { tryCases } = await import('./policy-cases.ts');
 
     const policies = readPolicyFolder(call.text('policies'));
     const engines = systemEngines();
-    const checked = await checkPolicies(engines, policies);
+    const checked = await checkPolicies(engines, policies, toolNames());
     if ('problems' in checked) {
       for (const problem of checked.problems) call.terminal.note(printable(problem));
       return EXIT.failed;
     }
-    const isTool = (tool: string) => findOperation(tool) !== undefined;
-    const policy = systemPolicy({ policies: async () => policies }, isTool, engines, SILENT);
+    const policy = systemPolicy({ policies: async () => policies }, { engines, log: SILENT });
     return report(call, checked.hash, await tryCases(call.positional(0) || SHIPPED_CASES, policy));
   },
 };

@@ -1,12 +1,11 @@
 import { type PolicyDecision, whyOf } from '../../lambdas/policy/policy.ts';
 import type { Outcome } from '../../lambdas/policy/replay.ts';
+import { requirementInWords } from './requirement-words.ts';
 
-/** `needs_approval (medium, 2 people of sre)` */
+/** `needs_approval (2 people for medium risk, from sre)` */
 export function outcomeInWords(outcome: Outcome): string {
   if (outcome.verdict !== 'needs_approval') return outcome.verdict;
-  const { tier, quorum, groups } = outcome.requirement;
-  const people = quorum === 1 ? '1 person' : `${quorum} people`;
-  return `needs_approval (${tier}, ${people}${groups.length > 0 ? ` of ${groups.join(', ')}` : ''})`;
+  return `needs_approval (${requirementInWords(outcome.requirement)})`;
 }
 
 /** `allow by low-risk-writes: the write puts little at risk` */

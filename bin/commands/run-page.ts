@@ -1,8 +1,9 @@
 import { isOpen } from '../../lambdas/approval/approval.ts';
 import type { Reversal } from '../../lambdas/run/receipt.ts';
 import type { RunDetail, ShownReceipt, ShownStep } from './api.ts';
-import { approvalCell, neededInWords, voteInWords } from './approval-words.ts';
+import { approvalCell, voteInWords } from './approval-words.ts';
 import { Page } from './page.ts';
+import { requirementInWords } from './requirement-words.ts';
 import { compensationInWords, errorInWords, eventInWords, eventTone, statusCell } from './run-words.ts';
 import type { Cell } from './table.ts';
 import type { Terminal } from './terminal.ts';
@@ -56,12 +57,12 @@ function printSteps(page: Page, run: RunDetail): void {
     return [step.id, step.tool, status, verdictOf(step), attempt, receipt ? page.short(outcomeOf(receipt, run)) : '-'];
   });
   const columns = [
-    { title: 'STEP' },
-    { title: 'TOOL', keeps: 'start' },
+    { title: 'STEP', keeps: 'all' },
+    { title: 'TOOL', keeps: 'all' },
     { title: 'STATUS' },
     { title: 'POLICY' },
     { title: 'ATTEMPTS' },
-    { title: 'RECEIPT', keeps: 'start' },
+    { title: 'RECEIPT', keeps: 'all' },
   ] as const;
   page.table(columns, rows);
   for (const step of run.steps) {
@@ -99,7 +100,7 @@ function printApprovals(page: Page, { approvals }: RunDetail): void {
     page.line(`${stepId}: ${text}, ${page.short(approvalId)}`, typeof status === 'string' ? undefined : status.tone);
     const excluded = makers.length > 0 ? `, not ${makers.join(' or ')}` : '';
     const until = isOpen(approval) ? `, until ${clockNear(expiresAt, requestedAt)}` : '';
-    page.field('  needs', `${neededInWords(approval)}${excluded}${until}`);
+    page.field('  needs', `${requirementInWords(approval.requirement)}${excluded}${until}`);
     for (const { person, changes } of edits) {
       page.field('  edited', `${changes.map(({ field }) => field).join(', ')} by ${person}`);
     }
@@ -112,16 +113,18 @@ function printReceipts(page: Page, run: RunDetail): void {
   page.heading('RECEIPTS');
   for (const receipt of run.receipts) {
     const { stepId, target, tool, fields } = receipt;
-    page.line(page.short(`${stepId}: ${tool} at ${target}`));
-    page.field('  wrote', page.short(`${fields.join(', ')}: ${outcomeOf(receipt, run)}`));
-    if (receipt.outcome === 'succeeded') page.field('  undo', page.short(undoInWords(receipt.reversal)));
+    page.line(`${stepId}: ${tool} at ${target}`);
+    page.field('  fields', fields.join(', '));
+    page.field('  outcome', page.short(outcomeOf(receipt, run)));
+    if (receipt.outcome === 'succeeded') printUndo(page, receipt.reversal);
     if ('error' in receipt) page.field('  error', errorInWords(receipt.error), 'bad');
   }
 }
 
-function undoInWords(reversal: Reversal): string {
-  if ('irreversible' in reversal) return `cannot be undone: ${reversal.irreversible}`;
-  return `${reversal.tool} ${JSON.stringify(reversal.input)}`;
+/** Somebody may have to do it by hand: no id of its input is shortened, no line of it broken. */
+function printUndo(page: Page, reversal: Reversal): void {
+  if ('irreversible' in reversal) page.field('  undo', `none: ${reversal.irreversible}`);
+  else page.whole('  undo', `${reversal.tool} ${JSON.stringify(reversal.input)}`);
 }
 
 /** The compensation log: what became of each write, in the order in which it was taken back or left. */
@@ -145,7 +148,7 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
     const when = `${String(seq).padStart(width)}  ${time(at)}`;
     for (const [index, event] of events.entries()) {
       const margin = index === 0 ? when : ' '.repeat(when.length);
-      page.line(`${margin}  ${page.short(eventInWords(event, at))}`, eventTone(event));
+      page.entry(`${margin}  `, page.short(eventInWords(event, at)), eventTone(event));
     }
   }
 }

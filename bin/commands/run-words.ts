@@ -3,6 +3,7 @@ import type { CommitEvent, PolicyDecided } from '../../lambdas/run/commit.ts';
 import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { Compensation, RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
+import { requirementInWords } from './requirement-words.ts';
 import type { Cell } from './table.ts';
 import type { Tone } from './terminal.ts';
 import { clockNear } from './times.ts';
@@ -47,18 +48,18 @@ export function eventInWords(event: CommitEvent, at: string): string {
       return 'title, actor and links were found in the trigger';
     case 'run.status_changed': {
       const why = event.error ? `: ${errorInWords(event.error)}` : event.reason ? ` (${event.reason})` : '';
-      return `run: ${event.to}${why}`;
+      return `run: ${event.to}${event.initiator === 'user' ? ` by ${event.actor}` : ''}${why}`;
     }
     case 'run.stop_requested':
-      return `${event.actor} asks to ${event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;
+      return `${event.actor} asks to ${event.kind === 'rollback' ? 'roll back' : event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;
     case 'step.claimed':
       return `${event.step}: attempt ${event.attempt} of ${event.tool}, lease until ${clockNear(event.leaseExpiresAt, at)}`;
     case 'step.succeeded':
       return `${event.step}: ${event.skipped ? 'skipped' : 'succeeded'}`;
     case 'step.waiting':
-      return `${event.step}: waits for ${event.event ? `the signal "${event.event}" ` : ''}until ${clockNear(event.until, at)}`;
+      return `${event.step}: waits for ${event.signal ? `the signal "${event.signal}" ` : ''}until ${clockNear(event.until, at)}`;
     case 'step.signaled':
-      return `${event.step}: ${event.actor} gave the signal "${event.event}"`;
+      return `${event.step}: ${event.actor} gave the signal "${event.signal}"`;
     case 'step.retry_requested':
       return `${event.step}: ${event.actor} asks for another try`;
     case 'step.canceled':
@@ -80,17 +81,17 @@ export function eventInWords(event: CommitEvent, at: string): string {
     case 'policy.decided':
       return `${event.step}: policy ${verdictInWords(event)}`;
     case 'approval.requested':
-      return `${event.step}: waits for ${people(event.quorum)} (${event.tier} tier) until ${clockNear(event.expiresAt, at)}`;
+      return `${event.step}: waits until ${clockNear(event.expiresAt, at)} for ${requirementInWords(event)}`;
     case 'approval.auto_approved':
       return `${event.step}: confidence ${event.confidence} passes the gate of the validation mode by itself`;
     case 'approval.voted':
-      return `${event.step}: ${event.person} says ${event.decision} in ${event.via}${event.onBehalfOf ? ` for ${event.onBehalfOf}` : ''}`;
+      return `${event.step}: ${event.person} says ${event.decision} ${viaInWords(event.via)}${event.onBehalfOf ? ` for ${event.onBehalfOf}` : ''}`;
     case 'approval.edited':
       return `${event.step}: ${event.person} edited ${event.fields.join(', ')}; earlier votes are void`;
     case 'approval.decided':
       return `${event.step}: ${event.status} by ${event.people.join(' and ')}`;
     case 'approval.stale':
-      return `${event.step}: what was approved is not what would be written now; asked anew`;
+      return `${event.step}: ${STALE_BECAUSE[event.because]}; asked anew`;
     case 'approval.reminded':
       return `${event.step}: approvers were reminded`;
     case 'approval.escalated':
@@ -104,7 +105,13 @@ export function eventInWords(event: CommitEvent, at: string): string {
   }
 }
 
-const people = (quorum: number) => (quorum === 1 ? 'one person' : `${quorum} people`);
+export const viaInWords = (via: string) => (via === 'api' ? 'over the API' : `in ${via}`);
+
+const STALE_BECAUSE: Record<Extract<CommitEvent, { type: 'approval.stale' }>['because'], string> = {
+  changed: 'what was approved is not what would be written now',
+  expired: 'its approval expired before it was used',
+  voters: 'somebody whose approval counted may not approve it any more',
+};
 
 function verdictInWords({ verdict, ...said }: PolicyDecided): string {
   const why = whyOf(said) && `: ${whyOf(said)}`;

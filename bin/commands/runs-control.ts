@@ -25,7 +25,7 @@ export const runsControl: readonly Command[] = [
     'signal',
     'give a waiting run the signal it waits for',
     {
-      event: { value: 'EVENT', says: 'the name of the signal' },
+      event: { value: 'EVENT', required: true, says: 'the name of the signal' },
       payload: { value: 'JSON', says: 'what to hand to the step as its output' },
     },
     signalBody,

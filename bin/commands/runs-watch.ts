@@ -3,9 +3,9 @@ import type { Commit } from '../../lambdas/run/commit.ts';
 import { type Api, type RunEvents, Unavailable } from './api.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT } from './failure.ts';
+import { Page } from './page.ts';
 import { findRunId } from './run-reference.ts';
-import { eventInWords, eventTone, hasEnded, withShortIds } from './run-words.ts';
-import { cut } from './table.ts';
+import { eventInWords, eventTone, hasEnded } from './run-words.ts';
 import { printable } from './terminal.ts';
 import { clockNear, duration } from './times.ts';
 
@@ -82,7 +82,7 @@ function printCommit({ terminal, json }: Call, runId: string, commit: Commit, be
       continue;
     }
     const words = eventInWords(printable(event), at);
-    const line = `${clockNear(at, begunAt)}  ${terminal.isInteractive ? withShortIds(words) : words}`;
-    terminal.print(terminal.paint(eventTone(event), cut(line, terminal.columns)));
+    const page = new Page(terminal);
+    page.entry(`${clockNear(at, begunAt)}  `, page.short(words), eventTone(event));
   }
 }

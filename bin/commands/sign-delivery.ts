@@ -31,7 +31,13 @@ function keyOf(secret: string): Buffer {
   return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret);
 }
 
+/** Whose the local host is unless one says otherwise. */
+export const LOCAL_TENANT = 'acme';
+
 /** The secrets of the local host, by its own scheme. */
 export function localSecret(source: TriggerSource, tenant: string): string {
-  return tenant === 'acme' ? `local-${source}-secret` : `local-${tenant}-${source}-secret`;
+  return tenant === LOCAL_TENANT ? `local-${source}-secret` : `local-${tenant}-${source}-secret`;
 }
+
+export const localOwnerKey = (tenant: string) =>
+  tenant === LOCAL_TENANT ? 'local-owner-key' : `local-${tenant}-owner-key`;

@@ -1,9 +1,10 @@
+import { cut, widthOf, wrap } from './fit-text.ts';
 import type { Terminal, Tone } from './terminal.ts';
 
 export interface Column {
   title: string;
-  /** Which part stays when a line is too long for the terminal; columns without it are never cut. */
-  keeps?: 'start' | 'end';
+  /** What stays when a line is too long for the terminal: a part, or in several lines all; without it, no column gives way. */
+  keeps?: 'start' | 'end' | 'all';
 }
 
 export type Cell = string | { text: string; tone: Tone };
@@ -15,17 +16,25 @@ const FLEXIBLE_MIN_COLUMNS = 8;
 export function table(columns: readonly Column[], rows: readonly Cell[][], terminal: Terminal): string[] {
   const texts = rows.map((row) => row.map(textOf));
   const widths = fittingWidths(columns, texts, terminal.columns);
-  const line = (cells: readonly Cell[]) => {
-    const parts = cells.map((cell, index) => {
-      const width = widths[index] ?? 0;
-      const text = cut(textOf(cell), width, columns[index]?.keeps);
-      const padding = ' '.repeat(Math.max(width - widthOf(text), 0));
-      return terminal.paint(typeof cell === 'string' ? undefined : cell.tone, text) + padding;
+  const linesOf = (cells: readonly Cell[]) => {
+    const parts = cells.map((cell, index) => fitted(textOf(cell), widths[index] ?? 0, columns[index]?.keeps));
+    const height = Math.max(...parts.map((lines) => lines.length));
+    return Array.from({ length: height }, (_, row) => {
+      const line = cells.map((cell, index) => {
+        const text = parts[index]?.[row] ?? '';
+        const padding = ' '.repeat(Math.max((widths[index] ?? 0) - widthOf(text), 0));
+        const tone = typeof cell === 'string' || text === '' ? undefined : cell.tone;
+        return terminal.paint(tone, text) + padding;
+      });
+      return line.join(GAP).trimEnd();
     });
-    return parts.join(GAP).trimEnd();
   };
-  return [line(columns.map(({ title }) => ({ text: title, tone: 'quiet' }))), ...rows.map(line)];
+  const titles = columns.map(({ title }): Cell => ({ text: title, tone: 'quiet' }));
+  return [titles, ...rows].flatMap(linesOf);
 }
+
+const fitted = (text: string, width: number, keeps: Column['keeps']): string[] =>
+  keeps === 'all' ? wrap(text, width) : [cut(text, width, keeps)];
 
 const textOf = (cell: Cell) => (typeof cell === 'string' ? cell : cell.text);
 
@@ -44,29 +53,4 @@ function fittingWidths(columns: readonly Column[], texts: string[][], lineColumn
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
   return widths;
-}
-
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-/** Characters of East Asian scripts and emoji take two columns of a terminal. */
-const WIDE = /\p{Emoji_Presentation}|\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|[\uff01-\uff60]/u;
-
-const columnsOf = (grapheme: string) => (WIDE.test(grapheme) ? 2 : 1);
-
-export function widthOf(text: string): number {
-  let width = 0;
-  for (const { segment } of graphemes.segment(text)) width += columnsOf(segment);
-  return width;
-}
-
-export function cut(text: string, columns: number, keeps: 'start' | 'end' = 'start'): string {
-  if (widthOf(text) <= columns) return text;
-  const all = Array.from(graphemes.segment(text), ({ segment }) => segment);
-  const kept: string[] = [];
-  let width = 0;
-  for (const grapheme of keeps === 'start' ? all : all.reverse()) {
-    width += columnsOf(grapheme);
-    if (width > columns - 1) break;
-    kept.push(grapheme);
-  }
-  return keeps === 'start' ? `${kept.join('')}…` : `…${kept.reverse().join('')}`;
 }

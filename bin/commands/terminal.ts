@@ -14,9 +14,9 @@ const STYLES = {
 
 /** Where a command writes: a person's terminal, with colours and a width to fit, or a pipe, with neither. */
 export interface Terminal {
-  /** True if a person looks at the output, so that short beats complete. */
+  /** True if a person looks at the output: ages instead of times, and the beginning of an id where that is enough. */
   isInteractive: boolean;
-  /** How wide a line may be; unbounded in a pipe. */
+  /** How wide a line may be; unbounded in a pipe, and where the terminal does not say. */
   columns: number;
   print(line: string): void;
   /** Beside the result: hints and errors, never part of what is piped on. */
@@ -30,7 +30,7 @@ export function processTerminal(): Terminal {
   const { stdout, stderr } = process;
   return {
     isInteractive: stdout.isTTY === true,
-    columns: stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY,
+    columns: (stdout.isTTY && stdout.columns) || Number.POSITIVE_INFINITY,
     print: (line) => void stdout.write(`${line}\n`),
     note: (line) => void stderr.write(`${line}\n`),
     // styleText looks at the stream, NO_COLOR and FORCE_COLOR itself.

@@ -4,10 +4,13 @@ import type { TriggerSource } from '../../lambdas/run/run.ts';
 import { type Answer, parse, problemOf, send } from './api.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
-import { localSecret, signedHeaders } from './sign-delivery.ts';
+import { LOCAL_TENANT, localOwnerKey, localSecret, signedHeaders } from './sign-delivery.ts';
 import { printable } from './terminal.ts';
 
 const SOURCES: readonly TriggerSource[] = ['github', 'servicenow'];
+const NOTHING_STARTED =
+  'accepted; no run was started: no automation is for this event, or its filter turned it away' +
+  ' (npx countersign automations list)';
 const TENANT = /^[a-z0-9-]+$/;
 
 export const webhookSend: Command = {
@@ -26,7 +29,7 @@ export const webhookSend: Command = {
     const file = call.positional(0);
     const body = read(file);
     const source = sourceOf(call, file);
-    const tenant = call.text('tenant') ?? 'acme';
+    const tenant = call.text('tenant') ?? LOCAL_TENANT;
     if (!TENANT.test(tenant)) throw new UsageError(`"${tenant}" is not the name of a tenant`);
     const headers = signedHeaders(source, body, {
       secret: secretOf(call, source, tenant),
@@ -35,7 +38,7 @@ export const webhookSend: Command = {
       nowMs: await nowAt(call),
     });
     const answer = await send(call.url, `/webhooks/${source}/${tenant}`, { method: 'POST', headers, body });
-    return report(call, answer);
+    return report(call, answer, tenant);
   },
 };
 
@@ -72,23 +75,31 @@ function secretOf(call: Call, source: TriggerSource, tenant: string): string {
   return secret;
 }
 
-function report({ json, terminal, url }: Call, { status, text }: Answer): ExitCode {
+function report(call: Call, { status, text }: Answer, tenant: string): ExitCode {
+  const { json, terminal, url } = call;
   const body = parse(text);
   if (json) terminal.print(JSON.stringify({ status, ...(body ?? { text }) }, null, 2));
   if (status === 202 && body) {
-    if (!json) for (const line of acceptedInWords(body)) terminal.print(line);
+    if (!json) for (const line of acceptedInWords(body, keyFor(call, tenant))) terminal.print(line);
     return EXIT.ok;
   }
   if (!json) terminal.note(printable(`${url} answered ${status}: ${problemOf(body) ?? text.trim()}`));
   return status === 401 || status === 403 || status >= 500 ? EXIT.refused : EXIT.failed;
 }
 
-function acceptedInWords({ runIds, deduplicated }: { runIds?: unknown; deduplicated?: unknown }): string[] {
+/** What else `runs watch` needs to see the runs of a tenant that is not everybody's default here. */
+const keyFor = ({ isLocal }: Call, tenant: string) =>
+  isLocal && tenant !== LOCAL_TENANT ? ` --key ${localOwnerKey(tenant)}` : '';
+
+function acceptedInWords(
+  { runIds, deduplicated }: { runIds?: unknown; deduplicated?: unknown },
+  withKey: string,
+): string[] {
   const ids = Array.isArray(runIds) ? runIds.map((runId) => printable(String(runId))) : [];
-  if (ids.length === 0) return ['accepted; no automation waits for it, so no run was started'];
+  if (ids.length === 0) return [NOTHING_STARTED];
   const first = deduplicated === true ? 'seen before, nothing was started again' : 'accepted';
   return [
     ...ids.map((runId) => `${first}: ${runId}`),
-    `follow it with npx countersign runs watch ${ids[0]?.slice(0, 12)}`,
+    `follow it with npx countersign runs watch ${ids[0]?.slice(0, 12)}${withKey}`,
   ];
 }

@@ -1,7 +1,8 @@
+import type { Plan, PlannedStep } from '../../lambdas/plan/plan.ts';
 import { whyOf } from '../../lambdas/policy/policy.ts';
-import type { Plan, PlannedStep } from '../../lambdas/workflow/plan.ts';
+import { wrapUnder } from './fit-text.ts';
+import { requirementInWords } from './requirement-words.ts';
 import { withShortIds } from './run-words.ts';
-import { cut } from './table.ts';
 import type { Terminal, Tone } from './terminal.ts';
 
 type Call = Extract<PlannedStep, { kind: 'call' }>;
@@ -21,9 +22,9 @@ export function planInWords(plan: Plan, terminal: Terminal): string[] {
     summary(plan),
     { text: `nothing was written; plan ${plan.planHash}`, tone: 'quiet' },
   ];
-  return lines.map(({ text, tone }) => {
-    const fitting = terminal.isInteractive ? cut(withShortIds(text), terminal.columns) : text;
-    return terminal.paint(tone, fitting);
+  return lines.flatMap(({ text, tone }) => {
+    const shown = terminal.isInteractive ? withShortIds(text) : text;
+    return wrapUnder(shown, terminal.columns).map((line) => terminal.paint(tone, line));
   });
 }
 
@@ -49,9 +50,12 @@ function bodyOf(step: PlannedStep): Line[] {
         { text: `waits for ${peopleInWords(step.gate)}`, tone: 'waiting' },
       ];
     case 'call':
+      if (step.madeBy) return [{ text: `made already by ${makerInWords(step.madeBy)}: not made again`, tone: 'quiet' }];
       return [...changes(step), ...verdict(step), ...remarks(step)];
   }
 }
+
+const makerInWords = (by: NonNullable<Call['madeBy']>) => ('runId' in by ? `run ${by.runId}` : `step ${by.step}`);
 
 /** `~` what is there and changes, `+` what is added or cannot be compared, and a blank where it is so already. */
 function changes({ effect, before, after, fields }: Call): Line[] {
@@ -73,10 +77,8 @@ function verdict({ outcome, decision, gate }: Call): Line[] {
   return [];
 }
 
-function peopleInWords({ quorum, tier, groups, asks }: NonNullable<Call['gate']>): string {
-  const people = quorum === 1 ? 'one approver' : `${quorum} approvers`;
-  const from = groups.length > 0 ? ` from ${groups.join(' or ')}` : '';
-  return `${people} of tier ${tier}${from} (${WHO_ASKS[asks]})`;
+function peopleInWords({ asks, ...requirement }: NonNullable<Call['gate']>): string {
+  return `${requirementInWords(requirement)} (${WHO_ASKS[asks]})`;
 }
 
 const WHO_ASKS = {

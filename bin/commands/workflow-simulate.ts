@@ -1,4 +1,4 @@
-import type { PlanOutcome } from '../../lambdas/workflow/plan.ts';
+import type { PlanOutcome } from '../../lambdas/plan/plan.ts';
 import { parse } from './api.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT, type ExitCode, UsageError } from './failure.ts';
@@ -24,7 +24,11 @@ export const workflowSimulate: Command = {
     'credentials that cannot write. Exit code 1 if the run would fail, 3 if something is denied.',
   ].join('\n'),
   options: {
-    event: { value: 'FILE', says: 'the event that starts the run, e.g. events/github-issue-opened.json' },
+    event: {
+      value: 'FILE',
+      required: true,
+      says: 'the event that starts the run, e.g. events/github-issue-opened.json',
+    },
     source: { value: 'SOURCE', says: 'github or servicenow (default: how the name of the event file begins)' },
     'github-event': { value: 'NAME', says: 'what GitHub calls the event (default: by what is in it)' },
   },

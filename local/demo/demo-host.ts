@@ -15,7 +15,7 @@ import { ClaimFailed } from './narrator.ts';
 
 const EVENTS = join(import.meta.dirname, '..', '..', 'events');
 const POLL_EVERY_MS = 50;
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 /** Warm functions keep automations this long before they look again. */
 const AUTOMATIONS_KEPT_MS = 60_000;
 
@@ -100,7 +100,8 @@ export class DemoHost {
 
   /** Somebody's word on the one approval that a run waits for. */
   async decide(runId: string, decision: 'approve' | 'reject', key: string): Promise<void> {
-    await this.ask('POST', `/api/v1/runs/${runId}/${decision}`, {}, key);
+    const actionHash = (await this.run(runId)).approvals.at(-1)?.actionHash;
+    await this.ask('POST', `/api/v1/runs/${runId}/${decision}`, { actionHash }, key);
   }
 
   /** What reached the simulated systems and was meant to change them, in order. */
@@ -109,12 +110,12 @@ export class DemoHost {
     return calls.filter(({ method }) => method !== 'GET');
   }
 
-  /** An incident as a person at ServiceNow sees it: its group and how many work notes it has. */
-  async incident(sysId: string): Promise<{ group: string; workNotes: number }> {
+  /** An incident as a person at ServiceNow sees it: its group and its work notes. */
+  async incident(sysId: string): Promise<{ group: string; workNotes: string[] }> {
     const { incidents } = await this.#world();
     const found = incidents.find(({ sys_id }) => sys_id === sysId);
     const notes = found?.journal.filter(({ element }) => element === 'work_notes') ?? [];
-    return { group: found?.shown.assignment_group ?? '', workNotes: notes.length };
+    return { group: found?.shown.assignment_group ?? '', workNotes: notes.map(({ value }) => value ?? '') };
   }
 
   /** Somebody at ServiceNow, not Countersign, gives an incident to another group. */

@@ -71,7 +71,7 @@ export class Stage {
   /** How often each write about an incident reached its target. */
   async writesAbout({ sysId, number }: Incident) {
     const writes = await this.system.writes();
-    const patches = writes.filter(({ path }) => path.endsWith(`/incident/${sysId}`));
+    const patches = writes.filter(({ path }) => path.split('?')[0]?.endsWith(`/incident/${sysId}`));
     const setting = (field: string) => patches.filter(({ body }) => Object.hasOwn(Object(body), field)).length;
     const told = writes.filter(({ system, body }) => {
       const { channel, text } = Object(body) as Record<string, unknown>;

@@ -3,6 +3,7 @@ import { html, type SafeHtml } from './html.ts';
 import type { Alert } from './pagerduty.ts';
 import { JOURNALS } from './servicenow-tables.ts';
 import { messageCard, modalForm } from './slack-cards.ts';
+import { TEAM } from './slack-workspace.ts';
 import type { WorldState } from './state.ts';
 
 /** The page keeps a card's element while its HTML stays the same: no flicker, and nothing open or focused is lost. */
@@ -55,7 +56,7 @@ function lastChangedFirst<T>(newestFirst: readonly T[], changedAt: (thing: T) =>
 }
 
 /** Newest first; replies stay under the message they answer. */
-function channelGroup({ id, name, messages }: WorldState['channels'][number]): Group {
+function channelGroup({ id, team, name, messages }: WorldState['channels'][number]): Group {
   const tops = messages.filter(
     ({ ts, thread_ts }) => !thread_ts || thread_ts === ts || !messages.some((m) => m.ts === thread_ts),
   );
@@ -63,7 +64,9 @@ function channelGroup({ id, name, messages }: WorldState['channels'][number]): G
     const replies = messages.filter((message) => message.thread_ts === top.ts && message.ts !== top.ts);
     return card(top.ts, messageCard(top, replies));
   });
-  return { key: id, title: name.startsWith('@') ? name : `#${name}`, cards: cards.reverse() };
+  const place = name.startsWith('@') ? name : `#${name}`;
+  const title = team === TEAM ? place : `${place} in the workspace of ${team.domain}`;
+  return { key: `${team.id}/${id}`, title, cards: cards.reverse() };
 }
 
 const time = (at: string): SafeHtml => html`<time datetime="${at}"></time>`;

@@ -28,7 +28,8 @@ export interface SimulatorOptions {
   now: () => number;
   /** Base URL of the world port, where signed callbacks are sent; a function because the port is known late. */
   worldUrl: () => string;
-  slackSigningSecret: string;
+  /** What Slack signs with, by team id. */
+  slackSigningSecrets: Readonly<Record<string, string>>;
 }
 
 const ROOT = '/_sim';
@@ -58,12 +59,12 @@ export function openSimulators(options: SimulatorOptions): Simulators {
     pagerduty: openPagerDuty(contextOf('pagerduty')),
     vault: openVault(contextOf('vault')),
   }));
-  const person = slackPerson(contextOf('slack'), world.slack.workspace, {
+  const person = slackPerson(contextOf('slack'), world.slack.workspaces, {
     url: (endpoint) => `${options.worldUrl()}/slack/${endpoint}`,
-    signingSecret: options.slackSigningSecret,
+    signingSecrets: options.slackSigningSecrets,
   });
   const callSystem = systemCaller(store, world, calls, faults, options.now);
-  const ownPaths = ownAnswers(store, { ...world, calls }, faults);
+  const ownPaths = ownAnswers(store, { ...world, calls }, faults, callSystem.endDelays);
   const showPage = openPage();
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -112,6 +113,7 @@ function ownAnswers(
   store: SimulatorStore,
   world: SimulatedWorld,
   faults: Faults,
+  endDelays: () => void,
 ): (call: SimCall) => SimAnswer | undefined {
   const answers: Record<string, (call: SimCall) => SimAnswer> = {
     'GET /calls': (call) => ({ status: 200, body: { calls: world.calls.list(call.query) } }),
@@ -123,6 +125,7 @@ function ownAnswers(
     'POST /faults': (call) => ({ status: 201, body: faults.order(call.body) }),
     'DELETE /faults': () => {
       faults.clear();
+      endDelays();
       return { status: 204 };
     },
     'GET /state': (call) => state(store, world, call.query),
@@ -194,11 +197,16 @@ function systemCaller(
     sendAnswer(response, answer, delivery);
   };
 
+  const endDelays = (): void => {
+    for (const wake of waiting) wake();
+  };
+
   return {
     handle,
+    endDelays,
     close: () => {
       closed = true;
-      for (const wake of waiting) wake();
+      endDelays();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { fieldsOf, textOf } from './exchange.ts';
+import type { SlackTeam } from './slack-workspace.ts';
 
 /** Slack gives up after three seconds and shows the person a warning; the request itself is not taken back. */
 const ACKNOWLEDGE_WITHIN_MS = 3_000;
@@ -12,25 +13,31 @@ export interface Outcome {
   /** Status our endpoint answered; absent when it could not be asked. */
   status?: number;
   body?: unknown;
+  /** The message is what the product told this person and nobody else. */
+  told?: true;
   errors?: Record<string, string>;
 }
 
 export interface SlackCallback {
   url: (endpoint: 'interactivity' | 'commands') => string;
-  signingSecret: string;
+  /** By team id. */
+  signingSecrets: Readonly<Record<string, string>>;
 }
 
 /** Signs the form as Slack does and tells how the product took it. */
 export async function sendCallback(
   nowMs: number,
   callback: SlackCallback,
+  team: SlackTeam,
   endpoint: 'interactivity' | 'commands',
   form: Record<string, string>,
 ): Promise<Outcome> {
   const url = callback.url(endpoint);
   const body = new URLSearchParams(form).toString();
   const timestamp = String(Math.floor(nowMs / 1000));
-  const signature = createHmac('sha256', callback.signingSecret).update(`v0:${timestamp}:${body}`).digest('hex');
+  const signature = createHmac('sha256', callback.signingSecrets[team.id] ?? '')
+    .update(`v0:${timestamp}:${body}`)
+    .digest('hex');
   const startedAt = performance.now();
   try {
     const response = await fetch(url, {

@@ -4,7 +4,7 @@ import { sayAnswer } from './slack.ts';
 import { type Outcome, type SlackCallback, sendCallback } from './slack-callback.ts';
 import { inputElements } from './slack-inputs.ts';
 import { blockProblems } from './slack-limits.ts';
-import { APP, type SlackUser, type SlackView, type SlackWorkspace, TEAM, USERS } from './slack-workspace.ts';
+import { APP, type SlackUser, type SlackView, type SlackWorkspace, USERS } from './slack-workspace.ts';
 import type { SystemContext } from './system.ts';
 
 const personSchema = z.enum(USERS.map(({ id }) => id));
@@ -36,22 +36,34 @@ export interface SlackPerson {
 
 export const PERSON_VERBS = ['_click', '_submit', '_command', '_dismiss'];
 
-/** The people in the workspace: what they do to cards and modals reaches the product as Slack would send it, signed. */
-export function slackPerson(context: SystemContext, workspace: SlackWorkspace, callback: SlackCallback): SlackPerson {
-  const send = (payload: Record<string, unknown>): Promise<Outcome> =>
-    sendCallback(context.now(), callback, 'interactivity', { payload: JSON.stringify(payload) });
+/** The people of the workspaces: what they do to cards and modals reaches the product as Slack would send it, signed. */
+export function slackPerson(
+  context: SystemContext,
+  workspaces: readonly SlackWorkspace[],
+  callback: SlackCallback,
+): SlackPerson {
+  const send = ({ team }: SlackWorkspace, payload: Record<string, unknown>): Promise<Outcome> =>
+    sendCallback(context.now(), callback, team, 'interactivity', { payload: JSON.stringify(payload) });
 
   const click = async (input: z.infer<typeof clickSchema>): Promise<Outcome> => {
+    const workspace = workspaceOf(workspaces, input.user);
+    const since = workspace.timestamp();
     const payload = context.store.transaction(() => blockActions(workspace, input));
-    return send(payload);
+    const outcome = await send(workspace, payload);
+    const told = workspace
+      .messages(input.channel)
+      .findLast(({ ts, ephemeral_for }) => ephemeral_for === input.user && ts > since);
+    return outcome.ok && told ? { ...outcome, message: told.text, told: true } : outcome;
   };
 
   const submit = async (input: z.infer<typeof submitSchema>): Promise<Outcome> => {
+    const workspace = workspaceOf(workspaces, input.user);
     const opened = ownView(workspace, input);
     const filled = fillIn(opened, input.values);
     if (Object.keys(filled.errors).length > 0)
       return { ok: false, message: 'Please complete the form.', errors: filled.errors };
     const outcome = await send(
+      workspace,
       context.store.transaction(() => viewSubmission(workspace, opened, filled.state, input.user)),
     );
     return context.store.transaction(() => settleView(workspace, opened, outcome));
@@ -59,8 +71,9 @@ export function slackPerson(context: SystemContext, workspace: SlackWorkspace, c
 
   const command = async (input: z.infer<typeof commandSchema>): Promise<Outcome> => {
     const { user } = input;
+    const workspace = workspaceOf(workspaces, user);
     const { channel, form } = context.store.transaction(() => slashCommand(workspace, input));
-    const outcome = await sendCallback(context.now(), callback, 'commands', form);
+    const outcome = await sendCallback(context.now(), callback, workspace.team, 'commands', form);
     const body = fieldsOf(outcome.body);
     if (!outcome.ok || body.text === undefined) return outcome;
     const [problem] = body.blocks === undefined ? [] : blockProblems(body.blocks);
@@ -70,6 +83,7 @@ export function slackPerson(context: SystemContext, workspace: SlackWorkspace, c
   };
 
   const dismiss = (input: z.infer<typeof dismissSchema>): Outcome => {
+    const workspace = workspaceOf(workspaces, input.user);
     workspace.closeView(ownView(workspace, input).id);
     return { ok: true, message: 'Closed.' };
   };
@@ -98,17 +112,24 @@ function ownView(workspace: SlackWorkspace, { user, view_id }: { user: string; v
   return view;
 }
 
-function person(id: string): Record<string, unknown> {
-  const { name }: Partial<SlackUser> = USERS.find((user) => user.id === id) ?? {};
-  return { id, username: name, name, team_id: TEAM.id };
+function workspaceOf(workspaces: readonly SlackWorkspace[], id: string): SlackWorkspace {
+  const { team }: Partial<SlackUser> = USERS.find((user) => user.id === id) ?? {};
+  const found = workspaces.find((workspace) => workspace.team === team);
+  if (!found) throw new BadRequest(`${id} is in no workspace`, 404);
+  return found;
 }
 
-function envelope(type: string, user: string): Record<string, unknown> {
+function person(id: string, { team }: SlackWorkspace): Record<string, unknown> {
+  const { name }: Partial<SlackUser> = USERS.find((user) => user.id === id) ?? {};
+  return { id, username: name, name, team_id: team.id };
+}
+
+function envelope(type: string, user: string, workspace: SlackWorkspace): Record<string, unknown> {
   return {
     type,
-    user: person(user),
+    user: person(user, workspace),
     api_app_id: APP.app_id,
-    team: TEAM,
+    team: workspace.team,
     enterprise: null,
     is_enterprise_install: false,
   };
@@ -117,7 +138,13 @@ function envelope(type: string, user: string): Record<string, unknown> {
 function blockActions(workspace: SlackWorkspace, input: z.infer<typeof clickSchema>): Record<string, unknown> {
   const message = workspace.message(input.channel, input.ts);
   const channel = workspace.channel(input.channel);
-  if (!message || !channel) throw new BadRequest(`no message ${input.ts} in ${input.channel}`, 404);
+  if (!message || !channel) {
+    const { domain } = workspace.team;
+    throw new BadRequest(
+      `you are in the workspace of ${domain}, where there is no message ${input.ts} in ${input.channel}`,
+      404,
+    );
+  }
   const found = (message.blocks ?? [])
     .filter((block) => input.block_id === undefined || block.block_id === input.block_id)
     .flatMap((block) =>
@@ -129,7 +156,7 @@ function blockActions(workspace: SlackWorkspace, input: z.infer<typeof clickSche
   const { action_id, text, value, style, type } = found.element;
   const { channel: _channel, ...shownMessage } = message;
   return {
-    ...envelope('block_actions', input.user),
+    ...envelope('block_actions', input.user, workspace),
     container: {
       type: 'message',
       message_ts: message.ts,
@@ -156,8 +183,8 @@ function slashCommand(
   const [, command = '', text = ''] = /^(\S+)\s*([\s\S]*)$/.exec(typed) ?? [];
   const form = {
     api_app_id: APP.app_id,
-    team_id: TEAM.id,
-    team_domain: TEAM.domain,
+    team_id: workspace.team.id,
+    team_domain: workspace.team.domain,
     channel_id: channel.id,
     channel_name: channel.name,
     user_id: user,
@@ -202,12 +229,12 @@ function viewSubmission(
   user: string,
 ): Record<string, unknown> {
   return {
-    ...envelope('view_submission', user),
+    ...envelope('view_submission', user, workspace),
     trigger_id: workspace.newTrigger(user),
     view: {
       ...opened.view,
       id: opened.id,
-      team_id: TEAM.id,
+      team_id: workspace.team.id,
       app_id: APP.app_id,
       bot_id: APP.bot_id,
       state: { values: state },

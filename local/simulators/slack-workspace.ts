@@ -3,8 +3,14 @@ import type { SystemContext } from './system.ts';
 
 export type Block = Record<string, unknown>;
 
+export interface SlackTeam {
+  id: string;
+  domain: string;
+}
+
 export interface SlackUser {
   id: string;
+  team: SlackTeam;
   name: string;
   real_name: string;
   email: string;
@@ -54,28 +60,34 @@ export interface ResponseUrl {
   usesLeft: number;
 }
 
-export const TEAM = { id: 'T100ACME', domain: 'acme' };
+export const TEAM: SlackTeam = { id: 'T100ACME', domain: 'acme' };
+const GLOBEX: SlackTeam = { id: 'T200GLOBEX', domain: 'globex' };
+/** Each tenant has a workspace of its own. */
+export const TEAMS: readonly SlackTeam[] = [TEAM, GLOBEX];
 export const APP = { user: 'U900BOT', bot_id: 'B900BOT', app_id: 'A900APP', name: 'countersign' };
 
-const user = (id: string, name: string, real_name: string): SlackUser => ({
+const user = (id: string, name: string, real_name: string, team = TEAM): SlackUser => ({
   id,
+  team,
   name,
   real_name,
-  email: `${name}@acme.example`,
+  email: `${name}@${team.domain}.example`,
 });
 
 export const USERS: readonly SlackUser[] = [
   user('U100ANA', 'ana', 'Ana Ortiz'),
   user('U200BEN', 'ben', 'Ben Okafor'),
   user('U300CHLOE', 'chloe', 'Chloe Martin'),
+  user('U400GRETA', 'greta', 'Greta Globex', GLOBEX),
 ];
 
 const TRIGGER_LIFETIME_MS = 3_000;
 const RESPONSE_URL_LIFETIME_MS = 30 * 60_000;
 const RESPONSE_URL_USES = 5;
 
-/** Channels, messages and open modals of the one simulated workspace. */
+/** Channels, messages and open modals of one team. */
 export class SlackWorkspace {
+  readonly team: SlackTeam;
   readonly #context: SystemContext;
   readonly #channels: Collection<SlackChannel>;
   readonly #messages: Collection<SlackMessage>;
@@ -83,13 +95,15 @@ export class SlackWorkspace {
   readonly #triggers: Collection<Trigger>;
   readonly #responseUrls: Collection<ResponseUrl>;
 
-  constructor(context: SystemContext) {
+  constructor(context: SystemContext, team: SlackTeam) {
+    this.team = team;
     this.#context = context;
-    this.#channels = context.store.collection('slack.channel');
-    this.#messages = context.store.collection('slack.message');
-    this.#views = context.store.collection('slack.view');
-    this.#triggers = context.store.collection('slack.trigger');
-    this.#responseUrls = context.store.collection('slack.response_url');
+    const name = (kind: string) => `slack.${team.domain}.${kind}`;
+    this.#channels = context.store.collection(name('channel'));
+    this.#messages = context.store.collection(name('message'));
+    this.#views = context.store.collection(name('view'));
+    this.#triggers = context.store.collection(name('trigger'));
+    this.#responseUrls = context.store.collection(name('response_url'));
   }
 
   channels(): SlackChannel[] {
@@ -180,7 +194,7 @@ export class SlackWorkspace {
   }
 
   newTrigger(user: string): string {
-    const id = `${this.#context.store.next('slack.trigger')}.${TEAM.id.length}.${this.#context.store.nextId('slack.trigger_id', 24)}`;
+    const id = `${this.#context.store.next('slack.trigger')}.${this.team.id.length}.${this.#context.store.nextId('slack.trigger_id', 24)}`;
     this.#triggers.put(id, { user, expiresAtMs: this.#context.now() + TRIGGER_LIFETIME_MS, used: false });
     return id;
   }
@@ -199,7 +213,7 @@ export class SlackWorkspace {
     const id = this.#context.store.nextId('slack.response_url', 24);
     const expiresAtMs = this.#context.now() + RESPONSE_URL_LIFETIME_MS;
     this.#responseUrls.put(id, { ...about, expiresAtMs, usesLeft: RESPONSE_URL_USES });
-    return `${this.#context.baseUrl()}/actions/${TEAM.id}/${id}`;
+    return `${this.#context.baseUrl()}/actions/${this.team.id}/${id}`;
   }
 
   useResponseUrl(id: string): ResponseUrl | undefined {

@@ -1,7 +1,7 @@
 import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from './credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './slack-limits.ts';
-import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAM, USERS } from './slack-workspace.ts';
+import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './slack-workspace.ts';
 import type { SimulatedSystem, SystemContext } from './system.ts';
 
 type Arguments = Record<string, unknown>;
@@ -13,13 +13,41 @@ const DEFAULT_PAGE = 100;
 const STRUCTURED_ARGUMENTS = ['blocks', 'metadata', 'view', 'attachments'];
 
 export interface Slack extends SimulatedSystem {
-  readonly workspace: SlackWorkspace;
+  readonly workspaces: readonly SlackWorkspace[];
 }
 
 export function openSlack(context: SystemContext): Slack {
-  const workspace = new SlackWorkspace(context);
-  const methods: Record<string, Method> = {
-    'auth.test': () => ok({ team: 'Acme', team_id: TEAM.id, user: APP.name, user_id: APP.user, bot_id: APP.bot_id }),
+  const workspaces = TEAMS.map((team) => new SlackWorkspace(context, team));
+  const [first] = workspaces;
+  /** A token says whose it is with its end; without, it is of the first. */
+  const workspaceOf = (token: string) => workspaces.find(({ team }) => token.endsWith(`-${team.domain}`)) ?? first;
+  return {
+    workspaces,
+    answer: (call) => {
+      const [root, name = '', responseUrlId = ''] = call.segments;
+      if (root === 'actions' && call.method === 'POST') {
+        const workspace = workspaces.find(({ team }) => team.id === name);
+        return workspace ? answerLater(workspace, responseUrlId, call) : EXPIRED_URL;
+      }
+      if (root !== 'api') return { status: 404, body: { ok: false, error: 'not_found' } };
+      if (call.bodyIsMalformed) return refused('invalid_json');
+      const args = argumentsOf(call);
+      const token = credentialOf(call.header('authorization'), 'bearer') || textOf(args.token);
+      if (token === '') return refused('not_authed');
+      const workspace = workspaceOf(token);
+      if (!workspace || !TOKEN_PREFIXES.some((prefix) => token.startsWith(prefix))) return refused('invalid_auth');
+      return methodsOf(workspace)[name]?.(args) ?? refused('unknown_method', { req_method: name });
+    },
+    refuse: (status) => ({ status, body: { ok: false, error: status === 429 ? 'ratelimited' : 'internal_error' } }),
+  };
+}
+
+function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
+  const { team } = workspace;
+  const members = USERS.filter((user) => user.team.id === team.id);
+  return {
+    'auth.test': () =>
+      ok({ team: team.domain, team_id: team.id, user: APP.name, user_id: APP.user, bot_id: APP.bot_id }),
     'chat.postMessage': (args) => postMessage(workspace, args),
     'chat.update': (args) => updateMessage(workspace, args),
     'views.open': (args) => openView(workspace, args),
@@ -32,31 +60,18 @@ export function openSlack(context: SystemContext): Slack {
     'conversations.replies': (args) => replies(workspace, args),
     'users.info': ({ user }) =>
       userAnswer(
-        USERS.find(({ id }) => id === user),
+        members.find(({ id }) => id === user),
         'user_not_found',
       ),
     'users.lookupByEmail': ({ email }) =>
       userAnswer(
-        USERS.find((user) => user.email === email),
+        members.find((user) => user.email === email),
         'users_not_found',
       ),
   };
-  return {
-    workspace,
-    answer: (call) => {
-      const [root, name = '', responseUrlId = ''] = call.segments;
-      if (root === 'actions' && call.method === 'POST') return answerLater(workspace, responseUrlId, call);
-      if (root !== 'api') return { status: 404, body: { ok: false, error: 'not_found' } };
-      if (call.bodyIsMalformed) return refused('invalid_json');
-      const args = argumentsOf(call);
-      const token = credentialOf(call.header('authorization'), 'bearer') || textOf(args.token);
-      if (token === '') return refused('not_authed');
-      if (!TOKEN_PREFIXES.some((prefix) => token.startsWith(prefix))) return refused('invalid_auth');
-      return methods[name]?.(args) ?? refused('unknown_method', { req_method: name });
-    },
-    refuse: (status) => ({ status, body: { ok: false, error: status === 429 ? 'ratelimited' : 'internal_error' } }),
-  };
 }
+
+const EXPIRED_URL: SimAnswer = { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
 
 /** Slack says no with status 200. */
 const refused = (error: string, extra: Record<string, unknown> = {}): SimAnswer => ({
@@ -100,7 +115,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   return ok({
     channel: channel.id,
     ts: message.ts,
-    message: shown(workspace.message(channel.id, message.ts) ?? message),
+    message: shown(workspace, workspace.message(channel.id, message.ts) ?? message),
   });
 }
 
@@ -125,7 +140,7 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
     edited: { user: APP.user, ts: workspace.timestamp() },
   };
   workspace.save(updated);
-  return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: shown(updated) });
+  return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: shown(workspace, updated) });
 }
 
 function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
@@ -134,7 +149,9 @@ function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const trigger = workspace.exchangeTrigger(textOf(args.trigger_id));
   if ('error' in trigger) return refused(trigger.error);
   const { id } = workspace.openView(trigger.user, fieldsOf(args.view));
-  return ok({ view: { ...workspace.view(id)?.view, id, team_id: TEAM.id, app_id: APP.app_id, bot_id: APP.bot_id } });
+  return ok({
+    view: { ...workspace.view(id)?.view, id, team_id: workspace.team.id, app_id: APP.app_id, bot_id: APP.bot_id },
+  });
 }
 
 /** Slack takes a channel's name where a message is posted, but only its id where messages are read. */
@@ -149,7 +166,7 @@ function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const top = workspace
     .messages(channel.id)
     .filter(({ ts, thread_ts, ephemeral_for }) => !ephemeral_for && (!thread_ts || thread_ts === ts));
-  return messagePage(top.reverse(), args);
+  return messagePage(workspace, top.reverse(), args);
 }
 
 function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
@@ -158,10 +175,10 @@ function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const thread = workspace
     .messages(channel.id)
     .filter((message) => [message.ts, message.thread_ts].includes(textOf(args.ts)));
-  return thread.length > 0 ? messagePage(thread, args) : refused('thread_not_found');
+  return thread.length > 0 ? messagePage(workspace, thread, args) : refused('thread_not_found');
 }
 
-function messagePage(messages: readonly SlackMessage[], args: Arguments): SimAnswer {
+function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[], args: Arguments): SimAnswer {
   const inclusive = isTrue(args.inclusive);
   const oldest = String(args.oldest ?? '');
   const latest = String(args.latest ?? '');
@@ -175,24 +192,25 @@ function messagePage(messages: readonly SlackMessage[], args: Arguments): SimAns
   const end = start + (Number(args.limit ?? DEFAULT_PAGE) || DEFAULT_PAGE);
   const has_more = end < wanted.length;
   const next_cursor = has_more ? Buffer.from(`offset:${end}`).toString('base64') : '';
-  const page = wanted.slice(start, end).map((message) => shown(message, isTrue(args.include_all_metadata)));
+  const page = wanted.slice(start, end).map((message) => shown(workspace, message, isTrue(args.include_all_metadata)));
   return ok({ messages: page, has_more, response_metadata: { next_cursor } });
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === '1' || value === 1;
 
 function shown(
+  { team }: SlackWorkspace,
   { channel: _channel, metadata, ...message }: SlackMessage,
   withMetadata = true,
 ): Record<string, unknown> {
-  return { ...message, team: TEAM.id, ...(withMetadata && metadata !== undefined && { metadata }) };
+  return { ...message, team: team.id, ...(withMetadata && metadata !== undefined && { metadata }) };
 }
 
 function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
   if (!user) return refused(error);
-  const { id, name, real_name, email } = user;
+  const { id, team, name, real_name, email } = user;
   return ok({
-    user: { id, team_id: TEAM.id, name, real_name, deleted: false, is_bot: false, profile: { email, real_name } },
+    user: { id, team_id: team.id, name, real_name, deleted: false, is_bot: false, profile: { email, real_name } },
   });
 }
 
@@ -200,7 +218,7 @@ function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
 function answerLater(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
   const url = workspace.useResponseUrl(id);
   const channel = url && workspace.channel(url.channel);
-  if (!url || !channel) return { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
+  if (!url || !channel) return EXPIRED_URL;
   const { blocks, replace_original, delete_original } = fieldsOf(call.body);
   const problems = blocks === undefined ? [] : blockProblems(blocks);
   if (problems.length > 0) return { status: 400, body: { ok: false, error: 'invalid_blocks', errors: problems } };

@@ -41,11 +41,14 @@ export function readState({ servicenow, github, slack, pagerduty, calls }: Simul
     issues: github.issues
       .latestIssues(ISSUES_SHOWN)
       .map((issue) => ({ ...issue, comments: github.issues.commentsOf(issue) })),
-    channels: slack.workspace.channels().map((channel) => ({
-      ...channel,
-      messages: slack.workspace.latestMessages(channel.id, MESSAGES_SHOWN),
-    })),
-    views: slack.workspace.views(),
+    channels: slack.workspaces.flatMap((workspace) =>
+      workspace.channels().map((channel) => ({
+        ...channel,
+        team: workspace.team,
+        messages: workspace.latestMessages(channel.id, MESSAGES_SHOWN),
+      })),
+    ),
+    views: slack.workspaces.flatMap((workspace) => workspace.views()),
     alerts: pagerduty.latestAlerts(ALERTS_SHOWN),
     calls: calls.latest(CALLS_SHOWN),
   };

@@ -43,7 +43,7 @@ function approval(facts: Partial<ShownApproval> = {}): ShownApproval {
     after: { assignment_group: GROUP },
     actionHash: 'ab'.repeat(32),
     grounds: { policyHash: 'cd'.repeat(32), policies: ['two-people'], reasons: ['two must agree'] },
-    requirement: { tier: 'high', quorum: 2, groups: ['dba'] },
+    requirement: { tier: 'high', quorum: 2, groups: [['dba']] },
     makers: ['ana'],
     votes: [{ person: 'ben', via: 'slack', decision: 'approve', at: '2026-03-02T09:01:00.000Z' }],
     edits: [],
@@ -224,8 +224,8 @@ describe('a decision', () => {
   });
 
   test('a yes that is not the last says how many more are needed', async () => {
-    await pending([approval()], { body: { outcome: 'counted', approval: approval() } });
+    await pending([approval()], { body: { outcome: 'counted', missing: 1, approval: approval() } });
     const { stdout } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);
-    expect(stdout).toContain('counted: 1 so far, of 2 people for high risk, from dba');
+    expect(stdout).toContain('counted; 1 more must approve, of 2 people for high risk, from dba');
   });
 });

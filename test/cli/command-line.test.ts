@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { cut, widthOf } from '../../bin/commands/table.ts';
+import { cut, widthOf } from '../../bin/commands/fit-text.ts';
+import { processTerminal } from '../../bin/commands/terminal.ts';
 import {
   countersign,
   onTerminal,
   plainEnvironment,
+  ROOT,
   Running,
   type StubApi,
   startCountersign,
@@ -72,8 +76,39 @@ describe('usage', () => {
     [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com needs an API key'],
   ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(100, args);
-    expect(stderr).toContain(sentence);
+    expect(stderr.split('\n').at(-1), 'what is wrong comes last').toContain(sentence);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  });
+
+  test('what is wrong comes with the help of the nearest command, and no other', async () => {
+    const usage = 'usage: countersign runs list [--status STATUS]';
+    expect((await onTerminal(100, ['runs', 'list', '--colour'])).stderr).toContain(usage);
+    expect((await onTerminal(100, ['runs', 'list', 'everything'])).stderr).toContain(usage);
+    const group = (await onTerminal(100, ['policy', 'tset'])).stderr;
+    expect(group).toContain('countersign policy test');
+    expect(group).not.toContain('countersign runs');
+    expect((await onTerminal(100, ['polcy'])).stderr).toBe(
+      'there is no command "polcy"; npx countersign help lists them',
+    );
+  });
+
+  test('what a command does not go without stands in its usage without brackets', async () => {
+    expect((await onTerminal(100, ['runs', 'signal', '--help'])).stdout).toMatch(/ID --event EVENT \[--payload JSON\]/);
+    expect((await onTerminal(100, ['approvals', 'reject', '--help'])).stdout).toMatch(/ID --reason TEXT \[--yes\]/);
+  });
+
+  test('the version is that of the package', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect(await onTerminal(100, ['--version'])).toMatchObject({ exitCode: 0, stdout: version });
+  });
+
+  test('help is an option and a command', async () => {
+    for (const words of [[], ['runs'], ['runs', 'list']]) {
+      const asked = await onTerminal(100, ['help', ...words]);
+      expect(asked).toEqual(await onTerminal(100, [...words, '--help']));
+      expect(asked.exitCode).toBe(0);
+    }
+    expect(await onTerminal(100, ['help', 'run'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
   test.each([
@@ -266,4 +301,17 @@ test('statuses are coloured when colours are wanted, and not when NO_COLOR is se
   const list = ['runs', 'list', '--url', api.url];
   expect((await countersign(list, { FORCE_COLOR: '1' })).stdout).toContain('\u001b[32msucceeded\u001b[39m');
   expect((await countersign(list, { NO_COLOR: '1' })).stdout).not.toContain('\u001b');
+});
+
+test('a terminal that does not say how wide it is has lines of any length', () => {
+  const { isTTY, columns } = process.stdout;
+  try {
+    process.stdout.isTTY = true;
+    process.stdout.columns = 0;
+    expect(processTerminal().columns).toBe(Number.POSITIVE_INFINITY);
+    process.stdout.columns = 80;
+    expect(processTerminal().columns).toBe(80);
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns });
+  }
 });

@@ -34,7 +34,7 @@ describe('policy test', () => {
   it('passes on the policies and cases that ship', async () => {
     const { exitCode, stdout, stderr } = await onTerminal(120, ['policy', 'test']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toContain('needs_approval (medium, 1 person) by one-person');
+    expect(stdout).toContain('needs_approval (1 person for medium risk) by one-person');
     expect(stdout).toMatch(/\d+ cases, all as expected$/);
   });
 
@@ -96,6 +96,21 @@ describe('policy test', () => {
   });
 
   it.each([
+    [
+      'a tool that is none',
+      'forbid (principal, action, resource == Operation::"servicenow.incident.updat");',
+      'no tool',
+    ],
+    ['a connector that is none', 'forbid (principal, action, resource in Connector::"ServiceNow");', 'no connector'],
+    ['no policy at all', '// forbid (principal, action, resource);', 'there is no policy in it'],
+  ])('refuses a file with %s, which would guard nothing', async (_, text, said) => {
+    const policies = dirname(file('idle/mine.cedar', text));
+    const { exitCode, stderr } = await onTerminal(120, ['policy', 'test', '--policies', policies]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(said);
+  });
+
+  it.each([
     ['no such file', () => [join(folder, 'nothing.yaml')], 'cannot read'],
     ['no cases', () => [file('empty.yaml', '[]')], 'is not a list of cases'],
     ['not YAML', () => [file('odd.yaml', '{')], 'odd.yaml'],
@@ -114,15 +129,16 @@ describe('policy test', () => {
 });
 
 const outcome = (verdict: string) =>
-  verdict === 'needs_approval' ? { verdict, requirement: { tier: 'high', quorum: 2, groups: ['sre'] } } : { verdict };
+  verdict === 'needs_approval' ? { verdict, requirement: { tier: 'high', quorum: 2, groups: [['sre']] } } : { verdict };
 
-const flip = (n: number, from: string, to: string) => ({
+const flip = (n: number, from: string, to: string, { loosens }: { loosens: boolean }) => ({
   runId: `run_${String(n).padStart(32, '0')}`,
   step: 'label',
   tool: 'github.labels.add',
   target: 'github:acme:octo-org/payments#1',
   from: outcome(from),
   to: outcome(to),
+  loosens,
   reasons: ['the write puts little at risk'],
 });
 
@@ -139,31 +155,51 @@ async function replaying(...pages: object[][]): Promise<string[]> {
 }
 
 describe('policy replay', () => {
-  it('asks page after page and lists every flip', async () => {
-    const args = await replaying([flip(1, 'allow', 'deny')], [], [flip(2, 'needs_approval', 'allow')]);
-    const { exitCode, lines, stdout } = await onTerminal(200, args);
+  it('asks page after page and lists every flip, and whether it loosens', async () => {
+    const args = await replaying(
+      [flip(1, 'allow', 'deny', { loosens: false })],
+      [],
+      [flip(2, 'needs_approval', 'allow', { loosens: true })],
+    );
+    const { lines, stdout } = await onTerminal(200, args);
     expect(api?.asked).toEqual(Array(3).fill('POST /api/v1/policies/replay'));
-    expect(exitCode).toBe(0);
-    expect(lines[1]).toMatch(/label +github.labels.add +github:acme:octo-org\/payments#1 +allow +deny/);
-    expect(lines[2]).toMatch(/ needs_approval \(high, 2 people of sre\) +allow +the write puts little at risk$/);
-    expect(stdout).toContain('90 decisions of 30 runs: 2 would flip');
+    expect(lines.slice(0, 4)).toEqual([
+      expect.stringMatching(/^tightens {4}run_0+1 label: github.labels.add at github:acme:octo-org\/payments#1$/),
+      '            allow → deny: the write puts little at risk',
+      expect.stringMatching(/^loosens {5}run_0+2 label: github.labels.add at/),
+      '            needs_approval (2 people for high risk, from sre) → allow: the write puts little at risk',
+    ]);
+    expect(stdout).toContain('90 decisions of 30 runs: 2 would flip, 1 loosens');
   });
 
-  it('exits with 1 if something denied would be allowed, unless that is acknowledged', async () => {
-    const args = await replaying([flip(1, 'deny', 'allow')]);
-    const { exitCode, stderr } = await onTerminal(200, args);
+  it('cuts nothing on a narrow terminal', async () => {
+    const args = await replaying([flip(2, 'needs_approval', 'allow', { loosens: true })]);
+    const { lines, stdout } = await onTerminal(40, args);
+    expect(lines.filter(({ length }) => length > 40)).toEqual([]);
+    expect(stdout.replace(/\s+/g, ' ')).toContain('from sre) → allow: the write puts little at risk');
+  });
+
+  it('exits with 1 if anything loosens, unless that is acknowledged', async () => {
+    const loosening = [flip(1, 'needs_approval', 'allow', { loosens: true })];
+    const { exitCode, stderr } = await onTerminal(200, await replaying(loosening));
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('1 that was denied would be allowed');
+    expect(stderr).toContain('look at each, then say --acknowledge');
     await api?.close();
-    const again = await replaying([flip(1, 'deny', 'allow')]);
-    expect((await onTerminal(200, [...again, '--acknowledge'])).exitCode).toBe(0);
+    expect((await onTerminal(200, [...(await replaying(loosening)), '--acknowledge'])).exitCode).toBe(0);
+  });
+
+  it('exits with 0 if flips only tighten', async () => {
+    const args = await replaying([flip(1, 'allow', 'needs_approval', { loosens: false })]);
+    const { exitCode, stdout, stderr } = await onTerminal(200, args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('1 would flip, none loosens');
   });
 
   it('gives machines the whole of it', async () => {
-    const args = await replaying([flip(1, 'deny', 'needs_approval')]);
-    const { exitCode, stdout } = await onTerminal(200, [...args, '--json']);
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({ runs: 10, examined: 30, flips: [flip(1, 'deny', 'needs_approval')] });
+    const flips = [flip(1, 'deny', 'needs_approval', { loosens: true })];
+    const { exitCode, stdout } = await onTerminal(200, [...(await replaying(flips)), '--json']);
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({ runs: 10, examined: 30, flips });
   });
 
   it.each([
@@ -181,13 +217,18 @@ describe('policy replay', () => {
 });
 
 describe('policy publish', () => {
-  it('hands the folder over and says what it is now', async () => {
-    api = await stubApi(() => ({ status: 200, body: { hash: 'abc' } }));
+  it.each([
+    [{ hash: 'old', policies: [] }, 'before it was no policy beside those that ship'],
+    [{ hash: 'old', policies: ['a', 'b'] }, 'before it was 2 policies: a, b'],
+    [{ hash: 'abc', policies: ['freeze'] }, 'the same was published before'],
+    [{ problems: ['mine.cedar:1: unexpected token'] }, 'before it was policies that could not decide'],
+  ])('hands the folder over and says what it is now and was before: %j', async (replaced, said) => {
+    api = await stubApi(() => ({ status: 200, body: { hash: 'abc', policies: ['freeze'], replaced } }));
     const policies = dirname(file('changed/mine.cedar', FREEZE));
     const { exitCode, stdout } = await onTerminal(100, ['policy', 'publish', policies, '--url', api.url]);
     expect({ exitCode, stdout, asked: api.asked }).toEqual({
       exitCode: 0,
-      stdout: 'published: abc',
+      stdout: `published 1 policy: freeze\n${said}\nhash abc`,
       asked: ['PUT /api/v1/policies'],
     });
   });

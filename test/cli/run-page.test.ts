@@ -18,7 +18,7 @@ const commit = (seq: number, at: string, ...events: CommitEvent[]): Commit => ({
   hash: '',
 });
 
-async function shown(facts: object): Promise<string> {
+async function shown(facts: object, columns = 120): Promise<string> {
   const body = {
     runId: RUN_ID,
     status: 'failed_terminal',
@@ -47,7 +47,7 @@ async function shown(facts: object): Promise<string> {
     ...facts,
   };
   api = await stubApi(() => ({ status: 200, body }));
-  return (await onTerminal(120, ['runs', 'show', RUN_ID, '--url', api.url])).stdout;
+  return (await onTerminal(columns, ['runs', 'show', RUN_ID, '--url', api.url])).stdout;
 }
 
 test('what happens on another day is told with its date', async () => {
@@ -68,7 +68,7 @@ test('what happens on another day is told with its date', async () => {
   const sameDay = await shown({ commits: [commit(1, '2026-03-02T23:59:58.000Z', asked, waits)] });
   expect(sameDay).toContain('ended       2026-03-03 00:00:01, 3.0 s after');
   expect(sameDay).toContain(
-    '\n1  23:59:58.000  assign: waits for one person (medium tier) until 2026-03-03 23:59:58\n',
+    '\n1  23:59:58.000  assign: waits until 2026-03-03 23:59:58 for 1 person for medium risk\n',
   );
   expect(sameDay).toContain('w: waits for until 23:59:59.000');
   await api?.close();
@@ -107,4 +107,60 @@ test('a run that was rolled back shows its undo steps, and what became of each w
       'label: its write was taken back',
     ].join('\n'),
   );
+});
+
+const WRITE = {
+  runId: RUN_ID,
+  stepId: 'assign',
+  key: 'k',
+  tool: 'servicenow.incident.update',
+  target: 'servicenow:acme:incident:6dbb1847acd165f19a4179377de298c8',
+  fields: ['assignment_group', 'state'],
+  outcome: 'succeeded',
+};
+
+test('on a narrow terminal nothing that tells what happened is cut', async () => {
+  const input = { sysId: '6dbb1847acd165f19a4179377de298c8', fields: { assignment_group: '', state: 'a'.repeat(100) } };
+  const reason = 'because '.repeat(30).trim();
+  const failed: CommitEvent = {
+    type: 'step.failed',
+    step: 'tell',
+    index: 2,
+    error: { code: 'TARGET_REFUSED', message: reason },
+  };
+  const stdout = await shown(
+    {
+      receipts: [{ ...WRITE, reversal: { tool: 'servicenow.incident.update', input, expects: {} } }],
+      steps: [{ id: 'tell', index: 2, tool: 'servicenow.incident.add_work_note', status: 'succeeded', attempt: 1 }],
+      error: { code: 'TARGET_REFUSED', message: reason },
+      commits: [commit(1, '2026-03-02T23:59:58.000Z', failed)],
+    },
+    60,
+  );
+  // Whoever has to undo it by hand copies this line.
+  expect(stdout).toContain(`\n  undo      servicenow.incident.update ${JSON.stringify(input)}\n`);
+  const words = stdout.replace(/\s+/g, ' ');
+  expect(words.split(reason)).toHaveLength(3);
+  expect(words).not.toContain('…');
+  const others = stdout.split('\n').filter((line) => !line.startsWith('  undo') && !line.startsWith('head'));
+  expect(others.filter(({ length }) => length > 60)).toEqual([]);
+});
+
+test('the fields of a write and what became of it are told apart', async () => {
+  const stdout = await shown({ receipts: [{ ...WRITE, reversal: { irreversible: 'it is gone' } }] });
+  expect(stdout).toContain(
+    '\n  fields    assignment_group, state\n  outcome   succeeded\n  undo      none: it is gone\n',
+  );
+});
+
+test('what a person did to a run has their name', async () => {
+  const resumed: CommitEvent = {
+    type: 'run.status_changed',
+    from: 'paused',
+    to: 'running',
+    initiator: 'user',
+    actor: 'oscar',
+  };
+  const stdout = await shown({ commits: [commit(1, '2026-03-02T23:59:58.000Z', resumed)] });
+  expect(stdout).toContain('run: running by oscar\n');
 });

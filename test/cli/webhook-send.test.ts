@@ -45,13 +45,23 @@ describe('webhook send', () => {
   test('reaches another tenant with that tenant’s local secret', async () => {
     const { exitCode, stdout } = await send('github-issue-opened.json', '--tenant', 'globex', '--json');
     expect(exitCode).toBe(0);
-    expect((await host.api(`/runs/${JSON.parse(stdout).runIds[0]}`, 'local-globex-owner-key')).status).toBe(200);
+    const [runId] = JSON.parse(stdout).runIds;
+    expect((await host.api(`/runs/${runId}`, 'local-globex-owner-key')).status).toBe(200);
+    const followed = await send('github-issue-opened.json', '--tenant', 'globex');
+    expect(followed.stdout).toMatch(
+      /follow it with npx countersign runs watch run_[0-9a-f]{8} --key local-globex-owner-key\n/,
+    );
   });
 
   test.each([
-    ['github-ping.json', [], 0, 'no automation waits for it'],
-    ['github-issue-opened.json', ['--event', 'issue_comment'], 0, 'no automation waits for it'],
-    ['servicenow-incident-p4.json', [], 0, 'no automation waits for it'],
+    ['github-ping.json', [], 0, 'no run was started: no automation is for this event, or its filter'],
+    [
+      'github-issue-opened.json',
+      ['--event', 'issue_comment'],
+      0,
+      'no run was started: no automation is for this event, or its filter',
+    ],
+    ['servicenow-incident-p4.json', [], 0, 'no run was started: no automation is for this event, or its filter'],
     ['github-malformed.json', [], 1, 'answered 400: the body is not JSON'],
     ['servicenow-incident-missing-sys-id.json', [], 1, 'sys_id'],
     ['servicenow-not-an-object.json', [], 1, 'answered 400: not what the business rule sends'],

@@ -123,6 +123,7 @@ describe('workflow simulate', () => {
     decision: { verdict: 'allow', policyHash: 'h', policies: ['p'], reasons: ['because'] },
     outcome: 'runs',
     gate: null,
+    madeBy: null,
     before: { group: 'desk', state: '2' },
     after: { group: 'network', state: '2' },
     beforeHash: 'x',
@@ -179,7 +180,7 @@ describe('workflow simulate', () => {
   });
 
   test('shows gates, denials, failures, and what is not reached', async () => {
-    const gate = { asks: 'policy', tier: 'high', quorum: 2, groups: ['sre', 'dba'] };
+    const gate = { asks: 'policy', tier: 'high', quorum: 2, groups: [['sre', 'dba']] };
     const { exitCode, stdout } = await simulate(
       plan(
         'denied',
@@ -200,8 +201,8 @@ describe('workflow simulate', () => {
     );
     expect(exitCode).toBe(3);
     for (const line of [
-      '      Look first\n      waits for 2 approvers of tier high from sre or dba (the workflow asks)',
-      'waits for 2 approvers of tier high from sre or dba (policy asks): because',
+      '      Look first\n      waits for 2 people for high risk, from sre or dba (the workflow asks)',
+      'waits for 2 people for high risk, from sre or dba (policy asks): because',
       '  no: wait\n      skipped: its condition is false',
       'abababab… (if its condition holds)',
       '      denied: because',
@@ -210,6 +211,18 @@ describe('workflow simulate', () => {
     ]) {
       expect(stdout).toContain(line);
     }
+  });
+
+  test('shows what is made already as such, and no change', async () => {
+    const { lines } = await simulate(
+      plan('runs', { ...call, madeBy: { runId: 'run_1' } }, { ...note, madeBy: { step: 'assign' } }),
+    );
+    expect(lines.slice(3, 7)).toEqual([
+      '  assign: servicenow.incident.update servicenow:acme:incident:abababab…',
+      '      made already by run run_1: not made again',
+      '  note: servicenow.incident.add_work_note servicenow:acme:incident:abababab…',
+      '      made already by step assign: not made again',
+    ]);
   });
 
   test('ends with 1 if the run would fail, 0 if people have to agree', async () => {

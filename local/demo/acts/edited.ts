@@ -23,10 +23,12 @@ export async function edited(stage: Stage): Promise<void> {
   const olivia = await stage.types('approvals', 'approve', runId.slice(0, 12), '--yes', '--key', KEYS.olivia);
   narrator.claim('Olivia sees his edit and approves it', [olivia.exitCode, olivia.said.includes('EDITS')], [0, true]);
   narrator.claim('the run succeeded', await system.follow(runId, () => {}), 'succeeded');
+  const { group, workNotes } = await system.incident(BUILDS_QUEUE.sysId);
+  narrator.claim('the incident is with the group Ben chose', group, 'Network Operations');
   narrator.claim(
-    'the incident is with the group Ben chose',
-    (await system.incident(BUILDS_QUEUE.sysId)).group,
-    'Network Operations',
+    'and its note says so',
+    workNotes.map((note) => note.includes('Routed to Network Operations')),
+    [true],
   );
   const [approval] = (await system.run(runId)).approvals;
   narrator.claim('the approval was for the edited write, and no other', approval?.actionHash !== proposed.actionHash);

@@ -17,14 +17,14 @@ export async function policyReplayed(stage: Stage): Promise<void> {
   narrator.chapter('A change of policy is tried on the past first');
   narrator.says('Somebody proposes to trust every write of medium risk. What would have been different today?');
   const { exitCode, said } = await stage.types('policy', 'replay', '--policies', policies);
-  const flips = said.split('\n').filter((line) => /needs_approval \(medium, 1 person\) +allow/.test(line));
+  const loosening = said.split('\n').filter((line) => line.startsWith('loosens'));
   const asked = (await Promise.all((await system.runIds()).map((runId) => system.run(runId)))).flatMap(
     ({ approvals }) => approvals,
   );
   narrator.claim(
     'every write that people were asked about would have happened without them',
-    flips.length,
+    loosening.length,
     asked.length,
   );
-  narrator.claim('nothing that was denied would be allowed, or the command would fail', exitCode, 0);
+  narrator.claim('so the command fails, until somebody has looked and says --acknowledge', exitCode, 1);
 }

@@ -25,7 +25,7 @@ export async function workerKilled(stage: Stage): Promise<string> {
   await system.faultStruck();
   const dead = await system.run(runId);
   const receipt = dead.receipts.find(({ stepId }) => stepId === 'note');
-  narrator.claim('the work note is at ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes, 1);
+  narrator.claim('the work note is at ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes.length, 1);
   narrator.claim('the run does not know: its receipt is only an intent', receipt?.outcome, 'intent');
 
   narrator.says('The lease runs out (the clock is moved past it), and the sweeper finds the run.');

@@ -1,0 +1,13 @@
+import { groupsInWords } from '../../lambdas/policy/requirement.ts';
+
+interface Requirement {
+  quorum: number;
+  tier: string;
+  groups: readonly (readonly string[])[];
+}
+
+/** Who is needed: `2 people for high risk, from dba or sre`. */
+export function requirementInWords({ quorum, tier, groups }: Requirement): string {
+  const from = groups.length > 0 ? `, from ${groupsInWords(groups)}` : '';
+  return `${quorum === 1 ? '1 person' : `${quorum} people`} for ${tier} risk${from}`;
+}
