@@ -3,10 +3,10 @@ import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Functions } from './functions.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** As in lib/approval-flow.ts: a rung whose function fails is tried again, then left for the next one. */
-const RETRIES_MAX = 4;
+/** As in lib/approval-flow.ts: a rung whose function fails is tried again until the next one is due. */
 const FIRST_RETRY_MS = 2_000;
-const RETRY_BACKOFF = 3;
+const RETRY_BACKOFF = 2;
+const LONGEST_RETRY_MS = 60_000;
 
 type Start = Extract<OutboxEntry, { kind: 'start_approval' }>;
 
@@ -51,12 +51,20 @@ export class ApprovalMachine {
 
   #climb(execution: Execution, entry: Start, at: number): void {
     const rung = RUNGS[at];
-    if (rung) this.#hold(execution, entry, rung, at, 1);
-    else this.#end(execution, entry, 'time_is_up');
+    if (!rung) {
+      this.#end(execution, entry, 'time_is_up');
+      return;
+    }
+    const { remindAt, slaAt, expiresAt } = entry.clocks;
+    const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[rung];
+    this.#hold(execution, entry, rung, 1);
+    this.#time.after(Date.parse(dueAt) - this.#time.now(), () => {
+      if (execution.ended === 'no') this.#climb(execution, entry, at + 1);
+    });
   }
 
-  #hold(execution: Execution, entry: Start, rung: Rung, at: number, tries: number): void {
-    const { id: entryId, tenant, runId, approvalId, clocks } = entry;
+  #hold(execution: Execution, entry: Start, rung: Rung, tries: number): void {
+    const { id: entryId, tenant, runId, approvalId } = entry;
     const taskToken = `${approvalId} ${rung} ${tries}`;
     execution.token = taskToken;
     const holding = { entryId, tenant, runId, approvalId, rung, taskToken, retrying: tries > 1 };
@@ -65,15 +73,9 @@ export class ApprovalMachine {
       if (ending === 'closed') return this.#end(execution, entry, 'found_closed');
       const failed = `${taskToken} failed`;
       execution.token = failed;
-      this.#time.after(FIRST_RETRY_MS * RETRY_BACKOFF ** (tries - 1), () => {
-        if (execution.token !== failed) return;
-        if (tries <= RETRIES_MAX) this.#hold(execution, entry, rung, at, tries + 1);
-        else this.#climb(execution, entry, at + 1);
+      this.#time.after(Math.min(FIRST_RETRY_MS * RETRY_BACKOFF ** (tries - 1), LONGEST_RETRY_MS), () => {
+        if (execution.token === failed) this.#hold(execution, entry, rung, tries + 1);
       });
-    });
-    const waitSeconds = [clocks.remindAfterSeconds, clocks.escalateAfterSeconds, clocks.expireAfterSeconds][at] ?? 0;
-    this.#time.after(waitSeconds * 1000, () => {
-      if (execution.token === taskToken) this.#climb(execution, entry, at + 1);
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Approval, Channel } from '../../lambdas/approval/approval.ts';
 import type { Deciding, Decision } from '../../lambdas/approval/decide.ts';
 import type { Functions } from './functions.ts';
-import { PEOPLE } from './people.ts';
+import { PEOPLE, personOf } from './people.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -50,6 +50,9 @@ const ASKED_ANEW: readonly Word[] = ['bo', 'ana', 'ivy'].map((person, at) => ({
 }));
 /** `anyone`: anybody says anything at any time, twice and against each other. */
 export type Manners = keyof typeof MANNERS | 'anyone';
+
+/** With a key for what they are themselves. */
+const byKeyOf = (person: string) => ({ via: 'api' as const, role: personOf(person)?.role ?? 'member' });
 
 /** The people who are asked. They decide on what they have seen, sometimes on what has long been changed. */
 export class Approvers {
@@ -113,7 +116,8 @@ export class Approvers {
       this.#say(deciding, said.afterMs);
       // A double click, and Slack repeating itself; or the same person once more, elsewhere.
       if (random.chance(0.2)) this.#say(deciding, said.afterMs + random.between(0, 400));
-      if (random.chance(0.1)) this.#say({ ...deciding, via: 'api' }, said.afterMs + random.between(0, 9_000));
+      if (random.chance(0.1))
+        this.#say({ ...deciding, ...byKeyOf(said.person) }, said.afterMs + random.between(0, 9_000));
     }
   }
 
@@ -123,7 +127,8 @@ export class Approvers {
 
   #deciding({ tenant, approvalId, actionHash, action }: Approval, { person, decision }: Word): Deciding {
     const via = this.#random.pick(CHANNELS);
-    return { tenant, approvalId, person, via, actionHash, decision: this.#decision(decision, action?.fields ?? {}) };
+    const by = via === 'api' ? byKeyOf(person) : { via };
+    return { tenant, approvalId, person, actionHash, decision: this.#decision(decision, action?.fields ?? {}), ...by };
   }
 
   #decision(kind: Word['decision'], fields: Record<string, unknown>): Decision {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { trustedKey } from '../../lambdas/evidence/dsse.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { ALL_FAULTS, CRASH_POINT_FAULTS } from './faults.ts';
 import { scenarioOf } from './scenario.ts';

@@ -25,7 +25,7 @@ const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + 3_000;
 const THAW_MS = [1_000, 400_000] as const;
 
 /** What a person may be told when a command cannot be carried out. */
-const REFUSALS = ['NOT_FOUND', 'RUN_TERMINAL_STATE', 'RUN_INVALID_TRANSITION', 'CAP_EXCEEDED', 'LEASE_LOST'];
+const REFUSALS = ['NOT_FOUND', 'RUN_TERMINAL_STATE', 'RUN_INVALID_TRANSITION', 'CAP_EXCEEDED', 'CONFLICT'];
 /** And when it was a decision. */
 const DECISION_REFUSALS = [
   ...REFUSALS.filter((code) => code !== 'RUN_TERMINAL_STATE'),
@@ -82,7 +82,7 @@ export class Functions {
     };
     // The run may end between two looks at it; the next try finds its approval closed.
     const ending = (how: Ending) => ended(closed && how === 'returned' ? 'closed' : how);
-    this.#invoke('holder', holding, ending, hold, ['RUN_TERMINAL_STATE', 'LEASE_LOST']);
+    this.#invoke('holder', holding, ending, hold, ['RUN_TERMINAL_STATE', 'CONFLICT']);
   }
 
   follow(message: ApprovalFollow, ended: (ending: Ending) => void): void {

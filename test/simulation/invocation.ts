@@ -14,6 +14,7 @@ export class Invocation {
   /** Which sandbox it runs in: what one invocation kept there, the next one finds. */
   readonly machine: number;
   readonly clock: Clock;
+  readonly beganAtMs: number;
   /** A machine that does not kill what runs too long: its zombies still reach the store, but nothing outside. */
   readonly lingers: boolean;
   readonly #time: VirtualTime;
@@ -46,6 +47,7 @@ export class Invocation {
     this.machine = facts.machine;
     this.lingers = facts.lingers;
     this.clock = { now: () => time.now() + facts.skewMs };
+    this.beganAtMs = time.now();
     this.#timeoutMs = facts.timeoutMs;
     this.#endsAtMs = time.now() + facts.timeoutMs;
     time.after(facts.timeoutMs, () => {

@@ -81,12 +81,15 @@ export function portsOf(around: Surroundings, by: Invocation) {
       return renewed;
     }),
     load: at('store', 'load', (...args: Parameters<RunStore['load']>) => store.load(...args)),
-    loadWhole: at('store', 'loadWhole', (...args: Parameters<RunStore['loadWhole']>) => store.loadWhole(...args)),
+    async *everyRow(...args) {
+      yield* await at('store', 'everyRow', () => allOf(store.everyRow(...args)))();
+    },
     listCommits: at('store', 'listCommits', (...args: Parameters<RunStore['listCommits']>) =>
       store.listCommits(...args),
     ),
     receipts: at('store', 'receipts', (...args: Parameters<RunStore['receipts']>) => store.receipts(...args)),
     approval: at('store', 'approval', (...args: Parameters<RunStore['approval']>) => store.approval(...args)),
+    approvals: at('store', 'approvals', (...args: Parameters<RunStore['approvals']>) => store.approvals(...args)),
     evidence: at('store', 'evidence', (...args: Parameters<RunStore['evidence']>) => store.evidence(...args)),
     bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => {
       watcher.situations.meet('a promise is sent again by the sweeper');
@@ -144,6 +147,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
     update: at('people', 'cards.update', async () => {}),
     remind: at('people', 'cards.remind', async () => {}),
     escalate: at('people', 'cards.escalate', async () => {}),
+    alert: at('people', 'cards.alert', async () => {}),
   };
   const tokens: TaskTokens = {
     answer: at('people', 'tokens.answer', async (...[taskToken, decision]: Parameters<TaskTokens['answer']>) =>
@@ -160,6 +164,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
   const signer: Signer = {
     keyId: around.signer.keyId,
     sign: at('reading', 'sign', (message: Buffer) => around.signer.sign(message)),
+    trusted: at('reading', 'trusted', () => around.signer.trusted()),
   };
   const log: Log = {
     info: () => {},
@@ -202,4 +207,10 @@ export function portsOf(around: Surroundings, by: Invocation) {
     random,
     clock,
   };
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
 }

@@ -85,7 +85,12 @@ export class RandomOperations {
       add();
     };
     maybe('step', 0.5, () => draft.writeStep(this.#step(), this.#random.pick(['new', 1, 2])));
-    maybe('receipt', 0.5, () => draft.writeReceipt(this.#receipt(run), this.#random.pick(['free', 'ours'])));
+    maybe('receipt', 0.5, () => {
+      const receipt = this.#receipt(run);
+      // As it is now, or as it never was.
+      const asRead = this.#known.inside.receipt(this.#tenant, receipt.key) ?? receipt;
+      draft.writeReceipt(receipt, this.#random.pick(['free', 'ours', { asRead }, { asRead: receipt }]));
+    });
     maybe('approval', 0.3, () => draft.writeApproval(this.#approval(run), this.#random.pick(['new', 1, 2] as const)));
     maybe('slot', 0.4, () => {
       const slot = this.#random.pick(SLOTS);
@@ -172,7 +177,7 @@ export class RandomOperations {
     const { tenant, runId } = run;
     const attempts = this.#random.between(0, 2);
     const entry = { ...this.#entry(run), attempts };
-    const dueAt = this.#random.pick([undefined, later(this.#now(), 4_000)]);
+    const dueAt = later(this.#now(), this.#random.pick([0, 4_000]));
     const record = { documentKey: 'd', envelopeKey: 'e', sha256: this.#now(), sizeBytes: 1, sealedAt: this.#now() };
     return this.#random.pick<Operation>([
       { name: `bump ${runId} at ${attempts}`, ask: (store) => store.bumpOutbox(entry, dueAt) },

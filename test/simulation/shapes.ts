@@ -46,6 +46,13 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: gone, tool: servicenow.incident.add_work_note, needs: [], with: {sysId: ffffffffffffffffffffffffffffffff, note: x}}',
     NOTE('after', 'never', ', needs: [post, gone]'),
   ],
+  'shares-its-write': [
+    'onFailure: rollback',
+    'steps:',
+    LABEL('label', 'shared'),
+    '  - {id: rest, tool: wait, with: {seconds: 90}}',
+    GONE('gone', ', when: "{% trigger.priority = \\"1\\" %}"'),
+  ],
   choices: [
     'steps:',
     '  - {id: facts, tool: transform, with: {title: "{% trigger.title %}", urgent: "{% trigger.priority = \\"1\\" %}"}}',

@@ -12,7 +12,7 @@ import { type Fault, InjectedFault } from './faults.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 const ONE: ApprovalRequirement = { tier: 'medium', quorum: 1, groups: [] };
-const TWO_OF_OPS: ApprovalRequirement = { tier: 'medium', quorum: 2, groups: ['ops'] };
+const TWO_OF_OPS: ApprovalRequirement = { tier: 'medium', quorum: 2, groups: [['ops']] };
 
 type Ruling = 'allow' | 'deny' | ApprovalRequirement;
 
@@ -107,6 +107,8 @@ export class SimulatedPolicy {
     return {
       hash,
       warnings: [],
+      ids: [],
+      mentions: [],
       decide: async (request: PolicyRequest): Promise<PolicyDecision> => {
         const fault = this.#befalls.get(request);
         if (fault === 'policy_error') throw new InjectedFault(fault, { kind: 'policy', name: 'policy' });

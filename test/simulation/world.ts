@@ -258,7 +258,7 @@ export class World {
       if (dueAt !== undefined && (earliest === undefined || dueAt < earliest)) earliest = dueAt;
     };
     for (const run of this.store.inside.runs()) if (!isTerminal(run)) look(run.dueAt);
-    for (const entry of this.store.inside.outbox()) if (!entry.givenUp) look(entry.dueAt);
+    for (const entry of this.store.inside.outbox()) look(entry.dueAt);
     if (earliest === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest));
   }

@@ -177,5 +177,5 @@ function maySay(vote: Vote, makers: ReadonlySet<string>, { tier, groups }: Appro
   if (!seat || makers.has(seat.id) || (seat.id !== person && !seat.away)) return false;
   const anyTier = seat.role === 'owner' || seat.role === 'admin';
   const fits = anyTier || (seat.role === 'approver' && TIERS.indexOf(seat.tier) >= TIERS.indexOf(tier));
-  return fits && (groups.length === 0 || groups.some((group) => seat.groups.includes(group)));
+  return fits && groups.every((set) => set.some((group) => seat.groups.includes(group)));
 }

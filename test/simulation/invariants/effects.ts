@@ -17,8 +17,8 @@ export class EffectsJudge {
   /** Clocks that differ by more than the design allows for cannot promise when a lease is over. */
   readonly #clocksAreSane: boolean;
   readonly #known: { nobodyHurries: boolean; time: Clock; skewMs: number };
-  /** Until when a request must not be repeated, by its content. */
-  readonly #waits = new Map<string, number>();
+  /** Until when a request must not be repeated, by its content, and since when that is known. */
+  readonly #waits = new Map<string, { untilMs: number; toldAtMs: number }>();
   readonly #landed = new Map<string, number>();
   readonly #settled = new Map<string, Receipt>();
 
@@ -48,14 +48,17 @@ export class EffectsJudge {
     if (stopped && method !== 'GET' && this.#clocksAreSane) {
       this.#report('a stopped run makes no call', `${what} of ${run?.runId}, ${run?.status}`);
     }
-    const tooSoonMs = (this.#waits.get(contentOf(request)) ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
-    if (tooSoonMs > 0 && this.#known.nobodyHurries)
+    const wait = this.#waits.get(contentOf(request));
+    const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
+    // Two may look for people at the same moment: whoever was at work already has not heard of it.
+    const unaware = method === 'GET' && wait !== undefined && by.beganAtMs < wait.toldAtMs;
+    if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#isIntended(request)) this.#report('no write without a committed intent', what);
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
-    this.#waits.set(contentOf(request), untilMs);
+    this.#waits.set(contentOf(request), { untilMs, toldAtMs: this.#known.time.now() });
   }
 
   landed(request: OutsideRequest): void {

@@ -88,7 +88,8 @@ function judgeFields(world: World): void {
     const wanted: Record<string, unknown> = {};
     if (run.status === 'succeeded' && !wasEdited(world, run)) {
       for (const step of workflow.steps) {
-        if (step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
+        const always = step.when === undefined;
+        if (always && step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
       }
     }
     if (run.rollback && run.compensation?.every(({ outcome }) => outcome === 'reversed')) {

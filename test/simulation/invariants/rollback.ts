@@ -33,10 +33,22 @@ export class RollbackJudge {
       if (step.undoes !== undefined && step !== was) this.#judgeRetry(run, step);
     }
     for (const event of commit?.events ?? []) {
+      if (event.type === 'write.reversed') this.#judgeReversed(run, event.receiptKey);
       const undo = event.type === 'write.intended' && steps.find(({ id }) => id === event.step);
       if (undo && undo.undoes !== undefined) this.#judgeUndo(before, run, undo, undo.undoes);
     }
     if (TERMINAL.has(run.status)) this.#judgeLog(run, steps);
+  }
+
+  /** Two may have asked for the identical write: then it is not only its maker's to take back. */
+  #judgeReversed({ tenant, runId }: Run, receiptKey: string): void {
+    for (const other of this.#store.inside.runs()) {
+      if (other.tenant !== tenant || other.runId === runId) continue;
+      const steps = this.#store.inside.steps(tenant, other.runId);
+      if (steps.some((step) => step.status === 'succeeded' && step.receiptKey === receiptKey)) {
+        this.#report('a write that another run rests on stays', `${runId} took back what ${other.runId} rests on`);
+      }
+    }
   }
 
   /** A deadline ends what goes on, but not what is taken back: that waits as long as it must. */
@@ -87,6 +99,10 @@ export class RollbackJudge {
     for (const { step: id, outcome } of log) {
       const step = steps.find((each) => each.id === id);
       const reversed = step?.status === 'rolled_back';
+      const undo = steps.find(({ undoes }) => undoes === step?.index);
+      if (outcome === 'kept' && undo && this.#isOpen(run, undo)) {
+        this.#report('the compensation log is true', `${run.runId}/${id} may have been taken back, said to be kept`);
+      }
       const receipt = step && this.#receiptOf(run, step);
       if (
         (outcome === 'reversed') !== reversed ||
@@ -141,5 +157,6 @@ const keyOf = ({ tenant, runId }: Run, index: number | undefined) => `${tenant} 
 /** Its write was made, by this run or by another that had made the identical one before. */
 function wrote(step: Step): boolean {
   const done = step.status === 'succeeded' || step.status === 'rolled_back';
-  return done && step.undoes === undefined && receiptKeyOf(step) !== undefined && isWrite(step.tool);
+  const made = (done && !('madeByStep' in step)) || (step.status === 'failed_terminal' && step.wrote === true);
+  return made && step.undoes === undefined && receiptKeyOf(step) !== undefined && isWrite(step.tool);
 }
