@@ -6,8 +6,8 @@ export default defineConfig({
     globalSetup: 'test/local/synthesize-once.ts',
     // The end-to-end tests mostly wait for what they started, so there are more of them at once than cores.
     maxWorkers: '150%',
-    // The local end-to-end tests start the whole system, so a hook may take as long as a cold start.
-    hookTimeout: 60_000,
-    testTimeout: 60_000,
+    // The local end-to-end tests start the whole system, and a busy machine may stall: these limits only end what hangs.
+    hookTimeout: 300_000,
+    testTimeout: 300_000,
   },
 });

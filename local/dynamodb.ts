@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { connect } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,9 +23,13 @@ export interface DynamoDbOptions {
   stopWithinMs?: number;
 }
 
-const READY_WITHIN_MS = 10_000;
-const PREVIOUS_GONE_WITHIN_MS = 5_000;
+/** Far more than it takes: on a busy machine everything does. */
+const READY_WITHIN_MS = 60_000;
+const PREVIOUS_GONE_WITHIN_MS = 60_000;
+const PORTS_TRIED_MAX = 3;
 const STOP_WITHIN_MS = 3_000;
+/** In the engine's own words: a port that accepts connections may be somebody else's by now. */
+const LISTENS = /\blistening on\b/;
 const POLL_EVERY_MS = 10;
 
 /**
@@ -60,17 +63,7 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
   const pidFile = join(dataFolder, 'dynamodb.pid');
   const database = join(dataFolder, 'dynamodb.sqlite');
   await previousGone(pidFile, database, waitForPreviousMs);
-  rmSync(pidFile, { force: true });
-  const port = await freePort();
-  const engine = ['--host', '127.0.0.1', '--port', String(port), '--db-path', database];
-  // Detached: Ctrl-C in the terminal must reach the host only, which ends the engine after the functions.
-  const child = spawn('sh', ['-c', WATCHER, 'watch-dynamodb', pidFile, binary, ...engine], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const output = collectOutput(child, log);
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const engineId = await ready(child, { port, pidFile, output });
+  const { child, exited, engineId, port } = await startEngine({ binary, database, pidFile, log });
   unrefPipes(child);
   let stopping = false;
   child.once('exit', (code) => {
@@ -87,6 +80,44 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
       rmSync(pidFile, { force: true });
     },
   };
+}
+
+interface EngineFiles {
+  binary: string;
+  database: string;
+  pidFile: string;
+  log(line: string): void;
+}
+
+/** Somebody may take a free port just before the engine does, which then exits: another port is tried. */
+async function startEngine(files: EngineFiles): Promise<Engine> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await startEngineOn(await freePort(), files);
+    } catch (error) {
+      if (!(error instanceof EngineExited) || tried === PORTS_TRIED_MAX) throw error;
+    }
+  }
+}
+
+interface Engine {
+  child: ChildProcess;
+  exited: Promise<void>;
+  engineId: number;
+  port: number;
+}
+
+async function startEngineOn(port: number, { binary, database, pidFile, log }: EngineFiles): Promise<Engine> {
+  rmSync(pidFile, { force: true });
+  const engine = ['--host', '127.0.0.1', '--port', String(port), '--db-path', database];
+  // Detached: Ctrl-C in the terminal must reach the host only, which ends the engine after the functions.
+  const child = spawn('sh', ['-c', WATCHER, 'watch-dynamodb', pidFile, binary, ...engine], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const output = collectOutput(child, log);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return { child, exited, engineId: await ready(child, { pidFile, output }), port };
 }
 
 /** Only the engine: the shell that waits for it ends by itself, and not before the engine is gone. */
@@ -163,25 +194,25 @@ function collectOutput(child: ChildProcess, log: (line: string) => void): string
 }
 
 interface Expected {
-  port: number;
   pidFile: string;
   output: string[];
 }
 
 /** Gives the engine's process number. The shell makes the file a moment before the number is in it. */
-async function ready(child: ChildProcess, { port, pidFile, output }: Expected): Promise<number> {
-  let failure: string | undefined;
+async function ready(child: ChildProcess, { pidFile, output }: Expected): Promise<number> {
+  let failure: Error | undefined;
   child.once('error', (error) => {
-    failure = error.message;
+    failure = new Error(`DynamoDB did not start: ${error.message}`);
   });
-  child.once('exit', (code) => {
-    failure ??= `it exited with ${code}: ${output.join(' ')}`;
+  // Not at its exit: what it said may be read after that.
+  child.once('close', (code) => {
+    failure ??= new EngineExited(`DynamoDB did not start: it exited with ${code}: ${output.join(' ')}`);
   });
   const deadline = performance.now() + READY_WITHIN_MS;
   while (true) {
+    if (failure) throw failure;
     const engineId = readPid(pidFile);
-    if (engineId !== undefined && (await accepts(port))) return engineId;
-    if (failure) throw new Error(`DynamoDB did not start: ${failure}`);
+    if (engineId !== undefined && output.some((line) => LISTENS.test(line))) return engineId;
     if (performance.now() > deadline) {
       child.stdin?.destroy();
       throw new Error(`DynamoDB did not start within ${READY_WITHIN_MS} ms: ${output.join(' ')}`);
@@ -190,16 +221,7 @@ async function ready(child: ChildProcess, { port, pidFile, output }: Expected): 
   }
 }
 
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-}
+class EngineExited extends Error {}
 
 /** The host lives as long as its servers; the engine's pipes alone must not keep it. */
 function unrefPipes(child: ChildProcess): void {

@@ -14,7 +14,7 @@ const USAGE = `npm start -- [--port 4500] [--data .countersign] [--fresh] [--qui
   --quiet  only warnings and errors`;
 
 /** A child that does not end by itself must not keep Ctrl-C from working. */
-const STOP_WITHIN_MS = 5_000;
+const STOP_WITHIN_MS = 20_000;
 
 function readOptions() {
   try {

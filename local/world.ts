@@ -29,6 +29,8 @@ export async function startWorld(port: number): Promise<World> {
         response.end('the local host failed; its terminal says why\n');
       });
   });
+  // Clients keep connections open; closing an idle one just as it is reused would look like a fault nobody injected.
+  server.keepAliveTimeout = 0;
   await listen(server, port);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -104,6 +104,7 @@ describe('a run', () => {
     expect(run.steps.map(({ id, status }) => [id, status])).toEqual([
       ['route', 'succeeded'],
       ['assign', 'succeeded'],
+      ['routed', 'succeeded'],
       ['note', 'succeeded'],
       ['tell', 'succeeded'],
     ]);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,8 +61,10 @@ describe('in Slack', () => {
       expect(card).toContain(shown);
     }
     await people.click(SLACK.ana, approval, ACTIONS.approve);
-    const told = (await people.messages()).find(({ ephemeral_for }) => ephemeral_for === SLACK.ana);
-    expect(told?.text).toMatch(/someone else must decide/);
+    const told = await eventually('Ana is told', async () =>
+      (await people.messages()).find(({ ephemeral_for }) => ephemeral_for === SLACK.ana),
+    );
+    expect(told.text).toMatch(/someone else must decide/);
     expect((await writes(filed)).assign).toBe(0);
 
     await people.click(SLACK.ben, approval, ACTIONS.approve);
@@ -92,8 +95,7 @@ describe('in Slack', () => {
 
   it('a no needs a reason, and keeps the write from happening', async () => {
     const { filed, runId, approval } = await gated();
-    await people.click(SLACK.ben, approval, ACTIONS.reject);
-    await people.fillIn(SLACK.ben, 'the group is on holiday');
+    await people.fillIn(await people.modal(SLACK.ben, approval, ACTIONS.reject), 'the group is on holiday');
     const run = await host.waitForRun(runId);
     expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'APPROVAL_REJECTED' } });
     expect((await writes(filed)).assign).toBe(0);
@@ -102,9 +104,8 @@ describe('in Slack', () => {
 
   it('an edit is decided on by others, and that is what is written', async () => {
     const { filed, runId, approval } = await gated();
-    await people.click(SLACK.ben, approval, ACTIONS.edit);
     const group = '19bba1f613c636a33e096de45697b880';
-    await people.fillIn(SLACK.ben, group);
+    await people.fillIn(await people.modal(SLACK.ben, approval, ACTIONS.edit), group);
     const edited = await people.approval(approval.approvalId);
     expect(edited).toMatchObject({
       makers: ['ana', 'ben'],
@@ -112,8 +113,12 @@ describe('in Slack', () => {
       action: { fields: { assignment_group: group } },
     });
     expect(edited.actionHash).not.toBe(approval.actionHash);
-    expect((await people.decide(approval.approvalId, { decision: 'approve' }, BEN)).body.code).toBe('APPROVAL_SELF');
-    expect((await people.decide(approval.approvalId, { decision: 'approve' }, ACME_KEY)).status).toBe(200);
+    const asSeenBefore = await people.decide(approval, { decision: 'approve' }, ACME_KEY);
+    expect([asSeenBefore.status, asSeenBefore.body.code]).toEqual([409, 'APPROVAL_STALE']);
+    const unseen = await host.command(`/approvals/${approval.approvalId}/decision`, { decision: 'approve' }, ACME_KEY);
+    expect([unseen.status, unseen.text]).toEqual([400, expect.stringContaining('actionHash')]);
+    expect((await people.decide(edited, { decision: 'approve' }, BEN)).body.code).toBe('APPROVAL_SELF');
+    expect((await people.decide(edited, { decision: 'approve' }, ACME_KEY)).status).toBe(200);
     await host.waitForRun(runId);
     const [patch] = (await host.calls({ system: 'servicenow', method: 'PATCH' })).filter(({ path }) =>
       path.includes(filed.sysId),
@@ -130,12 +135,52 @@ describe('in Slack', () => {
   });
 });
 
+it('40 fields of 3,000 Hebrew letters are shown, edited in Slack and written', async () => {
+  // As good as random, so that no row is small because its text repeats.
+  const hebrew = (seed: number) => {
+    const bytes = Array.from({ length: 94 }, (_each, block) =>
+      createHash('sha256').update(`${seed} ${block}`).digest(),
+    );
+    return [...Buffer.concat(bytes).subarray(0, 3_000)]
+      .map((byte) => String.fromCharCode(0x05d0 + (byte % 27)))
+      .join('');
+  };
+  const names = Array.from({ length: 40 }, (_each, index) => `u_${index}`);
+  const filed = incident('in Hebrew', Object.fromEntries(names.map((name) => [name, hebrew(1)])));
+  await host.createIncident(filed);
+  const fields = Object.fromEntries(names.map((name, index) => [name, hebrew(index + 2)]));
+  await publish(host, {
+    name: 'in-hebrew',
+    event: 'star.created',
+    steps: [{ id: 'write', tool: 'servicenow.incident.update', with: { sysId: filed.sysId, fields } }],
+  });
+  const { body } = await host.sendGithub({ action: 'created' }, { event: 'star' });
+  const runId = body.runIds[0] ?? '';
+  const approval = await people.waiting(runId);
+  const card = await people.card(approval);
+  for (const name of names) expect(card).toContain(`• ${name}: `);
+
+  const all = await people.modal(SLACK.ben, approval, ACTIONS.showAll);
+  expect(JSON.stringify(all)).toContain(hebrew(2).slice(0, 2_900));
+  const typed = hebrew(99);
+  const form = await people.modal(SLACK.ben, approval, ACTIONS.edit);
+  expect(await people.fillIn(form, typed)).toMatchObject({ ok: true, message: 'Accepted.' });
+  const edited = await people.approval(approval.approvalId);
+  expect(edited).toMatchObject({ votes: [], edits: [{ person: 'ben', changes: [{ field: 'u_0', to: typed }] }] });
+  expect((await people.decide(edited, { decision: 'approve' }, APPROVER_KEY)).status).toBe(200);
+  expect((await host.waitForRun(runId)).status).toBe('succeeded');
+  const [patch] = (await host.calls({ system: 'servicenow', method: 'PATCH' })).filter(({ path }) =>
+    path.includes(filed.sysId),
+  );
+  expect(patch?.body).toEqual({ ...fields, u_0: typed });
+});
+
 describe('exactly one outcome', () => {
   it('when a yes and a no come at the same time; the loser is told', async () => {
     const { filed, runId, approval } = await gated();
     const answers = await Promise.all([
-      people.decide(approval.approvalId, { decision: 'approve' }, BEN),
-      people.decide(approval.approvalId, { decision: 'reject', reason: 'no' }, ACME_KEY),
+      people.decide(approval, { decision: 'approve' }, BEN),
+      people.decide(approval, { decision: 'reject', reason: 'no' }, ACME_KEY),
     ]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     expect(answers.find(({ status }) => status === 409)?.body.code).toMatch(/APPROVAL_CLOSED|RUN_TERMINAL_STATE/);
@@ -148,7 +193,7 @@ describe('exactly one outcome', () => {
   it('when the decision is stored and its answer lost: the sweeper answers, the write does not wait for it', async () => {
     const { filed, runId, approval } = await gated();
     await host.fault({ function: 'ApprovalFlowFollow', service: 'states', kind: 'error', times: 'always' });
-    await people.decide(approval.approvalId, { decision: 'approve' }, BEN);
+    await people.decide(approval, { decision: 'approve' }, BEN);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
     await host.idle();
     expect(await execution(approval)).toBe('RUNNING');
@@ -168,7 +213,7 @@ describe('exactly one outcome', () => {
     const left = Date.parse(approval.expiresAt) - (await host.now());
     const [, answer] = await Promise.all([
       host.advance(left + 1),
-      people.decide(approval.approvalId, { decision: 'approve' }, BEN),
+      people.decide(approval, { decision: 'approve' }, BEN),
     ]);
     await host.letTimePassUntil([runId], isTerminal);
     const { status } = await people.approval(approval.approvalId);
@@ -178,7 +223,7 @@ describe('exactly one outcome', () => {
 
   it('when the token is answered twice', async () => {
     const { runId, approval } = await gated();
-    await people.decide(approval.approvalId, { decision: 'approve' }, BEN);
+    await people.decide(approval, { decision: 'approve' }, BEN);
     await host.waitForRun(runId);
     await host.idle();
     const QueueUrl = host.stack
@@ -200,7 +245,7 @@ describe('exactly one outcome', () => {
     await host.idle();
     expect((await people.approval(approval.approvalId)).status).toBe('canceled');
     expect(await execution(approval)).toBe('SUCCEEDED');
-    expect((await people.decide(approval.approvalId, { decision: 'approve' }, BEN)).status).toBe(409);
+    expect((await people.decide(approval, { decision: 'approve' }, BEN)).status).toBe(409);
     expect((await writes(filed)).assign).toBe(0);
   });
 });
@@ -208,7 +253,7 @@ describe('exactly one outcome', () => {
 it('a payload that changed after its approval is not written: asked anew', async () => {
   const { filed, runId, approval } = await gated();
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
-  await people.decide(approval.approvalId, { decision: 'approve' }, BEN);
+  await people.decide(approval, { decision: 'approve' }, BEN);
   // Somebody with access to the table puts another group into the approved step.
   const client = new DynamoDBClient(host.clientConfig());
   const Key = marshall(stepKey('acme', runId, approval.stepIndex));
@@ -232,20 +277,18 @@ it('one person with several identities is one', async () => {
   const approval = await people.waiting(body.runIds[0] ?? '');
   // Known to GitHub by another name than to Slack and here, Ben caused it all the same.
   expect(approval).toMatchObject({ makers: ['ben'], requirement: { quorum: 2 } });
-  expect((await people.decide(approval.approvalId, { decision: 'approve' }, BEN)).body.code).toBe('APPROVAL_SELF');
+  expect((await people.decide(approval, { decision: 'approve' }, BEN)).body.code).toBe('APPROVAL_SELF');
   await people.click(SLACK.ana, approval, ACTIONS.approve);
-  expect((await people.decide(approval.approvalId, { decision: 'approve' }, APPROVER_KEY)).body.outcome).toBe(
-    'already',
-  );
+  expect((await people.decide(approval, { decision: 'approve' }, APPROVER_KEY)).body.outcome).toBe('already');
   expect((await people.approval(approval.approvalId)).status).toBe('notified');
-  expect((await people.decide(approval.approvalId, { decision: 'approve' }, ACME_KEY)).body.outcome).toBe('approved');
+  expect((await people.decide(approval, { decision: 'approve' }, ACME_KEY)).body.outcome).toBe('approved');
 });
 
 it('an approval that policy has overtaken is asked anew, and nothing is written meanwhile', async () => {
   const { filed, runId, approval } = await gated();
   // Nobody tells the worker, so that policy can change between approval and execution.
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
-  await people.decide(approval.approvalId, { decision: 'approve' }, BEN);
+  await people.decide(approval, { decision: 'approve' }, BEN);
   const stricter =
     '@id("two") @tier("medium") @quorum("2") permit (principal, action == Action::"executeWithApproval", resource) when { resource.risk == Risk::"medium" };';
   const put = (files: object) =>
@@ -259,8 +302,8 @@ it('an approval that policy has overtaken is asked anew, and nothing is written 
   expect((await writes(filed)).assign).toBe(0);
   const second = await people.waiting(runId);
   expect(second).toMatchObject({ requirement: { quorum: 2 } });
-  await people.decide(second.approvalId, { decision: 'approve' }, BEN);
-  await people.decide(second.approvalId, { decision: 'approve' }, ACME_KEY);
+  await people.decide(second, { decision: 'approve' }, BEN);
+  await people.decide(second, { decision: 'approve' }, ACME_KEY);
   expect((await host.waitForRun(runId)).status).toBe('succeeded');
   expect((await writes(filed)).assign).toBe(1);
   await put({});
@@ -275,8 +318,8 @@ it('a task token stands in no log, answer, card or bundle', async () => {
   client.destroy();
   const { taskToken } = JSON.parse(unmarshall(Item ?? {}).doc);
   expect(taskToken.length).toBeGreaterThan(20);
-  await people.decide(approval.approvalId, { decision: 'approve' }, APPROVER_KEY);
-  await people.decide(approval.approvalId, { decision: 'approve' }, BEN);
+  await people.decide(approval, { decision: 'approve' }, APPROVER_KEY);
+  await people.decide(approval, { decision: 'approve' }, BEN);
   await host.waitForRun(runId);
   await host.idle();
   const seen = [
@@ -287,6 +330,78 @@ it('a task token stands in no log, answer, card or bundle', async () => {
     JSON.stringify(await people.messages()),
   ];
   expect(seen.filter((text) => text.includes(taskToken))).toEqual([]);
+});
+
+/** To just after a time, with whatever is due on the way. */
+async function goTo(time: string): Promise<void> {
+  await host.idle();
+  await host.advance(Date.parse(time) - (await host.now()) + 1_000);
+  await host.idle();
+}
+
+const alertFor = async ({ approvalId }: Approval) =>
+  (await people.alerts()).find(({ dedup_key }) => dedup_key === approvalId);
+
+describe('while Slack is down', () => {
+  const OUTAGE = { system: 'slack', path: 'chat.postMessage', kind: 'status', status: 503, times: 10_000 };
+  const slackIsBack = () => host.request('DELETE', '/_sim/faults');
+
+  /** An approval nobody can be told about. */
+  async function unheard() {
+    await host.simulatedFault(OUTAGE);
+    incidents += 1;
+    const runId = await host.fileIncident(incident(`unheard ${incidents}`, { sys_updated_by: 'ana' }));
+    const { steps } = await host.waitForRun(runId, (run) => run.steps.some(({ approvalId }) => approvalId));
+    const approvalId = steps.find((step) => step.approvalId)?.approvalId ?? '';
+    return { runId, approval: await people.approval(approvalId) };
+  }
+
+  it('nobody is called early, and people see the card within a minute of its return', async () => {
+    const { runId, approval } = await unheard();
+    for (let minute = 0; minute < 7; minute += 1) {
+      await host.idle();
+      await host.advance(MINUTE_MS);
+    }
+    await host.idle();
+    const meanwhile = await people.approval(approval.approvalId);
+    expect(meanwhile).toMatchObject({ status: 'requested' });
+    expect([meanwhile.escalatedAt, await alertFor(approval)]).toEqual([undefined, undefined]);
+
+    await slackIsBack();
+    const backAtMs = await host.now();
+    await host.advance(MINUTE_MS);
+    const told = await people.waiting(runId);
+    expect(await people.card(told)).toContain('Approval needed');
+    expect((await host.now()) - backAtMs).toBeLessThan(2 * MINUTE_MS);
+
+    // A rung that was late delays no other.
+    await goTo(approval.remindAt);
+    await eventually('the reminder', async () => (await people.approval(approval.approvalId)).remindedAt);
+    await goTo(approval.slaAt);
+    await eventually('the alert', () => alertFor(approval));
+    const { escalatedAt = '' } = await people.approval(approval.approvalId);
+    expect(Date.parse(escalatedAt) - Date.parse(approval.slaAt)).toBeLessThan(MINUTE_MS);
+    await people.decide(told, { decision: 'approve' }, BEN);
+    expect((await host.waitForRun(runId)).status).toBe('succeeded');
+    await host.idle();
+    expect(await alertFor(approval)).toMatchObject({ status: 'resolved' });
+    expect(await execution(approval)).toBe('SUCCEEDED');
+  });
+
+  it('others are called when the SLA has passed, and it expires in its time', async () => {
+    const { runId, approval } = await unheard();
+    await goTo(approval.remindAt);
+    expect(await alertFor(approval)).toBeUndefined();
+    await goTo(approval.slaAt);
+    await eventually('the alert', () => alertFor(approval));
+    await goTo(approval.expiresAt);
+    const ended = await host.waitForRun(runId, isTerminal);
+    expect(ended).toMatchObject({ status: 'failed_terminal', error: { code: 'APPROVAL_EXPIRED' } });
+    expect(await people.approval(approval.approvalId)).not.toHaveProperty('card');
+    await host.idle();
+    expect(await execution(approval)).toBe('SUCCEEDED');
+    await slackIsBack();
+  });
 });
 
 it('the ladder: reminded, escalated, over a restart, and expired when nobody answers within a day', async () => {
@@ -302,26 +417,19 @@ it('the ladder: reminded, escalated, over a restart, and expired when nobody ans
   const runId = body.runIds[0] ?? '';
   const approval = await people.waiting(runId);
   const said = async () => (await people.messages()).map(({ text }) => text);
-  const goTo = async (time: string) => {
-    await host.idle();
-    await host.advance(Date.parse(time) - (await host.now()) + 1_000);
-    await host.idle();
-  };
 
   await goTo(approval.remindAt);
   await eventually('a reminder', async () =>
     (await said()).some((text) => text.startsWith('Still waiting')) ? true : undefined,
   );
-  expect(await people.alerts()).toEqual([]);
+  expect(await alertFor(approval)).toBeUndefined();
 
   await host.stop();
   host = await startTestHost({ dataFolder });
   people = new Approvers(host);
   expect(await execution(approval)).toBe('RUNNING');
   await goTo(approval.slaAt);
-  await eventually('an alert', async () =>
-    (await people.alerts()).find(({ dedup_key }) => dedup_key === approval.approvalId),
-  );
+  await eventually('an alert', () => alertFor(approval));
   expect((await host.run(runId)).status).toBe('waiting_approval');
   expect((await people.approval(approval.approvalId)).escalatedAt).toBeDefined();
 

@@ -43,10 +43,10 @@ export class Approvers {
     return body;
   }
 
-  decide(approvalId: string, decision: object, key: string) {
+  decide({ approvalId, actionHash }: Approval, decision: object, key: string) {
     return this.#host.command<{ outcome: string; code: string; approval: Approval }>(
       `/approvals/${approvalId}/decision`,
-      decision,
+      { ...decision, actionHash },
       key,
     );
   }
@@ -55,11 +55,15 @@ export class Approvers {
     return this.#person('_click', { user, channel: card?.channel, ts: card?.ts, action_id });
   }
 
-  /** Writes this into the one field of the modal that is open for a person, and sends it. */
-  async fillIn(user: SlackUser, text: string) {
-    const { id, view } = await this.modal(user);
-    const [input] = view.blocks.filter(({ element }) => element);
-    const values = { [input?.block_id ?? '']: { [input?.element?.action_id ?? '']: text } };
+  /** Writes this into the first field of an open modal, and sends it with the others as they are. */
+  fillIn({ id, user, view }: OpenModal, text: string) {
+    const typed = view.blocks.flatMap(({ block_id, element }) => (element ? [{ block_id, ...element }] : []));
+    const values = Object.fromEntries(
+      typed.map(({ block_id, action_id, initial_value }, index) => [
+        block_id,
+        { [action_id]: index === 0 ? text : (initial_value ?? '') },
+      ]),
+    );
     return this.#person('_submit', { user, view_id: id, values });
   }
 
@@ -67,12 +71,15 @@ export class Approvers {
     return this.#person('_command', { user, typed });
   }
 
-  /** The modal that is open for a person. */
-  async modal(user: SlackUser): Promise<OpenModal> {
-    const { views } = await this.#state();
-    const [open] = views.filter((view) => view.user === user);
-    if (!open) throw new Error(`${user} has no modal open`);
-    return open;
+  /** The modal that a button opens for a person. Slack opens none later than three seconds after a click: they click again. */
+  async modal(user: SlackUser, approval: Approval, action: string): Promise<OpenModal> {
+    const open = async () => (await this.#state()).views.find((view) => view.user === user);
+    const before = await open();
+    return eventually(`a modal for ${user}`, async () => {
+      await this.click(user, approval, action);
+      const now = await open();
+      return now?.id === before?.id ? undefined : now;
+    });
   }
 
   /** All messages of a channel as people see them. */

@@ -1,12 +1,16 @@
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
 import { publish } from './definitions.ts';
+import { eventually } from './eventually.ts';
 import type { ShownRun } from './host-client.ts';
 import { saveSettings } from './settings.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
+/** Just less than a client waits for an answer: the test lets it go on before. */
+const HELD_MS = 9_000;
 const DRAFTED_BEFORE_MS = 2_000;
 let host: TestHost;
 
@@ -46,17 +50,32 @@ async function placesTaken(): Promise<number> {
   return Item ? unmarshall(Item).running : 0;
 }
 
+/** Every step message was taken, and only one worker is still at one. */
+async function onlyOneWorks(): Promise<void> {
+  const client = new SQSClient(host.clientConfig());
+  const { ref: QueueUrl } = host.only('AWS::SQS::Queue', 'StepQueue6');
+  const asked = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
+  await eventually('only one worker works', async () => {
+    const { Attributes } = await client.send(asked);
+    const worker = Object.entries(await host.functions()).find(([name]) => name.startsWith('WorkerStep'))?.[1];
+    return (Attributes?.ApproximateNumberOfMessages === '0' && worker?.busy === 1) || undefined;
+  });
+  client.destroy();
+}
+
 describe('maxConcurrency', () => {
   it('lets no more runs run at once, starts the others oldest first, and every place is given back', async () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
     await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
     // The first run is kept at work until all others have come and found no room.
-    await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: 4_000 });
+    await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: HELD_MS });
     const runIds = [await start('closed', 1)];
     await host.waitForRun(runIds[0] ?? '', ({ status }) => status === 'running');
     for (let number = 2; number <= 5; number += 1) runIds.push(await start('closed', number));
+    await onlyOneWorks();
     const waiting = await Promise.all(runIds.slice(1).map((runId) => host.run(runId)));
     expect(waiting.map(({ status }) => status)).toEqual(['queued', 'queued', 'queued', 'queued']);
+    await host.request('DELETE', '/_sim/faults');
     const runs = await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
     const begun = runs.map((run) => spanOf(run).from);
     expect(begun).toEqual([...begun].sort());

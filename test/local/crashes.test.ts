@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FaultRuleInput } from '../../local/faults.ts';
 import { incident } from './deliveries.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';
@@ -15,6 +15,8 @@ beforeAll(async () => {
   await host.trustAutomations();
 });
 afterAll(() => host.stop());
+/** A test that failed leaves its fault behind. */
+beforeEach(() => host.clearFaults());
 
 const isSealed = (run: ShownRun) => isTerminal(run) && run.evidence !== null;
 

@@ -4,17 +4,26 @@ import type { TestHost } from './test-host.ts';
 /** Longer than a warm function keeps credentials. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
-/** The text of the secret with all credentials of acme's connections. */
-export async function saveCredentials(host: TestHost, SecretString: string): Promise<void> {
+/** Which secret of acme's: what writes at targets, or what tells people. */
+type Purpose = 'Connection' | 'Messaging';
+
+/** The text of the secret with all credentials for one purpose. */
+export async function saveCredentials(
+  host: TestHost,
+  SecretString: string,
+  purpose: Purpose = 'Connection',
+): Promise<void> {
   const client = new SecretsManagerClient(host.clientConfig());
-  await client.send(new PutSecretValueCommand({ SecretId: secretOf(host), SecretString }));
+  await client.send(new PutSecretValueCommand({ SecretId: secretOf(host, purpose), SecretString }));
   client.destroy();
   await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
 }
 
 export async function credentials(host: TestHost): Promise<Record<string, unknown>> {
   const client = new SecretsManagerClient(host.clientConfig());
-  const { SecretString = '{}' } = await client.send(new GetSecretValueCommand({ SecretId: secretOf(host) }));
+  const { SecretString = '{}' } = await client.send(
+    new GetSecretValueCommand({ SecretId: secretOf(host, 'Connection') }),
+  );
   client.destroy();
   return JSON.parse(SecretString);
 }
@@ -24,4 +33,5 @@ export const ownPort = (host: TestHost, authorization: string) => ({
   hosts: { [new URL(host.url).host]: { headers: { authorization } } },
 });
 
-const secretOf = (host: TestHost) => host.only('AWS::SecretsManager::Secret', 'ConnectionSecretsacme').ref;
+const secretOf = (host: TestHost, purpose: Purpose) =>
+  host.only('AWS::SecretsManager::Secret', `${purpose}Secretsacme`).ref;

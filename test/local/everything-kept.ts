@@ -1,4 +1,3 @@
-import { gunzipSync } from 'node:zlib';
 import { DynamoDBClient, paginateScan } from '@aws-sdk/client-dynamodb';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import {
@@ -10,6 +9,7 @@ import {
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
+import { docOf } from '../../lambdas/run/dynamo-items.ts';
 import type { TestHost } from './test-host.ts';
 
 /** Messages that one request may bring. */
@@ -32,9 +32,9 @@ export async function rows(host: TestHost): Promise<Kept[]> {
   const found: Kept[] = [];
   for await (const { Items = [] } of paginateScan({ client }, { TableName: host.tableName })) {
     for (const item of Items) {
-      const { payloadGzip, ...row } = unmarshall(item);
-      const payload = payloadGzip ? gunzipSync(payloadGzip).toString() : '';
-      found.push({ where: `row ${row.pk} ${row.sk}`, text: `${canonicalJson(row)} ${payload}` });
+      const { doc: _packed, ...row } = unmarshall(item);
+      const text = `${canonicalJson(row)} ${JSON.stringify(docOf(item))}`;
+      found.push({ where: `row ${row.pk} ${row.sk}`, text });
     }
   }
   client.destroy();

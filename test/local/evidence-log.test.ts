@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { daysLater } from '../../lambdas/evidence/daily-log.ts';
-import { trustedKeys } from '../../lambdas/evidence/dsse.ts';
-import type { PublishedKey } from '../../lambdas/evidence/keys.ts';
+import type { PublishedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { onTerminal } from '../cli/command-line.ts';
 import { temporaryFolder } from './cloud/wire.ts';
@@ -50,10 +50,9 @@ it('the keys are published to anybody, at the URL that the stack puts out', asyn
   const keyArn = host.only('AWS::KMS::Key').arn;
   expect(body.keys).toMatchObject([{ keyId: keyArn, algorithm: 'Ed25519', validUntil: null }]);
   expect(trustedKeys(body.keys[0]?.pem ?? '')).toHaveLength(1);
-  const outputs = Object.entries(host.stack.outputs).map(([name, value]) => [name.replace(/[0-9A-F]{8}$/, ''), value]);
-  expect(Object.fromEntries(outputs)).toMatchObject({
-    EvidenceLogKeysUrl: `${host.url}/.well-known/countersign-keys.json`,
-    EvidenceVaultSigningKeyArn: keyArn,
+  expect(host.stack.outputs).toMatchObject({
+    KeysUrl: `${host.url}/.well-known/countersign-keys.json`,
+    SigningKeyArn: keyArn,
   });
 });
 
@@ -115,16 +114,18 @@ it('after each day its bundles are logged and signed, and an audit of the bucket
       mkdirSync(dirname(join(copy.path, key)), { recursive: true });
       writeFileSync(join(copy.path, key), await stored(evidenceBucket, key));
     }
-    const pem = join(copy.path, 'keys.pem');
-    writeFileSync(pem, (await published()).body.keys.map((key) => key.pem).join(''));
+    const keys = join(copy.path, 'keys.json');
+    writeFileSync(keys, JSON.stringify((await published()).body));
     const through = daysLater(sealedOn, 1);
-    const audit = () => onTerminal(200, ['evidence', 'audit', copy.path, '--key', pem, '--through', through]);
+    const terms = ['--key', keys, '--through', through, '--tenant', 'acme', '--tenant', 'globex'];
+    const audit = () => onTerminal(200, ['evidence', 'audit', copy.path, ...terms]);
 
     const whole = await audit();
     expect(whole).toMatchObject({ exitCode: 0 });
     expect(whole.lines).toEqual([
       expect.stringMatching(/^acme: nothing missing or changed \(\d logs?, .*; 2 bundles as sealed\)$/),
       expect.stringMatching(/^globex: nothing missing or changed \(\d logs?, .*; 0 bundles as sealed\)$/),
+      '2 tenants: acme, globex',
     ]);
     rmSync(join(copy.path, 'evidence', 'acme', run.runId), { recursive: true });
     const cut = await audit();

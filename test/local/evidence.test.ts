@@ -11,8 +11,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { trustedKey } from '../../lambdas/evidence/dsse.ts';
-import { verifyBundle } from '../../lambdas/evidence/verify-bundle.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { assertChain } from '../../lambdas/run/commit.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
 import { countersign, onTerminal } from '../cli/command-line.ts';
@@ -113,6 +113,14 @@ it('whoever seals can neither delete evidence nor write it again', async () => {
   });
   const again = new PutObjectCommand({ Bucket, Key, Body: '{}', IfNoneMatch: '*', ChecksumAlgorithm: 'SHA256' });
   await expect(asSealer.send(again)).rejects.toMatchObject({ name: 'PreconditionFailed' });
+  // Not even who is bound by no role writes without asking that nothing be there.
+  for (const client of [asSealer, asHost]) {
+    const unasked = new PutObjectCommand({ Bucket, Key, Body: '{}', ChecksumAlgorithm: 'SHA256' });
+    await expect(client.send(unasked)).rejects.toMatchObject({
+      name: 'AccessDenied',
+      message: expect.stringMatching(/the policy of the bucket denies s3:PutObject/),
+    });
+  }
   expect(await stored(Key)).toEqual(before);
 });
 

@@ -49,6 +49,7 @@ export interface ShownRun extends ListedRun {
   head: { seq: number; hash: string };
   steps: { id: string; status: string; attempt?: number; approvalId?: string }[];
   commits: Commit[];
+  approvals: { actionHash: string }[];
   receipts: (Receipt & { stepId: string })[];
   evidence: EvidenceRecord | null;
 }
@@ -98,8 +99,9 @@ export class HostClient {
 
   /** Whoever waits for it is given a yes, by someone who may give it. */
   async approve(runId: string, key = APPROVER_KEY): Promise<void> {
-    await this.waitForRun(runId, ({ status }) => status === 'waiting_approval');
-    const { status, text } = await this.command(`/runs/${runId}/approve`, {}, key);
+    const { approvals } = await this.waitForRun(runId, ({ status }) => status === 'waiting_approval');
+    const actionHash = approvals.at(-1)?.actionHash;
+    const { status, text } = await this.command(`/runs/${runId}/approve`, { actionHash }, key);
     if (status !== 200) throw new Error(`the approval was refused: ${text}`);
   }
 
@@ -139,14 +141,17 @@ export class HostClient {
     }
   }
 
-  /** Polls until the run is as wanted; ended and sealed unless said otherwise. */
+  /** Polls until the run is as wanted, ended and sealed unless said otherwise; an API that has no answer yet is asked on. */
   async waitForRun(runId: string, wanted: (run: ShownRun) => boolean = isSealed): Promise<ShownRun> {
-    let last: ShownRun | undefined;
+    let last: Answer<ShownRun> | undefined;
     const ask = async () => {
-      last = await this.run(runId);
-      return wanted(last) ? last : undefined;
+      last = await this.api<ShownRun>(`/runs/${runId}`);
+      const { status, text, body } = last;
+      if (status >= 500) return undefined;
+      if (status !== 200) throw new Error(`GET run ${runId}: ${status} ${text}`);
+      return wanted(body) ? body : undefined;
     };
-    return eventually(`run ${runId}`, ask, { lastSeen: () => `It is ${JSON.stringify(last, null, 1)}` });
+    return eventually(`run ${runId}`, ask, { lastSeen: () => `The last answer: ${last?.status} ${last?.text}` });
   }
 
   async calls(query: { system?: string; method?: string } = {}): Promise<RecordedCall[]> {

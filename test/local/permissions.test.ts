@@ -145,16 +145,15 @@ async function decisionsUnderCaps(): Promise<void> {
     return people.waiting(body.runIds[0] ?? '');
   };
   for (const decision of [{ decision: 'approve' }, { decision: 'reject', reason: 'no' }]) {
-    const { approvalId, runId } = await asked();
-    await people.decide(approvalId, decision, ACME_KEY);
-    await host.letTimePassUntil([runId], isTerminal);
+    const approval = await asked();
+    await people.decide(approval, decision, ACME_KEY);
+    await host.letTimePassUntil([approval.runId], isTerminal);
   }
   const approved = await asked();
   await people.click(SLACK.ben, approved, ACTIONS.approve);
   await host.letTimePassUntil([approved.runId], isTerminal);
   const rejected = await asked();
-  await people.click(SLACK.ben, rejected, ACTIONS.reject);
-  await people.fillIn(SLACK.ben, 'no');
+  await people.fillIn(await people.modal(SLACK.ben, rejected, ACTIONS.reject), 'no');
   await host.letTimePassUntil([rejected.runId], isTerminal);
 }
 
@@ -196,6 +195,16 @@ async function evidenceTaken(): Promise<void> {
   await host.request('GET', '/.well-known/countersign-keys.json');
   await host.api(`/runs/${runId}/evidence`);
   await host.api(`/runs/${runId}/evidence/bundle.json`);
+  // A closer that dies before it has noted what it signed finds its own signature there the next time.
+  await host.fault({
+    function: 'EvidenceLogCloseDays',
+    service: 'dynamodb',
+    operation: 'PutItem',
+    kind: 'crash_before',
+  });
+  await host.advance(DAY_MS);
+  await host.idle();
+  await host.clearFaults();
   await host.advance(DAY_MS);
   await host.idle();
 }

@@ -3,7 +3,9 @@ import type { Incident } from './deliveries.ts';
 
 /** How often each write of a triage run arrived at its target. */
 export function triageWrites(calls: readonly RecordedCall[], { sysId, number }: Incident) {
-  const patches = calls.filter(({ method, path }) => method === 'PATCH' && path.endsWith(`/incident/${sysId}`));
+  const patches = calls.filter(
+    ({ method, path }) => method === 'PATCH' && path.split('?')[0]?.endsWith(`/incident/${sysId}`),
+  );
   const posts = calls.filter(({ method, path }) => method === 'POST' && path.endsWith('/chat.postMessage'));
   return {
     assign: patches.filter(({ body }) => has(body, 'assignment_group')).length,

@@ -109,7 +109,7 @@ export class TestHost extends HostClient {
   ): Promise<ShownRun[]> {
     for (let round = 0; ; round += 1) {
       await this.idle(options);
-      const runs = await inParallel(runIds, ASKED_AT_ONCE, (runId) => this.run(runId));
+      const runs = await inParallel(runIds, ASKED_AT_ONCE, (runId) => this.waitForRun(runId, () => true));
       const open = runs.filter((run) => !wanted(run));
       if (open.length === 0) return runs;
       if (round === ROUNDS_MAX) throw new Error(`still not there: ${JSON.stringify(open, null, 1)}`);

@@ -102,6 +102,8 @@ it('an allowed host is read with its credential, which nothing shows; the metada
 });
 
 it('a request whose answer was lost is made once, and a person is asked', async () => {
+  // The fault is for whichever POST comes next.
+  await host.idle();
   await host.simulatedFault({ system: 'github', method: 'POST', kind: 'lost_answer' });
   const runId = await start('star', 'created');
   await host.letTimePassUntil([runId], ({ status }) => status === 'needs_human');

@@ -14,7 +14,7 @@ const flaw = (tool: string, input: unknown): string => {
 it.each<[string, unknown, string]>([
   ['a field by its name', { sysId: SYS_ID, fields: { state: [1] } }, 'fields.state: '],
   ['an input by its name', { sysId: 'nobody', fields: { state: '1' } }, 'sysId: a ServiceNow sys_id is 32 hex'],
-  ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, filds: {} }, 'knows no filds'],
+  ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, filds: {} }, 'has no field filds'],
 ])('an input that does not fit names %s', (_what, input, said) => {
   expect(flaw('servicenow.incident.update', input)).toContain(said);
 });

@@ -93,11 +93,14 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/** Only ever reached by a test that fails. */
+const GIVE_UP_AFTER_MS = 60_000;
+
 /** Resolves as soon as `condition` holds, looking again after each turn of the event loop; never by waiting a fixed time. */
 export async function until(condition: () => boolean | Promise<boolean>, whatFor: string): Promise<void> {
-  const giveUpAtMs = Date.now() + 5_000;
+  const giveUpAtMs = performance.now() + GIVE_UP_AFTER_MS;
   while (!(await condition())) {
-    if (Date.now() > giveUpAtMs) throw new Error(`never happened: ${whatFor}`);
+    if (performance.now() > giveUpAtMs) throw new Error(`never happened: ${whatFor}`);
     await new Promise((turn) => setImmediate(turn));
   }
 }

@@ -11,7 +11,7 @@ import { resolveTemplate } from '../../../local/template.ts';
 import { REPOSITORY, temporaryFolder } from './small-host.ts';
 import { runsTable, template } from './small-template.ts';
 
-const GONE_WITHIN_MS = 5_000;
+const GONE_WITHIN_MS = 60_000;
 const POLL_EVERY_MS = 5;
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -104,13 +104,40 @@ it('leaves no process behind when it stops', async () => {
   expect(isAlive(engine)).toBe(false);
 });
 
+/** Another program in place of the engine. */
+function engineOf(program: string) {
+  const path = join(folder.path, 'engine');
+  writeFileSync(path, `#!${process.execPath}\n${program}`, { mode: 0o755 });
+  return { DYNOXIDE_BIN: path };
+}
+const LISTEN = `
+  const port = process.argv[process.argv.indexOf('--port') + 1];
+  require('node:net').createServer().listen(port, '127.0.0.1', () => console.log('listening on ' + port));`;
+
+/** Refuses its first ports, as if they were taken meanwhile, and keeps count of its starts. */
+const choosy = (refused: number) => `
+  const starts = ${JSON.stringify(join(folder.path, 'starts'))};
+  require('node:fs').appendFileSync(starts, process.argv[process.argv.indexOf('--port') + 1] + '\\n');
+  if (require('node:fs').readFileSync(starts, 'utf8').trim().split('\\n').length <= ${refused}) {
+    console.error('the port is taken');
+    process.exitCode = 1;
+  } else {${LISTEN}}`;
+const portsTried = () => readFileSync(join(folder.path, 'starts'), 'utf8').trim().split('\n');
+
+it('starts on another port when somebody has taken the first', async () => {
+  running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(2)) });
+  expect(portsTried()).toHaveLength(3);
+  expect(running.url).toBe(`http://127.0.0.1:${portsTried().at(-1)}`);
+});
+
+it('gives up after three ports, with what the engine said', async () => {
+  const started = startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(3)) });
+  await expect(started).rejects.toThrow(/did not start: it exited with 1: the port is taken/);
+  expect(portsTried()).toHaveLength(3);
+});
+
 it('leaves no process behind when the engine does not end by itself', async () => {
-  const stubborn = join(folder.path, 'stubborn-engine');
-  const program = `#!${process.execPath}
-    process.on('SIGTERM', () => {});
-    require('node:net').createServer().listen(process.argv[process.argv.indexOf('--port') + 1], '127.0.0.1');`;
-  writeFileSync(stubborn, program, { mode: 0o755 });
-  const env = { DYNOXIDE_BIN: stubborn };
+  const env = engineOf(`process.on('SIGTERM', () => {});${LISTEN}`);
   running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env, stopWithinMs: 50 });
   const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
   await running.stop();

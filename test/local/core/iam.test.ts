@@ -53,6 +53,44 @@ describe('a role', () => {
     });
   });
 
+  describe('of a bucket', () => {
+    const bucketWith = (Statement: object[]) =>
+      new Iam(
+        resolveTemplate(
+          template({
+            P: { Type: 'AWS::S3::BucketPolicy', Properties: { Bucket: 'b', PolicyDocument: { Statement } } },
+          }),
+          { stackName: 'Test' },
+        ),
+      );
+    const writeOnce = {
+      Effect: 'Deny',
+      Principal: { AWS: '*' },
+      Action: 's3:PutObject',
+      Resource: 'arn:aws:s3:::b/*',
+      Condition: { Null: { 's3:if-none-match': 'true' } },
+    };
+    const put = { action: 's3:PutObject', resource: 'arn:aws:s3:::b/key' };
+
+    it('denies to everybody what it denies, and nothing else', () => {
+      const iam = bucketWith([writeOnce]);
+      expect(iam.deniedByBucket(put)).toBe('the policy of the bucket denies s3:PutObject on arn:aws:s3:::b/key');
+      expect(iam.deniedByBucket({ ...put, context: { 's3:if-none-match': '*' } })).toBeUndefined();
+      expect(iam.deniedByBucket({ ...put, action: 's3:GetObject' })).toBeUndefined();
+      expect(iam.deniedByBucket({ ...put, resource: 'arn:aws:s3:::other/key' })).toBeUndefined();
+    });
+
+    it('is satisfied with the loopback where it asks for TLS', () => {
+      const tls = { Effect: 'Deny', Principal: '*', Action: 's3:*', Resource: 'arn:aws:s3:::b/*' };
+      const Condition = { Bool: { 'aws:SecureTransport': 'false' } };
+      expect(bucketWith([{ ...tls, Condition }]).deniedByBucket(put)).toBeUndefined();
+    });
+
+    it('that denies something to some only stops the start', () => {
+      expect(() => bucketWith([{ ...writeOnce, Principal: { AWS: 'arn:aws:iam::1:user/x' } }])).toThrow(/to some only/);
+    });
+  });
+
   it('with NotAction or NotResource stops the start', () => {
     const inverted = { NotAction: 'iam:*', Action: [], Resource: '*' } as Grant;
     expect(() => decide([inverted])).toThrow('WorkerPolicy uses NotAction');

@@ -75,6 +75,15 @@ test('a delayed call waits, then has its effect and its answer', async () => {
   expect(await comments()).toBe(1);
 });
 
+test('a call that is still delayed when the faults are cleared goes on at once', async () => {
+  await order({ system: 'github', method: 'POST', kind: 'delay', delayMs: 600_000 });
+  const answered = comment();
+  while ((await world.ask('GET', '/faults')).body.faults[0].hits === 0);
+  await world.ask('DELETE', '/faults');
+  expect((await answered).status).toBe(201);
+  expect(await comments()).toBe(1);
+});
+
 test('a call that is still delayed when the simulators close has no effect', async () => {
   await order({ system: 'github', method: 'POST', kind: 'delay', delayMs: 600_000 });
   const refused = expect(comment()).rejects.toThrow();

@@ -64,6 +64,14 @@ test('sys_mod_count counts effective changes and nothing else', async () => {
   });
 });
 
+test('a date is kept with a time, and a column that a customer added is empty until it is set', async () => {
+  const { sys_id } = await seeded('INC0010002');
+  const fields = `/incident/${sys_id}?sysparm_fields=due_date,u_region,no_such_column`;
+  expect((await now('GET', fields)).body.result).toEqual({ due_date: '', u_region: '' });
+  await now('PATCH', `/incident/${sys_id}`, { due_date: '2026-12-01', u_region: 'emea' });
+  expect((await now('GET', fields)).body.result).toEqual({ due_date: '2026-12-01 00:00:00', u_region: 'emea' });
+});
+
 test('references are answered as link and value, or plain, or with their display value', async () => {
   const { sys_id } = await seeded('INC0010002');
   const group = (await now('GET', '/sys_user_group?sysparm_query=name=Database')).body.result[0].sys_id;

@@ -60,6 +60,27 @@ test('a missing token and an unknown one are told apart, both with status 200', 
   expect((await post(TOKEN)).body).toMatchObject({ ok: true, team_id: 'T100ACME' });
 });
 
+test('each team has a workspace of its own, told by the end of the token', async () => {
+  const globex = { authorization: 'Bearer xoxb-local-globex' };
+  const posted = await slack('chat.postMessage', { channel: '#approvals', text: 'of acme' });
+  const other = (
+    await world.ask('POST', '/slack/api/chat.postMessage', { channel: '#approvals', text: 'of globex' }, globex)
+  ).body;
+  expect([posted.message.team, other.message.team]).toEqual(['T100ACME', 'T200GLOBEX']);
+  const { messages } = await slack('conversations.history', { channel: posted.channel });
+  expect(messages.map((message: { text: string }) => message.text)).toEqual(['of acme']);
+  const { sections } = (await world.ask('GET', '/state?form=cards')).body;
+  expect(sections.slack.map(({ title, cards }: VendorJson) => [title, cards.length])).toEqual([
+    ['#approvals', 1],
+    ['#approvals in the workspace of globex', 1],
+  ]);
+  const click = { channel: other.channel, ts: other.ts, action_id: 'approve' };
+  expect(await world.ask('POST', '/slack/_click', { user: 'U100ANA', ...click })).toMatchObject({
+    status: 404,
+    body: { error: expect.stringContaining('you are in the workspace of acme') },
+  });
+});
+
 test('a form call means the same as a JSON call', async () => {
   const form = new URLSearchParams({ channel: '#ops', text: 'card', blocks: JSON.stringify(CARD) }).toString();
   const headers = { ...TOKEN, 'content-type': 'application/x-www-form-urlencoded' };
@@ -124,10 +145,13 @@ describe('a person in the workspace', () => {
   let received: Received[];
   let product: Server;
   let answer: { status: number; body: string };
+  /** What the product does before it answers. */
+  let meanwhile: (payload: VendorJson) => Promise<unknown>;
 
   beforeEach(async () => {
     received = [];
     answer = { status: 200, body: '' };
+    meanwhile = async () => {};
     product = createServer(async (request, response) => {
       const body = await text(request);
       const timestamp = request.headers['x-slack-request-timestamp'];
@@ -135,7 +159,9 @@ describe('a person in the workspace', () => {
       const given = String(request.headers['x-slack-signature']);
       const signed = given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));
       const fresh = Number(timestamp) === Math.floor(world.nowMs / 1000) && request.url === '/slack/interactivity';
-      received.push({ payload: JSON.parse(new URLSearchParams(body).get('payload') ?? ''), signed: signed && fresh });
+      const payload = JSON.parse(new URLSearchParams(body).get('payload') ?? '');
+      received.push({ payload, signed: signed && fresh });
+      await meanwhile(payload);
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
     });
     world.callbackUrl = await listen(product);
@@ -186,6 +212,22 @@ describe('a person in the workspace', () => {
       ok: false,
       message: expect.stringContaining('could not be reached'),
     });
+  });
+
+  test('sees what the product tells them and nobody else about a click', async () => {
+    meanwhile = ({ response_url }) =>
+      world.ask('POST', new URL(response_url).pathname.replace('/_sim', ''), { text: 'You had a hand in it.' });
+    expect((await clickApprove()).outcome.body).toMatchObject({ told: true, message: 'You had a hand in it.' });
+    meanwhile = async () => {};
+    expect((await clickApprove()).outcome.body).not.toHaveProperty('told');
+  });
+
+  test('of another team sends what they do signed for that team', async () => {
+    const globex = { authorization: 'Bearer xoxb-local-globex' };
+    const card = { channel: '#ops', text: 'card', blocks: CARD };
+    const { channel, ts } = (await world.ask('POST', '/slack/api/chat.postMessage', card, globex)).body;
+    await act('_click', { user: 'U400GRETA', channel, ts, action_id: 'approve' });
+    expect(received[0]?.payload).toMatchObject({ team: { id: 'T200GLOBEX' }, user: { team_id: 'T200GLOBEX' } });
   });
 
   test('cannot click what is no longer on the card', async () => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSimulators, type Simulators } from '../../../local/simulators/index.ts';
+import { TEAMS } from '../../../local/simulators/slack-workspace.ts';
 
 export const SIGNING_SECRET = 'local-slack-signing-secret';
 export const BASIC = { authorization: `Basic ${Buffer.from('countersign:local').toString('base64')}` };
@@ -71,7 +72,7 @@ export async function openWorld(): Promise<World> {
       dataFolder,
       now: () => world.nowMs,
       worldUrl: () => world.callbackUrl,
-      slackSigningSecret: SIGNING_SECRET,
+      slackSigningSecrets: Object.fromEntries(TEAMS.map(({ id }) => [id, SIGNING_SECRET])),
     });
     opened.push(each);
     return each;
