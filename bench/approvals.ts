@@ -3,7 +3,7 @@ import type { Commit } from '../lambdas/run/commit.ts';
 
 interface ShownRun {
   status: string;
-  steps: { status: string; approvalId?: string }[];
+  approvals: { actionHash: string }[];
   commits: Commit[];
 }
 
@@ -20,7 +20,9 @@ export async function decisionToStepMs(url: string, runIds: string[]): Promise<n
   const times: number[] = [];
   for (const runId of runIds) {
     await until(async () => (await shown(runId)).status === 'waiting_approval');
-    const decided = await fetch(`${url}/api/v1/runs/${runId}/approve`, { method: 'POST', headers });
+    const actionHash = (await shown(runId)).approvals.at(-1)?.actionHash;
+    const body = JSON.stringify({ actionHash });
+    const decided = await fetch(`${url}/api/v1/runs/${runId}/approve`, { method: 'POST', headers, body });
     if (!decided.ok) throw new Error(`the approval of ${runId} was answered ${decided.status}`);
     await until(async () => (await shown(runId)).status === 'succeeded');
     const { commits } = await shown(runId);

@@ -29,7 +29,7 @@ const request = (risk: 'low' | 'medium'): PolicyRequest => ({
 
 /** The first decision of a function loads the engine and reads the policies; all others only ask. */
 export async function policyDecisionMs(): Promise<{ coldMs: number; warmMs: number }> {
-  const policy = systemPolicy({ policies: async () => ({ engine: 'cedar', files: {} }) }, () => true);
+  const policy = systemPolicy({ policies: async () => ({ engine: 'cedar', files: {} }) }, { isTool: () => true });
   const cold = performance.now();
   await policy.decide(request('low'));
   const warm = performance.now();
