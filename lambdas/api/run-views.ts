@@ -21,6 +21,7 @@ export function runSummary(run: Run) {
     updatedAt: run.updatedAt,
     completedAt: isTerminal(run) ? run.completedAt : null,
     durationMs: isTerminal(run) ? run.durationMs : null,
+    approvalOverdueSince: (!isTerminal(run) && run.approvalOverdueSince) || null,
     error: (isTerminal(run) && run.error) || null,
   };
 }

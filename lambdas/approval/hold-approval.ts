@@ -120,7 +120,7 @@ async function change(holder: Holder, held: Held, write: (approval: Approval) =>
   throw new Error(`approval ${held.approvalId} is changing too fast`);
 }
 
-/** Part of the run's history, and flagged on the approval; it decides nothing. */
+/** Part of the run's history, and flagged on the approval and, if others are called, on the run; it decides nothing. */
 async function climbed(
   holder: Holder,
   { tenant, runId, approvalId, stepId }: Approval,
@@ -132,6 +132,7 @@ async function climbed(
     if (approval[climbedAt]) return undefined;
     draft.changeApproval(approval, { [climbedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
+    if (type === 'approval.escalated') draft.note({ approvalOverdueSince: draft.at });
     return { holds: [] };
   });
 }

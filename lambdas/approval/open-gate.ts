@@ -116,8 +116,9 @@ function textBytes(value: unknown): number {
 function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: string, environment: Environment) {
   const expiresMs =
     approvals.expiresSeconds === undefined ? APPROVAL_EXPIRES_AFTER_MS : approvals.expiresSeconds * 1000;
-  const wantedSlaMs = approvals.slaSeconds === undefined ? SLA_MS[environment] : approvals.slaSeconds * 1000;
-  const slaMs = Math.min(wantedSlaMs, expiresMs / 2);
+  // What a workflow says is what it gets; only the usual time gives way to an approval that is soon over.
+  const slaMs =
+    approvals.slaSeconds === undefined ? Math.min(SLA_MS[environment], expiresMs / 2) : approvals.slaSeconds * 1000;
   return {
     requestedAt: at,
     remindAt: later(at, slaMs * REMIND_AFTER_SHARE),

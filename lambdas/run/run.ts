@@ -58,6 +58,8 @@ interface RunFacts {
   deadlineAt: string;
   /** Since when people are waited for, while they are. */
   waitingForPeopleSince?: string;
+  /** An approval it waits for was not decided in time, and others were called. */
+  approvalOverdueSince?: string;
   /** Writes begun so far, counted against the cap. */
   writes: number;
   /** The place taken under the tenant's cap while the run is `running`. */

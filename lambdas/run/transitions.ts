@@ -80,6 +80,7 @@ function ended(run: Run, status: TerminalStatus, at: string, error?: RecordedErr
     dueAt: _nobodyLooksAgain,
     stopRequest: _fulfilled,
     waitingForPeopleSince: _over,
+    approvalOverdueSince: _overdue,
     ...facts
   } = run as ActiveRun;
   return {

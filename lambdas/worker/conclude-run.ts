@@ -161,6 +161,10 @@ function failureVerdict({ workflow }: RunState, { error, index }: FailedStep): V
 /** The deadline is moved on by the time that people took. */
 function countPeoplesTime(draft: RunDraft): void {
   const { run } = draft;
+  const asked = [...draft.steps.values()].some(({ status }) => status === 'waiting_approval');
+  if (!asked && !isTerminal(run) && run.approvalOverdueSince !== undefined) {
+    draft.note({ approvalOverdueSince: undefined });
+  }
   const waits = run.status === 'waiting_approval' || run.status === 'paused';
   if (waits && run.waitingForPeopleSince === undefined) draft.note({ waitingForPeopleSince: draft.at });
   if (!waits && !isTerminal(run) && run.waitingForPeopleSince !== undefined) {

@@ -74,6 +74,17 @@ describe('the ladder', () => {
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
   });
 
+  it('flags the run from the call for others until somebody has decided', async () => {
+    const overdue = async () => (await shop.now(message)).run as { approvalOverdueSince?: string };
+    await hold('notify');
+    await hold('remind');
+    expect(await overdue()).not.toHaveProperty('approvalOverdueSince');
+    await hold('escalate');
+    expect((await overdue()).approvalOverdueSince).toBe((await now()).escalatedAt);
+    await shop.say(await now(), 'ana');
+    expect((await overdue()).approvalOverdueSince).toBeUndefined();
+  });
+
   it('keeps the token before it tells anybody, so that Slack’s troubles are not the approval’s', async () => {
     cards.whilePosting = () => Promise.reject(new Error('Slack is down'));
     await expect(hold('notify')).rejects.toThrow('Slack is down');

@@ -150,6 +150,16 @@ steps:
   });
 });
 
+it.each([
+  ['as the workflow says', 'approvals: { slaSeconds: 600, expiresSeconds: 900 }', 600],
+  ['at half its time, if it is soon over and the workflow says nothing', 'approvals: { expiresSeconds: 900 }', 450],
+  ['after half an hour otherwise', '', 1_800],
+])('others are called to an approval %s', async (_when, settings, seconds) => {
+  shop.policy.decision = () => needsApproval();
+  const { approval } = await shop.upToGate(ASSIGN(settings));
+  expect(Date.parse(approval.slaAt) - Date.parse(approval.requestedAt)).toBe(seconds * 1000);
+});
+
 describe('a write that people were asked about once', () => {
   const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
 

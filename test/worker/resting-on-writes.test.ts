@@ -115,6 +115,26 @@ describe('an undo of which nobody knows whether it worked', () => {
   });
 });
 
+describe('a run that is sealed late', () => {
+  const made = (id: string) => shop.begin(`name: again\nsteps:\n${label(id)}`);
+
+  it('has its evidence though another run has made since what it failed to make', async () => {
+    const first = await shop.begin(OTHER);
+    shop.outside.next('POST github', { status: 422 });
+    await shop.work(first);
+    await shop.work(await made('again'));
+    expect(await shop.finish(first)).toMatchObject({ run: { status: 'failed_terminal' }, sealed: true });
+  });
+
+  it('has its evidence though another run has made since what it took back', async () => {
+    const first = await shop.begin(MAKER.replace(PAUSE, ''));
+    while ((await shop.now(first)).run.status !== 'failed_terminal') await shop.work(first);
+    await shop.work(await made('again'));
+    expect(labels()).toEqual(['bug', 'triage']);
+    expect(await shop.finish(first)).toMatchObject({ run: { status: 'failed_terminal' }, sealed: true });
+  });
+});
+
 describe('a write that two steps of one run ask for', () => {
   it('is taken back once, in the place of the step that made it', async () => {
     const yaml = `name: twice\nonFailure: rollback\nsteps:\n${label('first')}${ASSIGN}${label('again')}${GONE}`;
