@@ -57,7 +57,7 @@ function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
     : { time: 'ACCEPTED', id: asItIs, at: asItIs, subject: asItIs };
   const row = (run: RunSummary): Cell[] => [
     form.id(run.runId),
-    run.approvalOverdueSince === null ? statusCell(run.status) : { text: `${run.status}, overdue`, tone: 'bad' },
+    run.approvalOverdueSince ? { text: `${run.status}, overdue`, tone: 'bad' } : statusCell(run.status),
     form.at(run.createdAt),
     run.durationMs === null ? '-' : duration(run.durationMs),
     run.automation,

@@ -30,6 +30,7 @@ const summary = (runId: string, facts: object = {}) => ({
   updatedAt: '2026-03-02T09:00:00.000Z',
   completedAt: null,
   durationMs: null,
+  approvalOverdueSince: null,
   error: null,
   ...facts,
 });
@@ -301,6 +302,12 @@ test('statuses are coloured when colours are wanted, and not when NO_COLOR is se
   const list = ['runs', 'list', '--url', api.url];
   expect((await countersign(list, { FORCE_COLOR: '1' })).stdout).toContain('\u001b[32msucceeded\u001b[39m');
   expect((await countersign(list, { NO_COLOR: '1' })).stdout).not.toContain('\u001b');
+});
+
+test('a run whose approval is overdue says so in the list', async () => {
+  const overdue = { status: 'waiting_approval', approvalOverdueSince: '2026-03-02T09:30:00.000Z' };
+  api = await stubApi(() => ({ status: 200, body: { runs: [summary(RUN_ID, overdue)], nextCursor: null } }));
+  expect((await countersign(['runs', 'list', '--url', api.url])).stdout).toContain('waiting_approval, overdue');
 });
 
 test('a terminal that does not say how wide it is has lines of any length', () => {
