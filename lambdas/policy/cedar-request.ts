@@ -1,9 +1,6 @@
 import type { Cedar } from './cedar-runtime.ts';
 import type { PolicyRequest } from './policy.ts';
 
-/** A policy compares values with short texts of its own; nobody needs a whole comment for that. */
-const VALUE_MAX_CHARACTERS = 200;
-
 type Question = Pick<
   Parameters<Cedar['isAuthorized']>[0],
   'principal' | 'action' | 'resource' | 'context' | 'entities'
@@ -24,7 +21,7 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
       environment: reference('Environment', action.environment),
       blastRadius: reference('Risk', action.blastRadius),
       fields: Object.keys(action.fields),
-      values: valuesOf(action.fields),
+      ...valuesIn(action.fields),
       undo: action.undo,
       source: request.source,
       workflow: { name: workflow.name, version: workflow.version },
@@ -49,16 +46,40 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
 
 const reference = (type: string, id: string) => ({ __entity: { type, id } });
 
-function valuesOf(fields: Record<string, unknown>): string[] {
-  return Object.entries(fields).flatMap(([name, value]) => leaves(name, value));
+interface Leaf {
+  name: string;
+  text: string;
 }
 
-/** `state=7`; the elements of a list under the name of the list, what is nested under its path. */
-function leaves(name: string, value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap((element) => leaves(name, element));
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([inner, each]) => leaves(`${name}.${inner}`, each));
-  }
-  const text = String(value);
-  return text.length > VALUE_MAX_CHARACTERS ? [] : [`${name}=${text}`];
+/** Every value in full, whatever its length: a value that is left out is one that padding can hide. */
+function valuesIn(fields: Record<string, unknown>) {
+  const leaves = Object.entries(fields).flatMap(([name, value]) => leavesOf(name, value));
+  return {
+    values: distinct(leaves.map(({ name, text }) => `${name}=${text}`)),
+    normalizedValues: distinct(leaves.map(({ name, text }) => `${name}=${normalized(text)}`)),
+    longestValue: leaves.reduce((longest, { text }) => Math.max(longest, text.length), 0),
+  };
 }
+
+const distinct = (texts: string[]) => [...new Set(texts)];
+
+/** The elements of a list have the name of the list, a nested value has its path. */
+function leavesOf(name: string, value: unknown): Leaf[] {
+  if (Array.isArray(value)) {
+    return value.length === 0 ? [{ name, text: '[]' }] : value.flatMap((element) => leavesOf(name, element));
+  }
+  if (typeof value === 'object' && value !== null) {
+    const inner = Object.entries(value);
+    return inner.length === 0
+      ? [{ name, text: '{}' }]
+      : inner.flatMap(([key, each]) => leavesOf(`${name}.${key}`, each));
+  }
+  return [{ name, text: String(value) }];
+}
+
+/** Control and format characters, and those that are drawn as nothing. */
+const INVISIBLE = /(?!\s)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** The same text for every spelling that a target may read as the same value: padding, case, width, invisible characters. */
+export const normalized = (text: string): string =>
+  text.normalize('NFKC').replace(INVISIBLE, '').replace(/\s+/gu, ' ').trim().toLowerCase();

@@ -48,7 +48,7 @@ function modeGate({ action, workflow, steps, index, confidence }: Judged): Gate 
   const step = workflow.steps[index];
   const mode = workflow.validation?.mode ?? (action.environment === 'prod' ? 'per_step' : undefined);
   if (!modeAsks(mode, workflow, steps, index)) return { kind: 'open' };
-  const threshold = workflow.validation?.autoApproveThreshold;
+  const threshold = step?.autoApproveThreshold ?? workflow.validation?.autoApproveThreshold;
   const mayPass = !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod';
   if (threshold !== undefined && mayPass && isShare(confidence) && confidence >= threshold) {
     return { kind: 'auto_approved', confidence, threshold };

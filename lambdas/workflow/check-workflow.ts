@@ -76,6 +76,10 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   if (operation && step.risk && !atLeast(step.risk, operation.risk)) {
     at(['risk'], `${tool} is of risk ${operation.risk}; a step may say it is more, never less`);
   }
+  if (step.autoApproveThreshold !== undefined) {
+    const idle = idleThreshold(workflow, step);
+    if (idle !== undefined) at(['autoApproveThreshold'], idle);
+  }
   const before = stepsBefore(workflow, index);
   const earlier = workflow.steps.filter((_, other) => before.has(other));
   if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
@@ -94,6 +98,16 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     if (!found.has(['with', ...path].join('.'))) at(['with', ...path], message);
   }
   return problems;
+}
+
+/** Why a step's own threshold would never open a gate, if it would not. */
+function idleThreshold({ validation }: Workflow, step: WorkflowStep): string | undefined {
+  if (validation === undefined)
+    return 'it opens gates of a validation mode, and this workflow has none; set validation.mode';
+  if (step.confidence === undefined) return 'nothing is compared with it; set "confidence" on this step as well';
+  if (step.critical) return 'a critical step always asks; remove "critical" or this threshold';
+  if (TOOLS.includes(step.tool) && writeOf(step) === undefined) return 'only a step that writes has a gate; remove it';
+  return undefined;
 }
 
 /** Those of the same connector, if there is such a one. */

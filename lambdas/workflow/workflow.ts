@@ -45,6 +45,8 @@ export const WorkflowStep = z.strictObject({
   phase: z.enum(PHASES).default('main'),
   /** An expression that gives 0 to 1: how sure the run is of this step. */
   confidence: Expression.optional(),
+  /** The confidence at which a gate of the validation mode opens by itself for this step, instead of the workflow's. */
+  autoApproveThreshold: z.number().min(0).max(1).optional(),
   /** What approvers should read of it, in words they know; may hold `{% expressions %}`. */
   message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
   /** `auto`: when this step fails for good, the run takes back what it wrote before. */

@@ -117,12 +117,67 @@ describe("a tenant's policies", () => {
     });
   });
 
-  it('see lists element by element, nested values by their path, and no long texts', async () => {
+  it('see lists element by element, nested values by their path, and what is empty', async () => {
     const text = `@id("seen") forbid (principal, action, resource)
-      when { context.values.containsAll(["labels=triage", "caller.vip=true", "state=7"]) &&
-             context.fields.contains("note") && !context.values.contains("note=${'x'.repeat(201)}") };`;
-    const fields = { labels: ['bug', 'triage'], caller: { vip: true }, state: 7, note: 'x'.repeat(201) };
+      when { context.values.containsAll(["labels=triage", "caller.vip=true", "state=7", "none=[]", "nothing={}"]) };`;
+    const fields = { labels: ['bug', 'triage'], caller: { vip: true }, state: 7, none: [], nothing: {} };
     expect(await decide(aRequest({ fields }), text)).toMatchObject({ verdict: 'deny', policies: ['seen'] });
+  });
+
+  it.each([
+    ['a long text', { note: 'x'.repeat(60_000) }, `note=${'x'.repeat(60_000)}`],
+    [
+      'a long text beneath others',
+      { body: { items: ['a', { text: 'y'.repeat(201) }] } },
+      `body.items.text=${'y'.repeat(201)}`,
+    ],
+  ])('see %s in full', async (_, fields, seen) => {
+    const text = `@id("seen") forbid (principal, action, resource) when { context.values.contains("${seen}") };`;
+    expect(await decide(aRequest({ fields }), text)).toMatchObject({ verdict: 'deny', policies: ['seen'] });
+  });
+
+  it('permit a set of values only if nothing else is written, however long it is', async () => {
+    const text = `@id("exact") permit (principal, action == Action::"execute", resource)
+      when { context.values == ["state=2"] };`;
+    const asked = (fields: object) => decide(aRequest({ risk: 'medium', fields: { ...fields } }), text);
+    expect((await asked({ state: '2' })).verdict).toBe('allow');
+    expect((await asked({ state: '2', close_notes: 'z'.repeat(5000) })).verdict).toBe('needs_approval');
+    expect((await asked({ state: '2', close_notes: [] })).verdict).toBe('needs_approval');
+  });
+
+  it.each([
+    [`7${' '.repeat(300)}`],
+    [`${' '.repeat(300)}7`],
+    ['\n7\t'],
+    ['7\u200b'],
+    ['\uff17'],
+    ['\u00a07'],
+    ['7\u{e0001}'],
+    ['7\u0000'],
+  ])('forbid a value by its normalized text, spelt %j', async (state) => {
+    const text = `@id("closing") forbid (principal, action, resource)
+      when { context.normalizedValues.contains("state=7") };`;
+    expect(await decide(aRequest({ fields: { state } }), text)).toMatchObject({
+      verdict: 'deny',
+      policies: ['closing'],
+    });
+    expect((await decide(aRequest({ fields: { state: '70' } }), text)).verdict).toBe('allow');
+  });
+
+  it('compare normalized values without case, and permit exact ones only', async () => {
+    const forbid = `@id("urgent") forbid (principal, action, resource)
+      when { context.normalizedValues.contains("labels=needs urgent care") };`;
+    expect((await decide(aRequest({ fields: { labels: [' Needs\u00a0URGENT  care'] } }), forbid)).verdict).toBe('deny');
+    const permit = `permit (principal, action == Action::"execute", resource) when { context.values.contains("state=2") };`;
+    expect((await decide(aRequest({ risk: 'medium', fields: { state: '2 ' } }), permit)).verdict).toBe(
+      'needs_approval',
+    );
+  });
+
+  it('can ask for people before a long text is written', async () => {
+    const text = `@id("long") forbid (principal, action == Action::"execute", resource) when { context.longestValue > 200 };`;
+    expect((await decide(aRequest({ fields: { a: 'x'.repeat(200) } }), text)).verdict).toBe('allow');
+    expect((await decide(aRequest({ fields: { a: 'x', b: ['x'.repeat(201)] } }), text)).verdict).toBe('needs_approval');
   });
 
   it('are part of the hash, byte for byte, and what ships is too', async () => {

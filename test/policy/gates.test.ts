@@ -170,4 +170,38 @@ describe('a gate', () => {
       expect(kind).toBe(confidence === 0.9 ? 'auto_approved' : 'closed');
     },
   );
+
+  it.each([
+    ['above the workflow', 0.95, 0.9, 'closed'],
+    ['above the workflow', 0.95, 0.95, 'auto_approved'],
+    ['below the workflow', 0.5, 0.6, 'auto_approved'],
+    ['of zero', 0, 0, 'auto_approved'],
+  ] as const)(
+    "of a mode is passed at the step's own threshold: %s, %d, with a confidence of %d: %s",
+    (_, own, confidence, kind) => {
+      const validation = { mode: 'per_step', autoApproveThreshold: 0.8 };
+      const steps = [{ id: 'a', ...LABEL, confidence: TRUE, autoApproveThreshold: own }];
+      const gate = gateFor({
+        ...judged,
+        workflow: Workflow.parse({ ...one, validation, steps }),
+        decision: ALLOW,
+        confidence,
+      });
+      expect(gate).toMatchObject({ kind, ...(kind === 'auto_approved' && { threshold: own }) });
+    },
+  );
+
+  it("of policy, of two people, in prod or of a critical step is not passed by the step's own threshold", () => {
+    const validation = { mode: 'per_step' };
+    const flow = (more: object) =>
+      Workflow.parse({ ...one, validation, steps: [{ id: 'a', ...LABEL, autoApproveThreshold: 0, ...more }] });
+    const sure = { ...judged, workflow: flow({}), decision: ALLOW, confidence: 1 };
+    expect(gateFor(sure).kind).toBe('auto_approved');
+    const action = (more: object) => ({ ...sure, action: { ...sure.action, ...more } });
+    expect(gateFor({ ...sure, workflow: flow({ critical: true }) }).kind).toBe('closed');
+    expect(gateFor(action({ environment: 'prod' })).kind).toBe('closed');
+    expect(gateFor(action({ blastRadius: 'high' })).kind).toBe('closed');
+    const decision = { ...GROUNDS, verdict: 'needs_approval' as const, requirement: mild };
+    expect(gateFor({ ...sure, decision }).kind).toBe('closed');
+  });
 });

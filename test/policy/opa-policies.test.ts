@@ -4,11 +4,25 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { InvalidPolicies } from '../../lambdas/policy/engine.ts';
 import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
+import type { loadOpa } from '../../lambdas/policy/opa-runtime.ts';
 import { compiledRego } from './rego.ts';
 import { aRequest } from './requests.ts';
 
 const engine = new OpaPolicies();
 const set = await engine.prepare(compiledRego('decision'));
+
+it('a Rego policy is given every value in full', async () => {
+  const inputs: unknown[] = [];
+  const evaluate = (input: unknown) => {
+    inputs.push(input);
+    return [{ result: { verdict: 'allow', policies: [], reasons: [] } }];
+  };
+  const entrypoints = { 'countersign/decision': 0 };
+  const opa = { loadPolicy: async () => ({ entrypoints, evaluate }) } as unknown as ReturnType<typeof loadOpa>;
+  const request = aRequest({ fields: { note: 'x'.repeat(60_000), body: { items: ['y'.repeat(5000)] } } });
+  await (await new OpaPolicies(() => opa).prepare(compiledRego('decision'))).decide(request);
+  expect(inputs).toEqual([request]);
+});
 
 describe('a Rego policy decides behind the same port', () => {
   it('allows, asks and denies with its own grounds', async () => {

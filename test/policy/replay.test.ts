@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Risk } from '../../lambdas/connectors/connector.ts';
+import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
+import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
 import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { type RecordedDecision, replay } from '../../lambdas/policy/replay.ts';
+import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { ALLOWED, FakePolicy } from '../fakes/fake-policy.ts';
 import { aRequest } from './requests.ts';
 
@@ -101,5 +104,18 @@ describe('a replay', () => {
     ['they must be of a second group too', asks('low', 1, ['sre']), asks('low', 1, ['sre'], ['security'])],
   ])('does not loosen where %s', async (_, from, to) => {
     expect(await replay([recorded('a', from)], policyOf({ a: to }))).toMatchObject([{ loosens: false }]);
+  });
+
+  it('finds what a value hid that the policies did not see before, because it was long', async () => {
+    const shipped = readShippedPolicies();
+    const engine = new CedarPolicies(new CedarRuntime(loadCedar, () => shipped.schema), () => shipped);
+    const forbid = `forbid (principal, action, resource) when { context.normalizedValues.contains("state=7") };`;
+    const set = await engine.prepare({ engine: 'cedar', files: { 'tenant.cedar': forbid } });
+    const request = aRequest({ fields: { state: `7${' '.repeat(300)}` } });
+    const governed = { request, decision: ALLOWED };
+    const flips = await replay([{ runId: 'run_1', step: 'a', governed }], {
+      decide: async (asked) => set.decide(asked),
+    });
+    expect(flips).toMatchObject([{ step: 'a', from: { verdict: 'allow' }, to: { verdict: 'deny' }, loosens: false }]);
   });
 });

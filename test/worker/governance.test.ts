@@ -384,6 +384,16 @@ steps:
       ['first', 'second'],
     ],
     ['final_only', TWO('final_only'), ['second']],
+    [
+      "per_step, sure enough for the workflow but not for the step's own threshold",
+      TWO('per_step', ['main', 'main'], `${sure}, autoApproveThreshold: 0.95`),
+      ['first', 'second'],
+    ],
+    [
+      "critical_only, sure enough for the step's own threshold alone",
+      TWO('critical_only', ['main', 'main'], `${unsure}, autoApproveThreshold: 0.4`),
+      ['second'],
+    ],
   ])('%s', async (_mode, yaml, expected) => {
     expect(await gated(yaml)).toEqual(expected);
   });

@@ -62,6 +62,25 @@ describe('a workflow file', () => {
       'file.yaml:4: steps.1.with.x:',
     ],
     ['no attempts', step('{ id: b, tool: transform, retry: { attempts: 0 } }'), 'file.yaml:4: steps.1.retry.attempts:'],
+    [
+      "a step's own threshold without a validation mode",
+      step(
+        '{ id: b, tool: pagerduty.event, with: { action: resolve, dedupKey: k }, confidence: "{% 1 %}", autoApproveThreshold: 0.5 }',
+      ),
+      'file.yaml:4: steps.1.autoApproveThreshold: it opens gates of a validation mode',
+    ],
+    ...[
+      ['tool: pagerduty.event, with: { action: resolve, dedupKey: k }', 'set "confidence" on this step as well'],
+      ['tool: transform, confidence: "{% 1 %}"', 'only a step that writes has a gate'],
+      [
+        'tool: pagerduty.event, with: { action: resolve, dedupKey: k }, critical: true, confidence: "{% 1 %}"',
+        'a critical step always asks',
+      ],
+    ].map(([what, said]): [string, string, string] => [
+      `a step's own threshold that never counts: ${said}`,
+      `validation: { mode: per_step }\n${step(`{ id: b, ${what}, autoApproveThreshold: 0.5 }`)}`,
+      `file.yaml:5: steps.1.autoApproveThreshold: ${String(said).startsWith('set') ? 'nothing is compared with it; ' : ''}${said}`,
+    ]),
     ['a need that is no step', step('{ id: b, tool: transform, needs: [c] }'), 'file.yaml:4: steps.1.needs:'],
     ['a step that needs itself', step('{ id: b, tool: transform, needs: [b] }'), 'file.yaml:4: steps.1.needs:'],
     [
