@@ -107,7 +107,7 @@ export class ApprovalFlow extends Construct {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
         APPROVAL_QUEUE_URL: this.queue.queue.queueUrl,
-        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
+        ...messagingSecrets.environment,
       },
       timeout: HOLD_TIMEOUT,
     });
@@ -129,7 +129,7 @@ export class ApprovalFlow extends Construct {
       schema: FollowEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
-        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
+        ...messagingSecrets.environment,
       },
       timeout: HOLD_TIMEOUT,
     });

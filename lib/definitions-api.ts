@@ -49,7 +49,7 @@ export class DefinitionsApi extends Construct {
       entry: 'api/plan',
       description: 'Says what a run would do, without doing it',
       schema: PlanEnvironment,
-      environment: { RUN_TABLE, PLAN_SECRET_ARNS: planSecrets.arnsByTenant(), STAGE_KIND: config.kind },
+      environment: { RUN_TABLE, ...planSecrets.environment, STAGE_KIND: config.kind },
       timeout: PLAN_TIMEOUT,
     });
     planSecrets.readableBy(plan);

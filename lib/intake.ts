@@ -40,7 +40,7 @@ export class Intake extends Construct {
       environment: {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
-        WEBHOOK_SECRET_ARNS: webhookSecrets.arnsByTenant(),
+        ...webhookSecrets.environment,
       },
       timeout: INTAKE_TIMEOUT,
     });

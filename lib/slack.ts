@@ -28,7 +28,6 @@ export class Slack extends Construct {
     super(scope, id);
     const { bundles, door, runTable, worker, webhookSecrets, messagingSecrets } = props;
     const RUN_TABLE = runTable.table.tableName;
-    const WEBHOOK_SECRET_ARNS = webhookSecrets.arnsByTenant();
 
     const interactivity = new NodeFunction(this, 'Interactivity', {
       bundles,
@@ -37,8 +36,7 @@ export class Slack extends Construct {
       schema: InteractivityEnvironment,
       environment: {
         ...worker.moverEnvironment,
-        WEBHOOK_SECRET_ARNS,
-        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
+        ...webhookSecrets.environment,
       },
       timeout: SLACK_TIMEOUT,
     });
@@ -52,7 +50,7 @@ export class Slack extends Construct {
       entry: 'slack/commands',
       description: 'Answers the slash command',
       schema: SlackDoorEnvironment,
-      environment: { RUN_TABLE, WEBHOOK_SECRET_ARNS },
+      environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });
     runTable.allow(commands, ['GetItem', 'Query'], ['TENANT']);
@@ -64,7 +62,7 @@ export class Slack extends Construct {
       entry: 'slack/events',
       description: 'Answers the challenge of the Events API',
       schema: SlackDoorEnvironment,
-      environment: { RUN_TABLE, WEBHOOK_SECRET_ARNS },
+      environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });
     runTable.allow(events, ['GetItem'], ['TENANT']);

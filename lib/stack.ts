@@ -32,7 +32,7 @@ export class CountersignStack extends Stack {
   constructor(scope: Construct, { config, bundles }: { config: StageConfig; bundles: FunctionBundles }) {
     super(scope, 'Countersign', {
       stackName: `countersign-${config.stage}`,
-      description: `Countersign, stage ${config.stage}: governed automation for ${config.tenants.join(', ')}`,
+      description: `Countersign, stage ${config.stage}: governed automation for ${config.tenants.length} tenants`,
       terminationProtection: config.kind === 'prod',
     });
 

@@ -26,7 +26,7 @@ export const StageConfig = z.strictObject({
   kind: z.enum(['prod', 'staging', 'dev']),
   tenants: z.array(Name.max(40)).min(1).max(20),
   /** Tenants taken off the list above, kept here while their last runs end: the days of their evidence are still closed. */
-  formerTenants: z.array(Name.max(40)).max(100).default([]),
+  formerTenants: z.array(Name.max(40)).max(20).default([]),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /**
@@ -47,7 +47,7 @@ export const StageConfig = z.strictObject({
   evidenceKeys: z
     .array(EvidenceKeyConfig)
     .min(1)
-    .max(20)
+    .max(10)
     .refine(isEachNamedOnce, 'each key has a name of its own')
     .refine(
       doesOnlyTheLastSign,

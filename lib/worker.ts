@@ -54,8 +54,7 @@ export class Worker extends Construct {
       environment: {
         ...this.moverEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
-        CONNECTION_SECRET_ARNS: connectionSecrets.arnsByTenant(),
-        MESSAGING_SECRET_ARNS: messagingSecrets.arnsByTenant(),
+        ...connectionSecrets.environment,
         OWN_URL: door.api.apiEndpoint,
         STAGE_KIND: config.kind,
       },

@@ -13,13 +13,16 @@ export interface Assembly {
   codeFolder(s3Key: string): string;
 }
 
-/** Runs the CDK app in this process: the same app, context and stage settings as `npx cdk synth`, the same template. */
-export async function synthesize(folder: string, stage = 'local'): Promise<Assembly> {
+/**
+ * Runs the CDK app in this process: the same app, context and stage settings as `npx cdk synth`, the same template.
+ * `stages` replaces those of cdk.json.
+ */
+export async function synthesize(folder: string, stage = 'local', stages?: Record<string, unknown>): Promise<Assembly> {
   // The checks belong to CI and `npm run synth`; here they would take longer than everything else together.
   process.env.CDK_VALIDATION = 'false';
   const { countersignApp } = await import('../lib/app.ts');
   const { context } = JSON.parse(readFileSync(CDK_JSON, 'utf8'));
-  countersignApp({ stage, outdir: folder, context }).synth();
+  countersignApp({ stage, outdir: folder, context: stages ? { ...context, stages } : context }).synth();
   return readAssembly(folder, stage);
 }
 

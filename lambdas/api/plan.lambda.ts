@@ -5,6 +5,7 @@ import { EXCHANGE_TIMEOUT_MS } from '../connectors/http-exchange.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
 import { systemClock } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../plan/environment.ts';
 import { systemPolicy } from '../policy/policy-ports.ts';
@@ -21,7 +22,7 @@ const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 const planner = {
   definitions,
   runs: new DynamoRunReads(dynamo, environment.RUN_TABLE),
-  connections: systemConnections(definitions, environment.PLAN_SECRET_ARNS),
+  connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
   policy: systemPolicy(definitions),
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { ArnsByTenant } from '../entry/environment.ts';
+import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
 
 /** What it takes to tell people: the tenant's Slack, and whom to call when nobody answers. */
-const TellingEnvironment = { RUN_TABLE: z.string(), MESSAGING_SECRET_ARNS: ArnsByTenant };
+const TellingEnvironment = { RUN_TABLE: z.string(), ...TenantSecretsEnvironment };
 
 export const HoldEnvironment = z.object({
   ...TellingEnvironment,

@@ -7,6 +7,7 @@ import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
@@ -25,7 +26,7 @@ const FollowMessage = z.object({
 const environment = readEnvironment(FollowEnvironment);
 const dynamo = new DynamoDBClient();
 const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
-const connections = systemConnections(stored, environment.MESSAGING_SECRET_ARNS);
+const connections = systemConnections(stored, secretNames(environment, 'messaging'));
 const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause);
 const follower = {
   runs,

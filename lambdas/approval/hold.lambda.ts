@@ -2,6 +2,7 @@ import middy from '@middy/core';
 import * as z from 'zod';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { SlackCards } from '../slack/slack-cards.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
 import { HoldEnvironment, RUNGS } from './environment.ts';
@@ -19,7 +20,7 @@ const HoldInput = z.object({
 
 const environment = readEnvironment(HoldEnvironment);
 const mover = moverPorts(environment);
-const connections = systemConnections(mover.stored, environment.MESSAGING_SECRET_ARNS);
+const connections = systemConnections(mover.stored, secretNames(environment, 'messaging'));
 const holder = {
   ...mover,
   cards: new SlackCards({ ...mover, connections, people: mover.definitions }),

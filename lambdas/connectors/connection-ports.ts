@@ -6,7 +6,7 @@ import { SecretsConnections } from './secrets-connections.ts';
 /** The connections whose credentials are in these secrets, one for each tenant. */
 export function systemConnections(
   definitions: Pick<Definitions, 'connection'>,
-  secretArns: Record<string, string>,
+  secretIds: Record<string, string>,
 ): SecretsConnections {
-  return new SecretsConnections(new SecretsManagerClient(), definitions, secretArns, systemClock.now);
+  return new SecretsConnections(new SecretsManagerClient(), definitions, secretIds, systemClock.now);
 }

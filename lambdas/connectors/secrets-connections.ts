@@ -17,7 +17,7 @@ const Credentials = z.record(z.string(), z.unknown());
 export class SecretsConnections implements Connections {
   readonly #client: SecretsManagerClient;
   readonly #definitions: Pick<Definitions, 'connection'>;
-  readonly #secretArns: Record<string, string>;
+  readonly #secretIds: Record<string, string>;
   readonly #now: () => number;
   readonly #open: Kept<Access>;
   readonly #tokens = new Map<string, { credentialHash: string; token: KeptToken }>();
@@ -25,12 +25,12 @@ export class SecretsConnections implements Connections {
   constructor(
     client: SecretsManagerClient,
     definitions: Pick<Definitions, 'connection'>,
-    secretArns: Record<string, string>,
+    secretIds: Record<string, string>,
     now: () => number,
   ) {
     this.#client = client;
     this.#definitions = definitions;
-    this.#secretArns = secretArns;
+    this.#secretIds = secretIds;
     this.#now = now;
     this.#open = new Kept(CREDENTIALS_KEPT_MS, now);
   }
@@ -75,7 +75,7 @@ export class SecretsConnections implements Connections {
   }
 
   async #credentials(tenant: string): Promise<Record<string, unknown>> {
-    const SecretId = this.#secretArns[tenant];
+    const SecretId = this.#secretIds[tenant];
     if (!SecretId) throw new CountersignError('CONNECTION_MISSING', `tenant ${tenant} is not part of this stage`);
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId }));
     const credentials = Credentials.safeParse(jsonOf(SecretString ?? '{}'));

@@ -1,8 +1,5 @@
 import * as z from 'zod';
 
-/** A JSON object in an environment variable, tenant → ARN: unknown tenants are known to be unknown without asking AWS. */
-export const ArnsByTenant = z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text)));
-
 /** Reads a function's environment by the same schema its construct was built with; every problem is reported at once. */
 export function readEnvironment<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(process.env);

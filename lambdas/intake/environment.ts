@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { ArnsByTenant } from '../entry/environment.ts';
+import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
 
 export const IntakeEnvironment = z.object({
   RUN_TABLE: z.string(),
   STEP_QUEUE_URL: z.string(),
-  WEBHOOK_SECRET_ARNS: ArnsByTenant,
+  ...TenantSecretsEnvironment,
 });

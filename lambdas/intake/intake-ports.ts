@@ -3,6 +3,7 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemIds, systemLog, systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
@@ -18,7 +19,11 @@ export function intakePorts() {
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
     definitions: new KeptDefinitions(new DynamoDefinitions(dynamo, environment.RUN_TABLE), systemClock.now),
     queue: new SqsStepQueue(new SQSClient(), environment.STEP_QUEUE_URL),
-    secrets: new SecretsSigningSecrets(new SecretsManagerClient(), environment.WEBHOOK_SECRET_ARNS, systemClock.now),
+    secrets: new SecretsSigningSecrets(
+      new SecretsManagerClient(),
+      secretNames(environment, 'webhook-signing'),
+      systemClock.now,
+    ),
     clock: systemClock,
     ids: systemIds,
     log: systemLog,

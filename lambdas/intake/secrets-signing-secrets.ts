@@ -12,24 +12,24 @@ const SecretDocument = z.record(z.string(), z.union([z.string().transform((one) 
 
 export class SecretsSigningSecrets implements SigningSecrets {
   readonly #client: SecretsManagerClient;
-  readonly #secretArns: Record<string, string>;
+  readonly #secretIds: Record<string, string>;
   readonly #documents: Kept<z.output<typeof SecretDocument>>;
 
-  constructor(client: SecretsManagerClient, secretArns: Record<string, string>, now: () => number) {
+  constructor(client: SecretsManagerClient, secretIds: Record<string, string>, now: () => number) {
     this.#client = client;
-    this.#secretArns = secretArns;
+    this.#secretIds = secretIds;
     this.#documents = new Kept(SECRETS_KEPT_MS, now);
   }
 
   async secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> {
-    const arn = Object.hasOwn(this.#secretArns, tenant) ? this.#secretArns[tenant] : undefined;
-    if (arn === undefined) return [];
-    const document = await this.#documents.get(arn, () => this.#read(arn));
+    const secretId = Object.hasOwn(this.#secretIds, tenant) ? this.#secretIds[tenant] : undefined;
+    if (secretId === undefined) return [];
+    const document = await this.#documents.get(secretId, () => this.#read(secretId));
     return (document[source] ?? []).filter((secret) => secret !== '');
   }
 
-  async #read(arn: string) {
-    const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: arn }));
+  async #read(secretId: string) {
+    const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: secretId }));
     const document = SecretDocument.safeParse(parsed(SecretString ?? '{}'));
     if (document.success) return document.data;
     throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');

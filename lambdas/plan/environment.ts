@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { ArnsByTenant } from '../entry/environment.ts';
+import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
 
 export const PlanEnvironment = z.object({
   RUN_TABLE: z.string(),
-  /** Credentials that cannot write; the others are out of a plan's reach. */
-  PLAN_SECRET_ARNS: ArnsByTenant,
+  ...TenantSecretsEnvironment,
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

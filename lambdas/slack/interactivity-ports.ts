@@ -2,6 +2,7 @@ import { decide } from '../approval/decide.ts';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { deciderPorts } from '../worker/worker-ports.ts';
 import { InteractivityEnvironment } from './environment.ts';
 import type { Interactivity } from './interactivity.ts';
@@ -12,10 +13,10 @@ export function interactivityPorts(): Interactivity {
   const environment = readEnvironment(InteractivityEnvironment);
   const decider = deciderPorts();
   return {
-    ...doorPorts(decider.stored, environment.WEBHOOK_SECRET_ARNS),
+    ...doorPorts(decider.stored, environment),
     runs: decider.runs,
     definitions: decider.definitions,
-    connections: systemConnections(decider.stored, environment.MESSAGING_SECRET_ARNS),
+    connections: systemConnections(decider.stored, secretNames(environment, 'messaging')),
     decide: (deciding) => decide(decider, deciding),
     sleep: systemPause.sleep,
   };

@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { SecretsSigningSecrets } from '../intake/secrets-signing-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
@@ -16,16 +17,20 @@ export function slackPorts(): Commands {
   const dynamo = new DynamoDBClient();
   const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
-    ...doorPorts(stored, environment.WEBHOOK_SECRET_ARNS),
+    ...doorPorts(stored, environment),
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
     definitions: new KeptDefinitions(stored, systemClock.now),
   };
 }
 
-export function doorPorts(stored: DynamoDefinitions, secretArns: Record<string, string>) {
+export function doorPorts(stored: DynamoDefinitions, environment: { STAGE: string; TENANTS: readonly string[] }) {
   return {
-    teams: new TeamTenants(Object.keys(secretArns), stored, systemClock.now),
-    secrets: new SecretsSigningSecrets(new SecretsManagerClient(), secretArns, systemClock.now),
+    teams: new TeamTenants(environment.TENANTS, stored, systemClock.now),
+    secrets: new SecretsSigningSecrets(
+      new SecretsManagerClient(),
+      secretNames(environment, 'webhook-signing'),
+      systemClock.now,
+    ),
     clock: systemClock,
     log: systemLog,
   };

@@ -6,6 +6,7 @@ import { systemConnections } from '../connectors/connection-ports.ts';
 import { AwsEnvironment, StageConnections } from '../connectors/stage-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemEvery, systemIds, systemLog, systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
 import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
@@ -56,8 +57,8 @@ export function workerPorts(): Omit<Worker, 'hasTime'> {
     environment: environment.STAGE_KIND,
     connections: new StageConnections(
       {
-        targets: systemConnections(mover.stored, environment.CONNECTION_SECRET_ARNS),
-        messaging: systemConnections(mover.stored, environment.MESSAGING_SECRET_ARNS),
+        targets: systemConnections(mover.stored, secretNames(environment, 'connections')),
+        messaging: systemConnections(mover.stored, secretNames(environment, 'messaging')),
       },
       { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
     ),
