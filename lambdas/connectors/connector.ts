@@ -60,6 +60,11 @@ export interface Definition<Input> {
   /** The tenant's connection that the operation uses; none for one that reaches nothing outside. */
   connection?: string;
   input: z.ZodType<Input>;
+  /**
+   * The field of the input whose text the target would format, where it has one. It is written so that it stays text,
+   * unless the input says `markdown: true`, which a workflow may say of constant text only (`check-markdown.ts`).
+   */
+  markdownField?: string;
   propose(input: Input, instance: string): Proposal;
   /** The input with some of its proposal's fields changed by a person; without it, fields are properties of the input. */
   edited?(input: Input, fields: Record<string, unknown>): unknown;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
 import { exchange, OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from './http-exchange.ts';
+import { MessageBody } from './slack-text.ts';
 
 const PAGE_SIZE = 200;
 const CHANNEL_ID = /^[CDG][A-Z0-9]{5,}$/;
@@ -14,11 +15,12 @@ const More = { response_metadata: z.object({ next_cursor: z.string() }).optional
 const Messages = z.object({
   ok: z.literal(true),
   messages: z.array(
-    z.object({
+    MessageBody.extend({
       ts: z.string(),
-      text: z.string().default(''),
-      blocks: z.array(z.object({ type: z.string() })).default([]),
-      metadata: z.object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()) }).optional(),
+      // Whoever does not ask for all metadata is told its type alone.
+      metadata: z
+        .object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()).optional() })
+        .optional(),
     }),
   ),
   ...More,

@@ -1,8 +1,9 @@
 import * as z from 'zod';
-import type { Reversal, TouchedState } from '../run/receipt.ts';
+import { isAs, type Reversal, type TouchedState } from '../run/receipt.ts';
 import { type Access, operation, writeKey } from './connector.ts';
 import { OutcomeUnknown, TargetRefused } from './http-exchange.ts';
 import { findChannel, messagesIn, NOT_LISTED, slack } from './slack-api.ts';
+import { fitsIntoMessage, MessageBody, postedContent, stateOf, updatedContent, type Wording } from './slack-text.ts';
 
 const TEXT_MAX_CHARACTERS = 4000;
 const MARK_EVENT_TYPE = 'countersign_write';
@@ -11,11 +12,25 @@ const CLOCK_SKEW_SECONDS = 60;
 
 const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
 const Timestamp = z.string().regex(/^\d+\.\d+$/, 'the ts of a Slack message');
-const Text = z.string().min(1).max(TEXT_MAX_CHARACTERS);
+const Text = z
+  .string()
+  .min(1)
+  .max(TEXT_MAX_CHARACTERS)
+  .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it');
+/** True: `text` is Slack's mrkdwn, with mentions and links. Without it, `text` is shown as it is. */
+const Markdown = z.boolean().optional();
 
 /** Part of the target, which evidence shows: a name, no text. */
 const Channel = z.string().regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name');
-const PostInput = z.strictObject({ channel: Channel, text: Text, threadTs: Timestamp.optional() });
+const PostInput = z.strictObject({
+  channel: Channel,
+  text: Text,
+  markdown: Markdown,
+  threadTs: Timestamp.optional(),
+});
+
+/** By which a write is known: text of the same letters as mrkdwn is another. */
+const wordingOf = ({ text, markdown }: Wording) => ({ text, ...(markdown && { markdown }) });
 
 export const postMessage = operation({
   tool: 'slack.message.post',
@@ -24,18 +39,19 @@ export const postMessage = operation({
   reversible: false,
   connection: 'slack',
   input: PostInput,
-  propose: ({ channel, text, threadTs }) => ({
+  markdownField: 'text',
+  propose: ({ channel, threadTs, ...wording }) => ({
     target: `slack:${channel}`,
-    fields: { text },
-    key: writeKey(['slack', 'post', channel, threadTs ?? ''], { text }),
+    fields: wordingOf(wording),
+    key: writeKey(['slack', 'post', channel, threadTs ?? ''], wordingOf(wording)),
   }),
-  async perform({ channel, text, threadTs }, { access, mark }) {
+  async perform({ channel, threadTs, ...wording }, { access, mark }) {
     const posted = await slack(access, {
       method: 'POST',
       api: 'chat.postMessage',
       body: {
         channel,
-        text,
+        ...postedContent(wording),
         ...(threadTs && { thread_ts: threadTs }),
         metadata: { event_type: MARK_EVENT_TYPE, event_payload: { mark } },
       },
@@ -50,7 +66,7 @@ export const postMessage = operation({
     const oldest = Math.floor(Date.parse(openSince) / 1000) - CLOCK_SKEW_SECONDS;
     const query = `include_all_metadata=true&oldest=${oldest}`;
     for await (const { ts, metadata } of messagesIn(access, { channelId: id, threadTs, query })) {
-      if (metadata?.event_payload.mark !== mark) continue;
+      if (metadata?.event_payload?.mark !== mark) continue;
       return { output: { channel: id, ts }, reversal: SEEN, response: { ts }, recovered: true };
     }
     return undefined;
@@ -59,12 +75,13 @@ export const postMessage = operation({
 
 const SEEN = { irreversible: 'a posted message may have been read; post a correction' };
 
-const Updated = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), text: z.string() });
+const Updated = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), message: MessageBody });
 
 const UpdateInput = z.strictObject({
   channel: Channel,
   ts: Timestamp,
   text: Text,
+  markdown: Markdown,
   /** Of a reply: the message that began its thread. */
   threadTs: Timestamp.optional(),
 });
@@ -77,47 +94,48 @@ export const updateMessage = operation({
   reversible: true,
   connection: 'slack',
   input: UpdateInput,
-  propose: ({ channel, ts, text }) => ({
+  markdownField: 'text',
+  propose: ({ channel, ts, text, markdown }) => ({
     target: `slack:${channel}:${ts}`,
-    fields: { text },
-    after: { text },
-    key: writeKey(['slack', 'update', channel, ts], { text }),
+    fields: wordingOf({ text, markdown }),
+    // What Slack makes of mrkdwn is not letter for letter what it was sent: a URL, for one, becomes a link.
+    ...(!markdown && { after: { text } }),
+    key: writeKey(['slack', 'update', channel, ts], wordingOf({ text, markdown })),
   }),
   before: readMessage,
   async perform(input, { access, before: found, first }) {
-    const { ts, text } = input;
+    const { ts } = input;
     const channel = await listedChannel(access, input.channel);
     const updated = await slack(access, {
       method: 'POST',
       api: 'chat.update',
-      body: { channel, ts, text },
+      body: { channel, ts, ...updatedContent(input) },
       answer: Updated,
     });
-    const before = found?.text === updated.text ? (first ?? found) : found;
+    const left = stateOf(updated.message);
+    const before = found && isAs(left, found) ? (first ?? found) : found;
     return {
       output: { channel: updated.channel, ts: updated.ts },
       ...(before && { before }),
-      reversal: putBack(input, before, updated.text),
+      reversal: putBack(input, before, left),
       response: { ts: updated.ts },
     };
   },
 });
 
-/** `kept` is the text as Slack keeps it, which is not letter for letter what it was sent: `&` is kept as `&amp;`. */
-function putBack(input: UpdateInput, before: TouchedState | undefined, kept: string): Reversal {
+/** `left` is the message as Slack keeps it. */
+function putBack(input: UpdateInput, before: TouchedState | undefined, left: TouchedState): Reversal {
   if (!before) return { irreversible: 'the message before the write could not be read' };
   if (before.blocks) return { irreversible: 'the message had a layout, which its text does not hold' };
-  return { tool: 'slack.message.update', input: { ...input, text: before.text }, expects: { text: kept } };
+  const { markdown: _written, ...where } = input;
+  return { tool: 'slack.message.update', input: { ...where, ...before }, expects: left };
 }
 
-/** Any text that was sent by a person or an API has one block of type `rich_text`; only others are a layout. */
 async function readMessage({ channel, ts, threadTs }: UpdateInput, access: Access) {
   const query = `latest=${ts}&oldest=${ts}&inclusive=true`;
   const channelId = await listedChannel(access, channel);
   for await (const message of messagesIn(access, { channelId, threadTs, query })) {
-    if (message.ts !== ts) continue;
-    const laidOut = message.blocks.filter(({ type }) => type !== 'rich_text');
-    return { text: message.text, ...(laidOut.length > 0 && { blocks: laidOut.length }) };
+    if (message.ts === ts) return stateOf(message);
   }
   throw new TargetRefused('Slack shows no such message: check channel, ts and, for a reply, threadTs', {
     retryable: false,

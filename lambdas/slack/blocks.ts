@@ -1,3 +1,4 @@
+import { escaped } from '../connectors/slack-text.ts';
 import { cut, isolated, revealed } from './reveal.ts';
 
 /**
@@ -156,10 +157,7 @@ export function button(label: string, actionId: string, value: object, style?: B
   };
 }
 
-/** Outside of blocks Slack reads `&`, `<` and `>` as its own signs: a text that has them would mention, or link. */
-export function escapedText(text: string): string {
-  return revealed(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
+export const escapedText = (text: string): string => escaped(revealed(text));
 
 /** A message of one sentence. */
 export function sentence(text: string): Message {

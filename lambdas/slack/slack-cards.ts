@@ -7,6 +7,7 @@ import { type Access, markOf, type Risk } from '../connectors/connector.ts';
 import { TargetRefused } from '../connectors/http-exchange.ts';
 import { sendEvent } from '../connectors/pagerduty.ts';
 import { findChannel, messagesIn, slack } from '../connectors/slack-api.ts';
+import { AS_WRITTEN, POSTED_AS_WRITTEN } from '../connectors/slack-text.ts';
 import { LOGGED } from '../entry/environment.ts';
 import type { Clock, Log } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
@@ -21,10 +22,6 @@ const CLOCK_SKEW_SECONDS = 60;
 /** Votes that come in while the card is being written are shown at once, and beyond that with the next change. */
 const REDRAWN_MAX = 3;
 const SUMMARY_MAX_CHARACTERS = 1_000;
-/** Links and names stay what they are written as. */
-const AS_WRITTEN = { parse: 'none', link_names: false };
-/** And nothing is fetched to be shown below. */
-const POSTED_AS_WRITTEN = { ...AS_WRITTEN, mrkdwn: false, unfurl_links: false, unfurl_media: false };
 
 const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
 const Done = z.object({ ok: z.literal(true) });
@@ -193,7 +190,7 @@ async function findMarked(
   const oldest = Math.floor(Date.parse(since) / 1000) - CLOCK_SKEW_SECONDS;
   const query = `include_all_metadata=true&oldest=${oldest}`;
   for await (const { ts, metadata } of messagesIn(access, { channelId, threadTs, query })) {
-    if (metadata?.event_payload.mark === mark) return { channel: channelId, ts };
+    if (metadata?.event_payload?.mark === mark) return { channel: channelId, ts };
   }
   return undefined;
 }

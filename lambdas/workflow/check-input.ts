@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Problem } from './check-expressions.ts';
-import { readTemplate } from './template.ts';
+import { isConstant } from './template.ts';
 
 /** Stands for what an expression will give: no schema but one that takes anything takes it, and nobody can write it. */
 const ANY_VALUE = Symbol('the value of an expression');
@@ -25,15 +25,10 @@ function parse(schema: z.ZodType, value: unknown): z.ZodError | undefined {
 }
 
 function withAnyValues(template: unknown): unknown {
-  if (typeof template === 'string') return isPlain(template) ? template : ANY_VALUE;
+  if (typeof template === 'string') return isConstant(template) ? template : ANY_VALUE;
   if (Array.isArray(template)) return template.map(withAnyValues);
   if (template === null || typeof template !== 'object') return template;
   return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, withAnyValues(value)]));
-}
-
-function isPlain(text: string): boolean {
-  const written = readTemplate(text);
-  return 'parts' in written && written.parts.every((part) => typeof part === 'string');
 }
 
 /** Where a schema has no words of its own. */

@@ -4,6 +4,7 @@ import { finalWrite } from '../policy/gates.ts';
 import { atLeast } from '../policy/requirement.ts';
 import { expressionProblems, type Problem, type Visible } from './check-expressions.ts';
 import { inputProblems } from './check-input.ts';
+import { markdownProblems } from './check-markdown.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
 import { needsItself, stepsBefore } from './order.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
@@ -93,6 +94,9 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
   }
   const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
+  for (const { path, message } of operation ? markdownProblems(operation, step.with) : []) {
+    at(['with', ...path], message);
+  }
   const found = new Set(problems.map(({ path }) => path.join('.')));
   for (const { path, message } of schema ? inputProblems(schema, step.with) : []) {
     if (!found.has(['with', ...path].join('.'))) at(['with', ...path], message);

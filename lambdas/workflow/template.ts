@@ -17,6 +17,12 @@ export function readTemplate(text: string): Template {
   return { parts: [...parts, text.slice(from)] };
 }
 
+/** Whether a text holds no expression. */
+export function isConstant(text: string): boolean {
+  const written = readTemplate(text);
+  return 'parts' in written && written.parts.every((part) => typeof part === 'string');
+}
+
 /** A text somewhere in a template; `isName`: it names a value, and is never evaluated. */
 export interface Text {
   path: PropertyKey[];

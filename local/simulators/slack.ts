@@ -1,6 +1,7 @@
 import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from './credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './slack-limits.ts';
+import { keptText, richTextOf } from './slack-rich-text.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './slack-workspace.ts';
 import type { SimulatedSystem, SystemContext } from './system.ts';
 
@@ -107,7 +108,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
   const channel = workspace.channelForPost(textOf(args.channel));
   const message = workspace.post(channel, {
-    text,
+    text: keptText(text),
     ...(args.blocks !== undefined && { blocks: args.blocks as Block[] }),
     ...(textOf(args.thread_ts) !== '' && { thread_ts: textOf(args.thread_ts) }),
     ...(args.metadata !== undefined && { metadata: args.metadata }),
@@ -135,7 +136,7 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const updated: SlackMessage = {
     ...rest,
     ...(blocks !== undefined && { blocks }),
-    ...(args.text !== undefined && { text: textOf(args.text) }),
+    ...(args.text !== undefined && { text: keptText(textOf(args.text)) }),
     ...(args.metadata !== undefined && { metadata: args.metadata }),
     edited: { user: APP.user, ts: workspace.timestamp() },
   };
@@ -198,12 +199,19 @@ function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === '1' || value === 1;
 
+/** Without `include_all_metadata` Slack tells the type of the metadata, and nothing of its payload. */
 function shown(
   { team }: SlackWorkspace,
   { channel: _channel, metadata, ...message }: SlackMessage,
-  withMetadata = true,
+  allMetadata = true,
 ): Record<string, unknown> {
-  return { ...message, team: team.id, ...(withMetadata && metadata !== undefined && { metadata }) };
+  const { event_type } = fieldsOf(metadata);
+  return {
+    ...message,
+    blocks: message.blocks ?? [richTextOf(message.text)],
+    team: team.id,
+    ...(metadata !== undefined && { metadata: allMetadata ? metadata : { event_type } }),
+  };
 }
 
 function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {

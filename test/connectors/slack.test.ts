@@ -63,23 +63,33 @@ describe('a probe in Slack', () => {
 });
 
 describe('an updated message', () => {
-  const updated = { ok: true, channel: 'C0INCIDENTS', ts: '1.000002', text: 'R&amp;D' };
+  const updated = {
+    ok: true,
+    channel: 'C0INCIDENTS',
+    ts: '1.000002',
+    text: 'R&amp;D',
+    message: { text: 'R&amp;D' },
+  };
+  const richText = (text: string, style?: object) => ({
+    type: 'rich_text',
+    elements: [{ type: 'rich_text_section', elements: [{ type: 'text', text, ...(style && { style }) }] }],
+  });
   const shows = (blocks: object[]) => answers({ ok: true, messages: [{ ts: '1.000002', text: 'before', blocks }] });
 
-  it('is expected to be as Slack keeps it, not as it was sent', async () => {
-    shows([{ type: 'rich_text' }]);
+  it('is expected to say what was written, though Slack keeps it with entities', async () => {
+    shows([richText('before')]);
     const before = await updateMessage.before?.(edit, access);
     expect(before).toEqual({ text: 'before' });
     answers(updated);
     const { reversal } = await updateMessage.perform(edit, { ...performance, before });
     const input = { ...edit, text: 'before' };
-    expect(reversal).toEqual({ tool: 'slack.message.update', input, expects: { text: 'R&amp;D' } });
+    expect(reversal).toEqual({ tool: 'slack.message.update', input, expects: { text: 'R&D' } });
   });
 
   it('by an attempt whose answer was lost is put back to what that attempt found, not to its own text', async () => {
     answers(updated);
     const first = { text: 'before' };
-    const repeated = await updateMessage.perform(edit, { ...performance, before: { text: 'R&amp;D' }, first });
+    const repeated = await updateMessage.perform(edit, { ...performance, before: { text: 'R&D' }, first });
     expect(repeated).toMatchObject({ before: first, reversal: { input: { text: 'before' } } });
     const changedSince = await updateMessage.perform(edit, { ...performance, before: { text: 'theirs' }, first });
     expect(changedSince).toMatchObject({ before: { text: 'theirs' }, reversal: { input: { text: 'theirs' } } });
@@ -94,6 +104,15 @@ describe('an updated message', () => {
       ],
     });
     expect(await updateMessage.before?.({ ...edit, threadTs: '1.000001' }, access)).toEqual({ text: 'the reply' });
+  });
+
+  it('that a person had formatted is put back with its format', async () => {
+    shows([richText('before', { bold: true })]);
+    const before = await updateMessage.before?.(edit, access);
+    expect(before).toEqual({ text: 'before', markdown: true });
+    answers(updated);
+    const { reversal } = await updateMessage.perform(edit, { ...performance, before });
+    expect(reversal).toMatchObject({ input: { ...edit, text: 'before', markdown: true } });
   });
 
   it('whose layout the text replaced cannot be put back', async () => {

@@ -3,7 +3,9 @@ import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
 
 export interface SlackMessage {
   ts: string;
+  /** As Slack keeps it: a `&`, `<` or `>` that is no sign of mrkdwn is an entity. */
   text: string;
+  blocks?: unknown;
   thread_ts?: string;
   metadata?: unknown;
 }
@@ -34,32 +36,43 @@ export class FakeSlack {
     const inTime = (ts: string) => (ts > oldest && ts < latest) || (inclusive && (ts === oldest || ts === latest));
     const inThread = ({ ts, thread_ts }: SlackMessage) =>
       thread === undefined ? !thread_ts : [ts, thread_ts].includes(thread);
-    return ok({ messages: messages.filter((message) => inTime(message.ts) && inThread(message)) });
+    const all = url.searchParams.get('include_all_metadata') === 'true';
+    const shown = messages.filter((message) => inTime(message.ts) && inThread(message));
+    return ok({ messages: shown.map((message) => ({ ...message, ...typeAlone(message, all) })) });
   }
 
   #inChannel(id: unknown): SlackMessage[] | undefined {
     return [...this.channels].find(([name]) => slackId(name) === id)?.[1];
   }
 
-  #post({ channel, text, metadata, thread_ts }: Record<string, unknown>): FakeAnswer {
+  #post({ channel, text, blocks, metadata, thread_ts }: Record<string, unknown>): FakeAnswer {
     const name = [...this.channels.keys()].find((each) => each === channel || slackId(each) === channel);
     if (name === undefined) return refused('channel_not_found');
     this.#messages += 1;
     const ts = `${Math.floor(this.#clock.now() / 1000)}.${String(this.#messages).padStart(6, '0')}`;
     const inThread = thread_ts !== undefined && { thread_ts: String(thread_ts) };
-    this.channels.get(name)?.push({ ts, text: String(text), metadata, ...inThread });
+    this.channels.get(name)?.push({ ts, text: String(text), blocks, metadata, ...inThread });
     return ok({ channel: slackId(name), ts });
   }
 
-  #update({ channel, ts, text }: Record<string, unknown>): FakeAnswer {
+  /** Text without blocks removes the blocks. */
+  #update({ channel, ts, text, blocks }: Record<string, unknown>): FakeAnswer {
     const message = this.#inChannel(channel)?.find((each) => each.ts === ts);
     if (!message) return refused('message_not_found');
     message.text = String(text);
-    return ok({ channel, ts, text: message.text });
+    message.blocks = blocks;
+    return ok({ channel, ts, text: message.text, message });
   }
 }
 
 const ok = (body: object): FakeAnswer => ({ status: 200, body: { ok: true, ...body } });
 const refused = (error: string): FakeAnswer => ({ status: 200, body: { ok: false, error } });
+
+/** Who does not ask for all metadata is told its type alone. */
+function typeAlone({ metadata }: SlackMessage, all: boolean): { metadata?: unknown } {
+  if (all || metadata === undefined) return {};
+  const { event_type } = metadata as { event_type: string };
+  return { metadata: { event_type } };
+}
 
 const slackId = (name: string) => `C0${name.slice(1).toUpperCase()}`;

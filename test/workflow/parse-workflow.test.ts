@@ -256,6 +256,23 @@ describe('a workflow file', () => {
       'steps.1.with.fields.work_notes: work notes and comments append, they are not set',
     ],
     [
+      'markdown in a text that an expression is part of',
+      step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: "hi {% trigger.x %}", markdown: true } }'),
+      'steps.1.with.markdown: is only allowed where "text" is constant',
+    ],
+    [
+      'markdown in a text that an expression gives',
+      step(
+        '{ id: b, tool: slack.message.update, with: { channel: C012345, ts: "1.2", text: "{% trigger.x %}", markdown: true } }',
+      ),
+      'steps.1.with.markdown: is only allowed where "text" is constant',
+    ],
+    [
+      'markdown that an expression decides',
+      step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: hi, markdown: "{% true %}" } }'),
+      'steps.1.with.markdown: must be true or false, not an expression',
+    ],
+    [
       'help that comes too late',
       `name: x\napprovals: { slaSeconds: 60, expiresSeconds: 60 }\nsteps:\n  - { id: a, tool: transform }\n`,
       'approvals.slaSeconds:',
