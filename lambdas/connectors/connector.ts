@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { parsedInput } from '../run/input-flaws.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
@@ -78,6 +78,9 @@ export interface Definition<Input> {
 /** An operation as the worker sees it, whatever its input's type: input is checked by `parse` and opaque after. */
 export type Operation = Required<Pick<Definition<unknown>, 'edited'>> &
   Omit<Definition<unknown>, 'edited'> & { parse(input: unknown): unknown };
+
+/** Of an operation with a `markdownField`: whether that text is the target's own markup, to be written as it is. */
+export const Markdown = z.boolean().optional();
 
 export function operation<Input>(definition: Definition<Input>): Operation {
   if (definition.effect === 'probe' && !definition.probe) throw new Error(`${definition.tool} must say how to probe`);

@@ -28,11 +28,11 @@ function assignment(verb: 'add' | 'remove') {
     reversible: true,
     connection: 'github',
     input: AssigneesInput,
-    propose: (input) => ({
+    propose: (input, instance) => ({
       target: `github:${issueName(input)}`,
       fields: { assignees: input.assignees },
       after: allOf(input.assignees, present),
-      key: writeKey(['gh', 'assignees', verb, issueName(input)], [...input.assignees].sort()),
+      key: writeKey(['gh', 'assignees', verb, instance, issueName(input)], [...input.assignees].sort()),
     }),
     async before(input, access) {
       const { answer } = await github(access, { method: 'GET', path: issuePath(input), answer: Assigned });

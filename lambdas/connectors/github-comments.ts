@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { later } from '../run/lease.ts';
 import type { Reversal } from '../run/receipt.ts';
-import { operation, writeKey } from './connector.ts';
+import { Markdown, operation, writeKey } from './connector.ts';
 import { github, githubPages, Repository } from './github-api.ts';
 import { IssueOf, issueName, issuePath } from './github-issue.ts';
+import { plainText } from './github-plain-text.ts';
 import { NOT_FOUND, TargetRefused } from './http-exchange.ts';
 
 /** Well within what GitHub takes; the receipt keeps the text, so that an undo can tell whether it is still ours. */
@@ -13,8 +14,16 @@ const CLOCK_SKEW_MS = 60_000;
 
 const Comment = z.object({ id: z.int(), body: z.string() });
 
-const CreateInput = z.strictObject({ ...IssueOf, body: z.string().min(1).max(COMMENT_MAX_CHARACTERS) });
+const CreateInput = z
+  .strictObject({ ...IssueOf, body: z.string().min(1).max(COMMENT_MAX_CHARACTERS), markdown: Markdown })
+  .refine((input) => written(input).length <= COMMENT_MAX_CHARACTERS, {
+    path: ['body'],
+    message: `is longer than ${COMMENT_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
+  });
 type CreateInput = z.infer<typeof CreateInput>;
+
+/** What somebody wrote elsewhere must not mention people or refer to issues in our name. */
+const written = ({ body, markdown }: { body: string; markdown?: boolean }) => (markdown ? body : plainText(body));
 
 export const createComment = operation({
   tool: 'github.comment.create',
@@ -23,16 +32,19 @@ export const createComment = operation({
   reversible: true,
   connection: 'github',
   input: CreateInput,
-  propose: (input) => ({
+  markdownField: 'body',
+  propose: (input, instance) => ({
     target: `github:${issueName(input)}`,
-    fields: { body: input.body },
-    key: writeKey(['gh', 'comment', 'create', issueName(input)], { body: input.body }),
+    fields: { body: written(input) },
+    key: writeKey(['gh', 'comment', 'create', instance, issueName(input)], { body: written(input) }),
   }),
+  // People edit the text as it would be written: to escape it once more would change what they approve.
+  edited: (input, fields) => ({ ...input, ...fields, markdown: true }),
   async perform(input, { access, mark }) {
     const { status, answer } = await github(access, {
       method: 'POST',
       path: `${issuePath(input)}/comments`,
-      body: { body: marked(input.body, mark) },
+      body: { body: marked(written(input), mark) },
       answer: Comment,
     });
     return { ...created(input, answer), response: { status, commentId: answer.id } };
@@ -67,11 +79,13 @@ export const deleteComment = operation({
   reversible: false,
   connection: 'github',
   input: DeleteInput,
-  propose: (input) => ({
+  propose: (input, instance) => ({
     target: `github:${input.owner}/${input.repo}:comment:${input.commentId}`,
     fields: { commentId: input.commentId },
     after: { comment: null },
-    key: writeKey(['gh', 'comment', 'delete', `${input.owner}/${input.repo}`], { commentId: input.commentId }),
+    key: writeKey(['gh', 'comment', 'delete', instance, `${input.owner}/${input.repo}`], {
+      commentId: input.commentId,
+    }),
   }),
   async before(input, access) {
     const reading = github(access, { method: 'GET', path: commentPath(input), answer: Comment });

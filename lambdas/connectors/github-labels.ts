@@ -28,7 +28,7 @@ const OF_LABELS = {
 export const addLabels = operation({
   ...OF_LABELS,
   tool: 'github.labels.add',
-  propose: (input) => proposal('add', input),
+  propose: (input, instance) => proposal('add', input, instance),
   async perform(input, { access, before }) {
     const { labels } = input;
     const path = `${issuePath(input)}/labels`;
@@ -48,7 +48,7 @@ export const addLabels = operation({
 export const removeLabels = operation({
   ...OF_LABELS,
   tool: 'github.labels.remove',
-  propose: (input) => proposal('remove', input),
+  propose: (input, instance) => proposal('remove', input, instance),
   async perform(input, { access, before }) {
     const there = input.labels.filter((label) => before?.[label] !== false);
     const { removed, incomplete } = await removeEach(access, input, there);
@@ -77,13 +77,13 @@ async function removeEach(access: Access, input: LabelsInput, labels: string[]) 
   return { removed: labels };
 }
 
-function proposal(verb: 'add' | 'remove', input: LabelsInput) {
+function proposal(verb: 'add' | 'remove', input: LabelsInput, instance: string) {
   const { labels } = input;
   return {
     target: `github:${issueName(input)}`,
     fields: { labels },
     after: allOf(labels, verb === 'add'),
-    key: writeKey(['gh', 'labels', verb, issueName(input)], [...labels].sort()),
+    key: writeKey(['gh', 'labels', verb, instance, issueName(input)], [...labels].sort()),
   };
 }
 

@@ -34,14 +34,14 @@ export const setStatus = operation({
   reversible: false,
   connection: 'github',
   input: StatusInput,
-  propose: (input) => {
+  propose: (input, instance) => {
     const commit = `${input.owner}/${input.repo}@${input.sha}`;
-    const context = unread(input.context);
+    const context = unread(input.context.toLowerCase());
     return {
       target: `github:${commit}:${context}`,
       fields: { context: input.context, ...shown(input) },
       after: shown(input),
-      key: writeKey(['gh', 'status', commit, context], shown(input)),
+      key: writeKey(['gh', 'status', instance, commit, context], shown(input)),
     };
   },
   async before(input, access) {
@@ -87,7 +87,7 @@ const shown = ({ state, description, targetUrl }: Shown) => ({
 async function newest(access: Access, { owner, repo, sha, context }: StatusInput) {
   const path = `/repos/${owner}/${repo}/commits/${sha}/status`;
   for await (const page of githubPages(access, path, Combined, ({ statuses }) => statuses.length)) {
-    const ours = page.statuses.find((status) => status.context === context);
+    const ours = page.statuses.find((status) => status.context.toLowerCase() === context.toLowerCase());
     if (ours) return ours;
   }
   return undefined;

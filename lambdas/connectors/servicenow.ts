@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Access, operation, writeKey } from './connector.ts';
+import { type Access, Markdown, operation, writeKey } from './connector.ts';
 import { TargetRefused } from './http-exchange.ts';
 import { servicenow } from './servicenow-api.ts';
 import { type Shown, stateBefore, storedBy } from './servicenow-stored.ts';
@@ -90,7 +90,18 @@ const HANDED_ON_MAX_CHARACTERS = 255;
 const handedOn = (stored: Record<string, string>) =>
   Object.fromEntries(Object.entries(stored).filter(([, value]) => value.length <= HANDED_ON_MAX_CHARACTERS));
 
-const WorkNoteInput = z.strictObject({ sysId: SysId, note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS) });
+const WorkNoteInput = z
+  .strictObject({ sysId: SysId, note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS), markdown: Markdown })
+  .refine((input) => written(input).length <= WORK_NOTE_MAX_CHARACTERS, {
+    path: ['note'],
+    message: `is longer than ${WORK_NOTE_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
+  });
+
+/** What a journal takes for markup: `[code]` begins HTML, `@[` mentions a user. A space makes text of both. */
+const MARKUP = /\[(?=\/?code\])|(?<=@)\[/gi;
+
+const written = ({ note, markdown }: { note: string; markdown?: boolean }) =>
+  markdown ? note : note.replace(MARKUP, (bracket) => `${bracket} `);
 
 export const addWorkNote = operation({
   tool: 'servicenow.incident.add_work_note',
@@ -99,16 +110,20 @@ export const addWorkNote = operation({
   reversible: false,
   connection: 'servicenow',
   input: WorkNoteInput,
-  propose: ({ sysId, note }, instance) => ({
-    target: targetOf(sysId, instance),
-    fields: { note },
-    key: writeKey(['sn', 'incident', 'work_note', instance, sysId], { note }),
+  markdownField: 'note',
+  propose: (input, instance) => ({
+    target: targetOf(input.sysId, instance),
+    fields: { note: written(input) },
+    key: writeKey(['sn', 'incident', 'work_note', instance, input.sysId], { note: written(input) }),
   }),
-  async perform({ sysId, note }, { access, mark }) {
+  // People edit the text as it would be written: to escape it once more would change what they approve.
+  edited: (input, fields) => ({ ...input, ...fields, markdown: true }),
+  async perform(input, { access, mark }) {
+    const { sysId } = input;
     const { status } = await servicenow(access, {
       method: 'PATCH',
       path: incidentPath(sysId, ['sys_id']),
-      body: { work_notes: `${note}\n[${mark}]` },
+      body: { work_notes: `${written(input)}\n[${mark}]` },
       answer: RecordAnswer,
     });
     return { output: { sysId }, reversal: NOTES_STAY, response: { status } };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { isAs, type Reversal, type TouchedState } from '../run/receipt.ts';
-import { type Access, operation, writeKey } from './connector.ts';
+import { type Access, Markdown, operation, writeKey } from './connector.ts';
 import { OutcomeUnknown, TargetRefused } from './http-exchange.ts';
 import { findChannel, messagesIn, NOT_LISTED, slack } from './slack-api.ts';
 import { fitsIntoMessage, MessageBody, postedContent, stateOf, updatedContent, type Wording } from './slack-text.ts';
@@ -17,8 +17,6 @@ const Text = z
   .min(1)
   .max(TEXT_MAX_CHARACTERS)
   .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it');
-/** True: `text` is Slack's mrkdwn, with mentions and links. Without it, `text` is shown as it is. */
-const Markdown = z.boolean().optional();
 
 /** Part of the target, which evidence shows: a name, no text. */
 const Channel = z.string().regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name');
@@ -40,10 +38,10 @@ export const postMessage = operation({
   connection: 'slack',
   input: PostInput,
   markdownField: 'text',
-  propose: ({ channel, threadTs, ...wording }) => ({
+  propose: ({ channel, threadTs, ...wording }, instance) => ({
     target: `slack:${channel}`,
     fields: wordingOf(wording),
-    key: writeKey(['slack', 'post', channel, threadTs ?? ''], wordingOf(wording)),
+    key: writeKey(['slack', 'post', instance, channel, threadTs ?? ''], wordingOf(wording)),
   }),
   async perform({ channel, threadTs, ...wording }, { access, mark }) {
     const posted = await slack(access, {
@@ -95,12 +93,12 @@ export const updateMessage = operation({
   connection: 'slack',
   input: UpdateInput,
   markdownField: 'text',
-  propose: ({ channel, ts, text, markdown }) => ({
+  propose: ({ channel, ts, text, markdown }, instance) => ({
     target: `slack:${channel}:${ts}`,
     fields: wordingOf({ text, markdown }),
     // What Slack makes of mrkdwn is not letter for letter what it was sent: a URL, for one, becomes a link.
     ...(!markdown && { after: { text } }),
-    key: writeKey(['slack', 'update', channel, ts], wordingOf({ text, markdown })),
+    key: writeKey(['slack', 'update', instance, channel, ts], wordingOf({ text, markdown })),
   }),
   before: readMessage,
   async perform(input, { access, before: found, first }) {

@@ -65,7 +65,7 @@ describe('a proposal', () => {
 it('an edit changes the fields it names, and no others', () => {
   const edited = updateIncident.edited({ sysId, fields: { state: '1', priority: '3' } }, { priority: '2' });
   expect(edited).toEqual({ sysId, fields: { state: '1', priority: '2' } });
-  expect(addWorkNote.edited({ sysId, note: 'a' }, { note: 'b' })).toEqual({ sysId, note: 'b' });
+  expect(addWorkNote.edited({ sysId, note: 'a' }, { note: 'b' })).toEqual({ sysId, note: 'b', markdown: true });
 });
 
 describe('input', () => {

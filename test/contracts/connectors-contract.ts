@@ -66,8 +66,10 @@ export function describeConnectorsContract(
       });
 
       it('proposes by the names of its input, so that a field can be edited', () => {
-        const { fields, key, target } = operation.propose(input, 'acme');
-        expect(operation.parse(operation.edited(input, fields))).toEqual(input);
+        const proposal = operation.propose(input, 'acme');
+        const { fields, key, target } = proposal;
+        const unchanged = operation.parse(operation.edited(input, fields));
+        expect(operation.propose(unchanged, 'acme')).toEqual(proposal);
         expect(key.length).toBeLessThan(512);
         expect(target.startsWith(`${system}:`)).toBe(true);
       });

@@ -86,10 +86,10 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     operation: addWorkNote,
-    input: async () => ({ sysId: SYS_ID, note: 'Routed to Database.' }),
+    input: async () => ({ sysId: SYS_ID, note: 'Routed to [code]Database[/code].' }),
     method: 'PATCH',
     look: workNotes,
-    shows: [`Routed to Database.\n[${MARK}]`],
+    shows: [`Routed to [ code]Database[ /code].\n[${MARK}]`],
     output: { sysId: SYS_ID },
   },
   {
@@ -135,10 +135,10 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     operation: createComment,
-    input: async () => ({ ...ISSUE, body: 'Is it **still** so?' }),
+    input: async () => ({ ...ISSUE, body: 'Is it **still** so, @octocat?' }),
     method: 'POST',
     look: comments,
-    shows: [`Is it **still** so?\n\n<!-- ${MARK} -->`],
+    shows: [`Is it \\*\\*still\\*\\* so, @&#8203;octocat?\n\n<!-- ${MARK} -->`],
     output: { commentId: expect.any(Number) },
   },
   {

@@ -50,6 +50,20 @@ describe('a workflow file', () => {
       step('{ id: b, tool: transform, with: { x: "{% ( %}" } }'),
       'file.yaml:4: steps.1.with.x:',
     ],
+    [
+      'markdown of a text that is not constant',
+      step(
+        '{ id: b, tool: github.comment.create, with: { owner: o, repo: r, number: 7, body: "**{% trigger.title %}**", markdown: true } }',
+      ),
+      'file.yaml:4: steps.1.with.markdown: is only allowed where "body" is constant',
+    ],
+    [
+      'markdown that an expression decides',
+      step(
+        `{ id: b, tool: servicenow.incident.add_work_note, with: { sysId: ${'a'.repeat(32)}, note: x, markdown: "{% true %}" } }`,
+      ),
+      'file.yaml:4: steps.1.with.markdown: must be true or false, not an expression',
+    ],
     ['a condition that is none', step('{ id: b, tool: transform, when: "true" }'), 'file.yaml:4: steps.1.when:'],
     [
       'a reference to a later step',

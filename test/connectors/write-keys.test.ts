@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { findOperation, toolNames } from '../../lambdas/connectors/registry.ts';
+
+const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
+const SYS_ID = '9d385017c611228701d22104cc95c371';
+const SHA = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
+
+/**
+ * Receipts are found by these keys, and marks at targets are made of them: another key for the same write lets it happen
+ * a second time after an upgrade. Change one only on purpose, and say so in the changelog.
+ */
+const KEYS: [tool: string, input: object, key: string, fields: string][] = [
+  [
+    'servicenow.incident.get',
+    { sysId: SYS_ID, fields: ['state', 'number'] },
+    'sn:incident:get:acme:9d385017c611228701d22104cc95c371',
+    '["number","state"]',
+  ],
+  [
+    'servicenow.incident.update',
+    { sysId: SYS_ID, fields: { state: '2', priority: 1 } },
+    'sn:incident:update:acme:9d385017c611228701d22104cc95c371',
+    '{"priority":1,"state":"2"}',
+  ],
+  [
+    'servicenow.incident.add_work_note',
+    { sysId: SYS_ID, note: 'seen' },
+    'sn:incident:work_note:acme:9d385017c611228701d22104cc95c371',
+    '{"note":"seen"}',
+  ],
+  ['github.labels.add', { ...ISSUE, labels: ['b', 'a'] }, 'gh:labels:add:acme:octo-org/payments#7', '["a","b"]'],
+  ['github.labels.remove', { ...ISSUE, labels: ['a'] }, 'gh:labels:remove:acme:octo-org/payments#7', '["a"]'],
+  [
+    'github.assignees.add',
+    { ...ISSUE, assignees: ['ben', 'ana'] },
+    'gh:assignees:add:acme:octo-org/payments#7',
+    '["ana","ben"]',
+  ],
+  [
+    'github.assignees.remove',
+    { ...ISSUE, assignees: ['ana'] },
+    'gh:assignees:remove:acme:octo-org/payments#7',
+    '["ana"]',
+  ],
+  [
+    'github.comment.create',
+    { ...ISSUE, body: 'seen' },
+    'gh:comment:create:acme:octo-org/payments#7',
+    '{"body":"seen"}',
+  ],
+  [
+    'github.comment.delete',
+    { owner: 'octo-org', repo: 'payments', commentId: 12 },
+    'gh:comment:delete:acme:octo-org/payments',
+    '{"commentId":12}',
+  ],
+  [
+    'github.status.set',
+    { owner: 'octo-org', repo: 'payments', sha: SHA, context: 'gate', state: 'success' },
+    'gh:status:acme:octo-org/payments@6dcb09b5b57875f334f61aebed695e2e4193db5e:c974e17b8e7321ce',
+    '{"description":"","state":"success","targetUrl":""}',
+  ],
+  [
+    'slack.message.post',
+    { channel: '#incidents', text: 'seen', threadTs: '1.000001' },
+    'slack:post:acme:#incidents:1.000001',
+    '{"text":"seen"}',
+  ],
+  ['slack.message.post', { channel: 'C012AB3CD', text: 'seen' }, 'slack:post:acme:C012AB3CD:', '{"text":"seen"}'],
+  [
+    'slack.message.update',
+    { channel: 'C012AB3CD', ts: '1.000001', text: 'seen' },
+    'slack:update:acme:C012AB3CD:1.000001',
+    '{"text":"seen"}',
+  ],
+  [
+    'pagerduty.event',
+    { action: 'resolve', dedupKey: 'k' },
+    'pd:event:acme:8254c329a92850f6',
+    '{"action":"resolve","dedupKey":"k"}',
+  ],
+  [
+    'pagerduty.event',
+    { action: 'trigger', summary: 'down', source: 'web', severity: 'error' },
+    'pd:event:acme:new alert',
+    '{"action":"trigger","severity":"error","source":"web","summary":"down"}',
+  ],
+  [
+    'http.get',
+    { url: 'https://api.example.com/health' },
+    'http:GET:acme:api.example.com',
+    '{"url":"https://api.example.com/health"}',
+  ],
+  [
+    'http.request',
+    { url: 'https://api.example.com/refunds', method: 'POST', body: { amount: 5 } },
+    'http:POST:acme:api.example.com',
+    '{"body":{"amount":5},"method":"POST","url":"https://api.example.com/refunds"}',
+  ],
+  [
+    'model.invoke',
+    { model: 'anthropic.claude-x', prompt: 'Is it?' },
+    'bedrock:converse:acme:anthropic.claude-x',
+    '{"json":false,"maxTokens":1024,"model":"anthropic.claude-x","prompt":"Is it?"}',
+  ],
+];
+
+it.each(KEYS)('%s has the key that its receipts have', (tool, input, key, fields) => {
+  const operation = findOperation(tool);
+  const proposal = operation?.propose(operation.parse(input), 'acme');
+  expect(proposal?.key).toBe(`${key}:${createHash('sha256').update(fields).digest('hex')}`);
+});
+
+it.each(KEYS)('%s of another instance is another write', (tool, input) => {
+  const operation = findOperation(tool);
+  const [here, there] = ['acme', 'globex'].map((instance) => operation?.propose(operation.parse(input), instance).key);
+  expect(here).not.toBe(there);
+});
+
+it('the key of every tool is known here', () => {
+  expect([...new Set(KEYS.map(([tool]) => tool))].sort()).toEqual(toolNames().sort());
+});
