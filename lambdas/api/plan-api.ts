@@ -95,6 +95,6 @@ async function automationOf(
 function triggerOf(api: PlanApi, { source, event: name, payload }: SimulateBody): Trigger {
   const headers = { 'x-github-event': name, 'x-github-delivery': 'plan' };
   const delivery = source === 'github' ? githubDelivery(headers, payload) : servicenowDelivery(payload);
-  const { event, fields } = delivery;
-  return { source, event, fields, payload, receivedAt: isoNow(api.clock) };
+  const { event, fields, makers } = delivery;
+  return { source, event, fields, payload, makers, receivedAt: isoNow(api.clock) };
 }

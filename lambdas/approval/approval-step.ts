@@ -17,7 +17,8 @@ export async function askPeople(
 ): Promise<void> {
   const gate = parsedInput(GateInput, 'approval', input);
   const { message, ...requirement } = gate;
-  const { tenant, workflow, trigger, enrichment } = draft.run;
+  const { tenant, workflow, enrichment, makers = [] } = draft.run;
+  const duringRun = [...makers, ...(step.retriedBy ?? [])];
   const people = await worker.definitions.people(tenant);
   openGate(state, draft, {
     step,
@@ -25,7 +26,7 @@ export async function askPeople(
     actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input: gate, workflow }))),
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
-    makers: makersOf(people, trigger, enrichment, state.workflow),
+    makers: makersOf(people, { trigger: state.trigger, enrichment, workflow: state.workflow, duringRun }),
     environment: worker.environment,
     ...(message !== undefined && { message }),
   });

@@ -17,13 +17,19 @@ const RIGHTS: Record<Role, readonly Right[]> = {
   auditor: ['audit'],
 };
 
-/** GitHub and ServiceNow do not tell logins apart by case, so nor is anybody told apart by it here; Slack's ids are. */
-const identityForm = (identity: string): string =>
-  /^(github|servicenow):/.test(identity) ? identity.toLowerCase() : identity;
+/**
+ * The one spelling of an identity: without spaces around the name, and in lower case where the system ignores case.
+ * GitHub and ServiceNow ignore the case of logins; Slack does not ignore the case of its ids.
+ */
+function identityForm(identity: string): string {
+  const [, system = '', name = identity] = /^([a-z]+:)([\s\S]*)$/.exec(identity.trim()) ?? [];
+  const spelled = `${system}${name.trim()}`;
+  return system === 'github:' || system === 'servicenow:' ? spelled.toLowerCase() : spelled;
+}
 
 const Identity = z
   .string()
-  .regex(/^[a-z]+:./, 'write an identity as system:name, like github:ana-dev')
+  .regex(/^\s*[a-z]+:\s*\S/, 'write an identity as system:name, like github:ana-dev')
   .transform(identityForm);
 
 /** Someone a tenant knows, with all the names other systems have for them. */
@@ -61,14 +67,24 @@ export function effectiveRole(key: Role, person: Pick<Person, 'role'> | undefine
   return both === RIGHTS[person.role].length ? person.role : 'member';
 }
 
-/** Whoever had a hand in what a run writes: what started it, and who wrote its workflow. */
-export function makersOf(
-  people: readonly Person[],
-  { source }: { source: string },
-  enrichment: { actor?: string } | undefined,
-  { author }: { author?: string },
-): string[] {
-  const actor = enrichment?.actor === undefined ? undefined : `${source}:${enrichment.actor}`;
-  const identities = [actor, author].filter((identity) => identity !== undefined);
+/** Whose input is in what a run writes. */
+interface Contributions {
+  /** `makers`: the names that the source of the event has for whoever created or changed what it is about. */
+  trigger: { source: string; makers?: readonly string[] };
+  enrichment?: { actor?: string };
+  workflow: { author?: string };
+  /** People who gave the run something later: a signal, an order to roll back. */
+  duringRun?: readonly string[];
+}
+
+/** The makers of a run's writes, each as the person behind the identity. An empty name is nobody's. */
+export function makersOf(people: readonly Person[], contributions: Contributions): string[] {
+  const { trigger, enrichment, workflow, duringRun = [] } = contributions;
+  const atSource = [enrichment?.actor, ...(trigger.makers ?? [])].flatMap((name) =>
+    isBlank(name) ? [] : [`${trigger.source}:${name}`],
+  );
+  const identities = [...atSource, workflow.author, ...duringRun].filter((identity) => !isBlank(identity));
   return [...new Set(identities.map((identity) => personBehind(people, identity)))];
 }
+
+const isBlank = (name: string | undefined): name is undefined => name === undefined || name.trim() === '';

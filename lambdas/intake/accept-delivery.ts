@@ -37,8 +37,8 @@ export async function acceptDelivery(
   requestHash: string,
 ): Promise<Accepted> {
   const at = isoNow(intake.clock);
-  const { source, event, fields, payload, key } = delivery;
-  const trigger: Trigger = { source, event, fields, payload, receivedAt: at };
+  const { source, event, fields, payload, makers, key } = delivery;
+  const trigger: Trigger = { source, event, fields, payload, makers, receivedAt: at };
   const matching = await matchAutomations(await intake.definitions.automations(tenant), trigger, ({ name }, error) =>
     intake.log.error('the filter of an automation failed; it starts no run', { tenant, automation: name, error }),
   );

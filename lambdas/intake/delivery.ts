@@ -14,4 +14,6 @@ export interface Delivery {
   /** Fields that workflows ask for by name, `trigger.sysId`. */
   fields: Record<string, unknown>;
   payload: unknown;
+  /** Whoever created or changed what it is about: none of them may approve what follows from it. */
+  makers: string[];
 }

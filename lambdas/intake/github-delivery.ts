@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
 import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
+import { githubMakers } from './delivery-makers.ts';
 
 /** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
 const Titled = z.looseObject({
@@ -62,5 +63,6 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
       action,
     },
     payload,
+    makers: githubMakers(parsed.data),
   };
 }

@@ -3,6 +3,7 @@ import { Problem } from '../entry/http.ts';
 import { SERVICENOW_OPERATIONS } from '../pipeline/known-events.ts';
 import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
+import { servicenowMakers } from './delivery-makers.ts';
 
 /** What the business rule in docs/servicenow.md sends: the record and which change of it this is. */
 const Payload = z.strictObject({
@@ -20,6 +21,7 @@ export function servicenowDelivery(payload: unknown): Delivery {
     throw new Problem(400, 'BAD_REQUEST', `not what the business rule sends: ${z.prettifyError(parsed.error)}`);
   }
   const { instance, table, operation, sys_id: sysId, sys_mod_count: modCount, record } = parsed.data;
+  const makers = servicenowMakers(record);
   return {
     source: 'servicenow',
     event: `${table}.${operation}`,
@@ -27,7 +29,7 @@ export function servicenowDelivery(payload: unknown): Delivery {
     subject: `servicenow:${instance}:${record.number ?? sysId}`,
     fields: {
       title: record.short_description,
-      actor: record.sys_updated_by ?? record.opened_by,
+      actor: makers[0],
       severity: record.priority,
       url: `https://${instance}.service-now.com/nav_to.do?uri=${table}.do?sys_id=${sysId}`,
       instance,
@@ -37,5 +39,6 @@ export function servicenowDelivery(payload: unknown): Delivery {
       priority: record.priority,
     },
     payload,
+    makers,
   };
 }

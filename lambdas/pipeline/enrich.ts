@@ -14,7 +14,7 @@ export function enrich(trigger: Trigger): Enrichment {
   }
   return {
     title: title.trim().slice(0, TITLE_MAX_CHARACTERS).toWellFormed(),
-    ...(typeof actor === 'string' && { actor }),
+    ...(typeof actor === 'string' && actor.trim() !== '' && { actor: actor.trim() }),
     ...(typeof severity === 'string' && { severity }),
     links: typeof url === 'string' ? [url] : [],
   };

@@ -126,7 +126,7 @@ async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enr
   return {
     context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
     begun: new Map(),
-    makers: makersOf(people, trigger, enrichment, workflow),
+    makers: makersOf(people, { trigger, enrichment, workflow }),
     writes: 0,
     caps: effectiveCaps(settings.caps, workflow.caps),
     madeBySteps: new Map(),

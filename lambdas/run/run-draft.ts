@@ -73,6 +73,12 @@ export class RunDraft {
     return this;
   }
 
+  /** Somebody gives the run something that its later writes may hold. */
+  addMaker(person: string): this {
+    const { makers = [] } = this.#run;
+    return makers.includes(person) ? this : this.note({ makers: [...makers, person] });
+  }
+
   record(...events: CommitEvent[]): this {
     this.#events.push(...events);
     return this;

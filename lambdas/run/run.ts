@@ -60,6 +60,8 @@ interface RunFacts {
   waitingForPeopleSince?: string;
   /** An approval it waits for was not decided in time, and others were called. */
   approvalOverdueSince?: string;
+  /** People whose input came into the run while it was under way: whoever sent it a signal or asked to roll it back. */
+  makers?: string[];
   /** Writes begun so far, counted against the cap. */
   writes: number;
   /** The place taken under the tenant's cap while the run is `running`. */
@@ -129,6 +131,8 @@ export interface Trigger {
   /** Fields of the source that workflows ask for by name (`trigger.sysId`), beside the whole payload. */
   fields: Record<string, unknown>;
   payload: unknown;
+  /** Who created or changed what the event is about, by the names its source has for them; see `makersOf`. */
+  makers?: string[];
   receivedAt: string;
 }
 

@@ -23,6 +23,8 @@ export interface StepFacts {
   governed?: Governed;
   /** The index of the step that this one takes back. */
   undoes?: number;
+  /** Who had it tried again after it had failed for good: they are makers of that attempt. */
+  retriedBy?: string[];
   /** What must still be there for the write to be made; anything else is someone's later change. */
   expects?: TouchedState;
 }
@@ -117,7 +119,7 @@ export function isFinished({ status }: Step): boolean {
 
 /** What stays the same about a step whatever becomes of it. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
-  const { schemaVersion, index, id, tool, leaseVersion, attempt, governed, undoes, expects } = step;
+  const { schemaVersion, index, id, tool, leaseVersion, attempt, governed, undoes, retriedBy, expects } = step;
   return {
     schemaVersion,
     index,
@@ -128,6 +130,7 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     updatedAt: at,
     ...(governed && { governed }),
     ...(undoes !== undefined && { undoes }),
+    ...(retriedBy && { retriedBy }),
     ...(expects && { expects }),
   };
 }

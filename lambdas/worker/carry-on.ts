@@ -57,14 +57,16 @@ export async function beginStep(
   index: number,
 ): Promise<HeldStep | undefined> {
   const definition = state.workflow.steps[index] as WorkflowStep;
+  const { leaseVersion = 0, retriedBy } = draft.steps.get(index) ?? {};
   const step: StepFacts = {
     schemaVersion: STEP_SCHEMA_VERSION,
     index,
     id: definition.id,
     tool: definition.tool,
-    leaseVersion: draft.steps.get(index)?.leaseVersion ?? 0,
+    leaseVersion,
     attempt: 0,
     updatedAt: draft.at,
+    ...(retriedBy && { retriedBy }),
   };
   try {
     const context = expressionContext(state, draft);

@@ -66,6 +66,7 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind
     throw new CountersignError('RUN_INVALID_TRANSITION', 'the run is rolling back; it can only be canceled');
   }
   const { actor, reason } = by;
+  if (kind === 'rollback') draft.addMaker(actor);
   draft
     .note({ stopRequest: { kind, actor, reason, at: draft.at } })
     .record({ type: 'run.stop_requested', kind, ...by });
@@ -102,7 +103,11 @@ async function retryFailed(
         ...factsOf(step, draft.at),
         // A new go: the attempts that failed do not count against it.
         attempt: 0,
-        ...(step.status === 'failed_terminal' && step.governed && { governed: askedAnew(step.governed) }),
+        // Hurrying an attempt that would be made anyway adds nothing to it; another go is the doing of whoever wants it.
+        ...(step.status === 'failed_terminal' && {
+          ...(step.governed && { governed: askedAnew(step.governed) }),
+          retriedBy: [...new Set([...(step.retriedBy ?? []), actor])],
+        }),
         input,
         receiptKey,
         status: 'failed_retryable',
@@ -146,6 +151,7 @@ function giveSignal(
     actor,
     payloadHash: hashOf(payload ?? null),
   });
+  draft.addMaker(actor);
   succeed(draft, waiting, { output: payload ?? null });
 }
 

@@ -9,7 +9,7 @@ import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import type { CommitEvent, PolicyDecided } from '../run/commit.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Governed, StepFacts } from '../run/step.ts';
+import type { Governed, StepFacts, Steps } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { expressionContext } from './expression-context.ts';
 import { fail } from './step-endings.ts';
@@ -79,14 +79,15 @@ export async function govern(
 
 async function actionOf(
   worker: Worker,
-  { workflow }: RunState,
-  { run }: RunDraft,
+  { workflow, trigger }: RunState,
+  { run, steps }: RunDraft,
   { step, operation, proposal, instance }: Proposed,
 ): Promise<ProposedAction> {
   const people = await worker.definitions.people(run.tenant);
-  const makers = makersOf(people, run.trigger, run.enrichment, workflow);
-  // An edited payload stays its editor's, however often it is asked about anew.
-  const earlierMakers = step.governed?.request.action.makers ?? [];
+  const { enrichment } = run;
+  // A step's values are fixed when it is first proposed: what people gave the run later is not in them.
+  const duringRun = step.governed ? [] : run.makers;
+  const makers = makersOf(people, { trigger, enrichment, workflow, duringRun });
   return proposedAction({
     operation,
     proposal,
@@ -95,8 +96,15 @@ async function actionOf(
     undo: step.undoes !== undefined,
     workflow,
     environment: worker.environment,
-    makers: [...new Set([...makers, ...earlierMakers])],
+    makers: [...new Set([...makers, ...inheritedMakers(step, steps)])],
   });
+}
+
+/** An edited write stays its editor's however often it is asked about anew; and undoing a write is also its makers' work. */
+function inheritedMakers({ governed, undoes, retriedBy = [] }: StepFacts, steps: Steps): string[] {
+  const undone = undoes === undefined ? undefined : steps.get(undoes);
+  const earlier = [governed, undone?.governed].flatMap((each) => each?.request.action.makers ?? []);
+  return [...earlier, ...retriedBy];
 }
 
 async function closedApproval({ runs }: Worker, { run }: RunDraft, approvalId: string): Promise<Approval> {

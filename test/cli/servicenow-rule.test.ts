@@ -48,6 +48,7 @@ function serviceNow(fields: Record<string, string>) {
   const globals = {
     current: {
       getValue: (field: string) => fields[field] ?? null,
+      opened_by: { user_name: fields['opened_by.user_name'] },
       getTableName: () => SAMPLE.table,
       operation: () => 'insert',
       getUniqueValue: () => SAMPLE.sys_id,

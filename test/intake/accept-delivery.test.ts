@@ -10,6 +10,7 @@ const delivery: Delivery = {
   key: 'github:delivery-1',
   subject: 'github:octo-org/payments#7',
   fields: { title: 'Checkout fails', number: 7 },
+  makers: ['octocat'],
   payload: { action: 'opened' },
 };
 const DAY_MS = 24 * 60 * 60 * 1000;

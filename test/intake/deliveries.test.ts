@@ -29,6 +29,7 @@ describe('a GitHub delivery', () => {
         action: 'opened',
       },
       payload,
+      makers: ['octocat'],
     });
   });
 

@@ -32,6 +32,9 @@ const DECISION_REFUSALS = [
   ...['APPROVAL_CLOSED', 'APPROVAL_STALE', 'APPROVAL_SELF', 'APPROVAL_FORBIDDEN', 'INPUT_INVALID', 'POLICY_DENIED'],
 ];
 
+/** Commands that make whoever gives them a maker of what follows: given by somebody who will be asked to approve it. */
+const BY_AN_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
+
 type Ports = ReturnType<typeof portsOf>;
 
 /** The deployed functions: each invocation runs a real use case on ports of its own. */
@@ -118,7 +121,8 @@ export class Functions {
 
   command(target: StepMessage, command: Command, ended: (ending: Ending) => void): void {
     const named = `operator says ${command.kind}:`;
-    this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, 'operator'), REFUSALS);
+    const actor = BY_AN_APPROVER.includes(command.kind) ? 'ana' : 'operator';
+    this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, actor), REFUSALS);
   }
 
   #invoke(

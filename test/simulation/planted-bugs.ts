@@ -352,9 +352,21 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an editor counts once it is asked about anew',
-    edits: [{ file: GOVERN, find: 'step.governed?.request.action.makers ?? [];', replace: '[];' }],
+    edits: [{ file: GOVERN, find: '(each) => each?.request.action.makers ?? []', replace: '() => []' }],
     violates: [QUORUM],
     shapes: 'edited-first',
+  },
+  {
+    name: 'the sender of a signal counts',
+    edits: [{ file: CONTROL, find: 'draft.addMaker(actor);\n  succeed', replace: 'succeed' }],
+    violates: [QUORUM],
+    shapes: 'signaled-then-asked',
+  },
+  {
+    name: 'whoever asked for a rollback counts',
+    edits: [{ file: CONTROL, find: "if (kind === 'rollback') draft.addMaker(actor);", replace: '' }],
+    violates: [QUORUM],
+    shapes: 'undone-if-people-agree',
   },
   {
     name: 'votes survive an edit',

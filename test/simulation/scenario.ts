@@ -103,6 +103,10 @@ const SCRIPTS: Record<ShapeName, Partial<Pick<Scenario, 'scripted' | 'manners' |
   'waits-for-a-signal': {
     scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
   },
+  'signaled-then-asked': {
+    scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
+  },
+  'undone-if-people-agree': { scripted: [{ afterMs: 100_000, command: { kind: 'rollback' } }] },
   'waits-a-while': {
     scripted: [
       { afterMs: 20_000, command: { kind: 'pause' } },

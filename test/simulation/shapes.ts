@@ -67,6 +67,16 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
     POST('post', 'answered {% trigger.sysId %}'),
   ],
+  'signaled-then-asked': [
+    'steps:',
+    '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
+    UPDATE('close', 'state: "6"', ', risk: high'),
+  ],
+  'undone-if-people-agree': [
+    'steps:',
+    UPDATE('take', 'state: "2"', ', risk: high'),
+    '  - {id: rest, tool: wait, with: {seconds: 900}}',
+  ],
   'asks-a-person': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
   'pauses-on-failure': [
     'onFailure: pause',

@@ -88,6 +88,7 @@ export class Witness {
     judgeSuccess(this.#report, workflow, after);
     this.#places.committed(before.run, after.run);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);
+    this.approvals.contributions.committed(runId, change.commit);
     for (const { approval } of change.approvals)
       this.approvals.committed(after.run, after.steps, change.commit, approval);
     this.#governed.committed(change);

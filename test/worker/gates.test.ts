@@ -174,7 +174,7 @@ describe('a write that people were asked about once', () => {
     await shop.work(message);
     expect(await shop.openApproval(message)).toMatchObject({
       requirement: { quorum: 2, groups: [['network']] },
-      makers: ['bo'],
+      makers: ['bo', 'oscar'],
       action: { fields: { assignment_group: 'database' } },
     });
     expect(shop.writes()).toEqual([]);

@@ -4,8 +4,9 @@ import { personBehind } from '../../../lambdas/approval/people.ts';
 import type { Risk } from '../../../lambdas/connectors/connector.ts';
 import type { Commit } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
-import type { Step } from '../../../lambdas/run/step.ts';
+import { type Step, UNDO_INDEX_OFFSET } from '../../../lambdas/run/step.ts';
 import { AUTHOR, PEOPLE, personOf } from '../people.ts';
+import { Contributions } from './contributions.ts';
 import type { Report } from './report.ts';
 
 const TIERS: readonly Risk[] = ['low', 'medium', 'high'];
@@ -23,8 +24,7 @@ export class ApprovalsJudge {
   readonly #approvals = new Map<string, Approval>();
   /** Who has said yes since it was last edited, by approval. */
   readonly #yes = new Map<string, Set<string>>();
-  /** Whose changes are in a step's payload, by run and step. */
-  readonly #editors = new Map<string, Set<string>>();
+  readonly contributions = new Contributions();
 
   constructor(report: Report) {
     this.#report = report;
@@ -103,16 +103,13 @@ export class ApprovalsJudge {
     }
   }
 
-  #count({ approvalId, runId, stepIndex, votes }: Approval, commit: Commit): void {
+  #count({ approvalId, votes }: Approval, commit: Commit): void {
     const yes = this.#yes.get(approvalId) ?? new Set();
     this.#yes.set(approvalId, yes);
     for (const event of commit.events) {
       if (!('approvalId' in event) || event.approvalId !== approvalId) continue;
       if (event.type === 'approval.voted' && event.decision === 'approve') yes.add(event.person);
-      if (event.type !== 'approval.edited') continue;
-      yes.clear();
-      const key = `${runId} ${stepIndex}`;
-      this.#editors.set(key, (this.#editors.get(key) ?? new Set()).add(event.person));
+      if (event.type === 'approval.edited') yes.clear();
     }
     if (new Set(votes.map(({ person, decision }) => `${person} ${decision}`)).size < votes.length)
       this.#report('a person decides once', approvalId);
@@ -142,13 +139,14 @@ export class ApprovalsJudge {
     }
   }
 
-  /** Whoever started the run, wrote its workflow or edited what is written, here or in an earlier approval of the step. */
+  /** Whoever started the run, wrote its workflow, or has put something into what is written since. */
   #makersOf({ runId, trigger, enrichment }: Run, { stepIndex }: Approval): Set<string> {
+    const undoes = stepIndex >= UNDO_INDEX_OFFSET ? stepIndex - UNDO_INDEX_OFFSET : undefined;
     const actor = enrichment?.actor;
     return new Set([
       AUTHOR,
       ...(actor === undefined ? [] : [personBehind(PEOPLE, `${trigger.source}:${actor}`)]),
-      ...(this.#editors.get(`${runId} ${stepIndex}`) ?? []),
+      ...this.contributions.to(runId, stepIndex, undoes),
     ]);
   }
 
