@@ -1,26 +1,72 @@
-import { Duration } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { Aws, CfnOutput, Duration, Stack } from 'aws-cdk-lib';
+import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
+import {
+  Alarm,
+  type AlarmProps,
+  ComparisonOperator,
+  type IMetric,
+  MathExpression,
+  TreatMissingData,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
+import { metricNamespace } from '../lambdas/entry/metrics.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 /** Many times as long as anything that runs by the clock may take between two runs. */
 const SILENT_FOR = Duration.minutes(15);
+/** A message that nobody has taken for so long waits for a consumer that is down, throttled or too slow. */
+const MESSAGE_AGE_MAX = Duration.minutes(5);
 
 /** What a person must hear of. Each alarm says under which heading of the RUNBOOK to read on. */
 export class Alarms extends Construct {
-  /** Metrics of stages in one account are kept apart, or one would ring for the other. */
+  readonly all: Alarm[] = [];
   readonly #namespace: string;
+  readonly #topic: ITopic;
 
-  constructor(scope: Construct, id: string, { stage }: StageConfig) {
+  constructor(scope: Construct, id: string, config: StageConfig) {
     super(scope, id);
-    this.#namespace = `Countersign/${stage}`;
+    this.#namespace = metricNamespace(config.stage);
+    this.#topic = this.#alarmTopic(config);
+    new CfnOutput(Stack.of(this), 'AlarmTopicArn', { value: this.#topic.topicArn });
   }
 
   deadLetters(id: string, { deadLetters }: WorkQueue): void {
     this.#whenAny(id, deadLetters.metricApproximateNumberOfMessagesVisible(), 'Messages in a dead-letter queue');
+  }
+
+  /** Messages that wait although their consumer should take them at once. */
+  waiting(id: string, { queue }: WorkQueue): void {
+    this.#alarm(id, 'Messages wait in a queue', {
+      metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) }),
+      threshold: MESSAGE_AGE_MAX.toSeconds(),
+      evaluationPeriods: 3,
+    });
+  }
+
+  /** The HTTP API answered with a server error: a webhook may be lost, and GitHub does not send it again. */
+  serverErrors(id: string, api: HttpApi): void {
+    this.#whenAny(id, api.metricServerError(), 'The API answers with 5xx');
+  }
+
+  /** Lambda refused to run these: their reservation or the account's concurrency is used up. */
+  throttled(id: string, functions: Record<string, NodeFunction>, runbookHeading: string): void {
+    const usingMetrics = Object.fromEntries(
+      Object.entries(functions).map(([name, each]) => [name, each.metricThrottles()]),
+    );
+    const expression = Object.keys(usingMetrics).join(' + ');
+    this.#whenAny(id, new MathExpression({ expression, usingMetrics, label: 'throttled' }), runbookHeading);
+  }
+
+  /** A metric of ours that must stay below a bound. */
+  above(id: string, metric: IMetric, bound: number, runbookHeading: string): void {
+    this.#alarm(id, runbookHeading, { metric, threshold: bound, evaluationPeriods: 3 });
   }
 
   /** A function that nobody waits for, and that must not fail unheard. */
@@ -30,13 +76,12 @@ export class Alarms extends Construct {
 
   /** A function that the clock calls, and that was not called. */
   silent(id: string, silent: NodeFunction, runbookHeading: string): void {
-    new Alarm(this, id, {
+    this.#alarm(id, runbookHeading, {
       metric: silent.metricInvocations({ period: SILENT_FOR, statistic: 'sum' }),
       threshold: 1,
       comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
       evaluationPeriods: 1,
       treatMissingData: TreatMissingData.BREACHING,
-      alarmDescription: `RUNBOOK.md: ${runbookHeading}`,
     });
   }
 
@@ -61,13 +106,34 @@ export class Alarms extends Construct {
   }
 
   #whenAny(id: string, metric: IMetric, runbookHeading: string): void {
-    new Alarm(this, id, {
-      metric,
-      threshold: 1,
+    this.#alarm(id, runbookHeading, { metric, threshold: 1, evaluationPeriods: 1 });
+  }
+
+  #alarm(id: string, runbookHeading: string, props: Omit<AlarmProps, 'alarmDescription'>): void {
+    const alarm = new Alarm(this, id, {
       comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-      evaluationPeriods: 1,
       treatMissingData: TreatMissingData.NOT_BREACHING,
+      ...props,
       alarmDescription: `RUNBOOK.md: ${runbookHeading}`,
     });
+    alarm.addAlarmAction(new SnsAction(this.#topic));
+    alarm.addOkAction(new SnsAction(this.#topic));
+    this.all.push(alarm);
+  }
+
+  #alarmTopic({ stage, alarmEmails, alarmTopicArn }: StageConfig): ITopic {
+    if (alarmTopicArn) return Topic.fromTopicArn(this, 'Topic', alarmTopicArn);
+    const topic = new Topic(this, 'Topic', { displayName: `Countersign ${stage}`, enforceSSL: true });
+    // A topic with a policy of its own has lost the one by which alarms of the account may publish to it.
+    topic.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Aws.ACCOUNT_ID } },
+      }),
+    );
+    for (const email of alarmEmails) topic.addSubscription(new EmailSubscription(email));
+    return topic;
   }
 }

@@ -58,6 +58,7 @@ export class EvidenceVault extends Construct {
       environment: {
         RUN_TABLE: runTable.table.tableName,
         EVIDENCE_BUCKET: this.bucket.bucketName,
+        STAGE: config.stage,
         ...this.signing,
         ...exports.environment,
       },

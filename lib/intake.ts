@@ -5,6 +5,7 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { WorkQueue } from './work-queue.ts';
 
@@ -13,6 +14,7 @@ const INTAKE_TIMEOUT = seconds(10);
 
 interface IntakeProps {
   bundles: FunctionBundles;
+  config: StageConfig;
   door: FrontDoor;
   runTable: RunTable;
   stepQueue: WorkQueue;
@@ -31,7 +33,7 @@ export class Intake extends Construct {
   }
 
   #source(id: string, source: string, description: string, props: IntakeProps): NodeFunction {
-    const { bundles, door, runTable, stepQueue, webhookSecrets } = props;
+    const { bundles, config, door, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,
       entry: `intake/${source}`,
@@ -43,6 +45,7 @@ export class Intake extends Construct {
         ...webhookSecrets.environment,
       },
       timeout: INTAKE_TIMEOUT,
+      reservedConcurrency: config.intakeConcurrency,
     });
     runTable.allow(intake, ['PutItem'], ['IDEM', 'RUN']);
     runTable.allow(intake, ['Query'], ['TENANT']);

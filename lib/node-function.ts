@@ -17,6 +17,8 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   schema: Schema;
   environment: z.input<Schema> & Record<string, string>;
   timeout: Duration;
+  /** How many may run at once; Lambda sets as much aside. 0 or nothing: no reservation. */
+  reservedConcurrency?: number;
 }
 
 /** The only way a function comes into the stack: its own role, its own log group, no permission it was not given. */
@@ -38,6 +40,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       handler: 'index.handler',
       memorySize: MEMORY_MIB,
       timeout: props.timeout,
+      ...(props.reservedConcurrency && { reservedConcurrentExecutions: props.reservedConcurrency }),
       environment: props.environment,
       role,
       logGroup,

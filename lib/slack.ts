@@ -5,6 +5,7 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { Worker } from './worker.ts';
 
@@ -15,6 +16,7 @@ const SIGNED =
 
 interface SlackProps {
   bundles: FunctionBundles;
+  config: StageConfig;
   door: FrontDoor;
   runTable: RunTable;
   worker: Worker;
@@ -24,9 +26,11 @@ interface SlackProps {
 
 /** What people do in Slack: decide on cards, ask what is pending. */
 export class Slack extends Construct {
+  readonly interactivity: NodeFunction;
+
   constructor(scope: Construct, id: string, props: SlackProps) {
     super(scope, id);
-    const { bundles, door, runTable, worker, webhookSecrets, messagingSecrets } = props;
+    const { bundles, config, door, runTable, worker, webhookSecrets, messagingSecrets } = props;
     const RUN_TABLE = runTable.table.tableName;
 
     const interactivity = new NodeFunction(this, 'Interactivity', {
@@ -39,7 +43,9 @@ export class Slack extends Construct {
         ...webhookSecrets.environment,
       },
       timeout: SLACK_TIMEOUT,
+      reservedConcurrency: config.intakeConcurrency,
     });
+    this.interactivity = interactivity;
     worker.allowMoves(interactivity);
     runTable.allow(interactivity, ['Query'], ['TENANT']);
     runTable.allowIndexQuery(interactivity, 'pendingApprovals');

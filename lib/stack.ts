@@ -6,6 +6,7 @@ import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import { Dashboard } from './dashboard.ts';
 import { DefinitionsApi } from './definitions-api.ts';
 import { EvidenceApi } from './evidence-api.ts';
 import { EvidenceKeyOutputs } from './evidence-key-outputs.ts';
@@ -82,7 +83,7 @@ export class CountersignStack extends Stack {
     const { sweeper } = new Sweep(this, 'Sweep', { ...shared, stepQueue, sealQueue, approvals });
 
     // What people see, decide and define.
-    new Slack(this, 'Slack', { ...shared, door, worker, webhookSecrets, messagingSecrets });
+    const slack = new Slack(this, 'Slack', { ...shared, door, worker, webhookSecrets, messagingSecrets });
     const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, door });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, door, keyed, worker, queues });
@@ -92,6 +93,17 @@ export class CountersignStack extends Stack {
 
     // What an operator must hear of.
     const alarms = new Alarms(this, 'Alarms', config);
+    const takingIn = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
+    alarms.serverErrors('ServerErrors', door.api);
+    alarms.throttled('IntakeThrottled', takingIn, 'Functions are throttled');
+    alarms.throttled(
+      'WorkersThrottled',
+      { worker: worker.step, sweeper, seal: evidence.seal },
+      'Functions are throttled',
+    );
+    alarms.waiting('StepMessagesWait', stepQueue);
+    alarms.waiting('EvidenceMessagesWait', sealQueue);
+    alarms.waiting('ApprovalMessagesWait', approvals.queue);
     alarms.logged('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.logged('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.deadLetters('StepDeadLetters', stepQueue);
@@ -104,6 +116,8 @@ export class CountersignStack extends Stack {
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.logged('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
+
+    new Dashboard(this, 'Dashboard', { config, api: door.api, intake: takingIn, queues, alarms });
 
     new CfnOutput(this, 'Url', { value: door.api.apiEndpoint });
   }

@@ -20,8 +20,25 @@ function doesOnlyTheLastSign(keys: EvidenceKeyConfig[]): boolean {
   return inOrder && keys.at(-1)?.retiredOn === undefined;
 }
 
+/** The functions with reserved concurrency: GitHub's and ServiceNow's webhooks, and decisions from Slack. */
+const RESERVING_FUNCTIONS = 3;
+/** Lambda leaves at least this much of an account's concurrency unreserved; the API and the sweeper live on it. */
+const UNRESERVED_MIN = 100;
+
+/** How many workers leave room for everything else. */
+function workersMax({
+  accountConcurrency,
+  intakeConcurrency,
+}: {
+  accountConcurrency: number;
+  intakeConcurrency: number;
+}) {
+  if (intakeConcurrency === 0) return Math.floor(accountConcurrency / 2);
+  return accountConcurrency - UNRESERVED_MIN - RESERVING_FUNCTIONS * intakeConcurrency;
+}
+
 /** The settings of one stage, one entry of `context.stages` in cdk.json. */
-export const StageConfig = z.strictObject({
+const StageSettings = z.strictObject({
   /** `prod` turns on what protects data that cannot be made again. */
   kind: z.enum(['prod', 'staging', 'dev']),
   tenants: z.array(Name.max(40)).min(1).max(20),
@@ -29,6 +46,20 @@ export const StageConfig = z.strictObject({
   formerTenants: z.array(Name.max(40)).max(20).default([]),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
+  /**
+   * How many deliveries each of the functions that take in webhooks and Slack decisions handles at once. Lambda reserves
+   * this much of the account's concurrency for each, so that busy workers cannot keep deliveries out. 0: no reservation.
+   */
+  intakeConcurrency: z.int().min(0).max(500).default(25),
+  /** Lambda's quota of concurrent executions in this account and region; new accounts have 10. */
+  accountConcurrency: z.int().min(10).max(100_000).default(1000),
+  /** Who gets a mail when an alarm goes off, and when it is over. Each address confirms once. */
+  alarmEmails: z.array(z.email()).max(10).default([]),
+  /** A topic that exists, for alarms to be sent to instead of one of this stage. */
+  alarmTopicArn: z
+    .string()
+    .regex(/^arn:[a-z-]+:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/, 'the ARN of a standard SNS topic')
+    .optional(),
   /**
    * Models that steps may ask: ids of foundation models and inference profiles (`amazon.nova-lite-v1:0`, `eu.amazon.…`).
    * A profile needs the models behind it too, those of other regions by their ARN.
@@ -54,6 +85,21 @@ export const StageConfig = z.strictObject({
       'every key but the last has a day in retiredOn, later than the one before; the last none',
     )
     .default([{ name: 'first', algorithm: 'ed25519' }]),
+});
+
+export const StageConfig = StageSettings.superRefine((settings, problems) => {
+  const { kind, workerConcurrency, intakeConcurrency, accountConcurrency } = settings;
+  if (kind === 'prod' && intakeConcurrency === 0) {
+    const message = 'a prod stage reserves concurrency for intake, at least 1; busy workers would keep webhooks out';
+    problems.addIssue({ code: 'custom', path: ['intakeConcurrency'], message });
+  }
+  const most = workersMax(settings);
+  if (workerConcurrency > most) {
+    const message =
+      `with accountConcurrency ${accountConcurrency} and intakeConcurrency ${intakeConcurrency} there is room for ` +
+      `${Math.max(0, most)} workers; lower workerConcurrency or intakeConcurrency, or have the quota of Lambda raised`;
+    problems.addIssue({ code: 'custom', path: ['workerConcurrency'], message });
+  }
 });
 
 export type StageConfig = z.infer<typeof StageConfig> & { stage: string };

@@ -2,6 +2,8 @@ import middy from '@middy/core';
 import * as z from 'zod';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
+import { METRICS } from '../entry/metrics.ts';
+import { systemMetrics } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { SlackCards } from '../slack/slack-cards.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
@@ -20,6 +22,7 @@ const HoldInput = z.object({
 
 const environment = readEnvironment(HoldEnvironment);
 const mover = moverPorts(environment);
+const metrics = systemMetrics(environment.STAGE);
 const connections = systemConnections(mover.stored, secretNames(environment, 'messaging'));
 const holder = {
   ...mover,
@@ -30,4 +33,5 @@ const holder = {
 export const handler = middy<unknown, void>().handler(async (event: unknown) => {
   const { retryCount, ...holding } = HoldInput.parse(event);
   await holdApproval(holder, { ...holding, retrying: retryCount > 0 });
+  if (holding.rung === 'escalate') metrics.record({ name: METRICS.approvalsOverdue, value: 1, unit: 'Count' });
 });

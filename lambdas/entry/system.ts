@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Logger } from '@aws-lambda-powertools/logger';
 import { loggedError } from './logged-error.ts';
+import { EmbeddedMetrics, type Metrics } from './metrics.ts';
 import type { Clock, Ids, Log } from './ports.ts';
 
 /** The real world behind the ports: only entry points use it. */
@@ -26,6 +27,10 @@ export const systemStopwatch = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Written straight to the output: through the console, Lambda would wrap the line and CloudWatch not find the metric. */
+export const systemMetrics = (stage: string): Metrics =>
+  new EmbeddedMetrics(stage, systemClock, (line) => process.stdout.write(line));
 
 const logger = new Logger({ serviceName: 'countersign' });
 

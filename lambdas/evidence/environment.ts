@@ -19,6 +19,7 @@ const SigningEnvironment = z.object({
 });
 
 export const SealEnvironment = SigningEnvironment.extend({
+  STAGE: z.string(),
   EXPORT_BUCKET: z.string(),
   /** JSON: what is written of a finished run beside its evidence. */
   EXPORTS: json(z.array(z.enum(['siem', 'artifacts']))),

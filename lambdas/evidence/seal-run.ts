@@ -24,11 +24,14 @@ export interface Sealer {
   log: Log;
 }
 
-/** Seals a finished run: checked as an auditor would, written once, signed, recorded. Never early; again gives the same. */
+/**
+ * Seals a finished run: checked as an auditor would, written once, signed, recorded. Never early; again gives the same.
+ * Returns the run, unless there is none.
+ */
 export async function sealRun(
   sealer: Sealer,
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
-): Promise<void> {
+): Promise<TerminalRun | undefined> {
   const draft = new BundleDraft();
   const exported = new ExportDraft(sealer.exports.wanted);
   for await (const row of sealer.runs.everyRow(tenant, runId)) {
@@ -36,7 +39,10 @@ export async function sealRun(
     exported.take(row);
   }
   const { run } = draft;
-  if (!run) return sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
+  if (!run) {
+    sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
+    return undefined;
+  }
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
   await takeReceipts(sealer, tenant, draft);
   const document = await keepDocument(sealer, run, draft.build(run));
@@ -53,6 +59,7 @@ export async function sealRun(
   const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
   const logged = { runId, sha256, head: run.headHash, count: run.seq, sealedAt };
   await sealer.runs.fulfilSeal(entryId, tenant, runId, record, { logged, promises });
+  return run;
 }
 
 async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft): Promise<void> {

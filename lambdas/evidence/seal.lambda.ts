@@ -5,8 +5,9 @@ import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
 import { readEnvironment } from '../entry/environment.ts';
+import { METRICS } from '../entry/metrics.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
-import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { systemClock, systemLog, systemMetrics, systemPause } from '../entry/system.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { SealEnvironment } from './environment.ts';
 import { exportSealedRun } from './export-run.ts';
@@ -34,11 +35,15 @@ const sealer = {
   log: systemLog,
 };
 
+const metrics = systemMetrics(environment.STAGE);
+
+/** Every finished run comes by here, whoever ended it, so here runs are counted. */
+async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
+  if (message.kind === 'export_run') return exportSealedRun(sealer, message);
+  const run = await sealRun(sealer, message);
+  if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
+}
+
 export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  workThrough(
-    event,
-    SealMessage,
-    (message) => (message.kind === 'export_run' ? exportSealedRun(sealer, message) : sealRun(sealer, message)),
-    systemLog,
-  ),
+  workThrough(event, SealMessage, seal, systemLog),
 );

@@ -29,7 +29,7 @@ afterEach(() => vi.unstubAllGlobals());
 const DOCUMENT = 'evidence/acme/run_00000001/bundle.json';
 const ENVELOPE = 'evidence/acme/run_00000001/bundle.dsse.json';
 
-function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence): Promise<void> {
+function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence) {
   const { signer, exports, clock, log } = shop;
   const bound: Sealer['runs'] = {
     everyRow: shop.runs.everyRow.bind(shop.runs),

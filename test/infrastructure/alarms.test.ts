@@ -58,3 +58,49 @@ it('no stage rings for what another stage of the account has logged', () => {
     }
   }
 });
+
+it('every alarm goes to the topic when it goes off and when it is over, and CloudWatch may publish there', () => {
+  const topic = { Ref: expect.stringMatching(/^AlarmsTopic/) };
+  for (const { Properties } of alarms) {
+    expect([Properties?.AlarmActions, Properties?.OKActions]).toEqual([[topic], [topic]]);
+  }
+  const [policy] = resources.filter(({ Type }) => Type === 'AWS::SNS::TopicPolicy');
+  expect(policy?.Properties?.PolicyDocument).toMatchObject({
+    Statement: expect.arrayContaining([
+      expect.objectContaining({
+        Action: 'sns:Publish',
+        Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } },
+        Effect: 'Allow',
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Resource: topic,
+      }),
+    ]),
+  });
+});
+
+it('server errors, throttles and messages that wait raise an alarm', () => {
+  const one = (id: string) => {
+    const found = Object.entries(readAssembly(inject('assemblies').local).template.Resources ?? {}).filter(
+      ([logicalId]) => logicalId.startsWith(`Alarms${id}`),
+    );
+    expect(found).toHaveLength(1);
+    return found[0]?.[1].Properties;
+  };
+  expect(one('ServerErrors')).toMatchObject({ Namespace: 'AWS/ApiGateway', MetricName: '5xx', Threshold: 1 });
+  for (const id of ['StepMessagesWait', 'EvidenceMessagesWait', 'ApprovalMessagesWait']) {
+    expect(one(id)).toMatchObject({
+      MetricName: 'ApproximateAgeOfOldestMessage',
+      Threshold: 300,
+      EvaluationPeriods: 3,
+    });
+  }
+  const throttles = [one('IntakeThrottled'), one('WorkersThrottled')].map((alarm) =>
+    ((alarm?.Metrics ?? []) as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[]).map(
+      ({ Expression, MetricStat }) => Expression ?? MetricStat?.Metric.MetricName,
+    ),
+  );
+  expect(throttles).toEqual([
+    ['github + servicenow + slack', 'Throttles', 'Throttles', 'Throttles'],
+    ['worker + sweeper + seal', 'Throttles', 'Throttles', 'Throttles'],
+  ]);
+});

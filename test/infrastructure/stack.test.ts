@@ -214,6 +214,42 @@ describe.each(STAGES)('in stage %s', (stage) => {
     cdk.allResourcesProperties('AWS::SecretsManager::Secret', { GenerateSecretString: Match.anyValue() });
   });
 
+  it('busy workers cannot keep deliveries out: what takes them in has concurrency of its own', () => {
+    const reserved = stack
+      .ofType('AWS::Lambda::Function')
+      .filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined)
+      .map(({ logicalId, properties }) => [logicalId.slice(0, -8), properties.ReservedConcurrentExecutions]);
+    expect(Object.fromEntries(reserved)).toEqual({ IntakeGithub: 25, IntakeServicenow: 25, SlackInteractivity: 25 });
+  });
+
+  it('the dashboard shows every stage of the path, and every function that can fail', () => {
+    const [dashboard] = properties('AWS::CloudWatch::Dashboard');
+    expect(dashboard?.DashboardName).toBe(`countersign-${stage}`);
+    const { widgets } = JSON.parse(String(dashboard?.DashboardBody)) as {
+      widgets: { properties: { title: string; metrics?: unknown[][]; alarms?: string[] } }[];
+    };
+    expect(widgets.map(({ properties: { title } }) => title)).toEqual([
+      'Alarms',
+      'Ingest: deliveries',
+      'Ingest: slowest in a hundred, ms',
+      'Ingest: refused and failed',
+      'Queues: messages that wait',
+      'Queues: age of the oldest message, s',
+      'Sweeper: age of the oldest due row, s',
+      'Runs by result',
+      'Approvals: waiting',
+      'Approvals: became overdue',
+      'Errors of functions',
+      'Dead letters',
+    ]);
+    const shown = (title: string) => widgets.find(({ properties: widget }) => widget.title === title)?.properties;
+    expect(shown('Errors of functions')?.metrics).toHaveLength(
+      properties('AWS::Lambda::Function').filter(({ Handler }) => Handler === 'index.handler').length,
+    );
+    expect(shown('Alarms')?.alarms).toHaveLength(properties('AWS::CloudWatch::Alarm').length);
+    for (const { properties: widget } of widgets) expect(widget.metrics ?? widget.alarms).not.toEqual([]);
+  });
+
   it('the sweeper looks every minute', () => {
     cdk.hasResourceProperties('AWS::Events::Rule', { ScheduleExpression: 'rate(1 minute)', State: 'ENABLED' });
   });

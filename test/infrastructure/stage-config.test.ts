@@ -18,6 +18,9 @@ it('a stage comes with its name and the defaults of what it leaves out', () => {
     stage: 'acme-prod',
     formerTenants: [],
     workerConcurrency: 50,
+    intakeConcurrency: 25,
+    accountConcurrency: 1000,
+    alarmEmails: [],
     models: [],
     exports: ['siem', 'artifacts'],
     exportRetentionDays: 365,
@@ -54,5 +57,24 @@ describe('a bad stage is refused with what to do', () => {
     const message = refusal('acme-prod', { 'acme-prod': { ...good, kind: 'x', tenants: [] } });
     expect(message).toContain('kind');
     expect(message).toContain('tenants');
+  });
+});
+
+describe('workers leave concurrency to everything else', () => {
+  const taken = (settings: object) => readStageConfig('acme-prod', { 'acme-prod': { ...good, ...settings } });
+
+  it('an account of 1,000 with 25 for each intake function has room for 825 workers, and for no more', () => {
+    expect(taken({ workerConcurrency: 825 })).toMatchObject({ workerConcurrency: 825 });
+    expect(refusal('acme-prod', { 'acme-prod': { ...good, workerConcurrency: 826 } })).toMatch(
+      /there is room for 825 workers; lower workerConcurrency or intakeConcurrency, or have the quota of Lambda raised/,
+    );
+  });
+
+  it('a new account with a quota of 10 runs a stage that reserves nothing, but not as prod', () => {
+    const small = { accountConcurrency: 10, intakeConcurrency: 0, workerConcurrency: 5 };
+    expect(taken({ ...small, kind: 'staging' })).toMatchObject(small);
+    expect(refusal('acme-prod', { 'acme-prod': { ...good, ...small } })).toContain('a prod stage reserves concurrency');
+    const reserving = { ...good, ...small, kind: 'staging', intakeConcurrency: 1 };
+    expect(refusal('acme-prod', { 'acme-prod': reserving })).toContain('there is room for 0 workers');
   });
 });

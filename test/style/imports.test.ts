@@ -99,6 +99,8 @@ describe('imports go one way', () => {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
       'lambdas/run/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
       'lambdas/api/routes.ts': ['API_ROUTES'],
+      'lambdas/entry/metrics.ts': ['METRICS', 'metricNamespace'],
+      'lambdas/run/run.ts': ['TERMINAL_STATUSES'],
       'lambdas/entry/tenant-secrets.ts': ['SecretPurpose', 'secretName'],
       'lambdas/approval/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],
     };
