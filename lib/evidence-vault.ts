@@ -12,7 +12,6 @@ import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 export const SEAL_TIMEOUT = seconds(60);
-const SEAL_CONCURRENCY = 10;
 /** One run may take most of the function's memory, and must not take another down with it. */
 const SEAL_BATCH = 1;
 const ALGORITHMS = {
@@ -65,7 +64,7 @@ export class EvidenceVault extends Construct {
       timeout: SEAL_TIMEOUT,
     });
     const { seal } = this;
-    sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: SEAL_CONCURRENCY });
+    sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
     runTable.allow(seal, ['Query'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);

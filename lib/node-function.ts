@@ -1,6 +1,13 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Code, Function as LambdaFunction, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
+import {
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  RecursiveLoop,
+  Runtime,
+} from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type * as z from 'zod';
@@ -19,6 +26,8 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   timeout: Duration;
   /** How many may run at once; Lambda sets as much aside. 0 or nothing: no reservation. */
   reservedConcurrency?: number;
+  /** Sends messages to a queue it consumes. Without this Lambda stops such a chain after about 16 invocations. */
+  sendsToItself?: boolean;
 }
 
 /** The only way a function comes into the stack: its own role, its own log group, no permission it was not given. */
@@ -45,6 +54,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
+      ...(props.sendsToItself && { recursiveLoop: RecursiveLoop.ALLOW }),
     });
     this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
   }

@@ -43,6 +43,8 @@ export class Sweep extends Construct {
     this.sweeper = sweeper;
     runTable.allowIndexQuery(sweeper, 'due');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
+    // To postpone what it has sent.
+    runTable.allow(sweeper, ['UpdateItem'], ['RUN']);
     stepQueue.allowSend(sweeper);
     sealQueue.allowSend(sweeper);
     approvals.queue.allowSend(sweeper);

@@ -59,6 +59,8 @@ export class Worker extends Construct {
         STAGE_KIND: config.kind,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
+      // A run goes on by messages from worker to worker; its step limit, deadline and backoff bound the chain.
+      sendsToItself: true,
     });
     const { step } = this;
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });

@@ -2,7 +2,8 @@
 
 /** A service with a JSON protocol (`x-amz-target`): SQS, Step Functions, Secrets Manager, KMS. */
 export interface JsonService {
-  call(operation: string, input: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** `traceHeader`: the chain of invocations that the caller is part of (recursion.ts). */
+  call(operation: string, input: Record<string, unknown>, traceHeader?: string): Promise<Record<string, unknown>>;
 }
 
 /** A service error as the SDK will see it: its `name` in the client is `code`. */
@@ -17,7 +18,7 @@ export class AwsError extends Error {
 }
 
 /** Invokes a function of the template and returns what its handler returned; rejects with `FunctionError` if it threw, timed out or crashed. */
-export type InvokeFunction = (functionArn: string, event: unknown) => Promise<unknown>;
+export type InvokeFunction = (functionArn: string, event: unknown, traceHeader?: string) => Promise<unknown>;
 
 export class FunctionError extends Error {
   readonly errorType: string;

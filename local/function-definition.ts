@@ -18,6 +18,7 @@ export interface FunctionDefinition {
   memoryMb: number;
   /** Undefined without a reservation. */
   reservedConcurrency: number | undefined;
+  allowsRecursion: boolean;
 }
 
 /** Lambda's defaults. */
@@ -54,6 +55,7 @@ function define(resource: ResolvedResource, stack: ResolvedStack, codeFolder: st
     timeoutMs: Number(properties.Timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     memoryMb: Number(properties.MemorySize ?? DEFAULT_MEMORY_MB),
     reservedConcurrency: reserved === undefined ? undefined : Number(reserved),
+    allowsRecursion: properties.RecursiveLoop === 'Allow',
   };
 }
 

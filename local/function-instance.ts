@@ -85,7 +85,7 @@ export class FunctionInstance {
     return !this.#exited && this.#endedBy === undefined;
   }
 
-  async invoke(eventJson: string, requestContext: Record<string, unknown>): Promise<string> {
+  async invoke(eventJson: string, requestContext: Record<string, unknown>, traceHeader: string): Promise<string> {
     this.#worker.ref();
     try {
       await this.#within(INIT_TIMEOUT_MS, this.#ready);
@@ -93,7 +93,7 @@ export class FunctionInstance {
       const result = new Promise<string>((resolve, reject) => {
         this.#pending = { resolve, reject };
       });
-      this.#worker.postMessage({ eventJson, requestContext, deadlineMs: Date.now() + timeoutMs });
+      this.#worker.postMessage({ eventJson, requestContext, traceHeader, deadlineMs: Date.now() + timeoutMs });
       return await this.#within(timeoutMs, result);
     } finally {
       this.#pending = undefined;

@@ -47,7 +47,9 @@ async function loadHandler() {
   return undefined;
 }
 
-async function invoke({ eventJson, requestContext, deadlineMs }) {
+async function invoke({ eventJson, requestContext, traceHeader, deadlineMs }) {
+  // The SDK sends it along with every request, which is how Lambda finds loops.
+  process.env._X_AMZN_TRACE_ID = traceHeader;
   const context = {
     callbackWaitsForEmptyEventLoop: true,
     ...functionContext,

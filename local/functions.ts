@@ -5,6 +5,7 @@ import { environmentOf, type FunctionDefinition, functionDefinitions } from './f
 import { FunctionInstance } from './function-instance.ts';
 import type { Caller } from './gateway.ts';
 import { Metrics, type MetricTotal } from './metrics.ts';
+import { INVOCATIONS_IN_A_CHAIN_MAX, oneMoreInvocation } from './recursion.ts';
 import type { ResolvedStack } from './template.ts';
 
 export interface FunctionsOptions {
@@ -33,6 +34,8 @@ export interface FunctionStats {
   peak: number;
   invocations: number;
   errors: number;
+  /** Invocations that recursive loop detection refused. */
+  stoppedLoops: number;
 }
 
 /** Enough to see concurrency bugs; threads cost memory, so the lead may give the busy ones more. */
@@ -57,13 +60,18 @@ export class Functions {
   }
 
   /** Resolves to what the handler returned; rejects with `FunctionError` if it threw, timed out or crashed. */
-  async invoke(functionArnOrLogicalId: string, event: unknown, context: InvocationContext = {}): Promise<unknown> {
+  async invoke(
+    functionArnOrLogicalId: string,
+    event: unknown,
+    context: InvocationContext = {},
+    chain?: string,
+  ): Promise<unknown> {
     const withoutQualifier = functionArnOrLogicalId.replace(/(:function:[^:]+):.+$/, '$1');
     const pool = this.#byName.get(functionArnOrLogicalId) ?? this.#byName.get(withoutQualifier);
     if (!pool) throw new FunctionError('ResourceNotFoundException', `Function not found: ${functionArnOrLogicalId}`);
     const eventJson = JSON.stringify(event) ?? 'null';
     refuseTooLarge(eventJson, 'RequestEntityTooLargeException', 'Request');
-    const resultJson = await pool.invoke(eventJson, { awsRequestId: randomUUID(), ...context });
+    const resultJson = await pool.invoke(eventJson, { awsRequestId: randomUUID(), ...context }, chain);
     refuseTooLarge(resultJson, 'Function.ResponseSizeTooLarge', 'Response');
     return JSON.parse(resultJson);
   }
@@ -106,6 +114,7 @@ class FunctionPool {
   #peak = 0;
   #invocations = 0;
   #errors = 0;
+  #stoppedLoops = 0;
   #stopped = false;
 
   constructor(definition: FunctionDefinition, options: FunctionsOptions, metrics: Metrics) {
@@ -116,18 +125,28 @@ class FunctionPool {
     this.#limit = Math.min(offered, definition.reservedConcurrency ?? offered);
   }
 
-  async invoke(eventJson: string, requestContext: Record<string, unknown>): Promise<string> {
+  async invoke(eventJson: string, requestContext: Record<string, unknown>, chain?: string): Promise<string> {
+    const traceHeader = this.#partOf(chain);
     if (this.#limit === 0) throw new FunctionError('TooManyRequestsException', 'its reserved concurrency is 0');
     const instance = await this.#take();
     this.#invocations += 1;
     try {
-      return await instance.invoke(eventJson, requestContext);
+      return await instance.invoke(eventJson, requestContext, traceHeader);
     } catch (error) {
       this.#errors += 1;
       throw error;
     } finally {
       this.#release(instance);
     }
+  }
+
+  /** Lambda does not invoke a function again that goes round in a loop, unless its template allows it. */
+  #partOf(chain: string | undefined): string {
+    const { arn, allowsRecursion } = this.definition;
+    const { count, traceHeader } = oneMoreInvocation(arn, chain);
+    if (count <= INVOCATIONS_IN_A_CHAIN_MAX || allowsRecursion) return traceHeader;
+    this.#stoppedLoops += 1;
+    throw new FunctionError('RecursiveInvocationException', 'Lambda has detected and stopped a recursive loop');
   }
 
   async crash(accessKeyId: string): Promise<void> {
@@ -137,7 +156,7 @@ class FunctionPool {
   stats(): FunctionStats {
     const [threads, queued] = [this.#instances.size, this.#waiting.length];
     const [busy, peak, invocations, errors] = [this.#busy, this.#peak, this.#invocations, this.#errors];
-    return { threads, busy, queued, peak, invocations, errors };
+    return { threads, busy, queued, peak, invocations, errors, stoppedLoops: this.#stoppedLoops };
   }
 
   async stop(): Promise<void> {

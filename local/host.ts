@@ -74,7 +74,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const callers = new Map<string, Caller>();
     // Work an earlier start left behind may ask for a function before there is one.
     const { promise: functionsReady, resolve: functionsAre } = Promise.withResolvers<Functions>();
-    const invoke: InvokeFunction = async (functionArn, event) => (await functionsReady).invoke(functionArn, event);
+    const invoke: InvokeFunction = async (functionArn, event, traceHeader) =>
+      (await functionsReady).invoke(functionArn, event, {}, traceHeader);
     const services = hostedServices({ stack, clock, iam, dataFolder, invoke, log });
     const gateway = await startGateway({
       port: gatewayPort,

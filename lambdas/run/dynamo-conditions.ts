@@ -55,3 +55,9 @@ export const attemptsAre = (attempts: number): Condition => ({
   expression: '#attempts = :attempts',
   values: { ':attempts': attempts },
 });
+
+/** A run that ended, or that a commit has moved on, has another due time or none. */
+export const dueTimeIs = (sortKey: string): Condition => ({
+  expression: '#dueAt = :dueAt',
+  values: { ':dueAt': sortKey },
+});

@@ -1,4 +1,4 @@
-import { DUE_SHARDS } from './run-store.ts';
+import { OUTBOX_SHARDS } from './run-store.ts';
 import { shardOf } from './shards.ts';
 
 /** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
@@ -97,9 +97,10 @@ export const concurrencyLockKey = (tenant: string, key: string): Key => ({
 
 /** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
 export const outboxKey = (entryId: string): Key => ({
-  pk: partition('OUTBOX', String(shardOf(entryId.split('.')[1] ?? '', DUE_SHARDS))),
+  pk: partition('OUTBOX', String(shardOf(entryId.split('.')[1] ?? '', OUTBOX_SHARDS))),
   sk: entryId,
 });
+export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.')[0] ?? '';
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 
 /** All that a tenant has defined; also where indexes of its runs and approvals begin. */
@@ -144,6 +145,16 @@ export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
 export const subjectIndexKey = (tenant: string, subject: string) => partition('TENANT', tenant, subject);
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
+
+/** The index holds keys only: how often a run was swept since its last commit stands behind its due time. */
+const SWEEPS = '~';
+export const dueSortKey = (dueAt: string, sweeps: number) => (sweeps === 0 ? dueAt : `${dueAt}${SWEEPS}${sweeps}`);
+/** Not before anything that is due by this time, however often it was swept. */
+export const dueSortKeysUpTo = (now: string) => `${now}${SWEEPS}${LAST}`;
+export function parseDueSortKey(sortKey: string): { dueAt: string; sweeps: number } {
+  const [dueAt = '', sweeps = '0'] = sortKey.split(SWEEPS);
+  return { dueAt, sweeps: Number(sweeps) };
+}
 
 /** Reads tenant and run id back from a run's partition key, for index rows that carry keys only. */
 export function parseRunPartition(pk: string): { tenant: string; runId: string } | undefined {

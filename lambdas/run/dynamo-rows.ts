@@ -6,7 +6,9 @@ import {
   PutItemCommand,
   QueryCommand,
   type QueryCommandInput,
+  TransactionConflictException,
   type TransactWriteItem,
+  UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { docOf, type Item, keyOf } from './dynamo-items.ts';
@@ -61,6 +63,35 @@ export class DynamoRows {
       return true;
     } catch (error) {
       if (error instanceof ConditionalCheckFailedException) return false;
+      throw error;
+    }
+  }
+
+  /** Sets attributes beside the document; false if the condition does not hold or a transaction is changing the row. */
+  async update(key: Key, attributes: Record<string, string>, condition: Condition): Promise<boolean> {
+    const names = Object.keys(attributes);
+    const fields = conditionFields(condition);
+    try {
+      await this.#client.send(
+        new UpdateItemCommand({
+          TableName: this.#table,
+          Key: marshall(key),
+          ...fields,
+          UpdateExpression: `SET ${names.map((_, index) => `#set${index} = :set${index}`).join(', ')}`,
+          ExpressionAttributeNames: {
+            ...fields.ExpressionAttributeNames,
+            ...Object.fromEntries(names.map((name, index) => [`#set${index}`, name])),
+          },
+          ExpressionAttributeValues: {
+            ...fields.ExpressionAttributeValues,
+            ...marshall(Object.fromEntries(names.map((name, index) => [`:set${index}`, attributes[name]]))),
+          },
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException || error instanceof TransactionConflictException)
+        return false;
       throw error;
     }
   }

@@ -105,16 +105,31 @@ export class DynamoRunReads implements RunReads {
     return this.rows.get(keys.evidenceKey(tenant, runId));
   }
 
-  async due(shard: number, now: string, limit: number): Promise<DueItem[]> {
-    const { items } = await this.rows.indexPage(keys.INDEXES.due, keys.dueIndexKey(shard), { limit, upTo: now });
-    const pointers = items.map(keyOf);
-    const runs = pointers.flatMap(({ pk }) => keys.parseRunPartition(pk) ?? []);
-    const entries = await this.rows.batchGet<OutboxEntry>(pointers.filter(keys.isOutboxKey));
-    return [
-      ...runs.map((run) => ({ kind: 'run' as const, ...run })),
-      ...entries.map((entry) => ({ kind: 'outbox' as const, entry })),
-    ];
+  async due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
+    const { items, lastKey } = await this.rows.indexPage(keys.INDEXES.due, keys.dueIndexKey(shard), {
+      limit,
+      upTo: keys.dueSortKeysUpTo(now),
+      ...(after !== undefined && { after: marshall(JSON.parse(after)) }),
+    });
+    return {
+      items: items.flatMap((item) => dueItem(item) ?? []),
+      ...(lastKey && { next: JSON.stringify(unmarshall(lastKey)) }),
+    };
   }
+
+  outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
+    return this.rows.batchGet(entryIds.map(keys.outboxKey));
+  }
+}
+
+function dueItem(item: Item): DueItem | undefined {
+  const { pk, sk } = keyOf(item);
+  const { dueAt, sweeps } = keys.parseDueSortKey(item[keys.INDEXES.due.sort]?.S ?? '');
+  const run = keys.parseRunPartition(pk);
+  if (run) return { kind: 'run', ...run, dueAt, sweeps };
+  return keys.isOutboxKey({ pk, sk })
+    ? { kind: 'outbox', tenant: keys.tenantOfOutboxEntry(sk), entryId: sk, dueAt }
+    : undefined;
 }
 
 function assemble(items: Item[]): LoadedRun | undefined {

@@ -5,6 +5,7 @@ import type { Commit, RunChange } from './commit.ts';
 import { capWrite } from './dynamo-caps.ts';
 import {
   attemptsAre,
+  dueTimeIs,
   leaseIsHeldAt,
   ROW_IS_NEW,
   receiptIsAs,
@@ -19,7 +20,7 @@ import { DynamoRunReads } from './dynamo-run-reads.ts';
 import { isRefusal, type Pause } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import { dayOf, type LogEntry } from './log-entry.ts';
-import type { CommitResult, EvidenceRecord, Ingest, IngestResult, RunStore } from './run-store.ts';
+import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from './run-store.ts';
 import type { RunningStep } from './step.ts';
 
 export class DynamoRunStore extends DynamoRunReads implements RunStore {
@@ -95,6 +96,15 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const renewed: RunningStep = { ...step, lease: { ...step.lease, expiresAt } };
     const item = toItem(keys.stepKey(tenant, runId, step.index), renewed);
     return this.rows.save(item, leaseIsHeldAt(step.leaseVersion));
+  }
+
+  postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {
+    const { sort } = keys.INDEXES.due;
+    return this.rows.update(
+      keys.runKey(tenant, runId),
+      { [sort]: keys.dueSortKey(until, sweeps + 1) },
+      dueTimeIs(keys.dueSortKey(dueAt, sweeps)),
+    );
   }
 
   async bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {

@@ -51,7 +51,16 @@ export interface Page<T> {
 }
 
 /** What the due index points at: only a hint, the reader's own conditions decide. */
-export type DueItem = { kind: 'run'; tenant: string; runId: string } | { kind: 'outbox'; entry: OutboxEntry };
+export type DueItem = { tenant: string; dueAt: string } & (
+  | {
+      kind: 'run';
+      runId: string;
+      /** How often the sweeper has sent it since its last commit: sent, and nothing came of it. */
+      sweeps: number;
+    }
+  | { kind: 'outbox'; entryId: string }
+);
+export type DueRun = DueItem & { kind: 'run' };
 
 export interface WaitingLine {
   waiting: Waiting[];
@@ -86,8 +95,10 @@ export interface RunReads {
   pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
   taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
-  /** Up to `limit` things of one shard whose time has come, oldest first. */
-  due(shard: number, now: string, limit: number): Promise<DueItem[]>;
+  /** What is due in one shard, the longest due first; a page ends after `limit` items, or earlier. */
+  due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
+  /** Those of these outbox entries that are still there, in any order. */
+  outboxEntries(entryIds: string[]): Promise<OutboxEntry[]>;
 }
 
 /** What does not fit, a row or all rows of one change together, throws `ROW_TOO_LARGE`, and nothing is written. */
@@ -97,6 +108,12 @@ export interface RunStore extends RunReads {
 
   /** Prolongs a lease that is still held under this fencing number; false means it is lost. */
   renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
+
+  /**
+   * A message was sent for a due run: it is due again at `dueAt`, with one more sweep counted. False if the run was changed
+   * or postponed since it was read. The next commit of the run sets its own due time and forgets the count.
+   */
+  postponeRun(due: DueRun, dueAt: string): Promise<boolean>;
 
   /** Counts a send of a promised effect and sets its next look; false if it is gone or another sweep was first. */
   bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
@@ -121,5 +138,10 @@ export interface RunStore extends RunReads {
   holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
 }
 
-/** The due index is spread over this many partitions, so that no single one limits the runtime. */
-export const DUE_SHARDS = 4;
+/**
+ * The due index is spread over this many partitions, so that no single one limits the runtime (ARCHITECTURE,
+ * "Throughput"). It may grow, but never shrink: rows stay in the shard that was theirs when they were written.
+ */
+export const DUE_SHARDS = 16;
+/** The same for outbox entries. Their key is found again from their id, so this number must never change. */
+export const OUTBOX_SHARDS = 4;

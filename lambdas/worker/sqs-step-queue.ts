@@ -1,4 +1,4 @@
-import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { StepMessage, StepQueue } from './step-queue.ts';
 
 const SQS_DELAY_MAX_SECONDS = 900;
@@ -23,5 +23,20 @@ export class SqsStepQueue implements StepQueue {
         DelaySeconds: Math.min(Math.ceil(delayMs / 1000), SQS_DELAY_MAX_SECONDS),
       }),
     );
+  }
+
+  async sendTogether<Message extends StepMessage>(messages: readonly Message[]): Promise<Message[]> {
+    if (messages.length === 0) return [];
+    const { Failed = [] } = await this.#client.send(
+      new SendMessageBatchCommand({
+        QueueUrl: this.#queueUrl,
+        Entries: messages.map(({ tenant, runId }, index) => ({
+          Id: String(index),
+          MessageBody: JSON.stringify({ tenant, runId }),
+          MessageGroupId: tenant,
+        })),
+      }),
+    );
+    return Failed.flatMap(({ Id }) => messages[Number(Id)] ?? []);
   }
 }

@@ -6,4 +6,9 @@ export interface StepMessage {
 
 export interface StepQueue {
   send(message: StepMessage, delayMs?: number): Promise<void>;
+  /** Up to `SENT_TOGETHER_MAX` messages in one request; those that the queue did not take are returned. */
+  sendTogether<Message extends StepMessage>(messages: readonly Message[]): Promise<Message[]>;
 }
+
+/** What SQS takes in one request. */
+export const SENT_TOGETHER_MAX = 10;

@@ -6,6 +6,7 @@
  */
 import { type InvokeFunction, REGION } from '../aws.ts';
 import type { HostClock } from '../clock.ts';
+import { longestChain } from '../recursion.ts';
 import { isFields } from './request-fields.ts';
 import type { LocalSqs } from './sqs.ts';
 import { type MessageAttributes, md5 } from './sqs-attributes.ts';
@@ -106,7 +107,11 @@ export function startEventSource(options: EventSourceOptions): EventSource {
 async function deliver(options: EventSourceOptions, batch: StoredMessage[]): Promise<void> {
   const event = { Records: batch.map((message) => record(message, options.queueArn)) };
   // A rejection leaves the whole batch hidden until its visibility timeout, which is the retry delay.
-  const answer = await options.invoke(options.functionArn, event);
+  const answer = await options.invoke(
+    options.functionArn,
+    event,
+    longestChain(batch.map(({ traceHeader }) => traceHeader)),
+  );
   const failed = options.reportBatchItemFailures ? failedIds(answer, batch) : new Set<string>();
   const done = batch.filter(({ messageId }) => !failed.has(messageId));
   if (done.length > 0) options.sqs.deleteReceived(done);

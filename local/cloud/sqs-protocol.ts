@@ -23,7 +23,12 @@ export const SQS_QUERY_ERROR_CODES: Record<string, string> = {
 
 export const read = fieldReader({ missing: 'MissingParameter', invalid: 'InvalidParameterValue' });
 
-export function newMessage(queue: { name: string; delaySeconds: number }, input: Fields, sentMs: number) {
+export function newMessage(
+  queue: { name: string; delaySeconds: number },
+  input: Fields,
+  sentMs: number,
+  traceHeader?: string,
+) {
   const body = read.text(input, 'MessageBody');
   if (!isXmlText(body)) throw new AwsError('InvalidMessageContents', 'Invalid characters found in the message body.');
   const delaySeconds = read.integer(input, 'DelaySeconds', { min: 0, max: MAX_DELAY_SECONDS }) ?? queue.delaySeconds;
@@ -41,6 +46,7 @@ export function newMessage(queue: { name: string; delaySeconds: number }, input:
       groupId,
       body,
       attributes: attributes === undefined ? null : JSON.stringify(attributes),
+      traceHeader: traceHeader ?? null,
       sentMs,
       visibleMs: sentMs + delaySeconds * 1000,
     },
@@ -54,6 +60,7 @@ export function systemAttributes(message: StoredMessage): Record<string, string>
     ApproximateReceiveCount: String(message.receiveCount),
     ApproximateFirstReceiveTimestamp: String(Math.round(message.firstReceiveMs ?? 0)),
     ...(message.groupId === '' ? {} : { MessageGroupId: message.groupId }),
+    ...(message.traceHeader === null ? {} : { AWSTraceHeader: message.traceHeader }),
     ...(message.deadLetterSource === null ? {} : { DeadLetterQueueSourceArn: message.deadLetterSource }),
   };
 }

@@ -8,6 +8,7 @@ export interface StoredMessage {
   groupId: string;
   body: string;
   attributes: string | null;
+  traceHeader: string | null;
   sentMs: number;
   receiveCount: number;
   firstReceiveMs: number | null;
@@ -21,6 +22,7 @@ export interface NewMessage {
   groupId: string;
   body: string;
   attributes: string | null;
+  traceHeader: string | null;
   sentMs: number;
   visibleMs: number;
 }
@@ -51,7 +53,7 @@ const SCHEMA = `
 CREATE TABLE IF NOT EXISTS messages (
   seq INTEGER PRIMARY KEY,
   queue TEXT NOT NULL, messageId TEXT NOT NULL, groupId TEXT NOT NULL,
-  body TEXT NOT NULL, attributes TEXT,
+  body TEXT NOT NULL, attributes TEXT, traceHeader TEXT,
   sentMs REAL NOT NULL, visibleMs REAL NOT NULL, ready INTEGER NOT NULL,
   receiveCount INTEGER NOT NULL DEFAULT 0, firstReceiveMs REAL, receipt TEXT, deadLetterSource TEXT
 );
@@ -64,7 +66,7 @@ CREATE TABLE IF NOT EXISTS move_tasks (
 );`;
 
 const COLUMNS =
-  'seq, queue, messageId, groupId, body, attributes, sentMs, receiveCount, firstReceiveMs, receipt, deadLetterSource';
+  'seq, queue, messageId, groupId, body, attributes, traceHeader, sentMs, receiveCount, firstReceiveMs, receipt, deadLetterSource';
 
 export class SqsStore {
   readonly #database: DatabaseSync;
@@ -79,9 +81,9 @@ export class SqsStore {
 
   add(messages: NewMessage[], nowMs: number): void {
     const insert = () => {
-      for (const { queue, messageId, groupId, body, attributes, sentMs, visibleMs } of messages) {
+      for (const { queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs } of messages) {
         const ready = visibleMs <= nowMs ? 1 : 0;
-        this.#statements.add.run(queue, messageId, groupId, body, attributes, sentMs, visibleMs, ready);
+        this.#statements.add.run(queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs, ready);
       }
     };
     if (messages.length === 1) insert();
@@ -212,8 +214,8 @@ export class SqsStore {
 function prepare(database: DatabaseSync) {
   const sql = (text: string) => database.prepare(text);
   return {
-    add: sql(`INSERT INTO messages (queue, messageId, groupId, body, attributes, sentMs, visibleMs, ready)
-              VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    add: sql(`INSERT INTO messages (queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs, ready)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     afterGroup: sql(`SELECT ${COLUMNS} FROM messages WHERE queue = ? AND ready = 1 AND groupId > ?
                      ORDER BY groupId, seq LIMIT 1`),
     first: sql(`SELECT ${COLUMNS} FROM messages WHERE queue = ? AND ready = 1 ORDER BY groupId, seq LIMIT 1`),

@@ -63,15 +63,15 @@ interface Queue extends QueueDefinition {
   nextVisible?: Timer;
 }
 
-type Operation = (queue: Queue, input: Fields) => Promise<Fields> | Fields;
+type Operation = (queue: Queue, input: Fields, traceHeader?: string) => Promise<Fields> | Fields;
 
 export class LocalSqs implements JsonService {
   readonly #clock: HostClock;
   readonly #store: SqsStore;
   readonly #queues = new Map<string, Queue>();
   readonly #operations: Record<string, Operation> = {
-    SendMessage: (queue, input) => this.#send(queue, input),
-    SendMessageBatch: (queue, input) => this.#sendBatch(queue, input),
+    SendMessage: (queue, input, trace) => this.#send(queue, input, trace),
+    SendMessageBatch: (queue, input, trace) => this.#sendBatch(queue, input, trace),
     ReceiveMessage: (queue, input) => this.#receive(queue, input),
     DeleteMessage: (queue, input) => this.#delete(queue, input),
     DeleteMessageBatch: (queue, input) => eachEntry(input, (entry) => this.#delete(queue, entry)),
@@ -89,14 +89,14 @@ export class LocalSqs implements JsonService {
       this.#queues.set(queue.name, { ...queue, ...timeRules(queue, nameOf), parked: new Set() });
   }
 
-  async call(operation: string, input: Fields): Promise<Fields> {
+  async call(operation: string, input: Fields, traceHeader?: string): Promise<Fields> {
     if (operation === 'GetQueueUrl') return { QueueUrl: this.#named(read.text(input, 'QueueName')).url };
     if (operation === 'ListQueues') return { QueueUrls: [...this.#queues.values()].map(({ url }) => url) };
     if (operation === 'StartMessageMoveTask') return this.#startMove(input);
     if (operation === 'ListMessageMoveTasks') return this.#listMoves(input);
     const run = operationOf('SQS', this.#operations, operation);
     // By the last part of the path: a stored URL may carry the port of an earlier start.
-    return run(this.#named(read.text(input, 'QueueUrl').split('/').at(-1) ?? ''), input);
+    return run(this.#named(read.text(input, 'QueueUrl').split('/').at(-1) ?? ''), input, traceHeader);
   }
 
   /** For the event source, which polls inside the process. */
@@ -130,21 +130,21 @@ export class LocalSqs implements JsonService {
     this.#store.close();
   }
 
-  #send(queue: Queue, input: Fields): Fields {
-    const { message, answer, bytes } = newMessage(queue, input, this.#clock.now());
+  #send(queue: Queue, input: Fields, traceHeader?: string): Fields {
+    const { message, answer, bytes } = newMessage(queue, input, this.#clock.now(), traceHeader);
     if (bytes > MAX_MESSAGE_BYTES) throw tooLong(bytes);
     this.#store.add([message], this.#clock.now());
     this.#serve(queue);
     return answer;
   }
 
-  #sendBatch(queue: Queue, input: Fields): Fields {
+  #sendBatch(queue: Queue, input: Fields, traceHeader?: string): Fields {
     const entries = batchEntries(input);
     const Failed: Fields[] = [];
     const accepted: (ReturnType<typeof newMessage> & { Id: unknown })[] = [];
     for (const entry of entries) {
       try {
-        accepted.push({ Id: entry.Id, ...newMessage(queue, entry, this.#clock.now()) });
+        accepted.push({ Id: entry.Id, ...newMessage(queue, entry, this.#clock.now(), traceHeader) });
       } catch (error) {
         Failed.push(failedEntry(entry, error));
       }

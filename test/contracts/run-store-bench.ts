@@ -4,8 +4,9 @@ import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';
 import type { Run } from '../../lambdas/run/run.ts';
-import { DUE_SHARDS, type DueItem, type EvidenceRecord, type RunStore } from '../../lambdas/run/run-store.ts';
+import type { DueItem, EvidenceRecord, RunStore } from '../../lambdas/run/run-store.ts';
 import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
+import { everythingDue } from '../fakes/everything-due.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { type AcceptedOptions, accepted, requestedApproval } from '../fakes/story.ts';
 import { ChangeDraft } from './change-draft.ts';
@@ -54,17 +55,14 @@ export class RunStoreBench {
   readonly cancel = (run: Run, at?: string) => this.change(run, at).move('canceled', BY).seal();
 
   readonly dueRuns = async (now: string, tenant: string) =>
-    (await this.#dueItems(now)).flatMap((item) => (item.kind === 'run' && item.tenant === tenant ? [item.runId] : []));
+    (await this.dueItems(now)).flatMap((item) => (item.kind === 'run' && item.tenant === tenant ? [item.runId] : []));
 
-  readonly dueEntries = async (now: string, tenant: string) =>
-    (await this.#dueItems(now)).flatMap((item) =>
-      item.kind === 'outbox' && item.entry.tenant === tenant ? [item.entry] : [],
-    );
+  readonly dueEntries = async (now: string, tenant: string) => {
+    const items = (await this.dueItems(now)).filter((item) => item.tenant === tenant);
+    return this.store.outboxEntries(items.flatMap((item) => (item.kind === 'outbox' ? [item.entryId] : [])));
+  };
 
-  async #dueItems(now: string): Promise<DueItem[]> {
-    const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => this.store.due(shard, now, 1_000));
-    return (await Promise.all(shards)).flat();
-  }
+  readonly dueItems = (now: string): Promise<DueItem[]> => everythingDue(this.store, now);
 }
 
 export function held(index: number, leaseVersion = 0): RunningStep {

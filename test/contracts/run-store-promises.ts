@@ -3,7 +3,8 @@ import type { Approval } from '../../lambdas/approval/approval.ts';
 import { type OutboxEntry, promised } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
-import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
+import { DUE_SHARDS, type DueRun } from '../../lambdas/run/run-store.ts';
+import { shardOf } from '../../lambdas/run/shards.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
@@ -21,29 +22,64 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
 
     it('is spread over the shards', async () => {
       const tenant = newTenant();
-      for (let index = 0; index < 24; index += 1) await begin({ tenant, runId: newRunId() });
-      const shards = Array.from({ length: DUE_SHARDS }, (_, shard) =>
-        bench.store.due(shard, later(AT, MINUTE_MS), 1_000),
-      );
-      for (const items of await Promise.all(shards)) {
-        expect(items.some((item) => item.kind === 'run' && item.tenant === tenant)).toBe(true);
+      for (let index = 0; index < 160; index += 1) await begin({ tenant, runId: newRunId() });
+      for (let shard = 0; shard < DUE_SHARDS; shard += 1) {
+        const { items } = await bench.store.due(shard, later(AT, MINUTE_MS), { limit: 1_000 });
+        expect(items.length, `of shard ${shard}`).toBeGreaterThan(0);
       }
     });
 
-    it('comes up to a limit, the oldest first', async () => {
-      // Before everything else of this contract, so that in its shard these are the oldest.
+    it('comes in pages, the longest due first, each once', async () => {
+      // Before everything else of this contract, so that in its shard these are the longest due.
       const runId = newRunId();
       const long = (hours: number) => later('2001-01-01T00:00:00.000Z', hours * 60 * MINUTE_MS);
-      const [, first, second] = [
+      const [third, first, second] = [
         await begin({ runId, dueAt: long(3) }),
         await begin({ runId, dueAt: long(1) }),
         await begin({ runId, dueAt: long(2) }),
       ];
-      const found = await Promise.all(
-        Array.from({ length: DUE_SHARDS }, (_, shard) => bench.store.due(shard, long(4), 2)),
-      );
-      const tenantsFound = found.flat().flatMap((item) => (item.kind === 'run' ? [item.tenant] : []));
-      expect(tenantsFound).toEqual([first.tenant, second.tenant]);
+      const shard = shardOf(runId, DUE_SHARDS);
+      const { items, next } = await bench.store.due(shard, long(4), { limit: 2 });
+      expect(items).toEqual([
+        { kind: 'run', tenant: first.tenant, runId, dueAt: long(1), sweeps: 0 },
+        { kind: 'run', tenant: second.tenant, runId, dueAt: long(2), sweeps: 0 },
+      ]);
+      expect(next).toBeDefined();
+      const rest = await bench.store.due(shard, long(4), { limit: 2, after: next });
+      expect(rest.items.map(({ tenant }) => tenant)).toEqual([third.tenant]);
+      expect(rest.next).toBeUndefined();
+      for (const run of [first, second, third]) await bench.store.commit(cancel(run));
+    });
+
+    it('is postponed by whoever has sent it, once, and counts how often', async () => {
+      const run = await begin();
+      const due = async (now: string) => (await bench.dueItems(now)).filter(({ tenant }) => tenant === run.tenant);
+      const [found] = await due(later(AT, MINUTE_MS));
+      if (found?.kind !== 'run') throw new Error('the run is not due');
+      const next = later(AT, 2 * MINUTE_MS);
+      const both = [bench.store.postponeRun(found, next), bench.store.postponeRun(found, next)];
+      expect((await Promise.all(both)).sort()).toEqual([false, true]);
+      expect(await due(later(AT, 2 * MINUTE_MS - 1))).toEqual([]);
+      const [again] = await due(later(next, 1));
+      expect(again).toEqual({ ...found, dueAt: next, sweeps: 1 });
+      expect(await bench.store.postponeRun(again as DueRun, later(AT, 3 * MINUTE_MS))).toBe(true);
+      expect(await due(later(AT, 3 * MINUTE_MS + 1))).toMatchObject([{ sweeps: 2 }]);
+    });
+
+    it('a commit sets the due time anew and forgets the sweeps; who read it before postpones nothing', async () => {
+      const run = await begin();
+      const due = async () => (await bench.dueItems(later(AT, 9 * MINUTE_MS))).filter((d) => d.tenant === run.tenant);
+      const [found] = await due();
+      const next = later(AT, 5 * MINUTE_MS);
+      expect(await bench.store.postponeRun(found as DueRun, later(AT, 4 * MINUTE_MS))).toBe(true);
+      const moved = change(run).note({ dueAt: next }).seal();
+      expect(await bench.store.commit(moved)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.postponeRun(found as DueRun, later(AT, 6 * MINUTE_MS))).toBe(false);
+      expect(await due()).toEqual([{ ...found, dueAt: next, sweeps: 0 }]);
+      await bench.store.commit(cancel(moved.run));
+      const [last] = [{ ...(found as DueRun), dueAt: next }];
+      expect(await bench.store.postponeRun(last, later(AT, 6 * MINUTE_MS))).toBe(false);
+      expect(await due()).toEqual([]);
     });
 
     it('is not a run without a time: a paused one is nobody’s to look at', async () => {

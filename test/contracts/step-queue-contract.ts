@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+import { SENT_TOGETHER_MAX, type StepMessage, type StepQueue } from '../../lambdas/worker/step-queue.ts';
 
 export interface OpenStepQueue {
   queue: StepQueue;
@@ -29,6 +29,17 @@ export function describeStepQueueContract(name: string, open: () => Promise<Open
     it('delivers two equal messages as two', async () => {
       await Promise.all([opened.queue.send(message), opened.queue.send(message)]);
       expect(await opened.receive()).toEqual([message, message]);
+    });
+
+    it('takes ten messages together, of several tenants', async () => {
+      const messages = Array.from({ length: SENT_TOGETHER_MAX }, (_, index) => ({
+        tenant: `tenant-${index % 3}`,
+        runId: `run_${index}`,
+      }));
+      expect(await opened.queue.sendTogether(messages)).toEqual([]);
+      expect(await opened.queue.sendTogether([])).toEqual([]);
+      const received = await opened.receive();
+      expect(received.sort((a, b) => (a.runId < b.runId ? -1 : 1))).toEqual(messages);
     });
 
     it('holds a delayed message back until its time, also within a second', async () => {

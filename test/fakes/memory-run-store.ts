@@ -9,6 +9,7 @@ import {
   type CommitResult,
   DUE_SHARDS,
   type DueItem,
+  type DueRun,
   type EvidenceRecord,
   type Ingest,
   type IngestResult,
@@ -44,8 +45,12 @@ export class MemoryRunStore implements RunStore {
   readonly #caps = new MemoryCaps();
   readonly #passage: Passage;
 
-  constructor(passage: Passage = undisturbed) {
+  readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
+  readonly #duePageMax: number;
+
+  constructor(passage: Passage = undisturbed, { duePageMax = 3 } = {}) {
     this.#passage = passage;
+    this.#duePageMax = duePageMax;
   }
 
   /** What is in the store now, for tests that look without asking. */
@@ -59,6 +64,8 @@ export class MemoryRunStore implements RunStore {
     receipts: () => this.#receipts.peekAll(),
     evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
     outbox: () => this.#outbox.peekAll(),
+    /** When the sweeper will find a run. */
+    dueAt: (run: Run) => this.#dueTime(run)?.dueAt,
     logged: (tenant: string, day: string) => this.#logged.peekPartition(`${tenant}#${day}`),
     caps: this.#caps as Pick<MemoryCaps, 'counters' | 'holder' | 'holders'>,
   };
@@ -216,22 +223,49 @@ export class MemoryRunStore implements RunStore {
     return this.operation('evidence', () => this.#evidence.get(runOf(tenant, runId)));
   }
 
-  due(shard: number, now: string, limit: number): Promise<DueItem[]> {
+  /** As DynamoDB's index: pages that end before everything was given, the longest due first. */
+  due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
     return this.operation('due', () => {
-      const due: { dueAt: string; item: DueItem }[] = [];
+      const position = (item: DueItem) => `${item.dueAt} ${item.kind === 'run' ? item.runId : item.entryId}`;
+      const due: DueItem[] = [];
       for (const run of this.#runs.peekAll()) {
-        if (isTerminal(run) || run.dueAt === undefined || run.dueAt > now || shardOf(run.runId, DUE_SHARDS) !== shard)
-          continue;
-        due.push({ dueAt: run.dueAt, item: { kind: 'run', tenant: run.tenant, runId: run.runId } });
+        const time = this.#dueTime(run);
+        if (time === undefined || time.dueAt > now || shardOf(run.runId, DUE_SHARDS) !== shard) continue;
+        due.push({ kind: 'run', tenant: run.tenant, runId: run.runId, ...time });
       }
-      for (const entry of this.#outbox.peekAll()) {
-        if (entry.dueAt > now || shardOf(entry.runId, DUE_SHARDS) !== shard) continue;
-        due.push({ dueAt: entry.dueAt, item: { kind: 'outbox', entry: copy(entry) } });
+      for (const { id, tenant, runId, dueAt } of this.#outbox.peekAll()) {
+        if (dueAt > now || shardOf(runId, DUE_SHARDS) !== shard) continue;
+        due.push({ kind: 'outbox', tenant, entryId: id, dueAt });
       }
-      const oldest = due.sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1)).slice(0, limit);
-      const of = (kind: DueItem['kind']) => oldest.flatMap(({ item }) => (item.kind === kind ? [item] : []));
-      return [...of('run'), ...of('outbox')];
+      const sorted = due
+        .filter((item) => after === undefined || position(item) > after)
+        .sort((a, b) => (position(a) < position(b) ? -1 : 1));
+      const items = sorted.slice(0, Math.min(limit, this.#duePageMax));
+      const last = items.at(-1);
+      return { items, ...(last && items.length < sorted.length && { next: position(last) }) };
     });
+  }
+
+  /** A postponement lasts until the run's next commit. */
+  #dueTime(run: Run): { dueAt: string; sweeps: number } | undefined {
+    if (isTerminal(run) || run.dueAt === undefined) return undefined;
+    const postponed = this.#postponed.get(runOf(run.tenant, run.runId));
+    if (postponed?.seq !== run.seq) return { dueAt: run.dueAt, sweeps: 0 };
+    return { dueAt: postponed.dueAt, sweeps: postponed.sweeps };
+  }
+
+  postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {
+    return this.operation('postponeRun', () => {
+      const run = this.#runs.peek(runOf(tenant, runId));
+      const now = run && this.#dueTime(run);
+      if (!run || now?.dueAt !== dueAt || now.sweeps !== sweeps) return false;
+      this.#postponed.set(runOf(tenant, runId), { seq: run.seq, dueAt: until, sweeps: sweeps + 1 });
+      return true;
+    });
+  }
+
+  outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
+    return this.operation('outboxEntries', () => entryIds.flatMap((id) => this.#outbox.get(id) ?? []));
   }
 
   bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {

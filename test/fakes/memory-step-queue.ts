@@ -19,6 +19,12 @@ export class MemoryStepQueue implements StepQueue {
     });
   }
 
+  /** Each message meets its own fate. */
+  async sendTogether<Message extends StepMessage>(messages: readonly Message[]): Promise<Message[]> {
+    const sends = await Promise.allSettled(messages.map(({ tenant, runId }) => this.send({ tenant, runId })));
+    return messages.filter((_, index) => sends[index]?.status === 'rejected');
+  }
+
   /** Takes out what may be received now, oldest first. */
   receive(): StepMessage[] {
     const due = this.#waiting.filter(({ dueMs }) => dueMs <= this.#clock.now());

@@ -21,6 +21,7 @@ it('a stage comes with its name and the defaults of what it leaves out', () => {
     intakeConcurrency: 25,
     accountConcurrency: 1000,
     alarmEmails: [],
+    sealConcurrency: 10,
     models: [],
     exports: ['siem', 'artifacts'],
     exportRetentionDays: 365,
@@ -47,6 +48,7 @@ describe('a bad stage is refused with what to do', () => {
     ['a tenant that would break a key', { tenants: ['acme#globex'] }, 'tenants[0]'],
     ['no retention', { evidenceRetentionDays: 0 }, 'evidenceRetentionDays'],
     ['more workers than an account has', { workerConcurrency: 10_000 }, 'workerConcurrency'],
+    ['one sealer, where SQS takes no limit below two', { sealConcurrency: 1 }, 'sealConcurrency'],
     ['any model at all', { models: ['*'] }, 'models[0]'],
     ['a setting that does not exist', { evidenceRetentionDayz: 1 }, 'evidenceRetentionDayz'],
   ])('%s: the setting is named', (_what, setting, named) => {

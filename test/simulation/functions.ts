@@ -21,6 +21,8 @@ import type { Witness } from './witness.ts';
 
 /** As in step.lambda.ts: what must be left of an invocation for it to take on another step. */
 const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + 3_000;
+/** As in sweep.lambda.ts. */
+const SWEEP_ENDS_BEFORE_MS = 8_000;
 /** A sandbox is used again within minutes, or never. */
 const THAW_MS = [1_000, 400_000] as const;
 
@@ -68,7 +70,9 @@ export class Functions {
   }
 
   sweep(ended: (ending: Ending) => void): void {
-    this.#invoke('sweeper', { tenant: '' }, ended, (ports) => sweep(ports));
+    this.#invoke('sweeper', { tenant: '' }, ended, (ports, by) =>
+      sweep({ ...ports, hasTimeToRead: () => true, hasTimeToSend: () => by.remainingMs > SWEEP_ENDS_BEFORE_MS }),
+    );
   }
 
   seal(message: { entryId: string; tenant: string; runId: string }, ended: (ending: Ending) => void): void {

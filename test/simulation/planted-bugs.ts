@@ -279,12 +279,36 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/sweep/sweep.ts',
-        find: 'await sweeper.queue.send({ tenant: item.tenant, runId: item.runId });',
-        replace: '',
+        find: 'new Set(await sweeper.queue.sendTogether(runs))',
+        replace: 'new Set(await sweeper.queue.sendTogether([]))',
       },
     ],
     violates: ['a world comes to rest'],
     shapes: 'in-order',
+  },
+  {
+    name: 'the sweeper stops at the first page',
+    edits: [
+      {
+        file: 'lambdas/sweep/due-by-tenant.ts',
+        find: 'while (after !== undefined && hasTimeToRead())',
+        replace: 'while (after === undefined && !hasTimeToRead())',
+      },
+    ],
+    violates: ['a sweep sends everything that is due'],
+    shapes: 'none',
+  },
+  {
+    name: 'the sweeper does not postpone what it sent',
+    edits: [
+      {
+        file: 'lambdas/sweep/sweep.ts',
+        find: 'sweeper.runs.postponeRun(run, later(now, runResendDelayMs(run.sweeps)))',
+        replace: 'sweeper.runs.postponeRun({ ...run, sweeps: -1 }, now)',
+      },
+    ],
+    violates: ['a sweep sends everything that is due'],
+    shapes: 'none',
   },
   {
     name: 'a stale approval is accepted',

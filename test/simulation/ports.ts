@@ -9,7 +9,7 @@ import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Policy } from '../../lambdas/policy/policy.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
-import type { StepQueue } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Crossings } from './crossings.ts';
@@ -91,6 +91,13 @@ export function portsOf(around: Surroundings, by: Invocation) {
     approval: at('store', 'approval', (...args: Parameters<RunStore['approval']>) => store.approval(...args)),
     approvals: at('store', 'approvals', (...args: Parameters<RunStore['approvals']>) => store.approvals(...args)),
     evidence: at('store', 'evidence', (...args: Parameters<RunStore['evidence']>) => store.evidence(...args)),
+    postponeRun: at('store', 'postponeRun', (...args: Parameters<RunStore['postponeRun']>) => {
+      if (args[0].sweeps > 1) watcher.situations.meet('a run is swept again and again');
+      return store.postponeRun(...args);
+    }),
+    outboxEntries: at('store', 'outboxEntries', (...args: Parameters<RunStore['outboxEntries']>) =>
+      store.outboxEntries(...args),
+    ),
     bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => {
       watcher.situations.meet('a promise is sent again by the sweeper');
       return store.bumpOutbox(...args);
@@ -119,6 +126,11 @@ export function portsOf(around: Surroundings, by: Invocation) {
     send: through('queue', 'queue.send', async (fault, message: Parameters<StepQueue['send']>[0], delayMs = 0) =>
       around.stepQueue.send(message, delayMs, fault),
     ),
+    sendTogether: <Message extends StepMessage>(messages: readonly Message[]) =>
+      crossings.cross<Message[]>(by, { kind: 'queue', name: 'queue.sendTogether' }, async (fault) => {
+        for (const { tenant, runId } of messages) around.stepQueue.send({ tenant, runId }, 0, fault);
+        return [];
+      }),
   };
   const outbox: OutboxDispatcher = {
     dispatch: through('outbox', 'outbox.dispatch', async (fault, entry: Parameters<OutboxDispatcher['dispatch']>[0]) =>

@@ -5,9 +5,10 @@ import { later } from '../../lambdas/run/lease.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run, type RunStatus } from '../../lambdas/run/run.ts';
-import { DUE_SHARDS, type DueItem, type EvidenceRecord, type RunStore } from '../../lambdas/run/run-store.ts';
+import type { EvidenceRecord, RunStore } from '../../lambdas/run/run-store.ts';
 import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
 import { ChangeDraft } from '../contracts/change-draft.ts';
+import { everythingDue } from '../fakes/everything-due.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -165,8 +166,16 @@ export class RandomOperations {
       {
         name: 'due',
         ask: async (store) => {
-          const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => store.due(shard, now, 500));
-          return (await Promise.all(shards)).map((items) => items.filter((item) => tenantOf(item) === tenant));
+          const due = (await everythingDue(store, now, 500)).filter((item) => item.tenant === tenant);
+          return due.map((item) => JSON.stringify(item)).sort();
+        },
+      },
+      {
+        name: 'postpone',
+        ask: async (store) => {
+          const due = (await everythingDue(store, now)).filter((item) => item.tenant === tenant);
+          const runs = due.filter((item) => item.kind === 'run').sort((a, b) => (a.runId < b.runId ? -1 : 1));
+          return runs[0] && store.postponeRun(runs[0], later(now, 2_000));
         },
       },
     ]);
@@ -272,4 +281,3 @@ const logged = (runId: string, { sealedAt }: EvidenceRecord): LogEntry => ({
 /** One for each run, so that its operations meet. */
 const approvalIdOf = (runId: string) => `${runId}.2-0`;
 const idOf = ({ runId }: { runId: string }) => runId;
-const tenantOf = (item: DueItem) => (item.kind === 'run' ? item.tenant : item.entry.tenant);

@@ -22,6 +22,7 @@ export const SITUATIONS = [
   'an index gives a stale answer',
   'evidence is sealed a second time',
   'a promise is sent again by the sweeper',
+  'a run is swept again and again',
   'policy denies a write',
   'an approval is approved',
   'an approval is rejected',

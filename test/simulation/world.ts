@@ -1,4 +1,4 @@
-import { isTerminal } from '../../lambdas/run/run.ts';
+import type { Run } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
@@ -56,7 +56,8 @@ export interface Outcome {
 export class World {
   readonly time = new VirtualTime(STORY_BEGINS_AT);
   readonly story: Story;
-  readonly store = new MemoryRunStore();
+  /** Pages of one entry: whoever forgets to read on misses the second. */
+  readonly store = new MemoryRunStore(undefined, { duePageMax: 1 });
   readonly evidence = new MemoryEvidenceStore();
   readonly outside: SimulatedOutside;
   readonly senders: Senders;
@@ -257,7 +258,7 @@ export class World {
     const look = (dueAt: string | undefined) => {
       if (dueAt !== undefined && (earliest === undefined || dueAt < earliest)) earliest = dueAt;
     };
-    for (const run of this.store.inside.runs()) if (!isTerminal(run)) look(run.dueAt);
+    for (const run of this.store.inside.runs()) look(this.store.inside.dueAt(run));
     for (const entry of this.store.inside.outbox()) look(entry.dueAt);
     if (earliest === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest));
@@ -267,9 +268,29 @@ export class World {
     this.time.moveTo(atMs);
     this.#lastSweepMs = atMs;
     this.#sweeping = true;
-    this.#functions.sweep(() => {
+    const due = this.#scenario.plan.over ? this.#dueBy(atMs - this.#scenario.skewMs) : [];
+    this.#functions.sweep((ending) => {
       this.#sweeping = false;
+      if (ending === 'returned') this.#judgeSweep(due);
     });
+  }
+
+  #dueBy(atMs: number): { run: Run; dueAt: string }[] {
+    const now = new Date(atMs).toISOString();
+    return [...this.store.inside.runs()].flatMap((run) => {
+      const dueAt = this.store.inside.dueAt(run);
+      return dueAt !== undefined && dueAt <= now ? [{ run, dueAt }] : [];
+    });
+  }
+
+  /** A sweep that nothing disturbed has sent every run that was due when it began: it was moved, or it is postponed. */
+  #judgeSweep(due: { run: Run; dueAt: string }[]): void {
+    for (const { run, dueAt } of due) {
+      const now = this.store.inside.run(run.tenant, run.runId);
+      if (now?.seq === run.seq && this.store.inside.dueAt(now) === dueAt) {
+        this.violate('a sweep sends everything that is due', `${run.runId}, due since ${dueAt}`);
+      }
+    }
   }
 }
 

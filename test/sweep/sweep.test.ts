@@ -3,7 +3,7 @@ import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
-import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { runResendDelayMs, type Sweeper, sweep } from '../../lambdas/sweep/sweep.ts';
 import { ChangeDraft } from '../contracts/change-draft.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
@@ -30,14 +30,24 @@ beforeEach(() => {
   outbox = new MemoryOutbox((name, run) => passage(name, run));
 });
 
-const swept = (differing: Partial<Pick<RunStore, 'due' | 'bumpOutbox'>> = {}) =>
+const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> = {}) =>
   sweep({
-    runs: { due: runs.due.bind(runs), bumpOutbox: runs.bumpOutbox.bind(runs), ...differing },
+    runs: {
+      due: runs.due.bind(runs),
+      outboxEntries: runs.outboxEntries.bind(runs),
+      postponeRun: runs.postponeRun.bind(runs),
+      bumpOutbox: runs.bumpOutbox.bind(runs),
+      ...differing,
+    },
     queue,
     outbox,
     clock,
     log,
+    hasTimeToRead: () => true,
+    hasTimeToSend: () => true,
+    ...time,
   });
+const NOTHING = { runs: 0, promises: 0, left: 0 };
 
 async function queued(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `run_${index.toString(16).padStart(8, '0')}`);
@@ -55,11 +65,74 @@ async function withPromise(runId = 'run_00000001') {
 }
 
 describe('the sweeper', () => {
+  it('sends a run that nobody moves at ever longer intervals, up to ten minutes', async () => {
+    await queued(1);
+    clock.advance(30_000);
+    const minutes: number[] = [];
+    for (let minute = 0; minute <= 50; minute += 1) {
+      await swept();
+      if (queue.receive().length > 0) minutes.push(minute);
+      clock.advance(60_000);
+    }
+    expect(minutes).toEqual([0, 1, 3, 6, 12, 22, 32, 42]);
+    expect([0, 1, 2, 3, 4, 5, 1_000].map((sweeps) => runResendDelayMs(sweeps) / 1000)).toEqual([
+      45, 90, 180, 360, 600, 600, 600,
+    ]);
+  });
+
+  it('begins with 45 s again once a commit has moved the run', async () => {
+    const { run, ingest } = accepted();
+    await runs.ingest(ingest);
+    for (let sent = 0; sent < 5; sent += 1) {
+      clock.advance(20 * 60_000);
+      await swept();
+    }
+    const at = new Date(clock.now()).toISOString();
+    await runs.commit(new ChangeDraft(run, at).note({ dueAt: at }).seal());
+    expect((await swept()).runs).toBe(1);
+    clock.advance(60_000);
+    expect((await swept()).runs).toBe(1);
+  });
+
+  it('leaves what it could not send due, and what it could postpone postponed', async () => {
+    await queued(25);
+    clock.advance(30_000);
+    let batches = 0;
+    const hasTimeToSend = () => {
+      batches += 1;
+      return batches <= 2;
+    };
+    expect(await swept({}, { hasTimeToSend })).toEqual({ runs: 20, promises: 0, left: 5 });
+    expect(log.messages('warn')).toEqual(['the time was up before everything due was sent']);
+    expect(await swept()).toEqual({ ...NOTHING, runs: 5 });
+    const sent = queue.receive().map(({ runId }) => runId);
+    expect(new Set(sent).size).toBe(25);
+    expect(sent).toHaveLength(25);
+  });
+
+  it('sends again what it sent and could not postpone: a second message is harmless, a lost one is not', async () => {
+    await queued(1);
+    clock.advance(30_000);
+    await swept({ postponeRun: () => Promise.reject(new Error('throttled')) });
+    await swept();
+    expect(queue.receive()).toHaveLength(2);
+  });
+
+  it('is not stopped by a shard that cannot be read', async () => {
+    await queued(40);
+    clock.advance(30_000);
+    const due: RunStore['due'] = (shard, ...asked) =>
+      shard === 3 ? Promise.reject(new Error('throttled')) : runs.due(shard, ...asked);
+    const { runs: first } = await swept({ due });
+    expect(first).toBeGreaterThan(20);
+    expect((await swept()).runs).toBe(40 - first);
+  });
+
   it('sends nothing for what is not due', async () => {
     await queued(3);
     await withPromise('run_000000ff');
     clock.advance(29_999);
-    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    expect(await swept()).toEqual(NOTHING);
     expect(queue.receive()).toEqual([]);
     expect(outbox.receiveSeals()).toEqual([]);
   });
@@ -67,7 +140,7 @@ describe('the sweeper', () => {
   it('wakes every run whose time has come, in whatever shard it is', async () => {
     const ids = await queued(20);
     clock.advance(30_000);
-    expect(await swept()).toEqual({ runs: 20, promises: 0 });
+    expect(await swept()).toEqual({ ...NOTHING, runs: 20 });
     expect(
       queue
         .receive()
@@ -87,7 +160,7 @@ describe('the sweeper', () => {
     const gaps = minutes.map((at, index) => at - (minutes[index - 1] ?? 0));
     expect(gaps).toEqual([0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
     clock.advance(400 * 86_400_000);
-    expect(await swept()).toEqual({ runs: 0, promises: 1 });
+    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
   });
 
   it('tells people of a promise that was sent five times in vain, every time from then on', async () => {
@@ -130,11 +203,11 @@ describe('the sweeper', () => {
     await withPromise();
     clock.advance(30_000);
     passage = () => Promise.reject(new Error('down'));
-    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    expect(await swept()).toEqual(NOTHING);
     passage = undisturbed;
-    expect(await swept()).toEqual({ runs: 0, promises: 0 });
+    expect(await swept()).toEqual(NOTHING);
     clock.advance(60_000);
-    expect(await swept()).toEqual({ runs: 0, promises: 1 });
+    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
   });
 
   it('is not kept from the rest by one thing that cannot be sent', async () => {
@@ -146,21 +219,21 @@ describe('the sweeper', () => {
       sends += 1;
       return name.startsWith('outbox') || sends === 1 ? Promise.reject(new Error('down')) : run();
     };
-    expect(await swept()).toEqual({ runs: 11, promises: 0 });
+    expect(await swept()).toEqual({ ...NOTHING, runs: 11 });
     expect(log.messages('error')).toEqual(['a due item was not sent', 'a due item was not sent']);
   });
 
   it('leaves a promise alone that was fulfilled while it looked', async () => {
     const entry = await withPromise();
     clock.advance(30_000);
-    const due: RunStore['due'] = async (...asked) => {
-      const found = await runs.due(...asked);
+    const outboxEntries: RunStore['outboxEntries'] = async (...asked) => {
+      const found = await runs.outboxEntries(...asked);
       const record = { documentKey: 'd', envelopeKey: 'e', sha256: 's', sizeBytes: 1, sealedAt: STORY_BEGINS_AT };
       const logged = { runId: entry.runId, sha256: 's', head: 'h', count: 1, sealedAt: STORY_BEGINS_AT };
       await runs.fulfilSeal(entry.id, 'acme', entry.runId, record, { logged, promises: [] });
       return found;
     };
-    expect(await swept({ due })).toEqual({ runs: 0, promises: 0 });
+    expect(await swept({ outboxEntries })).toEqual(NOTHING);
     expect(outbox.receiveSeals()).toEqual([]);
   });
 
@@ -169,15 +242,15 @@ describe('the sweeper', () => {
       ReturnType<typeof withPromise>
     >;
     const bumped: string[] = [];
-    const due: RunStore['due'] = async (shard) => (shard === 0 ? [{ kind: 'outbox', entry }] : []);
+    clock.advance(30_000);
     await swept({
-      due,
+      outboxEntries: async () => [entry],
       bumpOutbox: async (_entry, dueAt) => {
         bumped.push(dueAt);
         return true;
       },
     });
-    expect(bumped).toEqual([later(STORY_BEGINS_AT, 60_000)]);
+    expect(bumped).toEqual([later(STORY_BEGINS_AT, 90_000)]);
     expect(log.messages('error')).toEqual([LOGGED.promiseNotKept]);
     expect([outbox.receiveSeals(), outbox.startedApprovals()]).toEqual([[], []]);
   });

@@ -1,0 +1,39 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/**
+ * Lambda's recursive loop detection. Every invocation has a trace header; the SDK sends it along with whatever the function
+ * sends, SQS keeps it with the message, and Lambda finds in its lineage how often each function was invoked in this chain.
+ * `Root=1-…;Lineage=1a2b3c4d:3|5e6f7a8b:1`
+ */
+export const TRACE_HEADER = 'x-amzn-trace-id';
+
+/** So often a function is invoked in one chain, unless it has `RecursiveLoop: Allow`. */
+export const INVOCATIONS_IN_A_CHAIN_MAX = 16;
+
+const nameInLineage = (functionArn: string) => createHash('sha256').update(functionArn).digest('hex').slice(0, 8);
+
+function lineageOf(traceHeader: string | undefined): Map<string, number> {
+  const [, lineage] = /(?:^|;)Lineage=([^;]+)/.exec(traceHeader ?? '') ?? [];
+  const counts = (lineage ?? '').split('|').flatMap((part): [string, number][] => {
+    const [name, count] = part.split(':');
+    return name && count ? [[name, Number(count)]] : [];
+  });
+  return new Map(counts);
+}
+
+/** The chain with one more invocation of this function, and how many of its own that makes. */
+export function oneMoreInvocation(functionArn: string, traceHeader: string | undefined) {
+  const [, root] = /(?:^|;)Root=([^;]+)/.exec(traceHeader ?? '') ?? [];
+  const lineage = lineageOf(traceHeader);
+  const name = nameInLineage(functionArn);
+  const count = (lineage.get(name) ?? 0) + 1;
+  lineage.set(name, count);
+  const written = [...lineage].map(([each, times]) => `${each}:${times}`).join('|');
+  return { count, traceHeader: `Root=${root ?? `1-${randomBytes(12).toString('hex')}`};Lineage=${written}` };
+}
+
+/** Of several messages that come together, the chain that has gone furthest. */
+export function longestChain(traceHeaders: readonly (string | null)[]): string | undefined {
+  const length = (header: string) => Math.max(0, ...lineageOf(header).values());
+  return traceHeaders.flatMap((header) => header ?? []).sort((a, b) => length(b) - length(a))[0];
+}
