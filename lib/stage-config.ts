@@ -46,8 +46,8 @@ const StageSettings = z.strictObject({
   formerTenants: z.array(Name.max(40)).max(20).default([]),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
-  /** How many bundles may be sealed at once. Each takes about half a second, and one request of the account's KMS quota. */
-  sealConcurrency: z.int().min(2).max(1000).default(10),
+  /** How many bundles may be sealed at once. Each takes about half a second. They share what is not reserved. */
+  sealConcurrency: z.int().min(2).max(50).default(10),
   /**
    * How many deliveries each of the functions that take in webhooks and Slack decisions handles at once. Lambda reserves
    * this much of the account's concurrency for each, so that busy workers cannot keep deliveries out. 0: no reservation.
