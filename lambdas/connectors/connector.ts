@@ -65,6 +65,11 @@ export interface Definition<Input> {
    * unless the input says `markdown: true`, which a workflow may say of constant text only (`check-markdown.ts`).
    */
   markdownField?: string;
+  /**
+   * The field of the input that is a URL, where it has one. The workflow writes scheme, host and the shape of path and
+   * query out; what expressions give is encoded and stays in its segment or value (`url-template.ts`).
+   */
+  urlField?: string;
   propose(input: Input, instance: string): Proposal;
   /** The input with some of its proposal's fields changed by a person; without it, fields are properties of the input. */
   edited?(input: Input, fields: Record<string, unknown>): unknown;

@@ -1,29 +1,7 @@
 import { isIP } from 'node:net';
-import * as z from 'zod';
 import type { Access } from './connector.ts';
 import { type Address, addressOf, publicAddresses, type Resolve } from './http-address.ts';
 import { TargetRefused } from './http-exchange.ts';
-
-const URL_MAX_CHARACTERS = 2_000;
-/** Scheme and authority as they are written, before anybody's parser has smoothed them. */
-const WRITTEN = /^(https?):\/\/([a-z0-9.:[\]-]+)(?=[/?#]|$)[!-~]*$/;
-
-/**
- * An address spelled the one plain way. Parsers agree on nothing else: a host in decimal, octal or hexadecimal, with
- * escapes, wide digits, a user in front or a backslash behind is one thing to one of them and another to the next.
- */
-export const PlainUrl = z
-  .string()
-  .max(URL_MAX_CHARACTERS)
-  .refine(isPlain, 'write it plainly: https://, the host in lower case as it is allowed, no user, no other spelling');
-
-function isPlain(text: string): boolean {
-  const [, scheme, authority] = WRITTEN.exec(text) ?? [];
-  if (!scheme || !authority || text.includes('\\') || !URL.canParse(text)) return false;
-  const { hostname, port } = new URL(text);
-  const usual = scheme === 'https' ? '443' : '80';
-  return authority === (port ? `${hostname}:${port}` : hostname) || authority === `${hostname}:${usual}`;
-}
 
 export interface Destination {
   url: URL;

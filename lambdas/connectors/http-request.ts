@@ -4,9 +4,10 @@ import type { WriteResult } from '../run/receipt.ts';
 import { type Access, operation, type Performance, unread, writeKey } from './connector.ts';
 import { type Resolve, systemResolve } from './http-address.ts';
 import { judged, outputOf, withoutSecretHeaders } from './http-answer.ts';
-import { destinationOf, PlainUrl } from './http-destination.ts';
+import { destinationOf } from './http-destination.ts';
 import { asRead } from './http-exchange.ts';
 import { type Send, sendToChecked } from './http-send.ts';
+import { PlainUrl } from './http-url.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const READING_METHODS: readonly string[] = ['GET', 'HEAD'];
@@ -74,6 +75,7 @@ export function httpOperations(ports: HttpPorts) {
       reversible: false,
       connection: 'http',
       input: RequestInput,
+      urlField: 'url',
       propose: (input, instance) => proposal(input.method, input, instance),
       perform: (input, performance) => {
         const performed = perform(ports, input, performance);
@@ -88,6 +90,7 @@ export function httpOperations(ports: HttpPorts) {
       reversible: false,
       connection: 'http',
       input: GetInput,
+      urlField: 'url',
       propose: (input, instance) => proposal('GET', input, instance),
       perform: (input, performance) => asRead(perform(ports, { ...input, method: 'GET' }, performance)),
     }),
@@ -96,11 +99,14 @@ export function httpOperations(ports: HttpPorts) {
 
 export const { request: httpRequest, get: httpGet } = httpOperations({ resolve: systemResolve, send: sendToChecked });
 
-/** Whoever knows some URLs may use them: their paths stay out of the target, and their queries even by a digest. */
+/**
+ * Whoever knows some URLs may use them: the target shows path and query by a digest only. Both are part of it, since both
+ * say what is written to; so an edit can change neither.
+ */
 function proposal(method: string, input: GetInput, instance: string) {
-  const { origin, host, pathname } = new URL(input.url);
+  const { origin, host, pathname, search } = new URL(input.url);
   return {
-    target: `http:${origin}:${unread(pathname)}`,
+    target: `http:${origin}:${unread(pathname + search)}`,
     fields: { ...input },
     key: writeKey(['http', method, instance, host], input),
   };

@@ -1,5 +1,6 @@
 import { asText, type ExpressionContext, evaluate, type Rendering, render } from '../workflow/expressions.ts';
 import { type Reference, referencesIn } from '../workflow/references.ts';
+import { wholeUrl } from '../workflow/url-template.ts';
 
 /** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */
 export class KnownAfterApply {
@@ -22,6 +23,12 @@ const AS_FAR_AS_KNOWN: Rendering = {
     return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
   },
 };
+
+/** As `wholeUrl`; what is not known yet is not encoded, since it is only shown. */
+export function wholeUrlAsFarAsKnown(parts: readonly unknown[]): unknown {
+  if (!parts.some(holdsUnknown)) return wholeUrl(parts);
+  return new KnownAfterApply(parts.map((part) => asText(shownValue(part))).join(''));
+}
 
 function evaluateKnown(source: string, context: ExpressionContext): Promise<unknown> | KnownAfterApply {
   const looksAt = referencesIn(source).flatMap((reference) => valuesAt(context, reference));

@@ -17,8 +17,9 @@ import type { Step } from '../run/step.ts';
 import { conditionHolds, type ExpressionContext } from '../workflow/expressions.ts';
 import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
 import { inOrder, needsOf } from '../workflow/order.ts';
+import { renderInput } from '../workflow/url-template.ts';
 import type { PublishedWorkflow, WorkflowStep } from '../workflow/workflow.ts';
-import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
+import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue, wholeUrlAsFarAsKnown } from './known-after-apply.ts';
 import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
 
 /** What a plan is made with. It writes nothing, and could not: its connections are opened with credentials that may only read. */
@@ -154,8 +155,9 @@ async function planStep(
       handOn(null);
       return { ...facts, kind: 'skipped' };
     }
-    const input = await renderKnown(step.with, walk.context);
     const operation = findOperation(step.tool);
+    const known = (given: unknown) => renderKnown(given, walk.context);
+    const input = await renderInput(operation, step.with, known, wholeUrlAsFarAsKnown);
     if (operation) {
       const { call, output } = await planCall(planner, request, walk, { ...facts, index, step, operation, input });
       handOn(output);

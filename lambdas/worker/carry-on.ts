@@ -1,9 +1,11 @@
 import { askPeople } from '../approval/approval-step.ts';
+import { findOperation } from '../connectors/registry.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
 import { conditionHolds, render } from '../workflow/expressions.ts';
 import { runnableSteps } from '../workflow/order.ts';
+import { renderInput } from '../workflow/url-template.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './claim-step.ts';
 import { concludeRun } from './conclude-run.ts';
@@ -74,7 +76,7 @@ export async function beginStep(
       succeed(draft, step, { output: null, skipped: true });
       return undefined;
     }
-    const input = await render(definition.with, context);
+    const input = await renderInput(findOperation(definition.tool), definition.with, (given) => render(given, context));
     switch (definition.tool) {
       case 'transform':
         succeed(draft, step, { output: input });

@@ -7,6 +7,7 @@ import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
 import { needsItself, stepsBefore } from './order.ts';
+import { urlProblems } from './url-template.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
 /** Everything about a well-formed workflow that would only show when it runs, or never: each with its place and what to do. */
@@ -94,7 +95,9 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
   }
   const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
-  for (const { path, message } of operation ? markdownProblems(operation, step.with) : []) {
+  for (const { path, message } of operation
+    ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]
+    : []) {
     at(['with', ...path], message);
   }
   const found = new Set(problems.map(({ path }) => path.join('.')));

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf } from '../../lambdas/connectors/http-address.ts';
-import { destinationOf, PlainUrl } from '../../lambdas/connectors/http-destination.ts';
+import { destinationOf } from '../../lambdas/connectors/http-destination.ts';
+import { PlainUrl } from '../../lambdas/connectors/http-url.ts';
 
 const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 
 describe('a URL', () => {
   it.each([
     'https://api.example.com',
-    'https://api.example.com/v1/things?q=a%20b#part',
+    'https://api.example.com/v1/things?q=a%20b',
     'https://api.example.com:8443/x',
     'https://api.example.com:443/x',
     'https://xn--mnchen-3ya.example/x',
@@ -52,10 +53,35 @@ describe('a URL', () => {
     ['a padded port', 'https://api.example.com:0443/'],
     ['a port beyond the last', 'https://api.example.com:65536/'],
     ['no host', 'https://'],
+    ['a fragment', 'https://api.example.com/x#part'],
+    ['one up', 'https://api.example.com/a/../b'],
+    ['here', 'https://api.example.com/a/./b'],
+    ['one up at the end', 'https://api.example.com/a/..'],
+    ['one up before a query', 'https://api.example.com/a/..?q=1'],
+    ['one up, encoded', 'https://api.example.com/a/%2e%2E/b'],
+    ['one up, half encoded', 'https://api.example.com/a/.%2e/b'],
+    ['one up, encoded twice', 'https://api.example.com/a/%252e%252e/b'],
+    ['one up, encoded three times', 'https://api.example.com/a/%25252e%25252e/b'],
+    ['one up behind an encoded slash', 'https://api.example.com/a%2f..%2fb'],
+    ['one up behind an encoded backslash', 'https://api.example.com/a%5c..%5cb'],
+    ['one up with a parameter', 'https://api.example.com/a/..;x=1/b'],
+    ['one up with a byte that ends it', 'https://api.example.com/a/..%00/b'],
+    ['one up with a tab inside', 'https://api.example.com/a/.%09./b'],
+    ['one up in wide letters', 'https://api.example.com/a/%EF%BC%8E%EF%BC%8E/b'],
+    ['one up as a leader of two dots', 'https://api.example.com/a/%E2%80%A5/b'],
+    ['one up in too many bytes', 'https://api.example.com/a/%c0%ae%c0%ae/b'],
     ['too much', `https://api.example.com/${'x'.repeat(2_000)}`],
   ])('written in another way is refused: %s', (_what, url) => {
     expect(PlainUrl.safeParse(url).success).toBe(false);
   });
+});
+
+it('a URL is given as it will be requested', () => {
+  expect(PlainUrl.parse('https://api.example.com')).toBe('https://api.example.com/');
+  expect(PlainUrl.parse('https://api.example.com:443/x')).toBe('https://api.example.com/x');
+  expect(PlainUrl.parse("https://api.example.com/a..b/...x/.well-known?q='..'")).toBe(
+    'https://api.example.com/a..b/...x/.well-known?q=%27..%27',
+  );
 });
 
 describe('a request', () => {

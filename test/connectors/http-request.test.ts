@@ -257,8 +257,9 @@ describe('a proposal', () => {
     expect(`${target} ${key}`).not.toContain('CANARY');
   });
 
-  it('has another target for another path, scheme or host, and none shows what opens a door', () => {
+  it('has another target for another path, query, scheme or host, and none shows what opens a door', () => {
     const urls = ['https://api.example.com/CANARY', 'https://api.example.com/', 'https://other.example.com/CANARY'];
+    urls.push('https://api.example.com/?id=CANARY', 'https://api.example.com/?id=CANARY2');
     const targets = urls.map((url) => proposalOf({ url }).target);
     expect(new Set(targets).size).toBe(urls.length);
     expect(targets.join()).not.toContain('CANARY');

@@ -54,6 +54,20 @@ beforeAll(async () => {
       { id: 'write', tool: 'http.request', with: { method: 'POST', url: labels, body: { labels: ['by-http'] } } },
     ],
   });
+  await publish(host, {
+    name: 'look-up',
+    event: 'member.added',
+    steps: [
+      {
+        id: 'read',
+        tool: 'http.get',
+        with: {
+          url: `${host.url}/_sim/github/repos/octo-org/{% trigger.payload.member.login %}/labels?q={% trigger.payload.q %}`,
+          expectStatus: [200, 404],
+        },
+      },
+    ],
+  });
 });
 afterAll(() => host.stop());
 
@@ -66,8 +80,8 @@ async function addCredential(name: string, credential: object): Promise<void> {
   client.destroy();
 }
 
-async function start(event: string, action?: string): Promise<string> {
-  const { body } = await host.sendGithub(action ? { action } : {}, { event });
+async function start(event: string, action?: string, payload: object = {}): Promise<string> {
+  const { body } = await host.sendGithub({ ...payload, ...(action && { action }) }, { event });
   return body.runIds[0] ?? '';
 }
 
@@ -99,6 +113,22 @@ it('an allowed host is read with its credential, which nothing shows; the metada
   ]);
   expect((await host.calls({ system: 'github', method: 'GET' })).at(-1)?.path).toContain('/issues/7/labels');
   expect(`${JSON.stringify(run)} ${host.log.join('\n')}`).not.toContain(SECRET);
+});
+
+it('a value of a payload stays in its place of a URL, and one that would leave it is sent nowhere', async () => {
+  const callsOf = async () =>
+    (await host.calls({ system: 'github', method: 'GET' }))
+      .map(({ path }) => path)
+      .filter((path) => path.includes('q='));
+  const run = async (login: string, q: string) =>
+    host.waitForRun(await start('member', 'added', { member: { login }, q }), isTerminal);
+  expect((await run('a?b#c@evil', '1&admin=true')).status).toBe('succeeded');
+  const [path] = await callsOf();
+  expect(path).toContain('/repos/octo-org/a%3Fb%23c%40evil/labels?q=1%26admin%3Dtrue');
+  for (const login of ['..', '%2e%2e', '../../other/payments', '．．']) {
+    expect(await run(login, 'x')).toMatchObject({ status: 'failed_terminal', error: { code: 'INPUT_INVALID' } });
+  }
+  expect(await callsOf()).toHaveLength(1);
 });
 
 it('a request whose answer was lost is made once, and a person is asked', async () => {

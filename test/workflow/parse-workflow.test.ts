@@ -286,6 +286,20 @@ describe('a workflow file', () => {
       step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: hi, markdown: "{% true %}" } }'),
       'steps.1.with.markdown: must be true or false, not an expression',
     ],
+    ...[
+      ['an expression for a URL', '{% trigger.url %}', 'with.url: the URL is one expression; write scheme, host'],
+      ['an expression for a host', 'https://{% trigger.host %}/x', 'with.url: an expression gives a part of the host'],
+      ['an expression behind a host', 'https://api.example.com{% trigger.x %}/x', 'gives a part of the host'],
+      ['an expression for a port', 'https://api.example.com:{% trigger.x %}/', 'gives a part of the host'],
+      ['an expression for a scheme', '{% trigger.x %}://api.example.com/', 'gives a part of the host'],
+      ['an expression below a host', 'https://a.{% trigger.x %}.example.com/', 'gives a part of the host'],
+      ['dots around an expression', 'https://api.example.com/../{% trigger.x %}', 'a path may not have'],
+      ['an expression nobody sends', 'https://api.example.com/#{% trigger.x %}', 'remove "#"'],
+    ].map(([what, url, said]): [string, string, string] => [
+      String(what),
+      step(`{ id: b, tool: http.get, with: { url: "${url}" } }`),
+      String(said),
+    ]),
     [
       'help that comes too late',
       `name: x\napprovals: { slaSeconds: 60, expiresSeconds: 60 }\nsteps:\n  - { id: a, tool: transform }\n`,
