@@ -8,6 +8,12 @@ import { withoutSecrets } from './without-secrets.ts';
 /** Longer than a healthy target ever takes, and short enough that a lease outlives several calls. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
 
+/**
+ * As much of an answer as is read, unpacked. The longest that is asked for is a page of a hundred GitHub comments of 64 KiB;
+ * thirty steps side by side that read so much still fit into a worker's memory.
+ */
+export const EXCHANGE_ANSWER_MAX_BYTES = 8 * 1024 * 1024;
+
 export const FIRST_REDIRECT = 300;
 export const FIRST_REFUSAL = 400;
 export const UNAUTHORIZED = 401;
@@ -53,6 +59,13 @@ export class OutcomeUnknown extends CountersignError {
   }
 }
 
+/** The target answered with more than is read. A write may have happened; a read would get the same answer again. */
+export class AnswerTooLarge extends OutcomeUnknown {
+  constructor(system: string) {
+    super(`${system} answered with more than ${EXCHANGE_ANSWER_MAX_BYTES} bytes, which is not read`);
+  }
+}
+
 export interface Exchange<Answer> {
   system: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -89,27 +102,44 @@ export async function asRead<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     if (!(error instanceof OutcomeUnknown)) throw error;
-    throw new TargetRefused(error.message, { retryable: true, cause: error });
+    throw new TargetRefused(error.message, { retryable: !(error instanceof AnswerTooLarge), cause: error });
   }
 }
 
 async function attempt<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
   const { system } = request;
   const response = await send(request);
-  const text = await response.text().catch((error: unknown) => {
-    throw new OutcomeUnknown(`${system} cut its answer short`, error);
-  });
   const { status } = response;
-  if (status >= FIRST_REFUSAL) {
+  if (status >= FIRST_REDIRECT) {
+    // What such an answer means stands in its head.
+    await response.body?.cancel().catch(() => undefined);
     const head = { status, header: (name: string) => response.headers.get(name) };
-    throw request.refusal?.(head) ?? refusal(system, head);
+    if (status >= FIRST_REFUSAL) throw request.refusal?.(head) ?? refusal(system, head);
+    throw new TargetRefused(moved(system, status), { retryable: false, status });
   }
-  if (status >= FIRST_REDIRECT) throw new TargetRefused(moved(system, status), { retryable: false, status });
+  const text = await readText(system, response);
   const { authorization = '' } = request.headers;
   const kept = withoutSecrets(text, [authorization, ...(request.secrets ?? [])]);
   const parsed = request.answer.safeParse(kept === '' ? undefined : jsonIn(system, kept));
   if (parsed.success) return { status, answer: parsed.data };
   throw new OutcomeUnknown(`${system} answered ${status} with a body of another shape`, parsed.error);
+}
+
+/** Read piece by piece and stopped at the bound: neither a length that lies nor packed zeros can fill the memory. */
+async function readText(system: string, { body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const piece of body ?? []) {
+      size += piece.length;
+      // Leaving the loop ends the connection.
+      if (size > EXCHANGE_ANSWER_MAX_BYTES) throw new AnswerTooLarge(system);
+      pieces.push(piece);
+    }
+  } catch (error) {
+    throw error instanceof AnswerTooLarge ? error : new OutcomeUnknown(`${system} cut its answer short`, error);
+  }
+  return Buffer.concat(pieces).toString('utf8');
 }
 
 async function send(request: Exchange<unknown>): Promise<Response> {

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
-import { exchange } from '../../lambdas/connectors/http-exchange.ts';
+import { EXCHANGE_ANSWER_MAX_BYTES, exchange } from '../../lambdas/connectors/http-exchange.ts';
 import { freePort } from '../../local/free-port.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
@@ -43,7 +44,7 @@ const ask = (method: 'GET' | 'POST', how: Answering, address = url) => {
   });
 };
 const says =
-  (status: number, body: string, headers: Record<string, string> = {}): Answering =>
+  (status: number, body: string | Buffer, headers: Record<string, string> = {}): Answering =>
   (_request, response) =>
     response.writeHead(status, headers).end(body);
 const DONE = '{"done":true}';
@@ -131,6 +132,59 @@ const ANSWERS: [string, Answering, object, object][] = [
     LATER,
   ],
 ];
+
+describe('an answer that is too large', () => {
+  /** Writes for as long as somebody reads. */
+  let written = 0;
+  const endless =
+    (status: number, headers: Record<string, string> = {}): Answering =>
+    (_request, response) => {
+      written = 0;
+      response.writeHead(status, headers);
+      const piece = Buffer.alloc(64 * 1024, ' ');
+      const write = () => {
+        while (!response.destroyed) {
+          written += piece.length;
+          if (!response.write(piece)) return response.once('drain', write);
+        }
+      };
+      write();
+    };
+  /** 64 MiB of spaces in 64 KiB. */
+  const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+  const TOO_LARGE: [string, Answering][] = [
+    ['an answer without end', endless(200)],
+    ['an answer that says it is short', endless(200, { 'transfer-encoding': 'chunked', 'x-length': '2' })],
+    ['a small answer that unpacks to a huge one', says(200, PACKED, { 'content-encoding': 'gzip' })],
+  ];
+
+  it.each(TOO_LARGE)('leaves the outcome of a write open: %s', async (_what, how) => {
+    await expect(ask('POST', how)).rejects.toMatchObject({ ...UNKNOWN, message: expect.stringContaining('8388608') });
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(TOO_LARGE)('is refused to a read, which would get it again: %s', async (_what, how) => {
+    await expect(ask('GET', how)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('8388608') });
+  });
+
+  it.each([200, 301, 400, 429, 500])('with status %i is not read to its end', async (status) => {
+    const closed = Promise.withResolvers<void>();
+    const watched: Answering = (request, response) => {
+      response.once('close', () => closed.resolve());
+      endless(status)(request, response);
+    };
+    await expect(ask('POST', watched)).rejects.toBeDefined();
+    await closed.promise;
+    // What is read, and what lies on the way in buffers of ours, of the server and of the system.
+    expect(written).toBeLessThan(4 * EXCHANGE_ANSWER_MAX_BYTES);
+  });
+
+  it('of exactly the bound is read', async () => {
+    const whole = `{"done":true${' '.repeat(EXCHANGE_ANSWER_MAX_BYTES - DONE.length)}}`;
+    expect(await ask('GET', says(200, whole))).toMatchObject({ answer: { done: true } });
+    await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
+  });
+});
 
 describe('an exchange', () => {
   it('sends what it was given once, and gives the answer', async () => {
