@@ -2,11 +2,14 @@ import { sign } from 'node:crypto';
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { type Exchange, exchange } from './http-exchange.ts';
+import { type Exchange, exchange, FORBIDDEN, type Head, slowedDown, TargetRefused, urlAt } from './http-exchange.ts';
 import { type Granted, keptTokenOf } from './kept-token.ts';
 
 const API_VERSION = '2022-11-28';
+const SYSTEM = 'GitHub';
 const PAGE_SIZE = 100;
+/** Each page takes part of a step's time. */
+const PAGES_MAX = 10;
 /** GitHub takes a signed claim of at most ten minutes, and none from the future: clocks differ. */
 const CLAIM_SECONDS = 540;
 const CLOCK_SKEW_SECONDS = 60;
@@ -32,27 +35,45 @@ export async function github<Answer>(access: Access, { path, ...call }: Call<Ans
   const as = (token: string) =>
     exchange({
       ...call,
-      system: 'GitHub',
-      url: `${access.baseUrl}${path}`,
+      system: SYSTEM,
+      url: urlAt(access.baseUrl, path),
       headers: { authorization: `Bearer ${token}`, 'x-github-api-version': API_VERSION },
+      refusal: secondaryLimit,
     });
   if ('token' in credential) return as(credential.token);
   return keptTokenOf(access).call((nowMs) => grantToken(access, credential, nowMs), as);
 }
 
-/** Reads on until a page is not full. */
-export async function* githubPages<Page>(
-  access: Access,
-  path: string,
-  answer: z.ZodType<Page>,
-  sizeOf: (page: Page) => number,
-): AsyncGenerator<Page> {
-  for (let number = 1; ; number += 1) {
-    const query = `${path.includes('?') ? '&' : '?'}per_page=${PAGE_SIZE}&page=${number}`;
-    const { answer: page } = await github(access, { method: 'GET', path: `${path}${query}`, answer });
-    yield page;
-    if (sizeOf(page) < PAGE_SIZE) return;
+/** Follows GitHub's links from page to page: it alone knows where the next one is, and may give less than it was asked for. */
+export async function* githubPages<Page>(access: Access, path: string, answer: z.ZodType<Page>): AsyncGenerator<Page> {
+  let next: string | undefined = `${path}${path.includes('?') ? '&' : '?'}per_page=${PAGE_SIZE}`;
+  for (let pages = 0; next !== undefined; pages += 1) {
+    if (pages === PAGES_MAX) throw new TargetRefused(TOO_MANY_PAGES, { retryable: false });
+    const page: { answer: Page } & Head = await github(access, { method: 'GET', path: next, answer });
+    yield page.answer;
+    next = nextPath(access, page.header('link') ?? '');
   }
+}
+
+const TOO_MANY_PAGES = `GitHub lists more than ${PAGES_MAX * PAGE_SIZE}; not all of them were read. Look there`;
+
+/** The credential is for the connection's address: a link that leads elsewhere is not followed. */
+function nextPath({ baseUrl }: Access, links: string): string | undefined {
+  const next = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(links)?.[1];
+  if (next === undefined) return undefined;
+  const base = new URL(urlAt(baseUrl, '/')).href;
+  const url = new URL(next, base).href;
+  if (url.startsWith(base)) return url.slice(base.length - 1);
+  throw new TargetRefused('GitHub continues its list at another address: correct the address of the connection', {
+    retryable: false,
+  });
+}
+
+/** A secondary rate limit that does not say for how long: GitHub asks to wait at least a minute. */
+function secondaryLimit(head: Head, body: string): TargetRefused | undefined {
+  const saysHowLong = head.header('retry-after') || head.header('x-ratelimit-remaining') === '0';
+  const isLimit = head.status === FORBIDDEN && /secondary.rate.limit|abuse detection/i.test(body);
+  return isLimit && !saysHowLong ? slowedDown(SYSTEM, head.status) : undefined;
 }
 
 function credentialOf({ credential }: Access): z.infer<typeof Credential> {
@@ -68,14 +89,15 @@ async function grantToken(
   nowMs: number,
 ): Promise<Granted> {
   const { answer } = await exchange({
-    system: 'GitHub',
+    system: SYSTEM,
     method: 'POST',
-    url: `${baseUrl}/app/installations/${encodeURIComponent(installationId)}/access_tokens`,
+    url: urlAt(baseUrl, `/app/installations/${encodeURIComponent(installationId)}/access_tokens`),
     headers: {
       authorization: `Bearer ${appClaim(String(appId), privateKeyPem, nowMs)}`,
       'x-github-api-version': API_VERSION,
     },
     onlyAsks: true,
+    refusal: secondaryLimit,
     answer: InstallationToken,
   });
   return { token: answer.token, expiresAtMs: Date.parse(answer.expires_at) };

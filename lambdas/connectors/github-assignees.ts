@@ -10,7 +10,7 @@ const Assigned = z.object({ assignees: z.array(z.object({ login: z.string() })) 
 const AssigneesInput = z.strictObject({
   ...IssueOf,
   assignees: z
-    .array(z.string().regex(/^[A-Za-z0-9-]+(\[bot\])?$/, 'a GitHub login'))
+    .array(z.string().regex(/^[A-Za-z0-9_-]+(\[bot\])?$/, 'a GitHub login'))
     .min(1)
     .max(ASSIGNEES_PER_ISSUE_MAX),
 });

@@ -51,7 +51,7 @@ export const createComment = operation({
   },
   async probe(input, { access, mark, openSince }) {
     const path = `${issuePath(input)}/comments?since=${later(openSince, -CLOCK_SKEW_MS)}`;
-    for await (const page of githubPages(access, path, z.array(Comment), (comments) => comments.length)) {
+    for await (const page of githubPages(access, path, z.array(Comment))) {
       const ours = page.find(({ body }) => body.split('\n').some((line) => line.trim() === hidden(mark)));
       if (ours) return { ...created(input, ours), response: { commentId: ours.id }, recovered: true };
     }

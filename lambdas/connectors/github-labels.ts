@@ -10,9 +10,15 @@ const LABELS_PER_WRITE_MAX = 20;
 const LABELS_PER_ISSUE_MAX = 100;
 
 const Labels = z.array(z.object({ name: z.string() }));
+/** A label is taken away by its place in a path, where dots alone mean the place itself or the one above: every label. */
+const Label = z
+  .string()
+  .min(1)
+  .max(LABEL_MAX_CHARACTERS)
+  .regex(/^(?!\.{1,2}$)/, 'GitHub cannot remove a label named "." or ".."; use another label');
 const LabelsInput = z.strictObject({
   ...IssueOf,
-  labels: z.array(z.string().min(1).max(LABEL_MAX_CHARACTERS)).min(1).max(LABELS_PER_WRITE_MAX),
+  labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX),
 });
 type LabelsInput = z.infer<typeof LabelsInput>;
 

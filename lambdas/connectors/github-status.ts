@@ -86,7 +86,7 @@ const shown = ({ state, description, targetUrl }: Shown) => ({
 
 async function newest(access: Access, { owner, repo, sha, context }: StatusInput) {
   const path = `/repos/${owner}/${repo}/commits/${sha}/status`;
-  for await (const page of githubPages(access, path, Combined, ({ statuses }) => statuses.length)) {
+  for await (const page of githubPages(access, path, Combined)) {
     const ours = page.statuses.find((status) => status.context.toLowerCase() === context.toLowerCase());
     if (ours) return ours;
   }

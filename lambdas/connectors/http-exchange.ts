@@ -14,10 +14,13 @@ export const EXCHANGE_TIMEOUT_MS = 10_000;
  */
 export const EXCHANGE_ANSWER_MAX_BYTES = 8 * 1024 * 1024;
 
+/** GitHub asks for the product's name, and so may the administrator of any target who reads its log. */
+const USER_AGENT = 'Countersign';
+
 export const FIRST_REDIRECT = 300;
 export const FIRST_REFUSAL = 400;
 export const UNAUTHORIZED = 401;
-const FORBIDDEN = 403;
+export const FORBIDDEN = 403;
 export const NOT_FOUND = 404;
 const TOO_MANY_REQUESTS = 429;
 export const FIRST_SERVER_ERROR = 500;
@@ -78,8 +81,8 @@ export interface Exchange<Answer> {
   /** True for a POST that changes nothing: asking for a token, or a model. */
   onlyAsks?: true;
   timeoutMs?: number;
-  /** What an answer of 400 and above means, where the target has words of its own for it. */
-  refusal?: (head: Head) => CountersignError | undefined;
+  /** What an answer of 400 and above means, where the target has words of its own for it; they may be in its body. */
+  refusal?: (head: Head, body: string) => CountersignError | undefined;
   /** What the answer must look like, `undefined` if it has no body; anything else on a 2xx leaves the outcome unknown. */
   answer: z.ZodType<Answer>;
 }
@@ -90,8 +93,15 @@ export interface Head {
   header(name: string): string | null | undefined;
 }
 
+interface Answered<Answer> extends Head {
+  answer: Answer;
+}
+
+/** Where a connection and a path within it lead; many write its address with a slash at the end. */
+export const urlAt = (baseUrl: string, path: string): string => `${baseUrl.replace(/\/+$/, '')}${path}`;
+
 /** One request, no hidden retries, no redirects. Failures say whether the target can have acted; messages never quote its text. */
-export function exchange<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
+export function exchange<Answer>(request: Exchange<Answer>): Promise<Answered<Answer>> {
   const attempted = attempt(request);
   return request.method === 'GET' || request.onlyAsks ? asRead(attempted) : attempted;
 }
@@ -106,22 +116,26 @@ export async function asRead<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-async function attempt<Answer>(request: Exchange<Answer>): Promise<{ status: number; answer: Answer }> {
+async function attempt<Answer>(request: Exchange<Answer>): Promise<Answered<Answer>> {
   const { system } = request;
   const response = await send(request);
   const { status } = response;
-  if (status >= FIRST_REDIRECT) {
-    // What such an answer means stands in its head.
+  const head: Head = { status, header: (name) => response.headers.get(name) };
+  if (status >= FIRST_REFUSAL) {
+    // What a refusal means stands in its head; only some systems say more in the body.
+    const body = request.refusal ? await readText(system, response).catch(() => '') : '';
     await response.body?.cancel().catch(() => undefined);
-    const head = { status, header: (name: string) => response.headers.get(name) };
-    if (status >= FIRST_REFUSAL) throw request.refusal?.(head) ?? refusal(system, head);
+    throw request.refusal?.(head, body) ?? refusal(system, head);
+  }
+  if (status >= FIRST_REDIRECT) {
+    await response.body?.cancel().catch(() => undefined);
     throw new TargetRefused(moved(system, status), { retryable: false, status });
   }
   const text = await readText(system, response);
   const { authorization = '' } = request.headers;
   const kept = withoutSecrets(text, [authorization, ...(request.secrets ?? [])]);
   const parsed = request.answer.safeParse(kept === '' ? undefined : jsonIn(system, kept));
-  if (parsed.success) return { status, answer: parsed.data };
+  if (parsed.success) return { ...head, answer: parsed.data };
   throw new OutcomeUnknown(`${system} answered ${status} with a body of another shape`, parsed.error);
 }
 
@@ -149,7 +163,7 @@ async function send(request: Exchange<unknown>): Promise<Response> {
   try {
     return await fetch(url, {
       method,
-      headers: { accept: 'application/json', 'content-type': contentType, ...headers },
+      headers: { accept: 'application/json', 'content-type': contentType, 'user-agent': USER_AGENT, ...headers },
       body: form || body === undefined ? body : JSON.stringify(body),
       // The credential is for this address; where a redirect leads nobody vouches for.
       redirect: 'manual',
@@ -180,15 +194,14 @@ export function refusal(system: string, { status, header }: Head): CountersignEr
   // GitHub says "slow down" with 403 too, and then says for how long or that nothing is left.
   const slowDown = status === FORBIDDEN && (retryAfterMs(header) !== undefined || nothingLeft);
   if (status === TOO_MANY_REQUESTS || slowDown) {
-    return new TargetRefused(`${system} asked to slow down (${status})`, {
-      retryable: true,
-      retryAfterMs: retryAfterMs(header) ?? (nothingLeft ? untilResetMs(header) : undefined) ?? RATE_LIMIT_PAUSE_MS,
-      status,
-    });
+    return slowedDown(system, status, retryAfterMs(header) ?? (nothingLeft ? untilResetMs(header) : undefined));
   }
   if (status >= FIRST_SERVER_ERROR) return new OutcomeUnknown(`${system} failed (${status})`);
   return new TargetRefused(`${system} refused (${status})${WHAT_TO_DO[status] ?? ''}`, { retryable: false, status });
 }
+
+export const slowedDown = (system: string, status: number, retryAfterMs: number = RATE_LIMIT_PAUSE_MS) =>
+  new TargetRefused(`${system} asked to slow down (${status})`, { retryable: true, retryAfterMs, status });
 
 export const retryAfterMs = (header: Head['header']): number | undefined =>
   pauseOf(Number(header('retry-after')) * 1000);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Reversal } from '../run/receipt.ts';
 import { operation, unread, writeKey } from './connector.ts';
-import { exchange } from './http-exchange.ts';
+import { exchange, urlAt } from './http-exchange.ts';
 
 const SUMMARY_MAX_CHARACTERS = 1024;
 const SOURCE_MAX_CHARACTERS = 255;
@@ -51,7 +51,7 @@ export const sendEvent = operation({
     const { status, answer } = await exchange({
       system: 'PagerDuty',
       method: 'POST',
-      url: `${access.baseUrl}/v2/enqueue`,
+      url: urlAt(access.baseUrl, '/v2/enqueue'),
       headers: {},
       body: { routing_key: credential.data.routingKey, ...eventOf(input, dedupKey) },
       secrets: [credential.data.routingKey],

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { type Exchange, exchange } from './http-exchange.ts';
+import { type Exchange, exchange, urlAt } from './http-exchange.ts';
 import { type Granted, keptTokenOf } from './kept-token.ts';
 
 const SYSTEM = 'ServiceNow';
@@ -10,13 +10,18 @@ const ClientCredential = z.object({ clientId: z.string(), clientSecret: z.string
 const Credential = z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]);
 const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
 
-type Call<Answer> = Pick<Exchange<Answer>, 'method' | 'body' | 'answer'> & { path: string };
+type Call<Answer> = Pick<Exchange<Answer>, 'method' | 'body' | 'answer' | 'timeoutMs'> & { path: string };
 
 /** One call of the Table API, as a user or as an OAuth client. `path` begins with the table. */
 export async function servicenow<Answer>(access: Access, { path, ...call }: Call<Answer>) {
   const credential = credentialOf(access);
   const as = (authorization: string) =>
-    exchange({ ...call, system: SYSTEM, url: `${access.baseUrl}/api/now/table/${path}`, headers: { authorization } });
+    exchange({
+      ...call,
+      system: SYSTEM,
+      url: urlAt(access.baseUrl, `/api/now/table/${path}`),
+      headers: { authorization },
+    });
   if ('username' in credential) {
     return as(`Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString('base64')}`);
   }
@@ -39,7 +44,7 @@ async function grantToken(
   const { answer } = await exchange({
     system: SYSTEM,
     method: 'POST',
-    url: `${baseUrl}/oauth_token.do`,
+    url: urlAt(baseUrl, '/oauth_token.do'),
     headers: {},
     body: new URLSearchParams({
       grant_type: 'client_credentials',

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { type Access, Markdown, operation, writeKey } from './connector.ts';
-import { TargetRefused } from './http-exchange.ts';
+import { OutcomeUnknown, TargetRefused } from './http-exchange.ts';
 import { servicenow } from './servicenow-api.ts';
+import { findNote, markLine, noteNotShown } from './servicenow-notes.ts';
 import { type Shown, stateBefore, storedBy } from './servicenow-stored.ts';
 
 const JOURNAL_FIELDS = ['work_notes', 'comments'];
@@ -18,7 +19,6 @@ const SettableField = FieldName.refine(
 /** ServiceNow gives every value as text; references come as objects with a value. */
 const Value = z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]);
 const RecordAnswer = z.object({ result: z.record(z.string(), Value) });
-const JournalAnswer = z.object({ result: z.array(z.object({ sys_id: z.string() })) });
 
 /** Only these fields are answered: of the rest of a record nothing need be known. */
 const incidentPath = (sysId: string, fields: string[]) => `incident/${sysId}?sysparm_fields=${fields.join(',')}`;
@@ -123,21 +123,34 @@ export const addWorkNote = operation({
     const { status } = await servicenow(access, {
       method: 'PATCH',
       path: incidentPath(sysId, ['sys_id']),
-      body: { work_notes: `${written(input)}\n[${mark}]` },
+      body: { work_notes: `${written(input)}\n${markLine(mark)}` },
       answer: RecordAnswer,
     });
-    return { output: { sysId }, reversal: NOTES_STAY, response: { status } };
+    // The answer is the same whether an ACL has dropped the note or not.
+    const note = await findNote(access, sysId, mark).catch(unreadable);
+    if (note.kind === 'absent') throw new TargetRefused(NOTE_DROPPED, { retryable: false });
+    if (note.kind === 'undecided') throw noteNotShown();
+    return { output: { sysId }, reversal: NOTES_STAY, response: { status, ...entryOf(note) } };
   },
   async probe({ sysId }, { access, mark }) {
-    const query = encodeURIComponent(`element_id=${sysId}^element=work_notes^valueLIKE${mark}`);
-    const path = `sys_journal_field?sysparm_limit=1&sysparm_query=${query}`;
-    const { status, answer } = await servicenow(access, { method: 'GET', path, answer: JournalAnswer });
-    const [entry] = answer.result;
-    if (!entry) return undefined;
-    const response = { status, journalEntry: entry.sys_id };
-    return { output: { sysId }, reversal: NOTES_STAY, response, recovered: true };
+    const note = await findNote(access, sysId, mark);
+    if (note.kind === 'absent') return undefined;
+    if (note.kind === 'undecided') throw noteNotShown();
+    return { output: { sysId }, reversal: NOTES_STAY, response: entryOf(note), recovered: true };
   },
 });
+
+const NOTE_DROPPED =
+  'ServiceNow answered, but has not added the note: check that the credential may write work_notes (ACLs, data policies)';
+
+const entryOf = ({ journalEntry }: { journalEntry?: string }): Record<string, string> =>
+  journalEntry ? { journalEntry } : {};
+
+/** The note is sent: that it cannot be read settles nothing. */
+function unreadable(error: unknown): never {
+  if (!(error instanceof TargetRefused)) throw error;
+  throw new OutcomeUnknown(`the note was sent and could not be read back: ${error.message}`, error);
+}
 
 const NOTES_STAY = { irreversible: 'a work note cannot be taken back, only corrected by another' };
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { exchange, OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from './http-exchange.ts';
+import { exchange, OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused, urlAt } from './http-exchange.ts';
 import { MessageBody } from './slack-text.ts';
 
 const PAGE_SIZE = 200;
@@ -49,7 +49,7 @@ export async function slack<Answer extends { ok: true }>(access: Access, call: C
   const { answer: given } = await exchange({
     ...rest,
     system: 'Slack',
-    url: `${access.baseUrl}/api/${api}`,
+    url: urlAt(access.baseUrl, `/api/${api}`),
     headers: { authorization: `Bearer ${credential.data.botToken}` },
     answer: z.union([Refusal, answer]),
   });

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { SimCall } from './exchange.ts';
 import { BadRequest } from './exchange.ts';
 import type { Collection, SimulatorStore } from './store.ts';
-import { SYSTEM_NAMES, type SystemName } from './system.ts';
+import { SURPRISES, SYSTEM_NAMES, type SystemName } from './system.ts';
 
 const target = {
   system: z.enum(SYSTEM_NAMES),
@@ -16,6 +16,9 @@ const target = {
 
 const LONGEST_DELAY_MS = 600_000;
 
+const surprisesOf = (system: SystemName): readonly string[] =>
+  system in SURPRISES ? SURPRISES[system as keyof typeof SURPRISES] : [];
+
 const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     ...target,
@@ -27,6 +30,12 @@ const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...target, kind: z.literal('delay'), delayMs: z.int().min(0).max(LONGEST_DELAY_MS) }),
   z.strictObject({ ...target, kind: z.literal('lost_answer') }),
   z.strictObject({ ...target, kind: z.literal('truncated_body') }),
+  z
+    .strictObject({ ...target, kind: z.literal('surprise'), surprise: z.enum(Object.values(SURPRISES).flat()) })
+    .refine(({ system, surprise }) => surprisesOf(system).includes(surprise), {
+      error: ({ input }) =>
+        `this system has no such surprise; there are: ${surprisesOf((input as { system: SystemName }).system).join(', ')}`,
+    }),
   /** It acts, and answers 200 with this instead. */
   z.strictObject({ ...target, kind: z.literal('other_body'), body: z.unknown() }),
 ]);

@@ -11,12 +11,13 @@ import {
   notFound,
   statusShape,
 } from './github-shapes.ts';
-import { type Handler, router, type SimulatedSystem, type SystemContext } from './system.ts';
+import { type Handler, router, type SimulatedSystem, type Surprise, type SystemContext } from './system.ts';
 
 const INSTALLATION_TOKEN_SECONDS = 3_600;
 const HOUR_MS = 3_600_000;
 const CALLS_PER_HOUR = 15_000;
 const STATUS_STATES = ['error', 'failure', 'pending', 'success'];
+const SECONDARY_LIMIT = 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.';
 const PERSONAL_TOKEN_PREFIXES = ['ghp_', 'github_pat_'];
 
 export interface GitHub extends SimulatedSystem {
@@ -31,18 +32,19 @@ export function openGitHub(context: SystemContext): GitHub {
   const route = router({
     ...issueRoutes(context, issues),
     ...commentRoutes(context, issues),
-    ...statusRoutes(issues),
+    ...statusRoutes(context, issues),
     'POST /app/installations/:id/access_tokens': () => grantToken(context, tokens),
   });
-  const answer = (call: SimCall): SimAnswer => {
+  const answer = (call: SimCall, surprise: Surprise | undefined): SimAnswer => {
     const refusal = authenticate(call, tokens);
     if (refusal) return refusal;
+    if (surprise === 'secondary_limit') return failure(403, SECONDARY_LIMIT);
     if (call.bodyIsMalformed) return failure(400, 'Problems parsing JSON');
-    return route(call) ?? notFound();
+    return route(surprised(call, surprise)) ?? notFound();
   };
   return {
     issues,
-    answer: (call) => withRateLimit(context, answer(call)),
+    answer: (call, surprise) => withRateLimit(context, answer(call, surprise)),
     refuse: (status, retryAfterSeconds) => refuse(context, status, retryAfterSeconds),
   };
 }
@@ -63,13 +65,10 @@ function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<strin
   return {
     'GET /repos/:owner/:repo/issues': (call, param) => {
       const all = issues.issuesOf(repositoryOf(param)).reverse();
-      return { status: 200, body: page(call, all).map((issue) => show(200, issue).body) };
+      return listed(context, call, all, (issue) => show(200, issue).body);
     },
     [`GET ${ISSUE}`]: onIssue((issue) => show(200, issue)),
-    [`GET ${ISSUE}/labels`]: onIssue((issue, call) => ({
-      status: 200,
-      body: page(call, issue.labels).map(labelShape),
-    })),
+    [`GET ${ISSUE}/labels`]: onIssue((issue, call) => listed(context, call, issue.labels, labelShape)),
     [`POST ${ISSUE}/labels`]: onIssue((issue, call) => {
       const names = labelNames(call.body);
       return names ? labels(issues.addLabels(issue, names)) : invalid('Label', 'labels');
@@ -90,7 +89,7 @@ function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<strin
     [`GET ${ISSUE}/comments`]: onIssue((issue, call) => {
       const since = Date.parse(call.query.get('since') ?? '') || 0;
       const comments = issues.commentsOf(issue).filter((comment) => Date.parse(comment.updated_at) >= since);
-      return { status: 200, body: page(call, comments).map((comment) => commentShape(comment, context.baseUrl())) };
+      return listed(context, call, comments, (comment) => commentShape(comment, context.baseUrl()));
     }),
     [`POST ${ISSUE}/comments`]: onIssue((issue, call) => {
       const body = textOf(fieldsOf(call.body).body);
@@ -124,19 +123,18 @@ function commentRoutes(context: SystemContext, issues: GitHubIssues): Record<str
   };
 }
 
-function statusRoutes(issues: GitHubIssues): Record<string, Handler> {
-  const list: Handler = (call, param) => ({
-    status: 200,
-    body: page(call, issues.statusesOf(repositoryOf(param), param('sha'))).map(statusShape),
-  });
+function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<string, Handler> {
+  const list: Handler = (call, param) =>
+    listed(context, call, issues.statusesOf(repositoryOf(param), param('sha')), statusShape);
   return {
     'GET /repos/:owner/:repo/statuses/:sha': list,
     'GET /repos/:owner/:repo/commits/:sha/statuses': list,
     'GET /repos/:owner/:repo/commits/:sha/status': (call, param) => {
       const all = issues.statusesOf(repositoryOf(param), param('sha'));
-      const newest = all.filter(({ context }, index) => all.findIndex((each) => each.context === context) === index);
-      const statuses = page(call, newest).map(statusShape);
-      return { status: 200, body: { sha: param('sha'), total_count: newest.length, statuses } };
+      const names = all.map((status) => status.context.toLowerCase());
+      const newest = all.filter((_, index) => names.indexOf(names[index] ?? '') === index);
+      const { body: statuses, headers } = listed(context, call, newest, statusShape);
+      return { status: 200, headers, body: { sha: param('sha'), total_count: newest.length, statuses } };
     },
     'POST /repos/:owner/:repo/statuses/:sha': (call, param) => {
       const { state, context, description, target_url } = fieldsOf(call.body);
@@ -154,10 +152,26 @@ function statusRoutes(issues: GitHubIssues): Record<string, Handler> {
 
 const repositoryOf = (param: Param): string => `${param('owner')}/${param('repo')}`;
 
-function page<T>(call: SimCall, things: readonly T[]): T[] {
+/** One page of a list, and in `link` where the next one is. */
+function listed<T>(context: SystemContext, call: SimCall, things: readonly T[], shape: (thing: T) => unknown) {
   const size = Math.min(Number(call.query.get('per_page') ?? 30) || 30, 100);
   const number = Math.max(Number(call.query.get('page') ?? 1) || 1, 1);
-  return things.slice((number - 1) * size, number * size);
+  const next = new URLSearchParams({ ...Object.fromEntries(call.query), page: String(number + 1) });
+  const link = `<${context.baseUrl()}/${call.segments.map(encodeURIComponent).join('/')}?${next}>; rel="next"`;
+  return {
+    status: 200,
+    ...(things.length > number * size && { headers: { link } }),
+    body: things.slice((number - 1) * size, number * size).map(shape),
+  };
+}
+
+/** The call as it is taken. */
+function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
+  if (surprise === 'assignees_ignored') return { ...call, body: { assignees: [] } };
+  if (surprise !== 'short_pages') return call;
+  const query = new URLSearchParams(call.query);
+  query.set('per_page', '1');
+  return { ...call, query };
 }
 
 /** GitHub takes `{"labels": [...]}` and a bare array, of names or of objects with a name. */
@@ -217,9 +231,6 @@ function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = fa
 function refuse(context: SystemContext, status: number, retryAfterSeconds: number | undefined): SimAnswer {
   if (status === 429) return withRateLimit(context, failure(429, 'API rate limit exceeded for installation.'), true);
   if (status !== 403) return withRateLimit(context, failure(status, `Simulated failure ${status}`));
-  const message =
-    retryAfterSeconds === undefined
-      ? 'Resource not accessible by integration'
-      : 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.';
+  const message = retryAfterSeconds === undefined ? 'Resource not accessible by integration' : SECONDARY_LIMIT;
   return withRateLimit(context, failure(403, message));
 }

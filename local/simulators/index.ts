@@ -156,7 +156,8 @@ async function actAsPerson(
 
 function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefined): SimAnswer {
   if (fault?.kind === 'status') return refusal(system, fault);
-  return isForbiddenWrite(call) ? system.refuse(403, undefined) : system.answer(call);
+  if (isForbiddenWrite(call)) return system.refuse(403, undefined);
+  return system.answer(call, fault?.kind === 'surprise' ? fault.surprise : undefined);
 }
 
 /** One call of a simulated system: faults, effect, record and answer, in that order. */

@@ -3,7 +3,7 @@ import { BadRequest, fieldsOf, type SimAnswer, type SimCall, textOf } from './ex
 import { parseEncodedQuery } from './servicenow-query.ts';
 import { type Row, SEEDED_GROUPS, SEEDED_INCIDENTS, SEEDED_USERS, seededSysId } from './servicenow-seed.ts';
 import { type Reader, ServiceNowTables } from './servicenow-tables.ts';
-import { router, type SimulatedSystem, type SystemContext } from './system.ts';
+import { router, type SimulatedSystem, type Surprise, type SystemContext } from './system.ts';
 
 const TOKEN_LIFETIME_SECONDS = 1_799;
 const DEFAULT_LIMIT = 10_000;
@@ -44,14 +44,16 @@ export function openServiceNow(context: SystemContext): ServiceNow {
 
   return {
     tables,
-    answer: (call) => {
+    answer: (asked, surprise) => {
+      const call = surprised(asked, surprise);
       if (call.method === 'POST' && call.path === '/oauth_token.do') return grantToken(context, tokens, call);
       if (!userOf(call, tokens)) return notAuthenticated();
       const table = call.segments[3];
       if (table !== undefined && !tables.has(table)) return failure(400, `Invalid table ${table}`, null);
       if (call.bodyIsMalformed) return failure(400, 'Exception while reading request', 'The payload is not valid JSON');
       try {
-        return route(call) ?? failure(405, 'Method not supported', `${call.method} ${call.path}`);
+        const answer = route(call) ?? failure(405, 'Method not supported', `${call.method} ${call.path}`);
+        return hidden(answer, surprise);
       } catch (error) {
         if (error instanceof BadRequest) return failure(400, 'Invalid query', error.message);
         throw error;
@@ -59,6 +61,23 @@ export function openServiceNow(context: SystemContext): ServiceNow {
     },
     refuse: (status, retryAfterSeconds) => refuse(context.now(), status, retryAfterSeconds),
   };
+}
+
+/** The call as it is taken: without a clause that was not understood, or the fields that an ACL forbids to write. */
+function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
+  if (surprise === 'fields_dropped') return { ...call, body: {} };
+  if (surprise !== 'clause_ignored') return call;
+  const query = new URLSearchParams(call.query);
+  query.set('sysparm_query', (query.get('sysparm_query') ?? '').split('^').slice(0, -1).join('^'));
+  return { ...call, query };
+}
+
+/** The answer without what an ACL forbids to read; a list's count is of all rows. */
+function hidden(answer: SimAnswer, surprise: Surprise | undefined): SimAnswer {
+  const { result: shown } = fieldsOf(answer.body);
+  if (surprise === 'rows_hidden' && Array.isArray(shown)) return { ...answer, body: { result: [] } };
+  if (surprise === 'fields_hidden' && shown !== undefined) return { ...answer, body: { result: {} } };
+  return answer;
 }
 
 function seed(tables: ServiceNowTables): void {

@@ -4,6 +4,20 @@ import type { SimulatorStore } from './store.ts';
 export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vault'] as const;
 export type SystemName = (typeof SYSTEM_NAMES)[number];
 
+/**
+ * What real systems do within their contract that nobody expects, and that a fault of kind `surprise` switches on for the
+ * calls it befalls:
+ * - ServiceNow: an ACL keeps rows out of a list but not out of its count; a clause of a query (its last) is ignored;
+ *   fields are dropped from a write, or left out of an answer, without a word.
+ * - GitHub: a secondary rate limit that does not say for how long; people who are not assigned, without a word; pages that
+ *   hold less than was asked for.
+ */
+export const SURPRISES = {
+  servicenow: ['rows_hidden', 'clause_ignored', 'fields_dropped', 'fields_hidden'],
+  github: ['secondary_limit', 'assignees_ignored', 'short_pages'],
+} as const;
+export type Surprise = (typeof SURPRISES)[keyof typeof SURPRISES][number];
+
 /** What a simulated system is given. Time is the host's, so that tokens and leases expire when the clock is advanced. */
 export interface SystemContext {
   readonly store: SimulatorStore;
@@ -17,7 +31,7 @@ export interface SystemContext {
  * so that no crash leaves one without the others.
  */
 export interface SimulatedSystem {
-  answer(call: SimCall): SimAnswer;
+  answer(call: SimCall, surprise?: Surprise): SimAnswer;
   /** How this system words a refusal that a fault ordered; `retry-after` is added by the caller. */
   refuse(status: number, retryAfterSeconds: number | undefined): SimAnswer;
 }

@@ -82,16 +82,107 @@ it('a comment that quotes ours is not taken for it', async () => {
   expect(await createComment.probe?.(input, performance)).toMatchObject({ output, recovered: true });
 });
 
-it('a probe reads on, page after page, until it finds its comment', async () => {
-  const asked: (string | null)[] = [];
-  const others = Array.from({ length: 100 }, (_, id) => ({ id, body: 'another' }));
-  vi.stubGlobal('fetch', async (url: string) => {
-    asked.push(new URL(url).searchParams.get('page'));
-    return Response.json(asked.length < 3 ? others : [{ id: 500, body: `x\r\n\r\n<!-- ${MARK} -->` }]);
+describe('a list of several pages', () => {
+  const OTHERS = [{ id: 1, body: 'another' }];
+  const probe = (access = performance.access) =>
+    createComment.probe?.(createComment.parse({ ...issue, body: 'x' }), { ...performance, access });
+  /** Answers with a page that has a link to the next one, until it has none. */
+  const pages = (linkTo: (asked: number) => string | undefined, last: object[] = OTHERS) => {
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (url: string) => {
+      asked.push(url);
+      const next = linkTo(asked.length);
+      if (next === undefined) return Response.json(last);
+      return Response.json(OTHERS, { headers: { link: `<http://github/x>; rel="last", <${next}>; rel="next"` } });
+    });
+    return asked;
+  };
+
+  it('is read by GitHub’s own links, however short its pages are, until ours is found', async () => {
+    const next = (page: number) => `http://github/repositories/9/issues/7/comments?page=${page}`;
+    const ours = [{ id: 500, body: `x\r\n\r\n<!-- ${MARK} -->` }];
+    const asked = pages((count) => (count < 3 ? next(count + 1) : undefined), ours);
+    expect(await probe()).toMatchObject({ output: { commentId: 500 } });
+    expect(asked.slice(1)).toEqual([next(2), next(3)]);
   });
-  const found = await createComment.probe?.({ ...issue, body: 'x' }, performance);
-  expect(found).toMatchObject({ output: { commentId: 500 } });
-  expect(asked).toEqual(['1', '2', '3']);
+
+  it('ends where GitHub links no further, also if its last page is full', async () => {
+    const full = Array.from({ length: 100 }, (_, id) => ({ id, body: 'another' }));
+    const asked = pages(() => undefined, full);
+    expect(await probe()).toBeUndefined();
+    expect(asked).toHaveLength(1);
+  });
+
+  it('that never ends settles nothing', async () => {
+    const asked = pages(() => 'http://github/repositories/9/issues/7/comments?page=2');
+    await expect(probe()).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
+    expect(asked).toHaveLength(10);
+  });
+
+  it('is not read on at another address: the credential is for this one', async () => {
+    for (const elsewhere of [
+      'http://evil.example/repositories/9',
+      'http://github.evil.example/x',
+      'https://github/x',
+    ]) {
+      const asked = pages(() => elsewhere);
+      await expect(probe()).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
+      expect(asked).toHaveLength(1);
+    }
+    const enterprise = { ...performance.access, baseUrl: 'http://GHE.example/api/v3/' };
+    const asked = pages((count) => (count < 2 ? 'http://ghe.example/api/v3/repositories/9?page=2' : undefined));
+    expect(await probe(enterprise)).toBeUndefined();
+    expect(asked[1]).toBe('http://GHE.example/api/v3/repositories/9?page=2');
+  });
+});
+
+describe('every call of GitHub', () => {
+  it('names the product, and goes to the right path also if the address ends in a slash', async () => {
+    const calls: { url: string; agent: string | null }[] = [];
+    vi.stubGlobal('fetch', async (url: string, { headers }: RequestInit) => {
+      calls.push({ url, agent: new Headers(headers).get('user-agent') });
+      return Response.json([{ name: 'bug' }]);
+    });
+    const access = { ...performance.access, baseUrl: 'http://github/api/v3//' };
+    await addLabels.perform(addLabels.parse({ ...issue, labels: ['bug'] }), { ...performance, access });
+    expect(calls).toEqual([
+      { url: 'http://github/api/v3/repos/octo-org/payments/issues/7/labels', agent: 'Countersign' },
+    ]);
+  });
+
+  it.each([
+    ['You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', {}],
+    ['You have triggered an abuse detection mechanism.', { 'x-ratelimit-remaining': '4999' }],
+  ])('that meets a secondary rate limit of unknown length comes back after a minute: %s', async (message, headers) => {
+    vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403, headers }));
+    const limited = { code: 'TARGET_REFUSED', retryable: true, retryAfterMs: 60_000 };
+    await expect(perform(addLabels, { ...issue, labels: ['x'] })).rejects.toMatchObject(limited);
+  });
+
+  it('that meets a secondary rate limit comes back when GitHub says', async () => {
+    const message = 'You have exceeded a secondary rate limit.';
+    const headers = { 'retry-after': '90' };
+    vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403, headers }));
+    await expect(perform(addLabels, { ...issue, labels: ['x'] })).rejects.toMatchObject({ retryAfterMs: 90_000 });
+  });
+
+  it('that is forbidden stays refused', async () => {
+    const message = 'Resource not accessible by integration';
+    vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403 }));
+    const refused = { code: 'TARGET_REFUSED', retryable: false };
+    await expect(perform(addLabels, { ...issue, labels: ['x'] })).rejects.toMatchObject(refused);
+  });
+});
+
+it('a status context counts without regard to case, in its target, its key and what is read', async () => {
+  const named = (context: string) => setStatus.parse({ ...commit, context, state: 'success' });
+  expect(setStatus.propose(named('CI/Build'), 'acme')).toMatchObject({
+    target: setStatus.propose(named('ci/build'), 'acme').target,
+    key: setStatus.propose(named('ci/build'), 'acme').key,
+  });
+  await perform(setStatus, { ...commit, context: 'CI/Build', state: 'pending' });
+  const { reversal } = await perform(setStatus, { ...commit, context: 'ci/build', state: 'success' });
+  expect(reversal).toMatchObject({ tool: 'github.status.set', input: { state: 'pending' } });
 });
 
 it('a comment that somebody changed is not what its undo expects', async () => {

@@ -188,7 +188,10 @@ describe('an answer that is too large', () => {
 
 describe('an exchange', () => {
   it('sends what it was given once, and gives the answer', async () => {
-    expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toEqual({ status: 201, answer: { done: true } });
+    expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
+      status: 201,
+      answer: { done: true },
+    });
     expect(received).toHaveLength(1);
     expect(received[0]).toMatchObject({
       method: 'POST',
@@ -243,7 +246,7 @@ describe('an exchange', () => {
   it('takes an answer without a body where none is expected, and only there', async () => {
     answering = says(204, '');
     const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
-    expect(await exchange({ ...request, answer: z.undefined() })).toEqual({ status: 204, answer: undefined });
+    expect(await exchange({ ...request, answer: z.undefined() })).toMatchObject({ status: 204, answer: undefined });
     answering = says(200, DONE);
     await expect(exchange({ ...request, answer: z.undefined() })).rejects.toMatchObject(UNKNOWN);
   });

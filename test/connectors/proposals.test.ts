@@ -78,6 +78,8 @@ describe('input', () => {
     ['an empty note', addWorkNote, { sysId, note: '' }],
     ['too long a note', addWorkNote, { sysId, note: 'x'.repeat(4_001) }],
     ['an owner that would leave the path', addLabels, { owner: 'o/../x', repo: 'r', number: 7, labels: ['a'] }],
+    ['a label that is the path itself', removeLabels, { ...issue, labels: ['bug', '.'] }],
+    ['a label that is a step up the path', addLabels, { ...issue, labels: ['..'] }],
     ['no label', addLabels, { owner: 'o', repo: 'r', number: 7, labels: [] }],
     ['a number that is text', addLabels, { owner: 'o', repo: 'r', number: '7', labels: ['a'] }],
     ['an owner that is a step up the path', addLabels, { owner: '..', repo: 'r', number: 7, labels: ['a'] }],
@@ -97,6 +99,11 @@ describe('input', () => {
   ])('with %s is refused', (_what, { parse }, input) => {
     expect(() => parse(input)).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
+});
+
+it('a login of a managed user may be assigned', () => {
+  const managed = { ...issue, assignees: ['ana-maria_acme', 'dependabot[bot]'] };
+  expect(addAssignees.parse(managed)).toEqual(managed);
 });
 
 it('a mark is short, the same for every attempt of one write, and different for any other', () => {

@@ -73,7 +73,8 @@ export class FakeGitHub {
   #status({ method, body }: FakeRequest, commit: string): FakeAnswer {
     const all = this.#statuses.get(commit) ?? [];
     if (method === 'GET') {
-      const byContext = new Map(all.map((status) => [(status as { context: string }).context, status]));
+      const nameOf = (status: object) => (status as { context: string }).context.toLowerCase();
+      const byContext = new Map(all.map((status) => [nameOf(status), status]));
       return { status: 200, body: { statuses: [...byContext.values()] } };
     }
     const status = { description: null, target_url: null, ...body };

@@ -30,7 +30,7 @@ export interface FakeRequest {
   body: Record<string, unknown> | undefined;
 }
 
-export type FakeAnswer = { status: number; body: unknown };
+export type FakeAnswer = { status: number; body: unknown; headers?: Record<string, string> };
 
 type System = 'servicenow' | 'github' | 'slack' | 'pagerduty';
 
@@ -109,7 +109,8 @@ export class FakeOutside {
     if (typeof fault === 'object') return Response.json(fault.body);
     if (answer.body === undefined) return new Response(null, { status: answer.status });
     const text = JSON.stringify(answer.body);
-    return new Response(fault === 'truncated' ? text.slice(0, text.length / 2) : text, { status: answer.status });
+    const { status, headers } = answer;
+    return new Response(fault === 'truncated' ? text.slice(0, text.length / 2) : text, { status, headers });
   }
 
   #system(host: string): { answer(request: FakeRequest): FakeAnswer } {
