@@ -1,19 +1,20 @@
 import { type Clock, type Ids, isoNow, type Log } from '../entry/ports.ts';
 import type { Automation, Definitions } from '../pipeline/definitions.ts';
 import { matchAutomations } from '../pipeline/match-automations.ts';
-import { hashOf } from '../run/canonical-json.ts';
-import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
-import { BURST_WINDOW_MS, IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord } from '../run/idempotency.ts';
+import { BURST_WINDOW_MS, deliveryKey, IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord } from '../run/idempotency.ts';
 import { later } from '../run/lease.ts';
-import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../run/run.ts';
-import type { RunStore } from '../run/run-store.ts';
-import { PICK_UP_WITHIN_MS } from '../worker/conclude-run.ts';
+import type { Trigger } from '../run/run.ts';
+import type { IngestResult, RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
 import type { Delivery } from './delivery.ts';
+import { newRun } from './new-run.ts';
+import { shrinkUntilStored } from './stored-payload.ts';
 
-/** One transaction holds 100 rows: two idempotency records and three for each run. */
+/** One transaction holds 100 rows: up to three idempotency records, and three rows for each run. */
 const RUNS_PER_DELIVERY_MAX = 32;
+/** Where each run brings up to two idempotency records of its own as well. */
+const ADDED_RUNS_MAX = 19;
 
 export interface Intake {
   runs: Pick<RunStore, 'ingest'>;
@@ -29,51 +30,126 @@ export interface Accepted {
   deduplicated: boolean;
 }
 
-/** Turns a verified delivery into runs, once: record, trigger, runs and their due times are one transaction. */
+interface Accepting {
+  tenant: string;
+  delivery: Delivery;
+  requestHash: string;
+  trigger: Trigger;
+}
+
+/** Turns a verified delivery into runs, once: records, trigger, runs and their due times are one transaction. */
 export async function acceptDelivery(
   intake: Intake,
   tenant: string,
   delivery: Delivery,
   requestHash: string,
 ): Promise<Accepted> {
-  const at = isoNow(intake.clock);
-  const { source, event, fields, payload, makers, key } = delivery;
-  const trigger: Trigger = { source, event, fields, payload, makers, receivedAt: at };
+  const { source, event, fields, payload, makers } = delivery;
+  const trigger: Trigger = { source, event, fields, payload, makers, receivedAt: isoNow(intake.clock) };
   const matching = await matchAutomations(await intake.definitions.automations(tenant), trigger, ({ name }, error) =>
     intake.log.error('the filter of an automation failed; it starts no run', { tenant, automation: name, error }),
   );
   if (matching.length === 0) return { runIds: [], deduplicated: false };
-  if (matching.length > RUNS_PER_DELIVERY_MAX) {
-    throw new Error(
-      `${matching.length} automations match ${event}; at most ${RUNS_PER_DELIVERY_MAX} may, disable some`,
+  const accepting = { tenant, delivery, requestHash, trigger };
+  const before: IdempotencyRecord[] = [];
+  // Each round meets one more record of the same event: its id, its content, or one for each automation.
+  for (let round = 0; round <= 2 * matching.length + 2; round += 1) {
+    const missing = matching.filter(({ name }) => !before.some(({ automations }) => automations?.includes(name)));
+    const { result, runIds } = await startRuns(intake, accepting, missing, before);
+    const known = before.flatMap((record) => record.runIds);
+    if (result.outcome === 'created') {
+      await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
+      return { runIds: [...known, ...runIds], deduplicated: missing.length === 0 };
+    }
+    const { record } = result;
+    if (record.requestHash === requestHash) return duplicateOf(intake, accepting, record);
+    if (record.key === delivery.key && !cameThroughAnotherHook(record, delivery)) {
+      throw new CountersignError(
+        'IDEMPOTENCY_CONFLICT',
+        `${delivery.key} was delivered before with another body; nothing was started`,
+      );
+    }
+    // A record without automations is an old one: nobody knows what it started, so nothing is started again.
+    if (!record.automations) return { runIds: record.runIds, deduplicated: true };
+    before.push(record);
+  }
+  throw new Error(`the records of ${delivery.key} changed with every attempt`);
+}
+
+/** Starts runs of these automations, unless the delivery or the same event was accepted before. */
+async function startRuns(
+  intake: Intake,
+  accepting: Accepting,
+  automations: Automation[],
+  before: IdempotencyRecord[],
+): Promise<{ result: IngestResult; runIds: string[] }> {
+  const max = before.length > 0 ? ADDED_RUNS_MAX : RUNS_PER_DELIVERY_MAX;
+  if (automations.length > max) {
+    throw new CountersignError(
+      'CAP_EXCEEDED',
+      `${automations.length} automations match ${accepting.delivery.event}, and one delivery may start ${max} runs; ` +
+        'disable some, or narrow their filters',
     );
   }
-  const runs = matching.map((automation) => newRun(intake, tenant, automation, delivery, trigger));
-  const runIds = runs.map(({ run }) => run.runId);
-  const remembered = (recordKey: string, forMs: number): IdempotencyRecord => ({
+  const { tenant, delivery, trigger } = accepting;
+  return shrinkUntilStored(trigger, async (stored) => {
+    const runs = automations.map((automation) =>
+      newRun(intake.ids.next('run'), tenant, automation, delivery, stored.trigger, stored.payloadHash),
+    );
+    const runIds = runs.map(({ run }) => run.runId);
+    const records = recordsOf(accepting, automations, runIds, before);
+    const result = await intake.runs.ingest({ records, trigger: stored.trigger, runs, at: trigger.receivedAt });
+    return { result, runIds };
+  });
+}
+
+function recordsOf(
+  { tenant, delivery, requestHash, trigger }: Accepting,
+  automations: Automation[],
+  runIds: string[],
+  before: IdempotencyRecord[],
+): IdempotencyRecord[] {
+  const { source, key, burstKey, hook } = delivery;
+  const at = trigger.receivedAt;
+  const retentionMs = IDEMPOTENCY_RETENTION_MS[source];
+  const remembered = (recordKey: string, forMs = retentionMs): IdempotencyRecord => ({
     tenant,
     key: recordKey,
     source,
     requestHash,
-    runIds,
+    ...(hook !== undefined && { hook }),
+    runIds: [...before.flatMap((record) => record.runIds), ...runIds],
+    automations: [...before.flatMap((record) => record.automations ?? []), ...automations.map(({ name }) => name)],
     createdAt: at,
     expiresAt: later(at, forMs),
   });
-  const records = [remembered(key, IDEMPOTENCY_RETENTION_MS[source])];
-  if (delivery.burstKey !== undefined) records.push(remembered(delivery.burstKey, BURST_WINDOW_MS));
-  const result = await intake.runs.ingest({ records, trigger, runs, at });
-  if (result.outcome === 'duplicate') {
-    const { record } = result;
-    if (record.key === key && record.requestHash !== requestHash) {
-      throw new CountersignError(
-        'IDEMPOTENCY_CONFLICT',
-        `${key} was delivered before with another body; nothing was started`,
-      );
+  const isKnown = (recordKey: string) => before.some((record) => record.key === recordKey);
+  const records = isKnown(key) ? [] : [remembered(key)];
+  if (delivery.bodyIsKey) records.push(remembered(deliveryKey.githubBody({ bodyHash: requestHash })));
+  if (burstKey !== undefined && !isKnown(burstKey)) records.push(remembered(burstKey, BURST_WINDOW_MS));
+  // A third hook may bring the same event: each automation added now has a record of its own beside the one that stands.
+  for (const [standing, forMs] of [[key, retentionMs] as const, [burstKey, BURST_WINDOW_MS] as const]) {
+    if (standing === undefined || !isKnown(standing)) continue;
+    for (const [index, { name }] of automations.entries()) {
+      const own = remembered(deliveryKey.forAutomation({ key: standing, automation: name }), forMs);
+      records.push({ ...own, runIds: runIds.slice(index, index + 1), automations: [name] });
     }
-    return { runIds: record.runIds, deduplicated: true };
   }
-  await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
-  return { runIds, deduplicated: false };
+  return records;
+}
+
+const cameThroughAnotherHook = (record: IdempotencyRecord, { hook }: Delivery): boolean =>
+  record.hook !== undefined && hook !== undefined && record.hook !== hook;
+
+function duplicateOf(
+  intake: Intake,
+  { tenant, delivery, requestHash }: Accepting,
+  record: IdempotencyRecord,
+): Accepted {
+  if (record.key === deliveryKey.githubBody({ bodyHash: requestHash })) {
+    intake.log.warn('a signed body came again; it starts nothing', { tenant, key: delivery.key });
+  }
+  return { runIds: record.runIds, deduplicated: true };
 }
 
 /** The fast path. A queued run carries its due time, so that a message that was never sent loses nothing. */
@@ -81,50 +157,4 @@ async function wake(intake: Intake, tenant: string, runId: string): Promise<void
   await intake.queue.send({ tenant, runId }).catch((error: unknown) => {
     intake.log.warn('the step message could not be sent; the sweeper will send it', { tenant, runId, error });
   });
-}
-
-function newRun(
-  intake: Intake,
-  tenant: string,
-  automation: Automation,
-  { subject, key }: Delivery,
-  trigger: Trigger,
-): { run: ActiveRun; commit: Commit } {
-  const { source, event, receivedAt: at } = trigger;
-  const runId = intake.ids.next('run');
-  const commit = sealCommit({
-    seq: 1,
-    prevHash: genesisHash(tenant, runId),
-    at,
-    events: [
-      {
-        type: 'run.accepted',
-        automation: automation.name,
-        workflow: automation.workflow,
-        source,
-        event,
-        key,
-        triggerHash: hashOf(trigger.payload),
-      },
-    ],
-  });
-  const run: ActiveRun = {
-    schemaVersion: RUN_SCHEMA_VERSION,
-    tenant,
-    runId,
-    automation: automation.name,
-    workspace: automation.workspace,
-    workflow: automation.workflow,
-    writes: 0,
-    trigger: { source, event, key },
-    ...(subject !== undefined && { subject }),
-    status: 'queued',
-    seq: commit.seq,
-    headHash: commit.hash,
-    createdAt: at,
-    updatedAt: at,
-    deadlineAt: later(at, RUN_DEADLINE_MS),
-    dueAt: later(at, PICK_UP_WITHIN_MS),
-  };
-  return { run, commit };
 }

@@ -7,7 +7,11 @@ export interface Delivery {
   event: string;
   /** The idempotency key: the same delivery again has the same. */
   key: string;
-  /** Set where one change may come as several deliveries within seconds: only the first of a burst starts a run. */
+  /** Which of the sender's subscriptions delivered it. The same key through another one is the same event, not a conflict. */
+  hook?: string;
+  /** The signature covers neither id nor time: the body is remembered too, or a copy under a new id would start runs again. */
+  bodyIsKey?: boolean;
+  /** Set where the same event may come under several ids within seconds; it names the event by its content. */
   burstKey?: string;
   /** What it is about, `github:octo-org/payments#7`; runs about one thing are found by it. */
   subject?: string;

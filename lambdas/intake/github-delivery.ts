@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
+import { hashOf } from '../run/canonical-json.ts';
 import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 import { githubMakers } from './delivery-makers.ts';
+import { assertShapeOfEvent } from './github-event-shape.ts';
 
 /** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
 const Titled = z.looseObject({
@@ -23,6 +25,7 @@ const Payload = z.looseObject({
 
 const EVENT_NAME = /^[a-z][a-z0-9_]{0,99}$/;
 const DELIVERY_ID = /^[A-Za-z0-9-]{1,100}$/;
+const HOOK_ID = /^[A-Za-z0-9-]{1,40}$/;
 
 export function githubDelivery(headers: Record<string, string | undefined>, payload: unknown): Delivery {
   const name = headers['x-github-event'] ?? '';
@@ -34,6 +37,8 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
   }
   const parsed = Payload.safeParse(payload);
   if (!parsed.success) throw new Problem(400, 'BAD_REQUEST', `not a GitHub event: ${z.prettifyError(parsed.error)}`);
+  assertShapeOfEvent(name, parsed.data);
+  const hook = headers['x-github-hook-id'];
   const { action, repository, sender, issue, pull_request, discussion } = parsed.data;
   const about = issue ?? pull_request ?? discussion;
   const [owner, repo] = repository?.full_name?.split('/') ?? [];
@@ -42,14 +47,9 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
     source: 'github',
     event,
     key: deliveryKey.github({ deliveryId }),
-    ...(repository?.full_name &&
-      pull_request?.number !== undefined && {
-        burstKey: deliveryKey.githubBurst({
-          repository: repository.full_name,
-          number: pull_request.number,
-          event,
-        }),
-      }),
+    ...(hook !== undefined && HOOK_ID.test(hook) && { hook }),
+    bodyIsKey: true,
+    ...(pull_request?.number !== undefined && { burstKey: burstKey(event, parsed.data) }),
     ...(repository?.full_name && {
       subject: `github:${repository.full_name}${about?.number === undefined ? '' : `#${about.number}`}`,
     }),
@@ -65,4 +65,10 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
     payload,
     makers: githubMakers(parsed.data),
   };
+}
+
+/** The same event has the same content whichever hook sent it, except for what says through which hook it came. */
+function burstKey(event: string, payload: z.infer<typeof Payload>): string {
+  const { installation: _app, organization: _organizationHook, enterprise: _enterpriseHook, ...content } = payload;
+  return deliveryKey.githubBurst({ event, contentHash: hashOf(content) });
 }

@@ -8,8 +8,13 @@ import type { Delivery } from './delivery.ts';
 import { assertShallow } from './json-depth.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
-/** Most events are a few kilobytes; beyond this, a delivery is refused before anything reads it. */
-export const WEBHOOK_BODY_MAX_BYTES = 1024 * 1024;
+/**
+ * Most events are a few kilobytes; a push of 2,048 commits has 1.1 MB. Lambda accepts 6 MB with the body as a JSON string
+ * in it, and every quotation mark of the body takes two bytes there.
+ */
+export const WEBHOOK_BODY_MAX_BYTES = 4 * 1024 * 1024;
+/** How GitHub sends a delivery as a form. No JSON text begins like this, so the signed bytes themselves say what they are. */
+const FORM_PREFIX = 'payload=';
 
 export interface WebhookSource {
   source: TriggerSource;
@@ -29,7 +34,7 @@ export async function receiveWebhook(
     throw new Problem(
       413,
       'TOO_LARGE',
-      `the body has ${body.length} bytes; at most ${WEBHOOK_BODY_MAX_BYTES} are taken`,
+      `the body has ${body.length} bytes; at most ${WEBHOOK_BODY_MAX_BYTES} are accepted`,
     );
   }
   const secrets = await intake.secrets.secretsFor(tenant, source);
@@ -44,6 +49,10 @@ export async function receiveWebhook(
       intake.log.error('a delivery came again with another body', { tenant, source, error });
       throw new Problem(409, error.code, error.message);
     }
+    if (error instanceof CountersignError && error.code === 'CAP_EXCEEDED') {
+      intake.log.error('more automations match a delivery than it may start', { tenant, source, error });
+      throw new Problem(422, error.code, error.message);
+    }
     if (error instanceof CountersignError && error.code === 'ROW_TOO_LARGE') {
       throw new Problem(413, error.code, error.message);
     }
@@ -52,12 +61,30 @@ export async function receiveWebhook(
 }
 
 function parse(body: Buffer): unknown {
-  const text = body.toString('utf8');
+  const text = jsonText(body.toString('utf8'));
   assertShallow(text);
   try {
     return wellFormed(JSON.parse(text));
   } catch (error) {
     const why = error instanceof RangeError ? error.message : 'send application/json';
     throw new Problem(400, 'BAD_REQUEST', `the body is not JSON that can be kept: ${why}`);
+  }
+}
+
+/**
+ * The JSON of a body, also if it was sent as a form (`payload=…`). The header Content-Type is not signed and not asked:
+ * read as a form, a signed JSON body could be made to contain a payload that somebody wrote into a title.
+ */
+function jsonText(text: string): string {
+  if (!text.startsWith(FORM_PREFIX)) return text;
+  try {
+    if (text.includes('&')) throw new URIError('more than one field');
+    return decodeURIComponent(text.slice(FORM_PREFIX.length).replaceAll('+', ' '));
+  } catch {
+    throw new Problem(
+      400,
+      'BAD_REQUEST',
+      'the body is a form, but not one field `payload` with JSON; choose the content type application/json for the webhook',
+    );
   }
 }

@@ -8,7 +8,7 @@ import * as keys from './dynamo-keys.ts';
 import { CountersignError } from './errors.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { Receipt } from './receipt.ts';
-import { isTerminal, type Run } from './run.ts';
+import { isTerminal, type Run, type Trigger } from './run.ts';
 import { DUE_SHARDS } from './run-store.ts';
 import { shardOf } from './shards.ts';
 
@@ -94,6 +94,14 @@ export function runItem(run: Run): Item {
     ...(subject !== undefined && inIndex(keys.INDEXES.bySubject, keys.subjectIndexKey(tenant, subject), createdAt)),
     ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, run.dueAt)),
   });
+}
+
+/** One trigger for each run that it starts: the same text, compressed once. */
+export function triggerItems(runs: readonly { run: Run }[], trigger: Trigger): Item[] {
+  const [first, ...rest] = runs.map(({ run }) => keys.triggerKey(run.tenant, run.runId));
+  if (!first) return [];
+  const item = toItem(first, trigger);
+  return [item, ...rest.map(({ pk }) => ({ ...item, pk: { S: pk } }))];
 }
 
 /** Of a document as it is stored: the same one again has the same hash, however the row keeps it. */

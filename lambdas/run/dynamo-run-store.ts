@@ -14,7 +14,16 @@ import {
   runIsAt,
   stepIsHeldAt,
 } from './dynamo-conditions.ts';
-import { approvalItem, docOf, idempotencyItem, outboxItem, receiptItem, runItem, toItem } from './dynamo-items.ts';
+import {
+  approvalItem,
+  docOf,
+  idempotencyItem,
+  outboxItem,
+  receiptItem,
+  runItem,
+  toItem,
+  triggerItems,
+} from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRunReads } from './dynamo-run-reads.ts';
 import { isRefusal, type Pause } from './dynamo-transactions.ts';
@@ -36,20 +45,21 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   }
 
   async ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
+    const triggers = triggerItems(runs, trigger);
     const refusals = await this.#transact([
       ...records.map((record) => this.rows.put(idempotencyItem(record), recordIsNewOrExpired(at))),
       ...runs.flatMap(({ run, commit }) => [
         this.rows.put(runItem(run), ROW_IS_NEW),
         this.rows.put(toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
-        this.rows.put(toItem(keys.triggerKey(run.tenant, run.runId), trigger)),
       ]),
+      ...triggers.map((item) => this.rows.put(item)),
     ]);
     if (!refusals) return { outcome: 'created' };
     const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
     if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
     const held = docOf<IdempotencyRecord>(item);
     // The same run ids can only come from this very transaction, applied with its reply lost.
-    const own = held.runIds.length === runs.length && held.runIds.every((id, i) => id === runs[i]?.run.runId);
+    const own = runs.length > 0 && runs.every(({ run }) => held.runIds.includes(run.runId));
     return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
   }
 

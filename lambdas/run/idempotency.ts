@@ -10,7 +10,11 @@ export interface IdempotencyRecord {
   source: TriggerSource;
   /** Of the body as received: the same key with another body is a conflict, not a duplicate. */
   requestHash: string;
+  /** Which of the sender's subscriptions delivered it: GitHub sends one event to every hook, under one id. */
+  hook?: string;
   runIds: string[];
+  /** The automation of each of these runs, in the same order. Records written before 2026-11 have none. */
+  automations?: string[];
   createdAt: string;
   expiresAt: string;
 }
@@ -26,14 +30,19 @@ export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {
   servicenow: 24 * HOUR_MS,
 };
 
-/** GitHub may send one change of a pull request as several deliveries in a burst. */
+/** The same event of a pull request may arrive under several delivery ids; within this time it is recognised by its content. */
 export const BURST_WINDOW_MS = 5_000;
 
 /** How each source names a delivery: the same one again has the same key, another one never has. */
 export const deliveryKey = {
   github: ({ deliveryId }: { deliveryId: string }) => `github:${deliveryId}`,
-  githubBurst: ({ repository, number, event }: { repository: string; number: number; event: string }) =>
-    `github:burst:${repository}#${number}:${event}`,
+  /** GitHub signs the body and nothing else. Id, event name and hook can be changed by whoever sends a body again. */
+  githubBody: ({ bodyHash }: { bodyHash: string }) => `github:body:${bodyHash}`,
+  /** Two labels or two comments within seconds have different content, so they have different keys. */
+  githubBurst: ({ event, contentHash }: { event: string; contentHash: string }) =>
+    `github:burst:${event}:${contentHash}`,
+  /** For an event that started some automations before and now matches another one, through another hook. */
+  forAutomation: ({ key, automation }: { key: string; automation: string }) => `${key}:automation:${automation}`,
   servicenow: (record: { instance: string; table: string; sysId: string; modCount: number }) =>
     `servicenow:${record.instance}:${record.table}:${record.sysId}:${record.modCount}`,
   api: ({ clientId, requestId }: { clientId: string; requestId: string }) => `api:${clientId}:${requestId}`,

@@ -1,15 +1,18 @@
+import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
 import { isSignedAsStandardWebhook } from '../../lambdas/intake/signature.ts';
 import { ROOT } from './command-line.ts';
 
 const DOCUMENT = readFileSync(join(ROOT, 'docs', 'servicenow.md'), 'utf8');
 const [RULE = '', CHECK = ''] = Array.from(DOCUMENT.matchAll(/```js\n(.*?)```/gs), ([, script = '']) => script);
+const [COMPARE = ''] = Array.from(DOCUMENT.matchAll(/```sh\n(.*?)```/gs), ([, script = '']) => script);
 const SECRET = 'a secret of the tenant';
+const SCOPED = 'x_acme_hooks';
 
 const SAMPLE = JSON.parse(readFileSync(join(ROOT, 'events', 'servicenow-incident-p1.json'), 'utf8'));
 
@@ -22,13 +25,14 @@ interface SentRequest {
 }
 
 /** ServiceNow as far as the rule asks for it: the HMAC takes and gives base64, a GlideRecord gives text or null. */
-function serviceNow(fields: Record<string, string>) {
+function serviceNow(fields: Record<string, string>, scope = 'rhino.global') {
   const request: SentRequest = { endpoint: '', method: '', headers: {}, body: '', sent: false };
   const printed: string[] = [];
+  const prefix = scope === 'rhino.global' ? '' : `${scope}.`;
   const properties: Record<string, string> = {
     instance_name: SAMPLE.instance,
-    'countersign.webhook.url': 'https://stage.example.com/webhooks/servicenow/acme',
-    'countersign.webhook.secret': SECRET,
+    [`${prefix}countersign.webhook.url`]: 'https://stage.example.com/webhooks/servicenow/acme',
+    [`${prefix}countersign.webhook.secret`]: SECRET,
   };
   class RESTMessageV2 {
     setEndpoint = (endpoint: string) => Object.assign(request, { endpoint });
@@ -38,7 +42,7 @@ function serviceNow(fields: Record<string, string>) {
     setRequestBody = (body: string) => Object.assign(request, { body });
     executeAsync = () => Object.assign(request, { sent: true });
   }
-  class CertificateEncryption {
+  class Encryption {
     generateMac = (key: string, algorithm: string, data: string) => {
       expect(algorithm).toBe('HmacSHA256');
       // Latin-1 on purpose: what the rule signs must not depend on how ServiceNow encodes text.
@@ -57,33 +61,40 @@ function serviceNow(fields: Record<string, string>) {
     gs: {
       getProperty: (name: string) => properties[name],
       generateGUID: () => '0f'.repeat(16),
-      print: (text: string) => printed.push(text),
+      getCurrentScopeName: () => scope,
+      info: (text: string) => printed.push(text),
     },
     GlideStringUtil: { base64Encode: (text: string) => Buffer.from(text).toString('base64') },
-    CertificateEncryption,
+    // Each scope knows the class by one name only; the other one is not defined there.
+    ...(scope === 'rhino.global' ? { GlideCertificateEncryption: Encryption } : { CertificateEncryption: Encryption }),
     sn_ws: { RESTMessageV2 },
   };
   return { request, printed, run: (script: string) => runInNewContext(script, globals) };
 }
 
-test('the documented business rule sends what the intake takes, signed as it wants it', () => {
-  const instance = serviceNow({ ...SAMPLE.record, sys_mod_count: '0' });
-  instance.run(RULE);
-  const { request } = instance;
-  expect(request).toMatchObject({
-    method: 'POST',
-    endpoint: 'https://stage.example.com/webhooks/servicenow/acme',
-    sent: true,
-  });
-  const headers = {
-    id: request.headers['webhook-id'],
-    timestamp: request.headers['webhook-timestamp'],
-    signature: request.headers['webhook-signature'],
-  };
-  expect(isSignedAsStandardWebhook([SECRET], Buffer.from(request.body), headers, Date.now())).toBe(true);
-  expect(isSignedAsStandardWebhook(['another'], Buffer.from(request.body), headers, Date.now())).toBe(false);
-  expect(servicenowDelivery(JSON.parse(request.body))).toEqual(servicenowDelivery(SAMPLE));
-});
+test.each(['rhino.global', SCOPED])(
+  'the documented business rule in the scope %s sends what the intake accepts',
+  (scope) => {
+    const instance = serviceNow({ ...SAMPLE.record, sys_mod_count: '0' }, scope);
+    instance.run(RULE);
+    const { request } = instance;
+    expect(request).toMatchObject({
+      method: 'POST',
+      endpoint: 'https://stage.example.com/webhooks/servicenow/acme',
+      sent: true,
+    });
+    const headers = {
+      id: request.headers['webhook-id'],
+      timestamp: request.headers['webhook-timestamp'],
+      signature: request.headers['webhook-signature'],
+    };
+    expect(isSignedAsStandardWebhook([SECRET], Buffer.from(request.body), headers, Date.now())).toBe(true);
+    expect(
+      isSignedAsStandardWebhook(['another secret of a tenant'], Buffer.from(request.body), headers, Date.now()),
+    ).toBe(false);
+    expect(servicenowDelivery(JSON.parse(request.body))).toEqual(servicenowDelivery(SAMPLE));
+  },
+);
 
 test('the sample in events/ is what the rule sends', () => {
   const instance = serviceNow({ ...SAMPLE.record, sys_mod_count: '0' });
@@ -100,9 +111,23 @@ test('text in any language arrives as it was written', () => {
   expect(instance.request.body).toMatch(/^[\x20-\x7e]+$/);
 });
 
-test('the documented check prints what the document says', () => {
-  const { printed, run } = serviceNow({});
-  run(CHECK);
-  expect(printed).toHaveLength(1);
-  expect(DOCUMENT).toContain(`it must print \`${printed[0]}\``);
+describe.each(['rhino.global', SCOPED])('the documented check in the scope %s', (scope) => {
+  const expected = createHmac('sha256', SECRET).update('msg_1.1700000000.{}').digest('base64');
+
+  test('prints what the property that the rule reads signs', () => {
+    const { printed, run } = serviceNow({}, scope);
+    run(CHECK);
+    expect(printed).toEqual([expected]);
+  });
+
+  test('is compared with what the documented command prints', () => {
+    const command = COMPARE.replace("'<the secret>'", `'${SECRET}'`);
+    expect(execFileSync('sh', ['-c', command]).toString().trim()).toBe(expected);
+  });
+
+  test('says so when the property is missing there', () => {
+    const { printed, run } = serviceNow({}, scope);
+    run(CHECK.replace('countersign.webhook.secret', 'countersign.webhook.other'));
+    expect(printed).toEqual([`there is no property countersign.webhook.secret in the scope ${scope}`]);
+  });
 });

@@ -58,8 +58,8 @@ describe('webhook send', () => {
     [
       'github-issue-opened.json',
       ['--event', 'issue_comment'],
-      0,
-      'no run was started: no automation is for this event, or its filter',
+      1,
+      'the header X-GitHub-Event says issue_comment, but the body is not of that event: it has no `comment`',
     ],
     ['servicenow-incident-p4.json', [], 0, 'no run was started: no automation is for this event, or its filter'],
     ['github-malformed.json', [], 1, 'answered 400: the body is not JSON'],

@@ -94,7 +94,7 @@ export class MemoryRunStore implements RunStore {
       if (!refusals) return { outcome: 'created' };
       const holder = held.find((_, index) => refusals[index]);
       if (!holder) throw new Error('a new run has an id that is taken');
-      const own = holder.runIds.join() === runs.map(({ run }) => run.runId).join();
+      const own = runs.length > 0 && runs.every(({ run }) => holder.runIds.includes(run.runId));
       return own ? { outcome: 'created' } : { outcome: 'duplicate', record: holder };
     });
   }

@@ -18,6 +18,7 @@ describe('a GitHub delivery', () => {
       source: 'github',
       event: 'issues.opened',
       key: 'github:72d3162e-cc78-11e3-81ab-4c9367dc0958',
+      bodyIsKey: true,
       subject: 'github:octo-org/payments#7',
       fields: {
         title: 'Checkout fails',
@@ -36,7 +37,7 @@ describe('a GitHub delivery', () => {
   it('without an action is named by its event, and without a title by what it is about', () => {
     const { event, subject, fields } = githubDelivery(
       { ...headers, 'x-github-event': 'push' },
-      { repository: payload.repository },
+      { ref: 'refs/heads/main', before: 'a', after: 'b', commits: [], pusher: {}, repository: payload.repository },
     );
     expect({ event, subject, title: fields.title }).toEqual({
       event: 'push',

@@ -42,7 +42,9 @@ describe('a webhook', () => {
   it.each([
     ['malformed JSON', '{"action":'],
     ['an empty body', ''],
-    ['a form instead of JSON', 'payload=%7B%7D'],
+    ['a form without JSON', 'payload=checkout'],
+    ['a form of several fields', 'payload=%7B%7D&payload=%7B%7D'],
+    ['a form that is cut off', 'payload=%7'],
     ['too deep a body', '['.repeat(100) + ']'.repeat(100)],
   ])('with %s is a bad request', async (_what, body) => {
     await expect(receive(webhook(body))).rejects.toEqual(problem(400));

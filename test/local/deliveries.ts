@@ -14,9 +14,19 @@ interface GithubOptions {
   secret?: string;
 }
 
+/** What a body of these events always has. */
+const SUBJECTS: Record<string, (id: string) => object> = {
+  fork: (id) => ({ forkee: { node_id: id } }),
+  release: (id) => ({ release: { node_id: id } }),
+  star: (id) => ({ action: 'created', starred_at: id }),
+  watch: (id) => ({ action: 'started', repository: { node_id: id } }),
+};
+
+/** Unless it is text, the payload is made to differ from every other one, as GitHub's do by their times. */
 export function githubRequest(payload: unknown, options: GithubOptions = {}): WebhookRequest {
   const { event = 'issues', deliveryId = randomUUID(), tenant = 'acme', secret = 'local-github-secret' } = options;
-  const body = typeof payload === 'string' ? payload : JSON.stringify(payload);
+  const unique = options.deliveryId === undefined && { ...SUBJECTS[event]?.(deliveryId), sent: deliveryId };
+  const body = typeof payload === 'string' ? payload : JSON.stringify({ ...unique, ...(payload as object) });
   return {
     path: `/webhooks/github/${tenant}`,
     headers: {

@@ -5,10 +5,9 @@ const DAY_MS = 24 * 3_600_000;
 
 it.each([
   [deliveryKey.github({ deliveryId: 'd-1' }), 'github:d-1'],
-  [
-    deliveryKey.githubBurst({ repository: 'o/r', number: 7, event: 'pull_request.opened' }),
-    'github:burst:o/r#7:pull_request.opened',
-  ],
+  [deliveryKey.githubBurst({ event: 'pull_request.opened', contentHash: 'ab' }), 'github:burst:pull_request.opened:ab'],
+  [deliveryKey.githubBody({ bodyHash: 'ab' }), 'github:body:ab'],
+  [deliveryKey.forAutomation({ key: 'github:d-1', automation: 'label-new' }), 'github:d-1:automation:label-new'],
   [
     deliveryKey.servicenow({ instance: 'acme', table: 'incident', sysId: 'ab', modCount: 3 }),
     'servicenow:acme:incident:ab:3',

@@ -6,7 +6,13 @@ import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
 import { SHAPES } from './shapes.ts';
 
-const BURST_SHAPE = Workflow.parse({ name: 'pull-request', steps: [{ id: 'facts', tool: 'transform' }] });
+const BURST_SHAPES = [
+  { workflow: Workflow.parse({ name: 'pull-request', steps: [{ id: 'facts', tool: 'transform' }] }) },
+  {
+    workflow: Workflow.parse({ name: 'pull-request-app', steps: [{ id: 'facts', tool: 'transform' }] }),
+    filter: '{% $exists(trigger.payload.installation) %}',
+  },
+];
 
 /** What is published in a world, as the judges know it. */
 export interface Published {
@@ -33,7 +39,9 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
       const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
       publish(of(SHAPES.get(shape) as Workflow), version, trigger, index === 0 ? 'first' : 'second');
     }
-    if (bursts > 0) publish(of(BURST_SHAPE), version, { source: 'github', event: BURST_EVENT }, 'first');
+    for (const { workflow, ...filter } of bursts > 0 ? BURST_SHAPES : []) {
+      publish(of(workflow), version, { source: 'github', event: BURST_EVENT, ...filter }, 'first');
+    }
   };
   for (const tenant of tenants) {
     definitions.saveSettings(tenant, settings);

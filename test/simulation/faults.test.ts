@@ -186,7 +186,9 @@ const TRIALS: Trial[] = [
     meets: [
       'a delivery comes again',
       'a delivery comes again with another body',
-      'a second delivery of a burst starts nothing',
+      'the same event comes under another id',
+      'an event comes through another hook',
+      'a signed body comes again under another id',
     ],
   },
   {

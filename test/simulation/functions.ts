@@ -117,7 +117,7 @@ export class Functions {
       ended,
       async (ports) => {
         const { runIds } = await acceptDelivery(ports, tenant, delivery, requestHash);
-        this.#witness.deliveries.accepted(tenant, delivery.burstKey === undefined ? delivery.key : '', runIds);
+        this.#witness.deliveries.accepted(tenant, delivery, runIds);
       },
       ['IDEMPOTENCY_CONFLICT'],
     );

@@ -238,8 +238,43 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'return record === undefined || at !== undefined;',
       },
     ],
-    violates: ['a delivery starts its runs once'],
+    violates: ['a delivery starts its runs once', 'an event starts an automation once'],
     shapes: 'in-order',
+  },
+  {
+    name: 'a signed body is not remembered',
+    edits: [
+      {
+        file: 'lambdas/intake/accept-delivery.ts',
+        find: 'if (delivery.bodyIsKey)',
+        replace: 'if (delivery.key === "")',
+      },
+    ],
+    violates: ['a signed body starts its runs once'],
+    shapes: 'none',
+    worlds: 'in-order',
+  },
+  {
+    name: 'two events of a pull request within seconds are taken for one',
+    edits: [
+      { file: 'lambdas/intake/github-delivery.ts', find: 'hashOf(content)', replace: "hashOf(content.number ?? '')" },
+    ],
+    violates: ['a delivery is answered with runs of its own event'],
+    shapes: 'none',
+    worlds: 'in-order',
+  },
+  {
+    name: 'an automation that a second hook starts is not remembered',
+    edits: [
+      {
+        file: 'lambdas/intake/accept-delivery.ts',
+        find: 'if (standing === undefined || !isKnown(standing)) continue;',
+        replace: 'if (standing === undefined || isKnown(standing)) continue;',
+      },
+    ],
+    violates: ['an event starts an automation once', 'a burst starts its runs once'],
+    shapes: 'none',
+    worlds: 'in-order',
   },
   {
     name: 'the chain is broken',

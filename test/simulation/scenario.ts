@@ -25,7 +25,7 @@ export interface Scenario {
   shapes: ShapeName[];
   tenants: string[];
   deliveries: number;
-  /** Deliveries come as bursts about one pull request, which start one run each burst. */
+  /** Pushes to one pull request within seconds, each sent by several hooks: each starts its automations once. */
   bursts: number;
   settings: TenantSettings;
   workers: number;

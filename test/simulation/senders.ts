@@ -58,21 +58,37 @@ export class Senders {
     return incident;
   }
 
-  /** One push to a pull request that GitHub tells several times, under several delivery ids. */
+  /**
+   * Pushes to one pull request within seconds. GitHub sends each to two hooks, under one delivery id or two and with bodies
+   * that differ, and somebody sends a signed body again under an id of their own.
+   */
   burst(tenants: readonly string[]): void {
     const [event = '', action] = BURST_EVENT.split('.');
-    for (let each = 0; each < 3; each += 1) {
+    for (const after of ['first-push', 'second-push']) {
+      const shared = this.#random.chance(0.5);
       this.#sent += 1;
-      const payload = {
-        action,
-        repository: { full_name: 'octo-org/payments' },
-        pull_request: { number: 7, title: 'Faster checkout' },
-      };
-      const headers = { 'x-github-event': event, 'x-github-delivery': `delivery-${this.#sent}` };
-      const delivery = githubDelivery(headers, payload);
-      this.#time.after(this.#random.between(0, 9_000), () => {
-        for (const tenant of tenants) this.#deliver(tenant, delivery);
-      });
+      for (const [hook, installation] of [undefined, { id: 5 }, { id: 5 }].entries()) {
+        if (!shared || hook === 2) this.#sent += 1;
+        const payload = {
+          action,
+          after,
+          number: 7,
+          repository: { full_name: 'octo-org/payments' },
+          pull_request: { number: 7, title: 'Faster checkout' },
+          ...(installation && { installation }),
+        };
+        const delivery = githubDelivery(
+          {
+            'x-github-event': event,
+            'x-github-delivery': `delivery-${this.#sent}`,
+            'x-github-hook-id': String(hook),
+          },
+          payload,
+        );
+        this.#time.after(this.#random.between(0, 9_000), () => {
+          for (const tenant of tenants) this.#deliver(tenant, delivery);
+        });
+      }
     }
   }
 
@@ -84,7 +100,7 @@ export class Senders {
     }
     // A replay long after, and one with a forged body under the same key.
     if (this.#random.chance(0.2)) this.#time.after(200_000, () => this.#until(tenant, delivery, hash, 0));
-    if (this.#random.chance(0.1)) this.#time.after(2_000, () => this.#until(tenant, delivery, 'another body', 0, true));
+    if (this.#random.chance(0.1)) this.#time.after(2_000, () => this.#until(tenant, delivery, `not ${hash}`, 0, true));
   }
 
   #until(tenant: string, delivery: Delivery, hash: string, tries: number, once = false): void {

@@ -118,7 +118,11 @@ export class Witness {
         if (answer.outcome !== 'duplicate') return;
         const own = answer.record.key === ingest.records[0]?.key;
         const sameBody = answer.record.requestHash === ingest.records[0]?.requestHash;
-        if (!own) this.situations.meet('a second delivery of a burst starts nothing');
+        const { key } = answer.record;
+        if (key.startsWith('github:body:')) this.situations.meet('a signed body comes again under another id');
+        else if (!own) this.situations.meet('the same event comes under another id');
+        else if (!sameBody && answer.record.hook !== ingest.records[0]?.hook)
+          this.situations.meet('an event comes through another hook');
         else this.situations.meet(sameBody ? 'a delivery comes again' : 'a delivery comes again with another body');
       },
       () => {},

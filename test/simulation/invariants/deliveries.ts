@@ -1,45 +1,68 @@
+import type { Delivery } from '../../../lambdas/intake/delivery.ts';
 import { BURST_WINDOW_MS } from '../../../lambdas/run/idempotency.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Ingest } from '../../../lambdas/run/run-store.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { Report } from './report.ts';
 
-/** A delivery starts its runs once, however often and from wherever it comes. */
+/** A delivery starts its runs once, however often, from wherever and under whatever id it comes. */
 export class DeliveriesJudge {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #runsOf = new Map<string, string>();
-  readonly #bursts = new Map<string, string>();
+  readonly #startedAt = new Map<string, string>();
+  readonly #eventOf = new Map<string, string>();
 
   constructor(report: Report, store: MemoryRunStore) {
     this.#report = report;
     this.#store = store;
   }
 
-  created({ records, at }: Ingest, runs: readonly Run[]): void {
-    const [delivery, burst] = records;
-    if (!delivery) return;
-    const id = `${delivery.tenant} ${delivery.key}`;
-    const runIds = runs.map(({ runId }) => runId).join(' ');
-    if (this.#runsOf.has(id))
-      this.#report('a delivery starts its runs once', `${id}: ${this.#runsOf.get(id)}, ${runIds}`);
-    this.#runsOf.set(id, runIds);
-    if (delivery.runIds.join(' ') !== runIds) this.#report('all runs of a delivery or none', id);
-    if (!burst) return;
-    const burstId = `${burst.tenant} ${burst.key}`;
-    const before = this.#bursts.get(burstId);
-    if (before !== undefined && Date.parse(at) < Date.parse(before) + BURST_WINDOW_MS) {
-      this.#report('a burst starts its runs once', burstId);
+  created({ records, trigger, at }: Ingest, runs: readonly Run[]): void {
+    const [record] = records;
+    if (!record) return;
+    for (const { tenant, runId, automation, trigger: by } of runs) {
+      this.#eventOf.set(runId, eventOf(trigger.payload));
+      this.#once('an event starts an automation once', `${tenant} ${by.key} ${automation}`, runId);
+      if (trigger.source !== 'github') continue;
+      this.#once('a signed body starts its runs once', `${tenant} ${record.requestHash} ${automation}`, runId);
+      this.#onceInBurst(`${tenant} ${eventOf(trigger.payload)} ${automation}`, at);
     }
-    this.#bursts.set(burstId, at);
+    const first = runs[0];
+    if (trigger.source === 'github' || !first) return;
+    const runIds = runs.map(({ runId }) => runId).join(' ');
+    this.#once('a delivery starts its runs once', `${first.tenant} ${first.trigger.key}`, runIds);
+    if (record.runIds.join(' ') !== runIds) this.#report('all runs of a delivery or none', record.key);
   }
 
-  /** Intake answered that this delivery is taken in: then its runs are there. */
-  accepted(tenant: string, key: string, runIds: readonly string[]): void {
+  #once(invariant: string, id: string, runIds: string): void {
+    const before = this.#runsOf.get(id);
+    if (before !== undefined) this.#report(invariant, `${id}: ${before}, ${runIds}`);
+    this.#runsOf.set(id, runIds);
+  }
+
+  #onceInBurst(id: string, at: string): void {
+    const before = this.#startedAt.get(id);
+    if (before !== undefined && Math.abs(Date.parse(at) - Date.parse(before)) < BURST_WINDOW_MS) {
+      this.#report('a burst starts its runs once', id);
+    }
+    this.#startedAt.set(id, at);
+  }
+
+  /** Intake answered that this delivery is taken in: then its runs are there, and they are about its event. */
+  accepted(tenant: string, { source, key, payload }: Delivery, runIds: readonly string[]): void {
+    if (runIds.length === 0) this.#report('an accepted delivery has its runs', key);
     for (const runId of runIds) {
       if (!this.#store.inside.run(tenant, runId)) this.#report('an accepted delivery has its runs', `${key}: ${runId}`);
+      const about = this.#eventOf.get(runId);
+      if (source === 'github' && about !== eventOf(payload)) {
+        this.#report('a delivery is answered with runs of its own event', `${key}: ${about}, ${eventOf(payload)}`);
+      }
     }
-    const own = this.#runsOf.get(`${tenant} ${key}`);
+    const own = source === 'github' ? undefined : this.#runsOf.get(`${tenant} ${key}`);
     if (own !== undefined && own !== runIds.join(' ')) this.#report('a duplicate is answered with the first runs', key);
   }
 }
+
+/** What the sender knows the event by. */
+const eventOf = (payload: unknown): string => String((payload as { after?: unknown }).after);
