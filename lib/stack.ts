@@ -104,6 +104,9 @@ export class CountersignStack extends Stack {
     alarms.waiting('StepMessagesWait', stepQueue);
     alarms.waiting('EvidenceMessagesWait', sealQueue);
     alarms.waiting('ApprovalMessagesWait', approvals.queue);
+    for (const [id, each] of Object.entries(takingIn)) {
+      alarms.said(`${id}SecretNotUsed`, each, LOGGED.secretNotUsed, 'A signing secret is not used');
+    }
     alarms.logged('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.logged('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.deadLetters('StepDeadLetters', stepQueue);

@@ -22,6 +22,7 @@ import { runsList } from './runs-list.ts';
 import { runsShow } from './runs-show.ts';
 import { runsWatch } from './runs-watch.ts';
 import type { Terminal } from './terminal.ts';
+import { webhookSecrets } from './webhook-secrets.ts';
 import { webhookSend } from './webhook-send.ts';
 import { workflowPublish } from './workflow-publish.ts';
 import { workflowSimulate } from './workflow-simulate.ts';
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   approvalsShow,
   ...approvalsDecide,
   webhookSend,
+  webhookSecrets,
   workflowValidate,
   workflowSimulate,
   workflowPublish,

@@ -1,5 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { signingKey } from '../../lambdas/intake/signing-secret.ts';
 import type { TriggerSource } from '../../lambdas/run/run.ts';
+import { UsageError } from './failure.ts';
 
 export interface DeliveryFacts {
   secret: string;
@@ -16,19 +18,21 @@ export function signedHeaders(
   body: Buffer,
   { secret, id = randomUUID(), event, nowMs }: DeliveryFacts,
 ): Record<string, string> {
+  const key = keyOf(source, secret);
   const type = { 'content-type': 'application/json' };
   if (source === 'github') {
-    const signature = createHmac('sha256', secret).update(body).digest('hex');
+    const signature = createHmac('sha256', key).update(body).digest('hex');
     return { ...type, 'x-github-event': event, 'x-github-delivery': id, 'x-hub-signature-256': `sha256=${signature}` };
   }
   const timestamp = String(Math.floor(nowMs / 1000));
-  const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64');
   return { ...type, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
-/** Standard Webhooks writes a key as `whsec_` and base64; any other secret is its own bytes. */
-function keyOf(secret: string): Buffer {
-  return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret);
+function keyOf(source: TriggerSource, secret: string): Buffer {
+  const { key, flaw } = signingKey(source, secret);
+  if (key) return key;
+  throw new UsageError(`the secret cannot be used: ${flaw}`);
 }
 
 /** Whose the local host is unless one says otherwise. */

@@ -19,7 +19,7 @@ export const webhookSend: Command = {
   says: 'sign a sample webhook and send it',
   details:
     'Samples are in events/. The file is sent as it is, byte for byte, even if it is not JSON.' +
-    ' A body that was sent before starts nothing again, whatever its id; change the file to send a new event.',
+    '\nA body that was sent before starts nothing again; change the file to send a new event.',
   options: {
     source: { value: 'SOURCE', says: 'github or servicenow (default: how the name of the file begins)' },
     tenant: { value: 'TENANT', says: 'whose webhook it is (default acme)' },

@@ -12,4 +12,5 @@ export const LOGGED = {
   promiseNotKept: 'a promised effect did not happen; RUNBOOK says what to do about each kind',
   policyUndecided: 'policy could not decide, so the answer is no',
   cardNotUpdated: 'a card could not be updated',
+  secretNotUsed: 'a signing secret is malformed or too short; it is not used',
 };

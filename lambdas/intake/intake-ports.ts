@@ -23,6 +23,7 @@ export function intakePorts() {
       new SecretsManagerClient(),
       secretNames(environment, 'webhook-signing'),
       systemClock.now,
+      systemLog,
     ),
     clock: systemClock,
     ids: systemIds,

@@ -1,38 +1,43 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import * as z from 'zod';
+import { LOGGED } from '../entry/environment.ts';
 import { Kept } from '../entry/kept.ts';
-import type { TriggerSource } from '../run/run.ts';
-import type { SigningSecrets } from './signing-secrets.ts';
+import type { Log } from '../entry/ports.ts';
+import { checkedSecrets, type SigningSource } from './signing-secret.ts';
+import { SecretDocument, type SigningSecrets } from './signing-secrets.ts';
 
 /** A removed secret stops working within this time. */
 const SECRETS_KEPT_MS = 60_000;
 
-/** One secret per tenant: `{"github": ["current", "previous"], "servicenow": ["..."]}`. */
-const SecretDocument = z.record(z.string(), z.union([z.string().transform((one) => [one]), z.array(z.string())]));
-
+/** A secret that is malformed or too short is not used. The others of its tenant are, and the log says which one is not. */
 export class SecretsSigningSecrets implements SigningSecrets {
   readonly #client: SecretsManagerClient;
   readonly #secretIds: Record<string, string>;
-  readonly #documents: Kept<z.output<typeof SecretDocument>>;
+  readonly #log: Log;
+  readonly #documents: Kept<Record<string, string[]>>;
 
-  constructor(client: SecretsManagerClient, secretIds: Record<string, string>, now: () => number) {
+  constructor(client: SecretsManagerClient, secretIds: Record<string, string>, now: () => number, log: Log) {
     this.#client = client;
     this.#secretIds = secretIds;
+    this.#log = log;
     this.#documents = new Kept(SECRETS_KEPT_MS, now);
   }
 
-  async secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> {
+  async secretsFor(tenant: string, source: SigningSource): Promise<readonly string[]> {
     const secretId = Object.hasOwn(this.#secretIds, tenant) ? this.#secretIds[tenant] : undefined;
     if (secretId === undefined) return [];
-    const document = await this.#documents.get(secretId, () => this.#read(secretId));
-    return (document[source] ?? []).filter((secret) => secret !== '');
+    const document = await this.#documents.get(secretId, () => this.#read(tenant, secretId));
+    return document[source] ?? [];
   }
 
-  async #read(secretId: string) {
+  async #read(tenant: string, secretId: string) {
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: secretId }));
     const document = SecretDocument.safeParse(parsed(SecretString ?? '{}'));
-    if (document.success) return document.data;
-    throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');
+    if (!document.success) {
+      throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');
+    }
+    const { usable, flaws } = checkedSecrets(document.data);
+    for (const flaw of flaws) this.#log.error(LOGGED.secretNotUsed, { tenant, ...flaw });
+    return usable;
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type SigningSource, signingKey } from './signing-secret.ts';
 
 /** How far a signed timestamp may lie from now, either way: replays end, ahead-running clocks do not help. */
 const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000;
-const STANDARD_WEBHOOKS_SECRET_PREFIX = 'whsec_';
 
 /** Compared without telling by time where two strings differ, nor that their lengths do. */
 export function equalInConstantTime(a: string, b: string): boolean {
@@ -12,8 +12,8 @@ export function equalInConstantTime(a: string, b: string): boolean {
 
 /** `X-Hub-Signature-256: sha256=<hex>` over the raw body, by any of the secrets (two while one is being rotated). */
 export function isSignedByGithub(secrets: readonly string[], body: Buffer, signature: string | undefined): boolean {
-  return anySecret(secrets, (secret) => {
-    const expected = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+  return anyKey('github', secrets, (key) => {
+    const expected = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
     return equalInConstantTime(expected, signature ?? '');
   });
 }
@@ -34,20 +34,19 @@ export function isSignedAsStandardWebhook(
   const { id = '', timestamp = '', signature = '' } = headers;
   const fresh = /^\d+$/.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1000) <= TIMESTAMP_TOLERANCE_MS;
   const given = signature.split(' ');
-  const signed = anySecret(secrets, (secret) => {
-    const mac = createHmac('sha256', secretBytes(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
+  const signed = anyKey('servicenow', secrets, (key) => {
+    const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64');
     return given.map((one) => equalInConstantTime(`v1,${mac}`, one)).includes(true);
   });
   return fresh && id !== '' && signed;
 }
 
-function secretBytes(secret: string): Buffer {
-  if (!secret.startsWith(STANDARD_WEBHOOKS_SECRET_PREFIX)) return Buffer.from(secret);
-  return Buffer.from(secret.slice(STANDARD_WEBHOOKS_SECRET_PREFIX.length), 'base64');
-}
-
-/** Tries every secret, and one that nobody knows if there is none: an unknown tenant takes as long as a wrong signature. */
-function anySecret(secrets: readonly string[], matches: (secret: string) => boolean): boolean {
-  const verdicts = (secrets.length > 0 ? secrets : ['no-such-tenant']).map(matches);
-  return secrets.length > 0 && verdicts.includes(true);
+/**
+ * Tries the key of every secret, and one that nobody knows if there is none: an unknown tenant takes as long as a wrong
+ * signature. A malformed secret has no key: decoded as far as it goes, it might be an empty one, which everybody knows.
+ */
+function anyKey(source: SigningSource, secrets: readonly string[], matches: (key: Buffer) => boolean): boolean {
+  const keys = secrets.flatMap((secret) => signingKey(source, secret).key ?? []);
+  const verdicts = (keys.length > 0 ? keys : [Buffer.from('no-such-tenant')]).map(matches);
+  return keys.length > 0 && verdicts.includes(true);
 }

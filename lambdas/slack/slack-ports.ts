@@ -30,6 +30,7 @@ export function doorPorts(stored: DynamoDefinitions, environment: { STAGE: strin
       new SecretsManagerClient(),
       secretNames(environment, 'webhook-signing'),
       systemClock.now,
+      systemLog,
     ),
     clock: systemClock,
     log: systemLog,

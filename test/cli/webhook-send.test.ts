@@ -65,7 +65,7 @@ describe('webhook send', () => {
     ['github-malformed.json', [], 1, 'answered 400: the body is not JSON'],
     ['servicenow-incident-missing-sys-id.json', [], 1, 'sys_id'],
     ['servicenow-not-an-object.json', [], 1, 'answered 400: not what the business rule sends'],
-    ['github-issue-opened.json', ['--secret', 'a-guess'], 3, 'answered 401: the signature does not fit'],
+    ['github-issue-opened.json', ['--secret', 'a-guess-of-a-secret'], 3, 'answered 401: the signature does not fit'],
     ['github-issue-opened.json', ['--source', 'pagerduty'], 2, '--source is github or servicenow, not "pagerduty"'],
     ['README.md', [], 2, 'the name of README.md does not say who sends it'],
     ['github-missing.json', [], 2, 'cannot read events/github-missing.json'],

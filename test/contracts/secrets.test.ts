@@ -5,6 +5,7 @@ import { LocalSecretsManager } from '../../local/cloud/secrets-manager.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
 import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeConnectionsContract } from './connections-contract.ts';
@@ -43,7 +44,7 @@ describeSigningSecretsContract('Secrets Manager', async (initially) => {
   const manager = await openSecretsManager(initially);
   const clock = new FakeClock();
   return {
-    secrets: new SecretsSigningSecrets(manager.client, manager.arns, () => clock.now()),
+    secrets: new SecretsSigningSecrets(manager.client, manager.arns, () => clock.now(), new MemoryLog()),
     change: async (tenant, changed) => {
       const SecretString = JSON.stringify(changed);
       await manager.client.send(new PutSecretValueCommand({ SecretId: arnOf(tenant), SecretString }));

@@ -1,5 +1,5 @@
+import { checkedSecrets, type SigningSource } from '../../lambdas/intake/signing-secret.ts';
 import type { SigningSecrets } from '../../lambdas/intake/signing-secrets.ts';
-import type { TriggerSource } from '../../lambdas/run/run.ts';
 
 export type SecretsByTenant = Record<string, Record<string, string | string[]>>;
 
@@ -10,8 +10,9 @@ export class MemorySigningSecrets implements SigningSecrets {
     this.#byTenant = new Map(Object.entries(byTenant));
   }
 
-  async secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> {
-    return [this.#byTenant.get(tenant)?.[source] ?? []].flat().filter((secret) => secret !== '');
+  async secretsFor(tenant: string, source: SigningSource): Promise<readonly string[]> {
+    const secrets = [this.#byTenant.get(tenant)?.[source] ?? []].flat();
+    return checkedSecrets({ [source]: secrets }).usable[source] ?? [];
   }
 
   change(tenant: string, secrets: Record<string, string | string[]>): void {

@@ -13,7 +13,7 @@ import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
 
-export const SECRET = 'a-github-secret';
+export const SECRET = 'a-github-secret-of-acme';
 
 /** An intake with all fakes; `queuePassage` lets its queue fail. */
 export function openIntake(queuePassage: Passage = undisturbed) {

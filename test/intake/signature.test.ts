@@ -39,9 +39,9 @@ describe('a GitHub signature', () => {
   });
 
   it('holds by either secret while one is being rotated', () => {
-    expect(isSignedByGithub(['new', secret], body, signature)).toBe(true);
-    expect(isSignedByGithub([secret, 'old'], body, signature)).toBe(true);
-    expect(isSignedByGithub(['new', 'old'], body, signature)).toBe(false);
+    expect(isSignedByGithub(['a-new-secret-of-acme', secret], body, signature)).toBe(true);
+    expect(isSignedByGithub([secret, 'an-old-secret-of-acme'], body, signature)).toBe(true);
+    expect(isSignedByGithub(['a-new-secret-of-acme', 'an-old-secret-of-acme'], body, signature)).toBe(false);
   });
 
   it('never holds for a tenant without secrets, not even one made with the stand-in', () => {
@@ -65,6 +65,7 @@ describe('a Standard Webhooks signature', () => {
   const headers = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: '1614265330', signature };
   const then = 1_614_265_330_000;
   const FIVE_MINUTES_MS = 300_000;
+  const OTHER = `whsec_${Buffer.alloc(24, 'new').toString('base64')}`;
 
   const holds = (differing: Partial<typeof headers> = {}, nowMs = then, secrets = [secret]) =>
     isSignedAsStandardWebhook(secrets, body, { ...headers, ...differing }, nowMs);
@@ -74,8 +75,10 @@ describe('a Standard Webhooks signature', () => {
   });
 
   it('holds by a secret that is used as its bytes', () => {
-    const mac = createHmac('sha256', 'plain-secret').update(`${headers.id}.${headers.timestamp}.`).update(body);
-    expect(holds({ signature: `v1,${mac.digest('base64')}` }, then, ['plain-secret'])).toBe(true);
+    const mac = createHmac('sha256', 'a-plain-secret-of-acme')
+      .update(`${headers.id}.${headers.timestamp}.`)
+      .update(body);
+    expect(holds({ signature: `v1,${mac.digest('base64')}` }, then, ['a-plain-secret-of-acme'])).toBe(true);
   });
 
   it.each([-FIVE_MINUTES_MS, 0, FIVE_MINUTES_MS])('holds %i ms from its time', (offMs) => {
@@ -101,9 +104,21 @@ describe('a Standard Webhooks signature', () => {
 
   it('holds when it stands among others, and by either secret during a rotation', () => {
     expect(holds({ signature: `v1,AAAA v1a,BBBB ${signature}` })).toBe(true);
-    expect(holds({}, then, ['whsec_bmV3', secret])).toBe(true);
-    expect(holds({}, then, ['whsec_bmV3'])).toBe(false);
+    expect(holds({}, then, [OTHER, secret])).toBe(true);
+    expect(holds({}, then, [OTHER])).toBe(false);
   });
+
+  it.each(['whsec_', 'whsec_!!!!', 'whsec_ ', 'whsec_bmV3', `${secret}=`, ` ${secret}`, '', 'short'])(
+    'never holds by the malformed secret "%s", not even one made with what could be decoded of it',
+    (malformed) => {
+      for (const key of ['', malformed, Buffer.from(malformed.replace('whsec_', ''), 'base64')]) {
+        const mac = createHmac('sha256', key).update(`${headers.id}.${headers.timestamp}.`).update(body);
+        const forged = `v1,${mac.digest('base64')}`;
+        expect(holds({ signature: forged }, then, [malformed])).toBe(false);
+        expect(holds({}, then, [malformed, secret])).toBe(true);
+      }
+    },
+  );
 
   it('is of the bytes that were sent, and never holds for a tenant without secrets', () => {
     expect(isSignedAsStandardWebhook([secret], Buffer.from('{"test":2432232314}'), headers, then)).toBe(false);

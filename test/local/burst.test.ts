@@ -47,7 +47,13 @@ it('a push of 2,048 commits is stored whole', async () => {
   await publish(host, {
     name: 'large-push',
     event: 'push',
-    steps: [{ id: 'count', tool: 'transform', with: { commits: '{% $count(trigger.payload.commits) = 2048 ? 1 : $error("lost") %}' } }],
+    steps: [
+      {
+        id: 'count',
+        tool: 'transform',
+        with: { commits: '{% $count(trigger.payload.commits) = 2048 ? 1 : $error("lost") %}' },
+      },
+    ],
   });
   const sha = () => randomBytes(20).toString('hex');
   const commits = Array.from({ length: 2_048 }, () => ({ id: sha(), tree_id: sha(), message: 'Fix "it"'.repeat(40) }));

@@ -2,6 +2,7 @@ import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { SecretsConnections } from '../../lambdas/connectors/secrets-connections.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
 
 /** As somebody may paste it into the console: bare, cut, or of another kind. */
 const PASTED = [
@@ -34,7 +35,7 @@ describe.each(PASTED)('a secret that reads %s', (pasted) => {
   });
 
   it('signs nothing, and is not quoted', async () => {
-    const secrets = new SecretsSigningSecrets(holding(pasted), { acme: 'arn' }, Date.now);
+    const secrets = new SecretsSigningSecrets(holding(pasted), { acme: 'arn' }, Date.now, new MemoryLog());
     const error = await refusal(secrets.secretsFor('acme', 'github'));
     expect(error.message).toContain('write it anew');
     expect(`${error.stack} ${String(error.cause)}`).not.toContain('canary');

@@ -73,7 +73,7 @@ describe('an event', () => {
   const challenge = { type: 'url_verification', challenge: 'echo me' };
 
   it('that checks our address gets its challenge back, by any tenant’s secret', async () => {
-    for (const secret of [undefined, 'globex-secret']) {
+    for (const secret of [undefined, 'globex-signing-secret']) {
       expect(JSON.parse((await receive(challenge, secret)).body ?? '')).toEqual({ challenge: 'echo me' });
     }
     await expect(receive(challenge, 'wrong')).rejects.toMatchObject({ status: 401 });

@@ -212,7 +212,7 @@ describe('an interaction', () => {
 
   it.each([
     ['a wrong signature', () => send(click(TEAM), { secret: 'wrong' })],
-    ['the signature of another tenant', () => send(click(TEAM), { secret: 'globex-secret' })],
+    ['the signature of another tenant', () => send(click(TEAM), { secret: 'globex-signing-secret' })],
     ['a team nobody knows', () => send(click('T000NOBODY'))],
     ['our own secret for another tenant’s team', () => send(click('T200GLOBEX'))],
     ['a time too far back', () => send(click(TEAM), { offByMs: -301_000 })],
@@ -238,9 +238,9 @@ describe('an interaction', () => {
 
   it('is taken by either secret while one is being rotated', async () => {
     world.decides = () => ({ approval, outcome: 'approved' });
-    world.ports.secrets.change('acme', { slack: ['new-secret', 'local-slack-signing-secret'] });
-    for (const secret of ['new-secret', 'local-slack-signing-secret']) await send(click(TEAM), { secret });
-    world.ports.secrets.change('acme', { slack: ['new-secret'] });
+    world.ports.secrets.change('acme', { slack: ['a-new-signing-secret', 'local-slack-signing-secret'] });
+    for (const secret of ['a-new-signing-secret', 'local-slack-signing-secret']) await send(click(TEAM), { secret });
+    world.ports.secrets.change('acme', { slack: ['a-new-signing-secret'] });
     await expect(send(click(TEAM))).rejects.toMatchObject({ status: 401 });
     expect(world.decisions).toHaveLength(2);
   });

@@ -48,7 +48,7 @@ export async function openSlackWorld() {
     log,
     definitions,
     teams: new TeamTenants(['acme', 'globex'], definitions, clock.now),
-    secrets: new MemorySigningSecrets({ acme: { slack: SIGNING_SECRET }, globex: { slack: 'globex-secret' } }),
+    secrets: new MemorySigningSecrets({ acme: { slack: SIGNING_SECRET }, globex: { slack: 'globex-signing-secret' } }),
     connections: new MemoryConnections({ acme: { slack, pagerduty }, globex: { slack } }),
     runs: {
       approval: async (tenant: string, _runId: string, approvalId: string) => approvals.get(`${tenant}/${approvalId}`),
