@@ -3,6 +3,7 @@ import type { CommitEvent, PolicyDecided } from '../../lambdas/run/commit.ts';
 import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { Compensation, RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
+import type { Initiator } from '../../lambdas/run/transitions.ts';
 import { requirementInWords } from './requirement-words.ts';
 import type { Cell } from './table.ts';
 import type { Tone } from './terminal.ts';
@@ -39,6 +40,9 @@ export function statusCell(status: string): Cell {
   return tone ? { text: status, tone } : status;
 }
 
+/** Whose actors are people: whoever gave an order, decided, or caused the event. */
+const NAMED: readonly Initiator[] = ['user', 'approval', 'webhook'];
+
 /** What happened, as a person would say it; `at` is when. */
 export function eventInWords(event: CommitEvent, at: string): string {
   switch (event.type) {
@@ -48,7 +52,7 @@ export function eventInWords(event: CommitEvent, at: string): string {
       return 'title, actor and links were found in the trigger';
     case 'run.status_changed': {
       const why = event.error ? `: ${errorInWords(event.error)}` : event.reason ? ` (${event.reason})` : '';
-      return `run: ${event.to}${event.initiator === 'user' ? ` by ${event.actor}` : ''}${why}`;
+      return `run: ${event.to}${NAMED.includes(event.initiator) ? ` by ${event.actor}` : ''}${why}`;
     }
     case 'run.stop_requested':
       return `${event.actor} asks to ${event.kind === 'rollback' ? 'roll back' : event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;

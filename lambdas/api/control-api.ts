@@ -12,7 +12,13 @@ const EVENT_MAX_CHARACTERS = 100;
 
 const Reason = z.strictObject({ reason: z.string().max(REASON_MAX_CHARACTERS).optional() });
 const Retry = z.strictObject({ step: z.string().optional() });
-const Signal = z.strictObject({ event: z.string().min(1).max(EVENT_MAX_CHARACTERS), payload: z.json().default(null) });
+/** Evidence shows it as it is: letters of an id, and no sentence. */
+const EventId = z.string().regex(/^[\w.:/-]{1,200}$/, 'use 1 to 200 letters, digits and . : / _ -');
+const Signal = z.strictObject({
+  event: z.string().min(1).max(EVENT_MAX_CHARACTERS),
+  payload: z.json().default(null),
+  id: EventId.optional(),
+});
 
 const ANSWERS: Answers<Mover, 'control'> = {
   'POST /api/v1/runs/{id}/cancel': order(Reason, (body) => ({ kind: 'cancel', ...body })),

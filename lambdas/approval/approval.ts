@@ -1,5 +1,6 @@
 import type { ApprovalRequirement, Grounds, ProposedAction } from '../policy/policy.ts';
 import type { TouchedState } from '../run/receipt.ts';
+import type { ApprovalContext } from '../run/transitions.ts';
 
 export const APPROVAL_SCHEMA_VERSION = 2;
 
@@ -103,4 +104,12 @@ export function isOpen<T extends Pick<Approval, 'status'>>(
   approval: T,
 ): approval is T & { status: OpenApprovalStatus } {
   return (OPEN_APPROVAL_STATUSES as readonly string[]).includes(approval.status);
+}
+
+/** What a change of the run's status says of the approval it waits for or follows from. */
+export function approvalContext(
+  { approvalId, action, automation }: Pick<Approval, 'approvalId' | 'action' | 'automation'>,
+  decided: Pick<ApprovalContext, 'decision' | 'decidedBy'> = {},
+): ApprovalContext {
+  return { approvalId, action: action?.tool ?? 'approval', requestedBy: automation, ...decided };
 }

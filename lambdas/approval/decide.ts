@@ -1,12 +1,12 @@
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
-import type { RunDraft } from '../run/run-draft.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
 import { factsOf } from '../run/step.ts';
 import { concludeRun } from '../worker/conclude-run.ts';
 import { moveRun } from '../worker/move-run.ts';
 import { fail, succeed } from '../worker/step-endings.ts';
 import type { FollowUp, Mover, RunState, Worker } from '../worker/worker.ts';
-import { type Approval, type ApprovalStatus, isOpen, runIdOf, type Vote } from './approval.ts';
+import { type Approval, type ApprovalStatus, approvalContext, isOpen, runIdOf, type Vote } from './approval.ts';
 import { closeApproval } from './close-approval.ts';
 import { editWrite, isLastEdit, type Vetted } from './edit-write.ts';
 import { mayDecide } from './eligibility.ts';
@@ -100,7 +100,9 @@ function approve(draft: RunDraft, { approval, step, vote, people }: Word): Decid
   if (missing > 0) return { approval: draft.changeApproval(approval, { votes }), outcome: 'counted', missing };
   const approved = closeApproval(draft, approval, { status: 'approved', votes });
   draft.record({ type: 'approval.decided', step: step.id, approvalId, status: 'approved', people: approvedBy });
-  if (approval.action) draft.put({ ...factsOf(step, draft.at), status: 'ready', input: step.input });
+  const by = decidedBy(approval, vote, { decision: 'approved', decidedBy: approvedBy });
+  draft.causedBy(by);
+  if (approval.action) draft.put({ ...factsOf(step, draft.at), status: 'ready', input: step.input, by });
   else succeed(draft, step, { output: { approvedBy } });
   return { approval: approved, outcome: 'approved' };
 }
@@ -113,9 +115,17 @@ function reject(draft: RunDraft, { approval, step, vote }: Word, reason: string)
     { ...voted(approval, vote), reasonHash: sha256Hex(reason) },
     { type: 'approval.decided', step: step.id, approvalId, status: 'rejected', people: [vote.person] },
   );
-  fail(draft, step, recordedError('APPROVAL_REJECTED', `${vote.person} rejected ${step.id}`), step);
+  const by = { ...decidedBy(approval, vote, { decision: 'rejected', decidedBy: [vote.person] }), reason };
+  const error = recordedError('APPROVAL_REJECTED', `${vote.person} rejected ${step.id}`);
+  fail(draft, step, error, { input: step.input, by });
   return { approval: rejected, outcome: 'rejected' };
 }
+
+const decidedBy = (approval: Approval, { person }: Vote, decided: Parameters<typeof approvalContext>[1]): By => ({
+  initiator: 'approval',
+  actor: person,
+  approval: approvalContext(approval, decided),
+});
 
 async function read(
   { runs }: Pick<Decider, 'runs'>,

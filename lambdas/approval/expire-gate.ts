@@ -1,9 +1,9 @@
 import { recordedError } from '../run/errors.ts';
-import type { RunDraft } from '../run/run-draft.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import { fail } from '../worker/step-endings.ts';
-import { isOpen } from './approval.ts';
+import { approvalContext, isOpen } from './approval.ts';
 import { closeApproval } from './close-approval.ts';
 
 /** Ends a gate nobody answered in time. Silence is `expired`: neither a yes nor a human no. */
@@ -17,5 +17,11 @@ export async function expireGate(
   if (!approval || !isOpen(approval)) return;
   closeApproval(draft, approval, { status: 'expired' });
   draft.record({ type: 'approval.expired', step: step.id, approvalId: approval.approvalId });
-  fail(draft, step, recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`), step);
+  const error = recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`);
+  const by: By = {
+    initiator: 'timeout',
+    actor: 'worker',
+    approval: approvalContext(approval, { decision: 'expired' }),
+  };
+  fail(draft, step, error, { input: step.input, by });
 }

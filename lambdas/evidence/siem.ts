@@ -1,6 +1,7 @@
 import type { Commit, CommitEvent } from '../run/commit.ts';
 import { withoutText } from '../run/free-text.ts';
 import type { TerminalRun } from '../run/run.ts';
+import type { Initiator } from '../run/transitions.ts';
 import { RUNTIME_VERSION } from './runtime-version.ts';
 
 /** OCSF (schema.ocsf.io) 1.8.0, class API Activity: the form in which security monitoring takes in what programs did. */
@@ -72,10 +73,13 @@ function actorOf(events: readonly CommitEvent[]) {
   return { app_name: 'countersign', ...(person && { user: { name: person } }) };
 }
 
+/** What these begin is a person's doing; an approval is decided by one. */
+const PEOPLES: readonly Initiator[] = ['user', 'approval'];
+
 function personIn(event: CommitEvent): string | undefined {
   if ('person' in event) return event.person;
   if (!('actor' in event)) return undefined;
-  return 'initiator' in event && event.initiator !== 'user' ? undefined : event.actor;
+  return 'initiator' in event && !PEOPLES.includes(event.initiator) ? undefined : event.actor;
 }
 
 /** The run, and everything outside that a write of this commit is about. */

@@ -44,7 +44,17 @@ export type CommitEvent =
     }
   | { type: 'step.succeeded'; step: string; index: number; outputHash: string; skipped?: true }
   | { type: 'step.waiting'; step: string; index: number; awaits: 'time' | 'signal'; signal?: string; until: string }
-  | { type: 'step.signaled'; step: string; index: number; signal: string; actor: string; payloadHash: string }
+  | {
+      type: 'step.signaled';
+      step: string;
+      index: number;
+      signal: string;
+      /** Where it came in, and how its sender tells it from others. */
+      source: string;
+      eventId: string;
+      actor: string;
+      payloadHash: string;
+    }
   | { type: 'step.retry_scheduled'; step: string; index: number; retryAt: string; error: RecordedError }
   | { type: 'step.retry_requested'; step: string; index: number; actor: string }
   | { type: 'step.failed'; step: string; index: number; error: RecordedError }

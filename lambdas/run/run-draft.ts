@@ -6,13 +6,9 @@ import type { RecordedError } from './errors.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus } from './run.ts';
 import type { Step, Steps } from './step.ts';
-import { ALLOWED_TRANSITIONS, type Initiator, transition } from './transitions.ts';
+import { ALLOWED_TRANSITIONS, type By, transition } from './transitions.ts';
 
-export interface By {
-  initiator: Initiator;
-  actor: string;
-  reason?: string;
-}
+export type { By } from './transitions.ts';
 
 /** What happens to a run, collected until it is sealed into one commit. */
 export class RunDraft {
@@ -27,6 +23,7 @@ export class RunDraft {
   readonly #outbox: OutboxEntry[] = [];
   readonly #held: ReadonlyMap<string, Receipt>;
   #run: Run;
+  #cause?: By;
 
   /** `held`: receipts found to hold keys that an earlier draft of this commit wanted. */
   constructor(before: { run: Run; steps: Steps }, at: string, held: ReadonlyMap<string, Receipt> = new Map()) {
@@ -65,6 +62,16 @@ export class RunDraft {
     this.#run = moved.run;
     this.#events.push(moved.event);
     return this;
+  }
+
+  /** What follows for the run from this commit is somebody's doing, not the worker's. */
+  causedBy(by: By): this {
+    this.#cause = by;
+    return this;
+  }
+
+  get cause(): By | undefined {
+    return this.#cause;
   }
 
   /** Facts that go with an active run. */

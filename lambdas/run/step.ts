@@ -1,6 +1,7 @@
 import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
 import type { TouchedState } from './receipt.ts';
+import type { By } from './transitions.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
 
@@ -64,7 +65,7 @@ export type WaitingApprovalStep = StepFacts & {
   input?: unknown;
 };
 /** People agreed; the next worker that looks performs it. */
-export type ReadyStep = StepFacts & { status: 'ready'; input: unknown };
+export type ReadyStep = StepFacts & { status: 'ready'; input: unknown; by?: By };
 export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
 export type SucceededStep = StepFacts & {
   status: 'succeeded';
@@ -80,6 +81,8 @@ export type FailedStep = StepFacts &
     status: 'failed_terminal';
     error: RecordedError;
     completedAt: string;
+    /** Whose doing it is, where it is not the target's: a person's, policy's, or time's. */
+    by?: By;
     /** Its write was made all the same, and is taken back like any other. */
     wrote?: true;
   };

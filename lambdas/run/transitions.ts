@@ -35,23 +35,45 @@ export const ALLOWED_TRANSITIONS: Readonly<Record<ActiveStatus, readonly RunStat
 
 export type Initiator = 'user' | 'system' | 'timeout' | 'policy' | 'webhook' | 'approval' | 'agent';
 
-/** Who moved the run, when and why: part of the event, hence of the hash chain. */
-export interface TransitionContext {
-  at: string;
+/** The approval that a transition waits for or follows from. */
+export interface ApprovalContext {
+  approvalId: string;
+  /** The tool that would be called; of an `approval` step, `approval`. */
+  action: string;
+  /** The automation whose run asks. */
+  requestedBy: string;
+  decision?: 'approved' | 'rejected' | 'expired';
+  decidedBy?: string[];
+}
+
+/** What came, or should have come, from outside. */
+export interface ExternalEventContext {
+  /** `issues.opened`, `incident.update`; `signal` for a signal, whose name is free text. */
+  type: string;
+  signal?: string;
+  source: string;
+  /** How its source tells it from others; absent while it is awaited. */
+  id?: string;
+  deadlineAt?: string;
+}
+
+/** Who moved the run, and why: part of the event, hence of the hash chain. */
+export interface By {
   initiator: Initiator;
   actor: string;
   reason?: string;
+  approval?: ApprovalContext;
+  externalEvent?: ExternalEventContext;
 }
 
-export interface StatusChanged {
+export type TransitionContext = By & { at: string };
+
+export type StatusChanged = By & {
   type: 'run.status_changed';
   from: RunStatus;
   to: RunStatus;
-  initiator: Initiator;
-  actor: string;
-  reason?: string;
   error?: RecordedError;
-}
+};
 
 export type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
 
@@ -70,6 +92,8 @@ export function transition(run: Run, to: RunStatus, context: TransitionContext, 
     initiator: context.initiator,
     actor: context.actor,
     ...(context.reason !== undefined && { reason: context.reason }),
+    ...(context.approval && { approval: context.approval }),
+    ...(context.externalEvent && { externalEvent: context.externalEvent }),
     ...(error !== undefined && { error }),
   };
   return { ok: true, run: isTerminalStatus(to) ? ended(run, to, context.at, error) : { ...run, status: to }, event };

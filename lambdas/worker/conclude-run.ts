@@ -5,7 +5,8 @@ import { earlier, later } from '../run/lease.ts';
 import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { type FailedStep, isFinished, type Step } from '../run/step.ts';
+import { type Awaited, type FailedStep, isFinished, type Step } from '../run/step.ts';
+import type { ExternalEventContext } from '../run/transitions.ts';
 import { runnableSteps } from '../workflow/order.ts';
 import { keepTheRest, leftToTakeBack, mayHaveBeenMade, tellUnknown, undoUnderWay } from './roll-back.ts';
 import { closeOpenSteps } from './stop-run.ts';
@@ -81,12 +82,13 @@ function hasWorkLeft(state: RunState, { run, steps }: RunDraft): boolean {
 function verdict(state: RunState, draft: RunDraft): Verdict {
   if (draft.run.status === 'rolling_back') return rollbackVerdict(draft);
   const workLeft = hasWorkLeft(state, draft);
+  const by = causeOf(state, draft);
   const steps = [...draft.steps.values()];
   const has = (status: Step['status']) => steps.some((step) => step.status === status);
   const failed = worstFailure(steps);
   const { stopRequest } = draft.run;
   // Nothing ends while a write is in flight: "canceled" and "failed" mean that nothing of the run is sent any more.
-  if (has('running')) return { to: 'running', by: SYSTEM };
+  if (has('running')) return { to: 'running', by };
   const failure = failed && failureVerdict(state, failed);
   // A failure that only pauses the run does not keep an operator from ending it, nor one that ends it from a way back.
   const overruled =
@@ -95,18 +97,42 @@ function verdict(state: RunState, draft: RunDraft): Verdict {
   if (failure && !overruled) return failure;
   // Asked to stop when nothing was left to stop: what is done is done.
   if (draft.steps.size === state.workflow.steps.length && steps.every(({ status }) => status === 'succeeded')) {
-    return { to: 'succeeded', by: SYSTEM };
+    return { to: 'succeeded', by };
   }
   if (stopRequest) {
     const { kind, actor, reason } = stopRequest;
     return { to: STOPPED_AS[kind], by: { initiator: 'user', actor, reason } };
   }
-  if (workLeft) return { to: 'running', by: SYSTEM };
-  if (has('failed_retryable')) return { to: 'failed_retryable', by: SYSTEM };
-  return has('waiting_approval')
-    ? { to: 'waiting_approval', by: { initiator: 'approval', actor: 'worker' } }
-    : { to: 'waiting_external', by: SYSTEM };
+  if (workLeft) return { to: 'running', by };
+  if (has('failed_retryable')) return { to: 'failed_retryable', by };
+  return waitingVerdict(draft, steps);
 }
+
+/** What a commit does to a run is the doing of whoever caused it; of a yes that found no free slot, once there is one. */
+function causeOf({ run, steps }: RunState, { cause }: RunDraft): By {
+  if (cause) return cause;
+  const ready = [...steps.values()].find((step) => step.status === 'ready');
+  return (run.status === 'waiting_approval' && ready?.by) || SYSTEM;
+}
+
+/** The run waits: for people's decision, or for something from outside. */
+function waitingVerdict({ run }: RunDraft, steps: readonly Step[]): Verdict {
+  const asking = steps.findLast((step) => step.status === 'waiting_approval');
+  if (asking) {
+    const { approvalId, tool } = asking;
+    const approval = { approvalId, action: tool, requestedBy: run.automation };
+    return { to: 'waiting_approval', by: { ...SYSTEM, approval } };
+  }
+  const waiting = steps.find((step) => step.status === 'waiting_external' && step.awaits.kind === 'signal');
+  const externalEvent = waiting?.status === 'waiting_external' ? awaitedEvent(waiting.awaits) : undefined;
+  return { to: 'waiting_external', by: { ...SYSTEM, ...(externalEvent && { externalEvent }) } };
+}
+
+/** A signal that is waited for; it comes over the API. */
+export const awaitedEvent = (awaits: Awaited): ExternalEventContext | undefined =>
+  awaits.kind === 'signal'
+    ? { type: 'signal', signal: awaits.event, source: 'api', deadlineAt: awaits.until }
+    : undefined;
 
 /** An unknown outcome needs a human whatever else went wrong. */
 function worstFailure(steps: readonly Step[]): FailedStep | undefined {
@@ -130,7 +156,7 @@ function rollbackVerdict(draft: RunDraft): Verdict {
   return { to: rollback?.endsAs ?? 'failed_terminal', by: SYSTEM, error: rollback?.error };
 }
 
-const TIMEOUT: By = { initiator: 'timeout', actor: 'worker' };
+export const TIMEOUT: By = { initiator: 'timeout', actor: 'worker' };
 
 /** Time is up. What was written is taken back where the workflow says so; what may have been written needs a human. */
 function overdueVerdict({ workflow }: RunState, draft: RunDraft, error: RecordedError): Verdict {
@@ -145,17 +171,17 @@ function overdueVerdict({ workflow }: RunState, draft: RunDraft, error: Recorded
   return { to: error.code === 'RUN_TIMED_OUT' ? 'timed_out' : 'failed_terminal', by: TIMEOUT, error };
 }
 
-function failureVerdict({ workflow }: RunState, { error, index }: FailedStep): Verdict {
+function failureVerdict({ workflow }: RunState, { error, index, by = SYSTEM }: FailedStep): Verdict {
   if (error.code === 'OUTCOME_UNKNOWN') return { to: 'needs_human', by: SYSTEM, error };
   if (error.code === 'APPROVAL_REJECTED' && workflow.onReject === 'pause') {
-    return { to: 'paused', by: { initiator: 'approval', actor: 'worker', reason: error.code } };
+    return { to: 'paused', by: { reason: error.code, ...by } };
   }
   if (workflow.onFailure === 'rollback' || workflow.steps[index]?.rollback === 'auto') {
-    return { to: 'rolling_back', by: SYSTEM, error };
+    return { to: 'rolling_back', by, error };
   }
-  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by: TIMEOUT, error };
-  if (workflow.onFailure === 'pause') return { to: 'paused', by: { ...SYSTEM, reason: error.code } };
-  return { to: 'failed_terminal', by: SYSTEM, error };
+  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by, error };
+  if (workflow.onFailure === 'pause') return { to: 'paused', by: { reason: error.code, ...by } };
+  return { to: 'failed_terminal', by, error };
 }
 
 /** The deadline is moved on by the time that people took. */

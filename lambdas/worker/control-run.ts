@@ -17,7 +17,8 @@ export type Command =
   | { kind: 'rollback'; reason?: string }
   | { kind: 'resume' }
   | { kind: 'retry'; step?: string }
-  | { kind: 'signal'; event: string; payload: unknown };
+  /** `id`: how the sender tells this event from others. */
+  | { kind: 'signal'; event: string; payload: unknown; id?: string };
 
 /** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
 export function controlRun(
@@ -52,7 +53,7 @@ async function carryOut(
       if (state.run.status === 'paused') draft.note({ stopRequest: undefined }).move('running', by);
       break;
     case 'signal':
-      giveSignal(state, draft, command, actor);
+      giveSignal(state, draft, command, by);
       break;
   }
   return { holds: [], ...(await concludeRun(mover.runs, state, draft)) };
@@ -134,8 +135,8 @@ async function soonestRetry(mover: Mover, draft: RunDraft, step: RetryableStep |
 function giveSignal(
   state: RunState,
   draft: RunDraft,
-  { event, payload }: { event: string; payload: unknown },
-  actor: string,
+  { event, payload, id }: Extract<Command, { kind: 'signal' }>,
+  by: By,
 ): void {
   const waiting = [...state.steps.values()].find(
     (step) => step.status === 'waiting_external' && step.awaits.kind === 'signal' && step.awaits.event === event,
@@ -143,11 +144,16 @@ function giveSignal(
   if (!waiting) {
     throw new CountersignError('RUN_INVALID_TRANSITION', `no step of this run waits for the signal "${event}" now`);
   }
-  draft.record({
+  const { actor } = by;
+  const { runId, seq } = state.run;
+  const eventId = id ?? `${runId}.${seq + 1}-${waiting.index}`;
+  draft.causedBy({ ...by, externalEvent: { type: 'signal', signal: event, source: 'api', id: eventId } }).record({
     type: 'step.signaled',
     step: waiting.id,
     index: waiting.index,
     signal: event,
+    source: 'api',
+    eventId,
     actor,
     payloadHash: hashOf(payload ?? null),
   });

@@ -50,7 +50,8 @@ export async function govern(
 
   if (decision.verdict === 'deny') {
     const error = recordedError(decision.code, whyOf(decision) || 'no policy permits it');
-    fail(draft, { ...step, governed }, error, { input });
+    const actor = decision.policyHash === '' ? 'policy' : `policy:${decision.policyHash}`;
+    fail(draft, { ...step, governed }, error, { input, by: { initiator: 'policy', actor } });
     return undefined;
   }
   const approval = askedBefore === undefined ? undefined : await closedApproval(worker, draft, askedBefore);

@@ -53,7 +53,7 @@ export function fail(
   draft: RunDraft,
   step: StepFacts,
   error: RecordedError,
-  { input, receiptKey, wrote }: Partial<Prepared> & Pick<FailedStep, 'wrote'> = {},
+  { input, receiptKey, wrote, by }: Partial<Prepared> & Pick<FailedStep, 'wrote' | 'by'> = {},
 ): void {
   draft
     .put({
@@ -61,6 +61,7 @@ export function fail(
       input,
       receiptKey,
       ...(wrote && { wrote }),
+      ...(by && { by }),
       status: 'failed_terminal',
       error,
       completedAt: draft.at,

@@ -9,7 +9,7 @@ import { hasExpired, later } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import { INACTIVITY_MAX_MS } from '../run/run.ts';
-import type { RunDraft } from '../run/run-draft.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
 import {
   type FailedStep,
   factsOf,
@@ -21,7 +21,7 @@ import {
 import { render } from '../workflow/expressions.ts';
 import { beginStep, carryOn } from './carry-on.ts';
 import { claimStep, isOpenWrite } from './claim-step.ts';
-import { concludeRun, SYSTEM } from './conclude-run.ts';
+import { awaitedEvent, concludeRun, SYSTEM, TIMEOUT } from './conclude-run.ts';
 import { fail, LOOKS_MAX, settleReceipt, succeed } from './step-endings.ts';
 import { STOPPED_IN_FLIGHT } from './stop-run.ts';
 import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
@@ -56,7 +56,8 @@ async function expireGates(worker: Worker, state: RunState, draft: RunDraft): Pr
 /** Queued to running in one commit: enrichment is local and deterministic, so nothing can fail between its stages. */
 async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<FollowUp> {
   const { settings, workflow, trigger } = state;
-  draft.move('enriching', SYSTEM);
+  const webhook = byWebhook(state);
+  draft.move('enriching', webhook);
   try {
     const enrichment = enrich(trigger);
     if (workflow.deadlineSeconds !== undefined) {
@@ -79,8 +80,18 @@ async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<
   if (maxRunsPerMinute !== undefined) {
     draft.cap({ kind: 'count_start', minute: draft.at.slice(0, 16), max: maxRunsPerMinute });
   }
-  draft.move('ready', SYSTEM).move('running', SYSTEM);
+  draft.move('ready', webhook).move('running', webhook);
   return carryOn(worker, state, draft);
+}
+
+/** Who caused the event, as its source names them, and which event it was. */
+function byWebhook({ run, trigger }: RunState): By {
+  const { source, event, key } = run.trigger;
+  const [name] = [trigger.fields.actor, ...(trigger.makers ?? [])].flatMap((each) =>
+    typeof each === 'string' && each.trim() !== '' ? [each.trim()] : [],
+  );
+  const actor = name === undefined ? source : `${source}:${name}`;
+  return { initiator: 'webhook', actor, externalEvent: { type: event, source, id: key } };
 }
 
 /** One step of a run that is under way: taken over, tried again, woken or given up, if its time has come. */
@@ -99,6 +110,7 @@ async function lookAtStep(worker: Worker, state: RunState, draft: RunDraft, step
           draft,
           step,
           recordedError('WAIT_TIMED_OUT', `no signal "${step.awaits.event}" came before ${step.awaits.until}`),
+          { by: { ...TIMEOUT, externalEvent: awaitedEvent(step.awaits) } },
         );
       return undefined;
     case 'waiting_approval':

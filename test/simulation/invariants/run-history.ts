@@ -1,6 +1,7 @@
 import { commitHash, genesisHash } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Step } from '../../../lambdas/run/step.ts';
+import type { Initiator, StatusChanged } from '../../../lambdas/run/transitions.ts';
 import { needsOf } from '../../../lambdas/workflow/order.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
@@ -75,15 +76,42 @@ function judgeChain(report: Report, { inside }: MemoryRunStore, before: Run | un
 
 function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
   let status = before?.status ?? 'queued';
-  for (const event of inside.commit(run.tenant, run.runId, run.seq)?.events ?? []) {
+  const { events = [] } = inside.commit(run.tenant, run.runId, run.seq) ?? {};
+  const approved = events.some((event) => event.type === 'approval.decided' && event.status === 'approved');
+  for (const event of events) {
     if (event.type !== 'run.status_changed') continue;
     if (event.from !== status || !MAY_FOLLOW[event.from]?.includes(event.to)) {
       report('a status changes only as the table says', `${run.runId}: ${status}, then ${event.from} to ${event.to}`);
+    }
+    if (!hasRightInitiator(event, approved)) {
+      report('a change of status names who caused it', `${run.runId} to ${event.to}: ${JSON.stringify(event)}`);
     }
     status = event.to;
   }
   if (status !== run.status)
     report('events tell the status', `${run.runId} is ${run.status}, its events say ${status}`);
+}
+
+/** Whose doing an error is, and the ways out of waiting that nobody but people and time open. */
+const INITIATOR_OF: Readonly<Record<string, Initiator>> = {
+  APPROVAL_REJECTED: 'approval',
+  APPROVAL_EXPIRED: 'timeout',
+  WAIT_TIMED_OUT: 'timeout',
+  RUN_TIMED_OUT: 'timeout',
+  POLICY_DENIED: 'policy',
+  POLICY_ERROR: 'policy',
+};
+
+function hasRightInitiator(event: StatusChanged, approved: boolean): boolean {
+  const { from, to, initiator, actor, approval, externalEvent, error, reason } = event;
+  if (from === 'queued' && to === 'enriching') return initiator === 'webhook' && externalEvent?.id !== undefined;
+  if (to === 'waiting_approval') return approval !== undefined && approval.decision === undefined;
+  if (initiator === 'approval') return approval?.decidedBy?.includes(actor) === true;
+  // What a rollback ends as is told of with what began it.
+  const code = from === 'rolling_back' ? undefined : (error?.code ?? (to === 'paused' ? reason : undefined));
+  const wanted = code === undefined ? undefined : INITIATOR_OF[code];
+  if (wanted !== undefined) return initiator === wanted;
+  return !(approved && from === 'waiting_approval' && to === 'running');
 }
 
 function judgeSteps(report: Report, workflow: Workflow | undefined, before: Snapshot, after: Snapshot): void {
