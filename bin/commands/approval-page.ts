@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isOpen } from '../../lambdas/approval/approval.ts';
 import type { ShownApproval } from './api.ts';
-import { approvalCell, askedBecause, changeInWords, exact, exactName, voteInWords } from './approval-words.ts';
+import {
+  approvalCell,
+  askedBecause,
+  changeInWords,
+  derivedInWords,
+  exact,
+  exactName,
+  voteInWords,
+} from './approval-words.ts';
 import { Page } from './page.ts';
 import { requirementInWords } from './requirement-words.ts';
 import { viaInWords } from './run-words.ts';
@@ -28,6 +36,7 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('subject', subject ?? '-');
   page.field('asked by', `step ${stepId} of ${automation} (${workflow.name} v${workflow.version})`);
   page.field('because', askedBecause(approval));
+  for (const words of derivedInWords(approval.action?.derived)) page.field('note', words);
   page.field('needs', requirementInWords(approval.requirement));
   page.field('but not', makers.length > 0 ? `${makers.join(', ')}: they had a hand in it` : '-');
   page.field('asked', moment(requestedAt));

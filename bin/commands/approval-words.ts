@@ -1,5 +1,6 @@
 import type { ApprovalStatus, GateReason, Vote } from '../../lambdas/approval/approval.ts';
 import { revealed } from '../../lambdas/slack/reveal.ts';
+import type { DerivedTarget } from '../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from './api.ts';
 import { viaInWords } from './run-words.ts';
 import type { Cell } from './table.ts';
@@ -24,6 +25,7 @@ const WHO_ASKS: Record<GateReason, string> = {
   policy: 'policy asks',
   mode: 'the validation mode of the workflow asks',
   always_two: 'what hits much or is destructive always needs two',
+  tainted: 'a model has a part in where this goes',
   step: 'the workflow asks',
 };
 
@@ -34,6 +36,14 @@ export function askedBecause({ asks, grounds }: ShownApproval): string {
   const policies = grounds.policies.length > 0 ? ` (${grounds.policies.join(', ')})` : '';
   return `${WHO_ASKS[asks]}: ${reasons}${policies}`;
 }
+
+/** `a model (classify) chooses channel`, for each part of the target that derives from one. */
+export const derivedInWords = (derived: readonly DerivedTarget[] = []): string[] =>
+  derived.map(({ field, how, from }) => {
+    const does =
+      field === 'when' ? 'decides whether this is done' : how === 'carried' ? `fills ${field}` : `chooses ${field}`;
+    return `a model (${from.join(', ')}) ${does}`;
+  });
 
 /** `ana approved in slack, 09:12:44.120`, with the reason of a no. */
 export function voteInWords({ person, via, decision, onBehalfOf, at, reason }: Vote, near: string): string {

@@ -40,8 +40,8 @@ export function statusCell(status: string): Cell {
   return tone ? { text: status, tone } : status;
 }
 
-/** Whose actors are people: whoever gave an order, decided, or caused the event. */
-const NAMED: readonly Initiator[] = ['user', 'approval', 'webhook'];
+/** Whose actors are people: whoever gave an order, or decided. */
+const NAMED: readonly Initiator[] = ['user', 'approval'];
 
 /** What happened, as a person would say it; `at` is when. */
 export function eventInWords(event: CommitEvent, at: string): string {

@@ -1,5 +1,6 @@
 import type { Plan, PlannedStep } from '../../lambdas/plan/plan.ts';
 import { whyOf } from '../../lambdas/policy/policy.ts';
+import { derivedInWords } from './approval-words.ts';
 import { wrapUnder } from './fit-text.ts';
 import { requirementInWords } from './requirement-words.ts';
 import { withShortIds } from './run-words.ts';
@@ -85,11 +86,13 @@ const WHO_ASKS = {
   policy: 'policy asks',
   mode: 'the validation mode asks',
   always_two: 'always, for a write that hits much or is destructive',
+  tainted: 'a model has a part in where this goes',
   step: 'the workflow asks',
 } as const;
 
-function remarks({ effect, reversible, provisional, unread }: Call): Line[] {
+function remarks({ effect, reversible, provisional, unread, derived }: Call): Line[] {
   const found = [
+    ...derivedInWords(derived),
     unread !== null && `what is there now was not read: ${unread}`,
     effect !== 'read' && !reversible && 'cannot be taken back',
     provisional && 'policy is asked again when the rest is known',

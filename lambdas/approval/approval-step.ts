@@ -1,9 +1,12 @@
 import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
 import { parsedInput } from '../run/input-flaws.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState, Worker } from '../worker/worker.ts';
+import { approverIsDerived } from '../workflow/check-model-flow.ts';
 import { GateInput } from '../workflow/inner-tools.ts';
+import { derivedTargets } from '../workflow/model-flow.ts';
 import { openGate } from './open-gate.ts';
 import { makersOf } from './people.ts';
 
@@ -15,6 +18,8 @@ export async function askPeople(
   step: StepFacts,
   input: unknown,
 ): Promise<void> {
+  const [derived] = derivedTargets(state.workflow, step.index);
+  if (derived) throw new CountersignError('WORKFLOW_INVALID', approverIsDerived(derived));
   const gate = parsedInput(GateInput, 'approval', input);
   const { message, ...requirement } = gate;
   const { tenant, workflow, enrichment, makers = [] } = draft.run;

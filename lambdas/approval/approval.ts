@@ -47,8 +47,8 @@ export interface Edit {
   previousHash: string;
 }
 
-/** Why there is a gate: policy asked, the run's validation mode added it, or the workflow has an `approval` step. */
-export type GateReason = 'policy' | 'mode' | 'always_two' | 'step';
+/** Why there is a gate: policy, the validation mode or the rule of two asked, a model picked a target, or it is a step. */
+export type GateReason = 'policy' | 'mode' | 'always_two' | 'tainted' | 'step';
 
 /** A person's permission for one step of one run, held open by a Step Functions execution of the same name. */
 export interface Approval {
@@ -109,7 +109,7 @@ export function isOpen<T extends Pick<Approval, 'status'>>(
 /** What a change of the run's status says of the approval it waits for or follows from. */
 export function approvalContext(
   { approvalId, action, automation }: Pick<Approval, 'approvalId' | 'action' | 'automation'>,
-  decided: Pick<ApprovalContext, 'decision' | 'decidedBy'> = {},
+  decided: Pick<ApprovalContext, 'decision' | 'decidedBy' | 'reasonHash'> = {},
 ): ApprovalContext {
   return { approvalId, action: action?.tool ?? 'approval', requestedBy: automation, ...decided };
 }

@@ -111,11 +111,12 @@ function reject(draft: RunDraft, { approval, step, vote }: Word, reason: string)
   const { approvalId } = approval;
   const votes = [...approval.votes, { ...vote, reason }];
   const rejected = closeApproval(draft, approval, { status: 'rejected', votes });
+  const reasonHash = sha256Hex(reason);
   draft.record(
-    { ...voted(approval, vote), reasonHash: sha256Hex(reason) },
+    { ...voted(approval, vote), reasonHash },
     { type: 'approval.decided', step: step.id, approvalId, status: 'rejected', people: [vote.person] },
   );
-  const by = { ...decidedBy(approval, vote, { decision: 'rejected', decidedBy: [vote.person] }), reason };
+  const by = decidedBy(approval, vote, { decision: 'rejected', decidedBy: [vote.person], reasonHash });
   const error = recordedError('APPROVAL_REJECTED', `${vote.person} rejected ${step.id}`);
   fail(draft, step, error, { input: step.input, by });
   return { approval: rejected, outcome: 'rejected' };

@@ -95,7 +95,7 @@ function editedWrite({ workflow }: RunState, { approval, step, vote }: Vetted, f
       `${foreign.field} is not one of the fields that are written: ${written}`,
     );
   }
-  const { instance, environment } = action;
+  const { instance, environment, derived } = action;
   const input = operation.edited(operation.parse(step.input), fields);
   const proposal = operation.propose(operation.parse(input), instance);
   if (proposal.target !== action.target) {
@@ -103,7 +103,7 @@ function editedWrite({ workflow }: RunState, { approval, step, vote }: Vetted, f
   }
   const makers = [...new Set([...approval.makers, vote.person])];
   const definition = workflow.steps[step.index];
-  const edited = proposedAction({ operation, proposal, instance, definition, workflow, environment, makers });
+  const edited = proposedAction({ operation, proposal, instance, definition, workflow, environment, derived, makers });
   return { action: edited, input, after: proposal.after, changes };
 }
 

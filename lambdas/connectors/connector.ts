@@ -70,6 +70,17 @@ export interface Definition<Input> {
    * query out; what expressions give is encoded and stays in its segment or value (`url-template.ts`).
    */
   urlField?: string;
+  /**
+   * The fields that are only written. Every other field picks where the operation reaches: no model may fill it, nor choose
+   * it without an approval that says so (`model-flow.ts`).
+   */
+  content?: readonly string[];
+  /** Within `content`, what names people or groups: `fields.assigned_to`. */
+  recipients?: readonly string[];
+  /** It hands on ids and times of the target's, and nothing of what was written. */
+  answersWithIds?: true;
+  /** What it hands on are the words of a model. */
+  asksModel?: true;
   propose(input: Input, instance: string): Proposal;
   /** The input with some of its proposal's fields changed by a person; without it, fields are properties of the input. */
   edited?(input: Input, fields: Record<string, unknown>): unknown;

@@ -32,6 +32,8 @@ export const createComment = operation({
   reversible: true,
   connection: 'github',
   input: CreateInput,
+  content: ['body'],
+  answersWithIds: true,
   markdownField: 'body',
   propose: (input, instance) => ({
     target: `github:${issueName(input)}`,

@@ -28,6 +28,7 @@ const OF_LABELS = {
   reversible: true,
   connection: 'github',
   input: LabelsInput,
+  content: ['labels'],
   before: readLabels,
 } as const;
 

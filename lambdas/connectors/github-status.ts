@@ -34,6 +34,7 @@ export const setStatus = operation({
   reversible: false,
   connection: 'github',
   input: StatusInput,
+  content: ['state', 'description'],
   propose: (input, instance) => {
     const commit = `${input.owner}/${input.repo}@${input.sha}`;
     const context = unread(input.context.toLowerCase());

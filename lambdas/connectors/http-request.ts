@@ -76,6 +76,7 @@ export function httpOperations(ports: HttpPorts) {
       connection: 'http',
       input: RequestInput,
       urlField: 'url',
+      content: ['body'],
       propose: (input, instance) => proposal(input.method, input, instance),
       perform: (input, performance) => {
         const performed = perform(ports, input, performance);

@@ -47,6 +47,8 @@ export const invokeModel = operation({
   reversible: false,
   connection: BEDROCK,
   input: InvokeInput,
+  content: ['system', 'prompt', 'input', 'maxTokens', 'temperature'],
+  asksModel: true,
   propose: (input, region) => ({
     target: `bedrock:${region}:${input.model}`,
     fields: { ...input },

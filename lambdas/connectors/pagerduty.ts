@@ -34,6 +34,7 @@ export const sendEvent = operation({
   reversible: true,
   connection: 'pagerduty',
   input: EventInput,
+  content: ['summary', 'source', 'severity'],
   propose: (input, instance) => {
     const alert = input.dedupKey === undefined ? 'new alert' : unread(input.dedupKey);
     return {

@@ -45,6 +45,12 @@ export const getIncident = operation({
   },
 });
 
+/** Columns of an incident that send somebody to work, or tell somebody of it. */
+const RECIPIENTS =
+  `assigned_to assignment_group caller_id additional_assignee_list group_list watch_list work_notes_list`
+    .split(' ')
+    .map((column) => `fields.${column}`);
+
 const UpdateInput = z.strictObject({
   sysId: SysId,
   fields: z
@@ -59,6 +65,8 @@ export const updateIncident = operation({
   reversible: true,
   connection: 'servicenow',
   input: UpdateInput,
+  content: ['fields'],
+  recipients: RECIPIENTS,
   propose: ({ sysId, fields }, instance) => ({
     target: targetOf(sysId, instance),
     fields,
@@ -110,6 +118,8 @@ export const addWorkNote = operation({
   reversible: false,
   connection: 'servicenow',
   input: WorkNoteInput,
+  content: ['note'],
+  answersWithIds: true,
   markdownField: 'note',
   propose: (input, instance) => ({
     target: targetOf(input.sysId, instance),

@@ -37,6 +37,8 @@ export const postMessage = operation({
   reversible: false,
   connection: 'slack',
   input: PostInput,
+  content: ['text'],
+  answersWithIds: true,
   markdownField: 'text',
   propose: ({ channel, threadTs, ...wording }, instance) => ({
     target: `slack:${channel}`,
@@ -92,6 +94,8 @@ export const updateMessage = operation({
   reversible: true,
   connection: 'slack',
   input: UpdateInput,
+  content: ['text'],
+  answersWithIds: true,
   markdownField: 'text',
   propose: ({ channel, ts, text, markdown }, instance) => ({
     target: `slack:${channel}:${ts}`,

@@ -7,6 +7,12 @@ export const Count = z.int().nonnegative();
 /** In UTC with milliseconds, as `toISOString` spells it: one way to write the same moment. */
 export const Time = z.iso.datetime({ precision: 3 });
 export const Digest = z.strictObject({ sha256: Sha256, bytes: Count });
+/** A part of a target that derives from a model. */
+export const DerivedPart = z.strictObject({
+  field: z.string(),
+  how: z.enum(['carried', 'chosen']),
+  from: z.array(z.string()),
+});
 export const WorkflowVersion = z.strictObject({ name: z.string(), version: z.int() });
 
 export const Failure = z.strictObject({ code: z.string(), message: Digest });

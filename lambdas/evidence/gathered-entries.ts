@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { EvidenceCommit } from './commit-entry.ts';
-import { Count, Digest } from './entry-parts.ts';
+import { Count, DerivedPart, Digest } from './entry-parts.ts';
 import { Cost, type EvidenceReceipt } from './receipt-entry.ts';
 
 /** Entries that only gather what others say: the sealer and the verifier make them the same way. */
@@ -18,6 +18,7 @@ export const Decision = z.strictObject({
   /** What the engine said when it could not decide. */
   message: Digest.optional(),
   actionHash: z.string(),
+  derived: z.array(DerivedPart).optional(),
   tier: z.string().optional(),
   quorum: Count.optional(),
   groups: z.array(z.array(z.string())).optional(),

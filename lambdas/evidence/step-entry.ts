@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ProposedAction } from '../policy/policy.ts';
 import { digestOf } from '../run/digest.ts';
 import { receiptKeyOf, type Step } from '../run/step.ts';
-import { Count, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
+import { Count, DerivedPart, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
 import { Described, described } from './shape.ts';
 
 /** What policy was asked about. */
@@ -17,6 +17,8 @@ export const EvidenceAction = z.strictObject({
   destructive: z.boolean(),
   reversible: z.boolean(),
   undo: z.boolean(),
+  /** What of the target derives from a model. */
+  derived: z.array(DerivedPart).optional(),
   /** What is written, each value by its digest. */
   fields: z.record(z.string(), Digest),
 });
@@ -81,6 +83,7 @@ export function describeAction(action: ProposedAction): z.infer<typeof EvidenceA
     destructive,
     reversible,
     undo,
+    derived: action.derived?.map(({ field, how, from }) => ({ field, how, from: [...from] })),
     fields: Object.fromEntries(fields),
   };
 }

@@ -9,6 +9,7 @@ import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
 import { type Governed, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
+import { type DerivedTarget, derivedTargets } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
 import { leaveWritten, lookBeforeWrite, readNow } from './look-at-target.ts';
@@ -27,6 +28,8 @@ export interface PlannedCall {
   risk: ProposedAction['risk'];
   reversible: boolean;
   destructive: boolean;
+  /** What of the target a model would fill or choose. */
+  derived: DerivedTarget[];
   decision: PolicyDecision;
   outcome: 'runs' | 'needs_approval' | 'denied';
   /** Who must say yes first. */
@@ -88,6 +91,7 @@ export async function planCall(
     risk: action.risk,
     reversible: action.reversible,
     destructive: action.destructive,
+    derived: action.derived ?? [],
     decision,
     outcome,
     gate,
@@ -104,12 +108,22 @@ async function propose(
   planner: Planner,
   { tenant, workflow }: PlanRequest,
   { makers }: Walk,
-  { operation, step, input }: CalledStep,
+  { operation, step, index, input }: CalledStep,
 ): Promise<{ proposal: Prepared; action: ProposedAction }> {
   const { environment } = planner;
+  const derived = derivedTargets(workflow, index);
   const instance = await instanceOf(planner, tenant, operation);
   const proposal = proposalOf(operation, input, instance);
-  const action = proposedAction({ operation, proposal, instance, definition: step, workflow, environment, makers });
+  const action = proposedAction({
+    operation,
+    proposal,
+    instance,
+    definition: step,
+    workflow,
+    environment,
+    derived,
+    makers,
+  });
   return { proposal, action };
 }
 

@@ -37,6 +37,9 @@ export function gateFor(judged: Judged): Gate {
   const asked: Pick<Approval, 'asks' | 'requirement'>[] = [];
   if (decision.verdict === 'needs_approval') asked.push({ asks: 'policy', requirement: decision.requirement });
   if (alwaysTwo) asked.push({ asks: 'always_two', requirement: ALWAYS_TWO });
+  // What an undo reaches is what people have agreed to.
+  if (action.derived && !action.undo)
+    asked.push({ asks: 'tainted', requirement: { tier: action.risk, quorum: 1, groups: [] } });
   if (askedBefore) asked.push(askedBefore);
   const [first] = asked;
   if (first)

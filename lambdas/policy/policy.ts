@@ -1,5 +1,6 @@
 import type { Risk } from '../connectors/connector.ts';
 import type { Effect } from '../run/receipt.ts';
+import type { DerivedTarget } from '../workflow/model-flow.ts';
 
 export type Environment = 'prod' | 'staging' | 'dev';
 
@@ -20,6 +21,8 @@ export interface ProposedAction {
   reversible: boolean;
   /** True for a write that takes an earlier one back. */
   undo: boolean;
+  /** What of it derives from a model although it decides where the call reaches: people must agree to that. */
+  derived?: DerivedTarget[];
   /** Who had a hand in it: the trigger's actor, the workflow's author, whoever edited the payload. None of them approves it. */
   makers: string[];
 }

@@ -1,5 +1,6 @@
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
 import type { Run } from '../run/run.ts';
+import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
 import type { Environment, PolicyRequest, ProposedAction } from './policy.ts';
 import { higher } from './requirement.ts';
@@ -13,12 +14,23 @@ interface Proposed {
   undo?: boolean;
   workflow: Pick<Workflow, 'blastRadius'>;
   environment: Environment;
+  derived?: DerivedTarget[];
   makers: string[];
 }
 
 /** A step's call as policy and people are to judge it. The only place where it is put together. */
 export function proposedAction(proposed: Proposed): ProposedAction {
-  const { operation, proposal, instance, definition, undo = false, workflow, environment, makers } = proposed;
+  const {
+    operation,
+    proposal,
+    instance,
+    definition,
+    undo = false,
+    workflow,
+    environment,
+    derived = [],
+    makers,
+  } = proposed;
   return {
     tool: operation.tool,
     connector: connectorOf(operation.tool),
@@ -33,6 +45,7 @@ export function proposedAction(proposed: Proposed): ProposedAction {
     destructive: operation.destructive === true && !undo,
     reversible: operation.reversible,
     undo,
+    ...(derived.length > 0 && { derived }),
     makers,
   };
 }

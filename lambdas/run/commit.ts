@@ -2,6 +2,7 @@ import type { Approval, Channel, GateReason, Vote } from '../approval/approval.t
 import type { Risk } from '../connectors/connector.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { PolicyDecision } from '../policy/policy.ts';
+import type { DerivedTarget } from '../workflow/model-flow.ts';
 import { hashOf } from './canonical-json.ts';
 import type { CapWrite } from './caps.ts';
 import { CountersignError, type RecordedError } from './errors.ts';
@@ -121,6 +122,8 @@ export interface PolicyDecided {
   /** Why policy could not decide. */
   message?: string;
   actionHash: string;
+  /** What of the target derives from a model. */
+  derived?: DerivedTarget[];
   tier?: Risk;
   quorum?: number;
   groups?: string[][];

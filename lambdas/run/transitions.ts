@@ -44,6 +44,8 @@ export interface ApprovalContext {
   requestedBy: string;
   decision?: 'approved' | 'rejected' | 'expired';
   decidedBy?: string[];
+  /** Of the reason for a rejection, which the approval itself keeps. */
+  reasonHash?: string;
 }
 
 /** What came, or should have come, from outside. */

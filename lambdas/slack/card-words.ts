@@ -13,6 +13,7 @@ export const WHY: Record<GateReason, string> = {
   policy: 'Policy asks for a person’s approval.',
   mode: 'The validation mode of this workflow asks before this step.',
   always_two: 'A large blast radius, or something destructive: two people must agree.',
+  tainted: 'A model’s output has a part in where this goes.',
   step: 'The workflow stops here for a person.',
 };
 
@@ -62,6 +63,18 @@ export function voteWords(people: readonly Person[], { person, via, decision, on
     ...(onBehalfOf === undefined ? [] : [aside(', in place of '), personWords(people, onBehalfOf)]),
   ];
 }
+
+const HOW = { carried: 'fills', chosen: 'chooses' } as const;
+
+/** `A model (step classify) chooses channel.` Shown whatever else people are asked for. */
+export const derivedWords = ({ derived = [] }: NonNullable<Approval['action']>): Inline[][] =>
+  derived.map(({ field, how, from }) => [
+    strong('A model '),
+    words('(step '),
+    ...listed(from.map((id) => quoted(id, NAME_MAX_CHARACTERS))),
+    words(field === 'when' ? ') decides whether this is done at all.' : `) ${HOW[how]} `),
+    ...(field === 'when' ? [] : [quoted(field, NAME_MAX_CHARACTERS), words('.')]),
+  ]);
 
 /** What can be said about taking it back. */
 export function undoWords({ undo, reversible, destructive }: NonNullable<Approval['action']>): string {

@@ -18,7 +18,7 @@ import {
   words,
 } from './blocks.ts';
 import { boxed, content, ROOM } from './card-content.ts';
-import { approvedSoFar, listed, neededWords, personWords, voteWords, WHY } from './card-words.ts';
+import { approvedSoFar, derivedWords, listed, neededWords, personWords, voteWords, WHY } from './card-words.ts';
 
 export const ACTIONS = {
   approve: 'countersign_approve',
@@ -39,6 +39,7 @@ const TEXT_MAX_CHARACTERS = 120;
 const REASON_MAX_CHARACTERS = 300;
 const REASONS_MAX = 3;
 const VOTES_MAX = 6;
+const DERIVED_MAX = 5;
 const EDITED_FIELDS_MAX = 3;
 const NAME_MAX_CHARACTERS = 60;
 const HEADINGS: Record<ApprovalStatus, string> = {
@@ -142,6 +143,7 @@ function why(approval: Approval): Paragraph[] {
   return [
     [strong(isOpen(approval) ? 'Why you are asked' : 'Why people were asked')],
     [words(WHY[asks])],
+    ...(approval.action ? derivedWords(approval.action).slice(0, DERIVED_MAX) : []),
     ...reasons.slice(0, REASONS_MAX).map((reason) => [words('• '), quoted(reason, REASON_MAX_CHARACTERS)]),
     ...(left > 0 ? [[aside(`… and ${left} more reasons: press “Show all”`)]] : []),
     ...(policies.length > 0

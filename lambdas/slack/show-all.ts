@@ -74,6 +74,7 @@ function entriesOf(approval: Approval): Entry[] {
     ...(subject === undefined ? [] : [entry('Subject', subject)]),
     entry('Automation', automation),
     entry('Why', [WHY[asks], ...grounds.reasons].join('\n')),
+    ...(action?.derived ? [entry('By a model', JSON.stringify(action.derived, null, 2))] : []),
     ...(grounds.policies.length > 0 ? [entry('Policies', grounds.policies.join('\n'))] : []),
     entry('Policy set', grounds.policyHash),
     entry('Action', actionHash),

@@ -11,6 +11,7 @@ import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts, Steps } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
+import { derivedTargets } from '../workflow/model-flow.ts';
 import { expressionContext } from './expression-context.ts';
 import { fail } from './step-endings.ts';
 import { stopAtGate } from './stop-at-gate.ts';
@@ -97,6 +98,7 @@ async function actionOf(
     undo: step.undoes !== undefined,
     workflow,
     environment: worker.environment,
+    derived: step.undoes === undefined ? derivedTargets(workflow, step.index) : [],
     makers: [...new Set([...makers, ...inheritedMakers(step, steps)])],
   });
 }
@@ -135,7 +137,7 @@ async function confidenceOf(state: RunState, draft: RunDraft, step: StepFacts): 
 
 export function decided(
   { id, index }: StepFacts,
-  { tool, target }: ProposedAction,
+  { tool, target, derived }: ProposedAction,
   decision: PolicyDecision,
   hash: string,
 ): PolicyDecided {
@@ -151,6 +153,7 @@ export function decided(
     policies,
     reasons,
     actionHash: hash,
+    ...(derived && { derived }),
     ...(verdict === 'needs_approval' && decision.requirement),
     ...(verdict === 'deny' && decision.message !== undefined && { message: decision.message }),
   };

@@ -8,7 +8,7 @@ import { CountersignError, type RecordedError, recordedError } from '../run/erro
 import { hasExpired, later } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
-import { INACTIVITY_MAX_MS } from '../run/run.ts';
+import { INACTIVITY_MAX_MS, type Run } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import {
   type FailedStep,
@@ -56,7 +56,7 @@ async function expireGates(worker: Worker, state: RunState, draft: RunDraft): Pr
 /** Queued to running in one commit: enrichment is local and deterministic, so nothing can fail between its stages. */
 async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<FollowUp> {
   const { settings, workflow, trigger } = state;
-  const webhook = byWebhook(state);
+  const webhook = byWebhook(state.run.trigger);
   draft.move('enriching', webhook);
   try {
     const enrichment = enrich(trigger);
@@ -84,14 +84,9 @@ async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<
   return carryOn(worker, state, draft);
 }
 
-/** Who caused the event, as its source names them, and which event it was. */
-function byWebhook({ run, trigger }: RunState): By {
-  const { source, event, key } = run.trigger;
-  const [name] = [trigger.fields.actor, ...(trigger.makers ?? [])].flatMap((each) =>
-    typeof each === 'string' && each.trim() !== '' ? [each.trim()] : [],
-  );
-  const actor = name === undefined ? source : `${source}:${name}`;
-  return { initiator: 'webhook', actor, externalEvent: { type: event, source, id: key } };
+/** Which event started the run. Who caused it is text of the payload, which no commit carries; they are a maker. */
+function byWebhook({ source, event, key }: Run['trigger']): By {
+  return { initiator: 'webhook', actor: source, externalEvent: { type: event, source, id: key } };
 }
 
 /** One step of a run that is under way: taken over, tried again, woken or given up, if its time has come. */

@@ -5,6 +5,7 @@ import { atLeast } from '../policy/requirement.ts';
 import { expressionProblems, type Problem, type Visible } from './check-expressions.ts';
 import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
+import { modelFlowProblems } from './check-model-flow.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
 import { needsItself, stepsBefore } from './order.ts';
 import { urlProblems } from './url-template.ts';
@@ -94,6 +95,7 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   for (const field of ['with', 'when', 'confidence', 'message'] as const) {
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
   }
+  for (const { path, message } of modelFlowProblems(workflow, index)) at(path, message);
   const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
   for (const { path, message } of operation
     ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]

@@ -9,7 +9,7 @@ const EVERYTHING: Reference = [];
 export const referencesIn = (source: string): Reference[] => referencesOf(syntaxTree(source), true);
 
 /** `atRoot`: whether a bare name here is one of the root's; in a filter or after a dot it belongs to something else. */
-function referencesOf(part: unknown, atRoot: boolean): Reference[] {
+export function referencesOf(part: unknown, atRoot: boolean): Reference[] {
   if (Array.isArray(part)) return part.flatMap((each) => referencesOf(each, atRoot));
   if (part === null || typeof part !== 'object') return [];
   const node = part as SyntaxNode;

@@ -71,7 +71,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     const signal = { kind: 'signal' as const, event: 'CANARY-signal CANARY-title', payload: null };
     await controlRun(shop.worker, message, signal, 'olivia');
     const { commits } = await shop.finish(message);
-    expect(JSON.stringify(commits).match(/CANARY-signal CANARY-title/g)).toHaveLength(2);
+    expect(JSON.stringify(commits).match(/CANARY-signal CANARY-title/g)).toHaveLength(4);
     const { text, status } = await sealed();
     expect(status).toBe('succeeded');
     expect(found(text)).toEqual([]);

@@ -14,9 +14,10 @@ const FIELDS = {
   step:
     'id index tool status skipped? attempt leaseVersion updatedAt completedAt? undoes? action? approvalId? receiptKey? ' +
     'input? output? error?',
-  action: 'tool instance target effect risk blastRadius environment destructive reversible undo fields',
+  action: 'tool instance target effect risk blastRadius environment destructive reversible undo derived? fields',
+  derived: 'field how from',
   decision:
-    'commit step index tool target verdict policyHash policies reasons message? actionHash tier? quorum? groups?',
+    'commit step index tool target verdict policyHash policies reasons message? actionHash derived? tier? quorum? groups?',
   approval:
     'approvalId step index status asks requestedAt slaAt expiresAt remindedAt? escalatedAt? decidedAt? action? message? ' +
     'before? after? actionHash grounds requirement makers votes edits',

@@ -166,7 +166,7 @@ function isStep(step: Json, told: Told): boolean {
       ...(ending.type !== 'step.failed' && { input: undefined }),
       ...(claim && {
         ...{ attempt: claim.attempt, leaseVersion: claim.leaseVersion },
-        action: decided && { tool: decided.tool, target: decided.target },
+        action: decided && { tool: decided.tool, target: decided.target, derived: decided.derived },
         approvalId: approvalAt(told, index, ending.place - 1),
       }),
     }) &&
@@ -265,7 +265,7 @@ function isApproval(approval: Json, told: Told): boolean {
     ...{ approvalId: `${told.runId}.${asked.commit}-${index}`, step, index, asks, slaAt, expiresAt },
     ...{ actionHash, requirement: { tier, quorum, groups }, makers, requestedAt: asked.saidAt },
     ...(decided && {
-      action: { tool: decided.tool, target: decided.target },
+      action: { tool: decided.tool, target: decided.target, derived: decided.derived },
       grounds: { policyHash: decided.policyHash, policies: decided.policies, reasons: decided.reasons },
     }),
     edits: edits.map(({ person, via, previousHash, saidAt, fields }) => ({

@@ -260,10 +260,14 @@ describe('what only the run will know', () => {
     const plan = await table.plan(
       steps(
         '{ id: ask, tool: model.invoke, with: { prompt: "Which group?" } }',
-        UPDATE('assign', '{% steps.ask.output.text %}'),
+        UPDATE('assign', '{% steps.ask.output.text = "net" ? "network" : "ops" %}'),
       ),
     );
-    expect(stepOf(plan, 'assign', 'call').fields).toEqual({ assignment_group: UNKNOWN });
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      fields: { assignment_group: UNKNOWN },
+      derived: [{ field: 'fields.assignment_group', how: 'chosen', from: ['ask'] }],
+      gate: { asks: 'tainted', quorum: 1 },
+    });
     expect(table.outside.calls.map(({ name }) => name)).toEqual(['GET servicenow']);
   });
 });

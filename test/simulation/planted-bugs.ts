@@ -416,6 +416,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'edited-first',
   },
   {
+    name: 'a model chooses where a write goes, and nobody is asked',
+    edits: [{ file: 'lambdas/policy/gates.ts', find: 'if (action.derived && !action.undo)', replace: 'if (false)' }],
+    violates: ['no write without the people it needs'],
+    shapes: 'model-chooses',
+  },
+  {
     name: 'the sender of a signal counts',
     edits: [{ file: CONTROL, find: 'draft.addMaker(actor);\n  succeed', replace: 'succeed' }],
     violates: [QUORUM],

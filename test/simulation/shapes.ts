@@ -77,6 +77,12 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('take', 'state: "2"', ', risk: high'),
     '  - {id: rest, tool: wait, with: {seconds: 900}}',
   ],
+  'model-chooses': [
+    'steps:',
+    '  - {id: classify, tool: model.invoke, when: "{% false %}", with: {prompt: which team}}',
+    `  - {id: post, tool: slack.message.post, with: {channel: "{% steps.classify.output.team = \\"db\\" ? \\"C099999\\" : \\"C012345\\" %}", text: "about {% trigger.sysId %}"}}`,
+    NOTE('note', 'told'),
+  ],
   'asks-a-person': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
   'pauses-on-failure': [
     'onFailure: pause',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { StatusChanged } from '../../lambdas/run/transitions.ts';
 import { controlRun } from '../../lambdas/worker/control-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
@@ -26,7 +27,7 @@ describe('a change of a run’s status says who caused it:', () => {
     const { message } = await shop.upToGate(ASSIGN(), { trigger });
     const by = {
       initiator: 'webhook',
-      actor: 'github:octocat',
+      actor: 'github',
       externalEvent: { type: 'issues.labeled', source: 'github', id: `github:${message.runId}` },
     };
     expect((await changes(message)).slice(0, 3)).toEqual(
@@ -92,8 +93,12 @@ describe('a change of a run’s status says who caused it:', () => {
       to,
       initiator: 'approval',
       actor: 'ana',
-      reason: 'not now',
-      approval: { approvalId: approval.approvalId, decision: 'rejected', decidedBy: ['ana'] },
+      approval: {
+        approvalId: approval.approvalId,
+        decision: 'rejected',
+        decidedBy: ['ana'],
+        reasonHash: sha256Hex('not now'),
+      },
     });
   });
 

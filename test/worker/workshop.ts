@@ -89,10 +89,15 @@ export class Workshop {
   async begin(yaml: string, options: AcceptedOptions = {}): Promise<StepMessage> {
     const workflow = parseWorkflow(yaml, 'test.yaml');
     await this.definitions.publishWorkflow(TENANT, workflow, 1);
+    return this.beginPublished(workflow.name, options);
+  }
+
+  /** A run of a workflow that is published already. */
+  async beginPublished(workflow: string, options: AcceptedOptions = {}): Promise<StepMessage> {
     this.#runs += 1;
     const runId = `run_${this.#runs.toString(16).padStart(8, '0')}`;
     const at = isoNow(this.clock);
-    const { ingest } = accepted({ tenant: TENANT, runId, at, workflow: workflow.name, ...options });
+    const { ingest } = accepted({ tenant: TENANT, runId, at, workflow, ...options });
     await this.runs.ingest(ingest);
     return { tenant: TENANT, runId };
   }

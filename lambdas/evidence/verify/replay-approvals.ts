@@ -61,8 +61,8 @@ const requirementIn = ({ tier, quorum, groups, makers }: EvidenceEvent): Told =>
 /** What is asked for is what policy decided on last. */
 function decisionOn(step: ToldStep | undefined): Told {
   if (!step?.decided) return {};
-  const { tool, target, policyHash, policies, reasons } = step.decided;
-  return { action: { tool, target }, grounds: { policyHash, policies, reasons } };
+  const { tool, target, derived, policyHash, policies, reasons } = step.decided;
+  return { action: { tool, target, derived }, grounds: { policyHash, policies, reasons } };
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

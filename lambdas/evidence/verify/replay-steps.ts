@@ -75,7 +75,7 @@ function claimShown({ claim, decided, approvalId }: ToldStep): Told {
     leaseVersion,
     receiptKey,
     approvalId,
-    action: decided && { tool: decided.tool, target: decided.target },
+    action: decided && { tool: decided.tool, target: decided.target, derived: decided.derived },
   };
 }
 

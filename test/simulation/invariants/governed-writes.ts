@@ -50,6 +50,13 @@ export class GovernedWritesJudge {
     }
     if (action.undo !== (step.undoes !== undefined)) this.#report('an undo is judged as one', what);
     if (asksPeople(action, verdict)) this.#judgeApproval(commit, step, approvalId, actionHash);
+    if (run.workflow.name === 'model-chooses' && step.id === 'post') {
+      this.#judgeApproval(commit, step, approvalId, actionHash);
+      const said = approvalId === undefined ? undefined : this.#approvals.now(approvalId)?.action?.derived;
+      if (!said?.some(({ field }) => field === 'channel')) {
+        this.#report('people are told when a model chose where a write goes', what);
+      }
+    }
   }
 
   #judgeApproval(commit: Commit, step: Step, approvalId: string | undefined, actionHash: string): void {

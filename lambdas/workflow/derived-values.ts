@@ -1,0 +1,176 @@
+import { type SyntaxNode, syntaxTree } from './expressions.ts';
+import { type Reference, referencesOf } from './references.ts';
+import { readTemplate } from './template.ts';
+
+/**
+ * What a model has to do with a value. `carried`: its words may be in it, whole or in part. `chosen`: it only picks
+ * between values that are not its own, or that cannot be told before the run.
+ */
+export interface Derived {
+  how: 'carried' | 'chosen';
+  /** The steps that ask a model. */
+  from: readonly string[];
+}
+
+/** What a model has to do with what a reference names; nothing, if no model has. */
+export type Origin = (reference: Reference) => Derived | undefined;
+
+export function combined(parts: readonly (Derived | undefined)[]): Derived | undefined {
+  const derived = parts.filter((part) => part !== undefined);
+  if (derived.length === 0) return undefined;
+  const how = derived.some((part) => part.how === 'carried') ? 'carried' : 'chosen';
+  return { how, from: [...new Set(derived.flatMap(({ from }) => from))].sort() };
+}
+
+export const asChoice = (derived: Derived | undefined): Derived | undefined => derived && { ...derived, how: 'chosen' };
+
+/** What a model has to do with a part of a template; `path` leads to the part, through lists by the names of their items. */
+export function derivedTemplate(template: unknown, origin: Origin, path: Reference = []): Derived | undefined {
+  if (typeof template === 'string') return derivedText(template, origin);
+  if (Array.isArray(template)) return combined(template.map((item) => derivedTemplate(item, origin, path)));
+  if (template === null || typeof template !== 'object') return undefined;
+  const [name, ...rest] = path;
+  if (name === undefined) return combined(Object.values(template).map((value) => derivedTemplate(value, origin)));
+  return Object.hasOwn(template, name)
+    ? derivedTemplate((template as Record<string, unknown>)[name], origin, rest)
+    : undefined;
+}
+
+function derivedText(text: string, origin: Origin): Derived | undefined {
+  const written = readTemplate(text);
+  const sources = 'whole' in written ? [written.whole] : written.parts.flatMap((part) => asSource(part) ?? []);
+  return combined(sources.map((source) => derivedExpression(source, origin)));
+}
+
+const asSource = (part: string | { expression: string }) => (typeof part === 'string' ? undefined : part.expression);
+
+export function derivedExpression(source: string, origin: Origin): Derived | undefined {
+  let tree: unknown;
+  try {
+    tree = syntaxTree(source);
+  } catch {
+    // It is not JSONata; publishing says so elsewhere, and it gives no value.
+    return undefined;
+  }
+  return new Reading(tree, origin).of(tree, true);
+}
+
+/** Operators whose result is yes or no, whatever they compare. */
+const COMPARING = new Set(['=', '!=', '<', '<=', '>', '>=', 'in', 'and', 'or']);
+/** Functions whose result is yes or no. */
+const TESTING = new Set(['contains', 'exists', 'boolean', 'not']);
+
+/** One expression. Where its parts are not known to only choose, whatever they name counts as carried. */
+class Reading {
+  readonly #origin: Origin;
+  /** What each variable may hold, wherever in the expression it is given a value. */
+  readonly #variables = new Map<unknown, Derived>();
+
+  constructor(tree: unknown, origin: Origin) {
+    this.#origin = origin;
+    const given = nodesIn(tree).filter(({ type }) => type === 'bind');
+    // A variable may hold another one: what they hold is known when nothing is added any more.
+    for (let before = -1; before !== this.#extent(); ) {
+      before = this.#extent();
+      for (const { lhs, rhs } of given) this.#give((lhs as SyntaxNode).value, this.#named(rhs, true));
+    }
+  }
+
+  of(part: unknown, atRoot: boolean): Derived | undefined {
+    const node = (part ?? {}) as SyntaxNode;
+    if (node.predicate !== undefined) {
+      const filters = asChoice(this.#named(node.predicate, false));
+      return combined([this.of({ ...node, predicate: undefined }, atRoot), filters]);
+    }
+    const each = (child: unknown) => this.of(child, atRoot);
+    switch (node.type) {
+      case 'condition':
+        return combined([asChoice(this.#named(node.condition, atRoot)), each(node.then), each(node.else)]);
+      case 'binary':
+        return COMPARING.has(String(node.value))
+          ? asChoice(this.#named(node, atRoot))
+          : combined([each(node.lhs), each(node.rhs)]);
+      case 'unary':
+        return this.#constructed(node, atRoot);
+      case 'block':
+        return each((node.expressions as unknown[]).at(-1));
+      case 'bind':
+        return each(node.rhs);
+      case 'function':
+        return this.#called(node, atRoot);
+      case 'path':
+        return this.#path(node, atRoot);
+      default:
+        return this.#named(node, atRoot);
+    }
+  }
+
+  /** A list or an object: what its parts are. */
+  #constructed(node: SyntaxNode, atRoot: boolean): Derived | undefined {
+    if (node.group !== undefined) return this.#named(node, atRoot);
+    if (node.value === '[') return combined((node.expressions as unknown[]).map((part) => this.of(part, atRoot)));
+    if (node.value === '{') return combined((node.lhs as unknown[][]).flat().map((part) => this.of(part, atRoot)));
+    return this.#named(node, atRoot);
+  }
+
+  #called(node: SyntaxNode, atRoot: boolean): Derived | undefined {
+    const { type, value } = node.procedure as SyntaxNode;
+    const name = String(value);
+    const isOurs = type !== 'variable' || this.#isGiven(name);
+    const all = this.#named(node, atRoot);
+    if (isOurs || all === undefined) return all;
+    if (TESTING.has(name)) return asChoice(all);
+    const [map, key] = node.arguments as unknown[];
+    return name === 'lookup' ? combined([this.of(map, atRoot), asChoice(this.#named(key, atRoot))]) : all;
+  }
+
+  /** What a path leads to; what it filters and sorts by only chooses between that. */
+  #path(node: SyntaxNode, atRoot: boolean): Derived | undefined {
+    const steps = node.steps ?? [];
+    const choosing = steps.flatMap((step) => [step.stages, step.predicate, step.type === 'sort' ? step.terms : []]);
+    const bare = steps.map((step) => ({
+      ...step,
+      // Still filtered, by nothing: a path is followed only as far as its first filter.
+      ...(step.stages !== undefined && { stages: [] }),
+      ...(step.predicate !== undefined && { predicate: [] }),
+      ...(step.type === 'sort' && { terms: [] }),
+    }));
+    const [only, ...more] = bare;
+    const alone = only && more.length === 0 && only.type !== 'name' && node.group === undefined;
+    const leadsTo = alone
+      ? this.of({ ...only, stages: undefined, predicate: undefined }, atRoot)
+      : this.#named({ ...node, steps: bare }, atRoot);
+    return combined([leadsTo, asChoice(this.#named(choosing, false))]);
+  }
+
+  /** All that is named anywhere in a part of the expression. */
+  #named(part: unknown, atRoot: boolean): Derived | undefined {
+    const references = referencesOf(part, atRoot).map((reference) => this.#origin(reference));
+    const variables = nodesIn(part).map(({ type, value }) =>
+      type === 'variable' ? this.#variables.get(value) : undefined,
+    );
+    return combined([...references, ...variables]);
+  }
+
+  #give(name: unknown, value: Derived | undefined): void {
+    const now = combined([this.#variables.get(name), value]);
+    if (now) this.#variables.set(name, now);
+    this.#given.add(name);
+  }
+
+  readonly #given = new Set<unknown>();
+  #isGiven = (name: string) => this.#given.has(name);
+
+  #extent(): number {
+    return [...this.#variables.values()].reduce(
+      (sum, { how, from }) => sum + from.length + (how === 'carried' ? 1 : 0),
+      0,
+    );
+  }
+}
+
+function nodesIn(part: unknown): SyntaxNode[] {
+  if (part === null || typeof part !== 'object') return [];
+  const within = Object.values(part).flatMap(nodesIn);
+  return Array.isArray(part) ? within : [part as SyntaxNode, ...within];
+}

@@ -1,0 +1,98 @@
+import type { Operation } from '../connectors/connector.ts';
+import { findOperation } from '../connectors/registry.ts';
+import { asChoice, combined, type Derived, derivedTemplate, type Origin } from './derived-values.ts';
+import { inOrder } from './order.ts';
+import type { Reference } from './references.ts';
+import { textsIn } from './template.ts';
+import type { Workflow, WorkflowStep } from './workflow.ts';
+
+/** A part of a step that a model has to do with, and that decides where the step reaches or who is asked. */
+export interface DerivedTarget extends Derived {
+  /** `channel`, `fields.assigned_to`; `when`, if a model decides whether the step writes at all. */
+  field: string;
+}
+
+interface PlacedTarget extends DerivedTarget {
+  path: PropertyKey[];
+}
+
+/** Of tools that reach nothing outside, the fields that are only read: every other field decides who or what is waited for. */
+const INNER_CONTENT: Readonly<Record<string, readonly string[]>> = {
+  approval: ['message'],
+  'wait.external': ['timeoutSeconds'],
+  wait: ['seconds', 'until'],
+};
+
+const known = new WeakMap<Workflow, ReadonlyMap<number, PlacedTarget[]>>();
+
+/** For each step, what of it picks a target or an approver and derives from a model. */
+export function modelTargets(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
+  const found = known.get(workflow) ?? followed(workflow);
+  known.set(workflow, found);
+  return found;
+}
+
+export const derivedTargets = (workflow: Workflow, index: number): DerivedTarget[] =>
+  (modelTargets(workflow).get(index) ?? []).map(({ field, how, from }) => ({ field, how, from }));
+
+type Output = (path: Reference) => Derived | undefined;
+
+function followed(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
+  const targets = new Map<number, PlacedTarget[]>();
+  if (!workflow.steps.some(({ tool }) => findOperation(tool)?.asksModel)) return targets;
+  const outputs = new Map<string, Output>();
+  const origin: Origin = ([root, id, _output, ...path]) => {
+    if (root !== undefined && root !== 'steps') return undefined;
+    // Which step is meant only the run can tell.
+    if (root === undefined || id === undefined)
+      return asChoice(combined([...outputs.values()].map((each) => each([]))));
+    return outputs.get(id)?.(path);
+  };
+  for (const index of inOrder(workflow)) {
+    const step = workflow.steps[index] as WorkflowStep;
+    const when = asChoice(derivedTemplate(step.when, origin));
+    const picked = targetsOf(step, origin);
+    const writes = (findOperation(step.tool)?.effect ?? 'read') !== 'read';
+    const decided = when && writes ? [{ field: 'when', path: ['when'], ...when }] : [];
+    if (picked.length + decided.length > 0) targets.set(index, [...picked, ...decided]);
+    outputs.set(step.id, outputOf(step, origin, when, picked));
+  }
+  return targets;
+}
+
+function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedTarget[] {
+  const operation = findOperation(tool);
+  if (tool === 'transform') return [];
+  const content = operation?.content ?? INNER_CONTENT[tool] ?? [];
+  return textsIn(input).flatMap(({ path, text, isName }) => {
+    const derived = isName ? undefined : derivedTemplate(text, origin);
+    const field = path.filter((part) => typeof part === 'string').join('.');
+    const inRecipients = (operation?.recipients ?? []).filter((each) => isWithin(field, each) || isWithin(each, field));
+    if (!derived || (content.some((each) => isWithin(field, each)) && inRecipients.length === 0)) return [];
+    // An object that may hold a recipient, or not: only the run can tell.
+    const perhaps = inRecipients.length > 0 && !inRecipients.some((each) => isWithin(field, each));
+    return [{ field, path: ['with', ...path], ...((perhaps ? asChoice(derived) : derived) as Derived) }];
+  });
+}
+
+/** `fields.assigned_to` is within `fields`, and within itself. */
+const isWithin = (field: string, whole: string) => field === whole || field.startsWith(`${whole}.`);
+
+/** What a model has to do with what a step hands on. */
+function outputOf(
+  { id, tool, with: input }: WorkflowStep,
+  origin: Origin,
+  when: Derived | undefined,
+  picked: readonly Derived[],
+): Output {
+  const operation = findOperation(tool);
+  if (operation?.asksModel) return () => ({ how: 'carried', from: [id] });
+  if (tool === 'transform') return (path) => combined([when, derivedTemplate(input, origin, path)]);
+  const fixed = combined([when, ...(operation ? answered(operation, input, origin, picked) : [])]);
+  return () => fixed;
+}
+
+/** A target's answer depends on what was picked; and on what it was sent, unless it answers with nothing of that. */
+function answered(operation: Operation, input: unknown, origin: Origin, picked: readonly Derived[]) {
+  return operation.answersWithIds ? picked : [derivedTemplate(input, origin)];
+}

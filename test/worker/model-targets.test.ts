@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { approvalCard } from '../../lambdas/slack/card.ts';
+import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { PEOPLE } from '../approval/people.ts';
+import { ALLOWED } from '../fakes/fake-policy.ts';
+import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
+import { SYS_ID } from './workshop.ts';
+
+let shop: GovernedWorkshop;
+beforeEach(async () => {
+  shop = await new GovernedWorkshop().open();
+  shop.policy.decision = () => ALLOWED;
+  vi.stubGlobal('fetch', shop.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+/** What matters is where a value comes from, not what it is: the model need not even be asked. */
+const MODEL = '  - { id: classify, tool: model.invoke, when: "{% false %}", with: { prompt: which team } }';
+const PICK = `{% steps.classify.output.team = 'db' ? '#db' : '#incidents' %}`;
+const CHOSEN = (more = '') =>
+  [
+    'name: chosen',
+    more,
+    'steps:',
+    MODEL,
+    `  - { id: post, tool: slack.message.post, with: { channel: "${PICK}", text: hello } }`,
+  ].join('\n');
+const DERIVED = [{ field: 'channel', how: 'chosen' as const, from: ['classify'] }];
+
+describe('a write to where a model has chosen', () => {
+  it('waits for people though policy allows it, and tells them so on the card', async () => {
+    const { message, approval } = await shop.upToGate(CHOSEN());
+    expect(approval).toMatchObject({ asks: 'tainted', action: { derived: DERIVED }, requirement: { quorum: 1 } });
+    expect(shop.writes()).toEqual([]);
+    const card = JSON.stringify(approvalCard(approval, PEOPLE, Date.parse(approval.requestedAt)));
+    expect(card).toContain('A model’s output has a part in where this goes.');
+    expect(card).toMatch(/A model .*classify.*chooses .*channel/);
+    await shop.say(approval, 'ana');
+    const { run, commits, sealed } = await shop.finish(message);
+    expect(run.status).toBe('succeeded');
+    expect(shop.outside.channels.get('#incidents')).toHaveLength(1);
+    expect(sealed).toBe(true);
+    const decisions = commits.flatMap(({ events }) => events.filter(({ type }) => type === 'policy.decided'));
+    expect(decisions.filter((event) => 'step' in event && event.step === 'post')).toEqual(
+      [1, 2].map(() => expect.objectContaining({ derived: DERIVED })),
+    );
+    const bundle = await shop.evidence.get(`evidence/acme/${run.runId}/bundle.json`);
+    expect(bundle.toString()).toContain('"derived":[{"field":"channel","from":["classify"],"how":"chosen"}]');
+  });
+
+  it('is not let through by the run’s being sure of itself', async () => {
+    const sure = CHOSEN('validation: { mode: per_step, autoApproveThreshold: 0.5 }').replace(
+      'id: post,',
+      'id: post, confidence: "{% 1 %}",',
+    );
+    expect((await shop.upToGate(sure)).approval.asks).toBe('tainted');
+  });
+
+  it('says so where policy asks as well', async () => {
+    shop.policy.decision = ({ action }) =>
+      action.tool === 'slack.message.post' ? needsApproval({ quorum: 2 }) : ALLOWED;
+    expect((await shop.upToGate(CHOSEN())).approval).toMatchObject({
+      asks: 'policy',
+      requirement: { quorum: 2 },
+      action: { derived: DERIVED },
+    });
+  });
+
+  it('says so still after an edit', async () => {
+    const { message, approval } = await shop.upToGate(CHOSEN());
+    await shop.say(approval, 'ana', { kind: 'edit', fields: { text: 'changed' } });
+    expect((await shop.openApproval(message)).action).toMatchObject({ derived: DERIVED, fields: { text: 'changed' } });
+  });
+});
+
+it('a write that a model decides to make at all waits for people', async () => {
+  const yaml = [
+    'name: whether',
+    'steps:',
+    MODEL,
+    `  - { id: take, when: "{% $exists(steps.classify.output.skip) = false %}", tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } } }`,
+  ].join('\n');
+  const { approval } = await shop.upToGate(yaml);
+  expect(approval).toMatchObject({ asks: 'tainted', action: { derived: [{ field: 'when', from: ['classify'] }] } });
+  expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toContain('decides whether this is done at all');
+});
+
+it('a read of what a model has chosen waits for people', async () => {
+  const chosen = `{% steps.classify.output.x = 1 ? '${SYS_ID}' : '${SYS_ID}' %}`;
+  const yaml = [
+    'name: read',
+    'steps:',
+    MODEL,
+    `  - { id: look, tool: servicenow.incident.get, with: { sysId: "${chosen}", fields: [state] } }`,
+  ].join('\n');
+  expect((await shop.upToGate(yaml)).approval).toMatchObject({ asks: 'tainted', action: { effect: 'read' } });
+  expect(shop.outside.calls).toEqual([]);
+});
+
+it('what was published before such targets were refused waits for people, or fails where it picks approvers', async () => {
+  const steps = [
+    { id: 'classify', tool: 'model.invoke', when: '{% false %}', with: { prompt: 'p' } },
+    { id: 'gate', tool: 'approval', with: { quorum: '{% steps.classify.output.two = true ? 2 : 1 %}' } },
+  ];
+  await shop.definitions.publishWorkflow('acme', Workflow.parse({ name: 'old', steps }), 1);
+  const message = await shop.beginPublished('old');
+  await shop.work(message);
+  expect((await shop.now(message)).run).toMatchObject({
+    status: 'failed_terminal',
+    error: { code: 'WORKFLOW_INVALID', message: expect.stringMatching(/"quorum" decides who approves/) },
+  });
+});
+
+it('an undo of it needs no second approval: it reaches only what people agreed to', async () => {
+  const pick = `{% steps.classify.output.n = 1 ? 'payments' : 'payments' %}`;
+  const yaml = [
+    'name: undone',
+    'steps:',
+    MODEL,
+    `  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: "${pick}", number: 7, labels: [triage] } }`,
+    '  - { id: told, tool: wait.external, with: { event: go } }',
+  ].join('\n');
+  const { message, approval } = await shop.upToGate(yaml);
+  await shop.say(approval, 'ana');
+  await shop.work(message);
+  await shop.command(message, { kind: 'rollback' });
+  expect((await shop.finish(message)).run.compensation).toMatchObject([{ step: 'label', outcome: 'reversed' }]);
+});
