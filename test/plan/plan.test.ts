@@ -260,7 +260,7 @@ describe('what only the run will know', () => {
     const plan = await table.plan(
       steps(
         '{ id: ask, tool: model.invoke, with: { prompt: "Which group?" } }',
-        UPDATE('assign', '{% steps.ask.output.text = "net" ? "network" : "ops" %}'),
+        UPDATE('assign', "{% steps.ask.output.text = 'net' ? 'network' : 'ops' %}"),
       ),
     );
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({
