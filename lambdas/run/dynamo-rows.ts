@@ -166,6 +166,27 @@ export class DynamoRows {
     });
   }
 
+  /** How many rows of an index have this value; no more than `pagesMax` answers of DynamoDB are counted. */
+  async indexCount({ name, partition }: Index, value: string, pagesMax: number): Promise<number> {
+    let count = 0;
+    let ExclusiveStartKey: Item | undefined;
+    for (let page = 0; page < pagesMax && (page === 0 || ExclusiveStartKey); page += 1) {
+      const { Count = 0, LastEvaluatedKey } = await this.#client.send(
+        new QueryCommand({
+          TableName: this.#table,
+          IndexName: name,
+          KeyConditionExpression: `${partition} = :partition`,
+          ExpressionAttributeValues: marshall({ ':partition': value }),
+          Select: 'COUNT',
+          ExclusiveStartKey,
+        }),
+      );
+      count += Count;
+      ExclusiveStartKey = LastEvaluatedKey;
+    }
+    return count;
+  }
+
   async #query(query: Omit<QueryCommandInput, 'TableName'>): Promise<{ items: Item[]; lastKey?: Item }> {
     const { Items = [], LastEvaluatedKey } = await this.#client.send(
       new QueryCommand({ TableName: this.#table, ...query }),

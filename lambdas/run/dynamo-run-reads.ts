@@ -12,6 +12,9 @@ import type { Run, RunStatus, Trigger } from './run.ts';
 import type { DueItem, EvidenceRecord, LoadedRun, Page, RunReads, RunRow, WaitingLine } from './run-store.ts';
 import type { Step } from './step.ts';
 
+/** An answer counts 1 MB of keys, some 4,000. */
+const COUNTED_PAGES_MAX = 5;
+
 export class DynamoRunReads implements RunReads {
   protected readonly rows: DynamoRows;
 
@@ -94,6 +97,10 @@ export class DynamoRunReads implements RunReads {
     const found = await this.rows.pointedAt<Approval>(items);
     const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
     return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
+  }
+
+  countPendingApprovals(tenant: string): Promise<number> {
+    return this.rows.indexCount(keys.INDEXES.pendingApprovals, keys.tenantPartition(tenant), COUNTED_PAGES_MAX);
   }
 
   async taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {

@@ -93,6 +93,8 @@ export interface RunReads {
   approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]>;
   /** Open approvals of a tenant, those that wait longest first. */
   pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
+  /** Exact up to some ten thousand. */
+  countPendingApprovals(tenant: string): Promise<number>;
   taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
   /** What is due in one shard, the longest due first; a page ends after `limit` items, or earlier. */

@@ -232,6 +232,8 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(times).toEqual(opened.map(({ requestedAt }) => requestedAt).sort());
       expect(first.items).toHaveLength(2);
       expect((await bench.store.pendingApprovals(newTenant(), { limit: 2 })).items).toEqual([]);
+      expect(await bench.store.countPendingApprovals(tenant)).toBe(opened.length);
+      expect(await bench.store.countPendingApprovals(newTenant())).toBe(0);
     });
   });
 }

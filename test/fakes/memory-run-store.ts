@@ -313,6 +313,12 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
+  countPendingApprovals(tenant: string): Promise<number> {
+    return this.operation('countPendingApprovals', () => {
+      return [...this.#approvals.peekAll()].filter((approval) => approval.tenant === tenant && isOpen(approval)).length;
+    });
+  }
+
   holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
     return this.operation('holdApproval', () => {
       const key = [runOf(read.tenant, read.runId), read.approvalId] as const;

@@ -114,6 +114,9 @@ export function portsOf(around: Surroundings, by: Invocation) {
       if (held) watcher.held(read, changes);
       return held;
     }),
+    countPendingApprovals: at('store', 'countPendingApprovals', (tenant: string) =>
+      store.countPendingApprovals(tenant),
+    ),
     taskToken: at('store', 'taskToken', (...args: Parameters<RunStore['taskToken']>) => store.taskToken(...args)),
     pendingApprovals: view('pendingApprovals', (...args: Parameters<RunStore['pendingApprovals']>) =>
       store.pendingApprovals(...args),
