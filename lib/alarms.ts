@@ -6,6 +6,7 @@ import {
   ComparisonOperator,
   type IMetric,
   MathExpression,
+  Metric,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
@@ -14,7 +15,7 @@ import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
-import { metricNamespace } from '../lambdas/entry/metrics.ts';
+import { type MetricName, metricNamespace } from '../lambdas/entry/metrics.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
@@ -65,7 +66,13 @@ export class Alarms extends Construct {
   }
 
   /** A metric of ours that must stay below a bound. */
-  above(id: string, metric: IMetric, bound: number, runbookHeading: string): void {
+  above(id: string, bound: number, metricName: MetricName, runbookHeading: string): void {
+    const metric = new Metric({
+      namespace: this.#namespace,
+      metricName,
+      statistic: 'max',
+      period: Duration.minutes(1),
+    });
     this.#alarm(id, runbookHeading, { metric, threshold: bound, evaluationPeriods: 3 });
   }
 

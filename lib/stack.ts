@@ -1,6 +1,7 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { LOGGED } from '../lambdas/entry/environment.ts';
+import { METRICS } from '../lambdas/entry/metrics.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
@@ -24,6 +25,9 @@ import { Sweep } from './sweep.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
 import { Worker } from './worker.ts';
+
+/** The sweeper sends what is due once a minute; a row that is still due after this has been missed many times. */
+const OLDEST_DUE_SECONDS_MAX = 10 * 60;
 
 /** The stage that the local host runs. */
 const LOCAL_STAGE = 'local';
@@ -115,6 +119,7 @@ export class CountersignStack extends Stack {
     alarms.said('PolicyUndecided', worker.step, LOGGED.policyUndecided, 'Policy could not decide');
     alarms.said('CardNotUpdated', approvals.follow, LOGGED.cardNotUpdated, 'A card could not be updated');
     alarms.said('PromiseNotKept', sweeper, LOGGED.promiseNotKept, 'A promised effect did not happen');
+    alarms.above('OldestDue', OLDEST_DUE_SECONDS_MAX, METRICS.oldestDueSeconds, 'Due rows are not sent');
     alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.logged('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');

@@ -7,6 +7,7 @@ import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 const SWEEP_EVERY = Duration.minutes(1);
@@ -14,6 +15,7 @@ const SWEEP_TIMEOUT = seconds(50);
 
 interface SweepProps {
   bundles: FunctionBundles;
+  config: StageConfig;
   runTable: RunTable;
   stepQueue: WorkQueue;
   sealQueue: WorkQueue;
@@ -24,7 +26,11 @@ interface SweepProps {
 export class Sweep extends Construct {
   readonly sweeper: NodeFunction;
 
-  constructor(scope: Construct, id: string, { bundles, runTable, stepQueue, sealQueue, approvals }: SweepProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bundles, config, runTable, stepQueue, sealQueue, approvals }: SweepProps,
+  ) {
     super(scope, id);
     const sweeper = new NodeFunction(this, 'Sweeper', {
       bundles,
@@ -32,6 +38,8 @@ export class Sweep extends Construct {
       description: 'Sends again whatever is due',
       schema: SweepEnvironment,
       environment: {
+        STAGE: config.stage,
+        TENANTS: config.tenants.join(','),
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
         SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
@@ -41,7 +49,7 @@ export class Sweep extends Construct {
       timeout: SWEEP_TIMEOUT,
     });
     this.sweeper = sweeper;
-    runTable.allowIndexQuery(sweeper, 'due');
+    runTable.allowIndexQuery(sweeper, 'due', 'pendingApprovals');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
     // To postpone what it has sent.
     runTable.allow(sweeper, ['UpdateItem'], ['RUN']);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
+import { StageEnvironment } from '../entry/tenant-secrets.ts';
 
 /** What it takes to tell people: the tenant's Slack, and whom to call when nobody answers. */
-const TellingEnvironment = { RUN_TABLE: z.string(), ...TenantSecretsEnvironment };
+const TellingEnvironment = { RUN_TABLE: z.string(), ...StageEnvironment };
 
 export const HoldEnvironment = z.object({
   ...TellingEnvironment,

@@ -4,10 +4,10 @@ import * as z from 'zod';
 export type SecretPurpose = 'webhook-signing' | 'connections' | 'messaging' | 'plan-connections';
 
 /**
- * The environment of a function that reads secrets of tenants. Lambda allows 4 KB for all variables together: 20 names of
- * tenants fit, 20 ARNs do not. So the names of the secrets are derived from stage and tenant.
+ * In the environment of functions that work for all tenants of the stage. Lambda allows 4 KB for all variables together: 20
+ * names of tenants fit, 20 ARNs of secrets do not. So the names of the secrets are derived from stage and tenant.
  */
-export const TenantSecretsEnvironment = {
+export const StageEnvironment = {
   STAGE: z.string(),
   /** Joined by commas. An unknown tenant is recognised without a request to AWS. */
   TENANTS: z.string().transform((names) => names.split(',')),

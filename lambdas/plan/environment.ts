@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
+import { StageEnvironment } from '../entry/tenant-secrets.ts';
 
 export const PlanEnvironment = z.object({
   RUN_TABLE: z.string(),
-  ...TenantSecretsEnvironment,
+  ...StageEnvironment,
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

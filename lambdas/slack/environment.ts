@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
+import { StageEnvironment } from '../entry/tenant-secrets.ts';
 import { MoverEnvironment } from '../worker/environment.ts';
 
 /** What it takes to know who is speaking. */
-export const SlackDoorEnvironment = z.object({ RUN_TABLE: z.string(), ...TenantSecretsEnvironment });
+export const SlackDoorEnvironment = z.object({ RUN_TABLE: z.string(), ...StageEnvironment });
 
-export const InteractivityEnvironment = MoverEnvironment.extend(TenantSecretsEnvironment);
+export const InteractivityEnvironment = MoverEnvironment.extend(StageEnvironment);

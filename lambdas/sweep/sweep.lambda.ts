@@ -1,21 +1,27 @@
 import middy from '@middy/core';
 import type { Context } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
+import { systemMetrics } from '../entry/system.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
 import { SweepEnvironment } from './environment.ts';
+import { recordGauges } from './record-gauges.ts';
 import { type Swept, sweep } from './sweep.ts';
 
 /** Of the sweep's 50 s, reading may take all but these, and sending all but the last ones. */
 const TIME_TO_SEND_MS = 25_000;
 const TIME_FOR_A_BATCH_MS = 8_000;
 
-const ports = moverPorts(readEnvironment(SweepEnvironment));
+const environment = readEnvironment(SweepEnvironment);
+const ports = moverPorts(environment);
+const gauges = { ...ports, tenants: environment.TENANTS, metrics: systemMetrics(environment.STAGE) };
 
-export const handler = middy<unknown, Swept>().handler((_event: unknown, context: Context) => {
+export const handler = middy<unknown, Swept>().handler(async (_event: unknown, context: Context) => {
   const left = () => context.getRemainingTimeInMillis();
-  return sweep({
+  const swept = await sweep({
     ...ports,
     hasTimeToRead: () => left() > TIME_TO_SEND_MS,
     hasTimeToSend: () => left() > TIME_FOR_A_BATCH_MS,
   });
+  await recordGauges(gauges, swept.oldestDueAt);
+  return swept;
 });

@@ -31,6 +31,8 @@ export interface Swept {
   promises: number;
   /** Due, and not sent because the time was up: the next sweep begins with them. */
   left: number;
+  /** When the row became due that was due longest. */
+  oldestDueAt?: string;
 }
 
 /**
@@ -45,8 +47,10 @@ export interface Swept {
  */
 export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const now = isoNow(sweeper.clock);
-  const due = inTurns(await dueByTenant(sweeper, now));
-  const swept: Swept = { runs: 0, promises: 0, left: 0 };
+  const byTenant = await dueByTenant(sweeper, now);
+  const due = inTurns(byTenant);
+  const [oldestDueAt] = [...byTenant.values()].flatMap(([longestDue]) => longestDue?.dueAt ?? []).sort();
+  const swept: Swept = { runs: 0, promises: 0, left: 0, ...(oldestDueAt !== undefined && { oldestDueAt }) };
   const sendBatches = async () => {
     for (let batch = take(due); batch.length > 0; batch = take(due)) {
       if (sweeper.hasTimeToSend()) await sendBatch(sweeper, batch, now, swept);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { TenantSecretsEnvironment } from '../entry/tenant-secrets.ts';
+import { StageEnvironment } from '../entry/tenant-secrets.ts';
 
 /** What everything that moves runs needs. */
 export const MoverEnvironment = z.object({
@@ -11,7 +11,7 @@ export const MoverEnvironment = z.object({
 
 export const WorkerEnvironment = MoverEnvironment.extend({
   APPROVAL_MACHINE_ARN: z.string(),
-  ...TenantSecretsEnvironment,
+  ...StageEnvironment,
   /** Where this stage itself answers: the one place on its own machine that `http.request` may reach, if it is listed. */
   OWN_URL: z.url(),
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),

@@ -135,3 +135,22 @@ it('Object Lock keeps a sealed version even from who may delete objects', async 
     name: 'AccessDenied',
   });
 });
+
+it('a finished run is counted by its result, and the sweeper shows what is due and what waits', async () => {
+  await host.sweep();
+  const { body } = await host.request<{
+    metrics: { name: string; namespace: string; dimensions: object; sum: number }[];
+  }>('GET', '/_local/metrics');
+  expect(body.metrics).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        namespace: 'Countersign/local',
+        name: 'RunsFinished',
+        dimensions: { Status: 'succeeded' },
+        sum: 1,
+      }),
+      expect.objectContaining({ name: 'OldestDueSeconds', dimensions: {} }),
+      expect.objectContaining({ name: 'ApprovalsWaiting', dimensions: {}, sum: 0 }),
+    ]),
+  );
+});

@@ -99,7 +99,7 @@ describe('imports go one way', () => {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
       'lambdas/run/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
       'lambdas/api/routes.ts': ['API_ROUTES'],
-      'lambdas/entry/metrics.ts': ['METRICS', 'metricNamespace'],
+      'lambdas/entry/metrics.ts': ['METRICS', 'MetricName', 'metricNamespace'],
       'lambdas/run/run.ts': ['TERMINAL_STATUSES'],
       'lambdas/entry/tenant-secrets.ts': ['SecretPurpose', 'secretName'],
       'lambdas/approval/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],

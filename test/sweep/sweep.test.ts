@@ -47,6 +47,11 @@ const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> 
     hasTimeToSend: () => true,
     ...time,
   });
+/** What was sent and what was left, whenever it became due. */
+const counts = async (...args: Parameters<typeof swept>) => {
+  const { oldestDueAt: _whenever, ...counted } = await swept(...args);
+  return counted;
+};
 const NOTHING = { runs: 0, promises: 0, left: 0 };
 
 async function queued(count: number): Promise<string[]> {
@@ -65,6 +70,15 @@ async function withPromise(runId = 'run_00000001') {
 }
 
 describe('the sweeper', () => {
+  it('says since when the row was due that was due longest, and nothing when none is', async () => {
+    expect(await swept()).toEqual(NOTHING);
+    await queued(1);
+    clock.advance(600_000);
+    await runs.ingest(accepted({ tenant: 'globex', runId: 'run_0000000f' }).ingest);
+    clock.advance(60_000);
+    expect((await swept()).oldestDueAt).toBe('2026-01-02T03:04:35.000Z');
+  });
+
   it('sends a run that nobody moves at ever longer intervals, up to ten minutes', async () => {
     await queued(1);
     clock.advance(30_000);
@@ -102,9 +116,9 @@ describe('the sweeper', () => {
       batches += 1;
       return batches <= 2;
     };
-    expect(await swept({}, { hasTimeToSend })).toEqual({ runs: 20, promises: 0, left: 5 });
+    expect(await counts({}, { hasTimeToSend })).toEqual({ runs: 20, promises: 0, left: 5 });
     expect(log.messages('warn')).toEqual(['the time was up before everything due was sent']);
-    expect(await swept()).toEqual({ ...NOTHING, runs: 5 });
+    expect(await counts()).toEqual({ ...NOTHING, runs: 5 });
     const sent = queue.receive().map(({ runId }) => runId);
     expect(new Set(sent).size).toBe(25);
     expect(sent).toHaveLength(25);
@@ -132,7 +146,7 @@ describe('the sweeper', () => {
     await queued(3);
     await withPromise('run_000000ff');
     clock.advance(29_999);
-    expect(await swept()).toEqual(NOTHING);
+    expect(await counts()).toEqual(NOTHING);
     expect(queue.receive()).toEqual([]);
     expect(outbox.receiveSeals()).toEqual([]);
   });
@@ -140,7 +154,7 @@ describe('the sweeper', () => {
   it('wakes every run whose time has come, in whatever shard it is', async () => {
     const ids = await queued(20);
     clock.advance(30_000);
-    expect(await swept()).toEqual({ ...NOTHING, runs: 20 });
+    expect(await counts()).toEqual({ ...NOTHING, runs: 20 });
     expect(
       queue
         .receive()
@@ -160,7 +174,7 @@ describe('the sweeper', () => {
     const gaps = minutes.map((at, index) => at - (minutes[index - 1] ?? 0));
     expect(gaps).toEqual([0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
     clock.advance(400 * 86_400_000);
-    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
+    expect(await counts()).toEqual({ ...NOTHING, promises: 1 });
   });
 
   it('tells people of a promise that was sent five times in vain, every time from then on', async () => {
@@ -203,11 +217,11 @@ describe('the sweeper', () => {
     await withPromise();
     clock.advance(30_000);
     passage = () => Promise.reject(new Error('down'));
-    expect(await swept()).toEqual(NOTHING);
+    expect(await counts()).toEqual(NOTHING);
     passage = undisturbed;
-    expect(await swept()).toEqual(NOTHING);
+    expect(await counts()).toEqual(NOTHING);
     clock.advance(60_000);
-    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
+    expect(await counts()).toEqual({ ...NOTHING, promises: 1 });
   });
 
   it('is not kept from the rest by one thing that cannot be sent', async () => {
@@ -219,7 +233,7 @@ describe('the sweeper', () => {
       sends += 1;
       return name.startsWith('outbox') || sends === 1 ? Promise.reject(new Error('down')) : run();
     };
-    expect(await swept()).toEqual({ ...NOTHING, runs: 11 });
+    expect(await counts()).toEqual({ ...NOTHING, runs: 11 });
     expect(log.messages('error')).toEqual(['a due item was not sent', 'a due item was not sent']);
   });
 
@@ -233,7 +247,7 @@ describe('the sweeper', () => {
       await runs.fulfilSeal(entry.id, 'acme', entry.runId, record, { logged, promises: [] });
       return found;
     };
-    expect(await swept({ outboxEntries })).toEqual(NOTHING);
+    expect(await counts({ outboxEntries })).toEqual(NOTHING);
     expect(outbox.receiveSeals()).toEqual([]);
   });
 

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { EmbeddedMetrics } from '../../lambdas/entry/metrics.ts';
+import { recordGauges } from '../../lambdas/sweep/record-gauges.ts';
+import { Metrics as CollectedMetrics } from '../../local/metrics.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+
+const PENDING: Record<string, number> = { acme: 3, globex: 4 };
+
+/** What CloudWatch would show after gauges were recorded once. */
+async function recorded(oldestDueAt?: string) {
+  const collected = new CollectedMetrics();
+  const clock = new FakeClock('2026-03-01T10:01:00.000Z');
+  const runs = { countPendingApprovals: async (tenant: string) => PENDING[tenant] ?? 0 };
+  const metrics = new EmbeddedMetrics('acme-prod', clock, (line) => collected.collect('Sweeper', line));
+  await recordGauges({ runs, tenants: Object.keys(PENDING), metrics, clock }, oldestDueAt);
+  return collected.list().map(({ namespace, name, unit, max }) => [namespace, name, unit, max]);
+}
+
+it('shows for how long the oldest row has been due, and 0 when nothing is', async () => {
+  const shown = (await recorded('2026-03-01T09:50:30.000Z'))[0];
+  expect(shown).toEqual(['Countersign/acme-prod', 'OldestDueSeconds', 'Seconds', 630]);
+  expect((await recorded())[0]).toEqual(['Countersign/acme-prod', 'OldestDueSeconds', 'Seconds', 0]);
+});
+
+it('counts the approvals that wait, of all tenants together', async () => {
+  expect((await recorded())[1]).toEqual(['Countersign/acme-prod', 'ApprovalsWaiting', 'Count', 7]);
+});
