@@ -27,6 +27,7 @@ const WHO_ASKS: Record<GateReason, string> = {
   always_two: 'what hits much or is destructive always needs two',
   tainted: 'a model has a part in where this goes',
   step: 'the workflow asks',
+  retry: 'a write with this blast radius is sent again only if an operator agrees',
 };
 
 /** Policy's reasons are why people are asked only where policy asks. */

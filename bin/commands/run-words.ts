@@ -2,7 +2,7 @@ import { whyOf } from '../../lambdas/policy/policy.ts';
 import type { CommitEvent, PolicyDecided } from '../../lambdas/run/commit.ts';
 import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
-import type { Compensation, RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
+import type { Compensation, Resumed, RunStatus, TerminalStatus } from '../../lambdas/run/run.ts';
 import type { Initiator } from '../../lambdas/run/transitions.ts';
 import { requirementInWords } from './requirement-words.ts';
 import type { Cell } from './table.ts';
@@ -56,6 +56,8 @@ export function eventInWords(event: CommitEvent, at: string): string {
     }
     case 'run.stop_requested':
       return `${event.actor} asks to ${event.kind === 'rollback' ? 'roll back' : event.kind} the run${event.reason ? `: ${event.reason}` : ''}`;
+    case 'run.resumed':
+      return `run: resumed (${event.resumeCount}): ${resumedInWords(event, at)}`;
     case 'step.claimed':
       return `${event.step}: attempt ${event.attempt} of ${event.tool}, lease until ${clockNear(event.leaseExpiresAt, at)}`;
     case 'step.succeeded':
@@ -109,12 +111,24 @@ export function eventInWords(event: CommitEvent, at: string): string {
   }
 }
 
+function resumedInWords(resumed: Resumed, at: string): string {
+  switch (resumed.because) {
+    case 'orphaned':
+      return `nothing had happened since ${clockNear(resumed.silentSince, at)}`;
+    case 'lease_expired':
+      return 'the lease of a step had expired';
+    case 'operator':
+      return `by ${resumed.actor}`;
+  }
+}
+
 export const viaInWords = (via: string) => (via === 'api' ? 'over the API' : `in ${via}`);
 
 const STALE_BECAUSE: Record<Extract<CommitEvent, { type: 'approval.stale' }>['because'], string> = {
   changed: 'what was approved is not what would be written now',
   expired: 'its approval expired before it was used',
   voters: 'somebody whose approval counted may not approve it any more',
+  used: 'its approval was for one request, and that one did not work',
 };
 
 function verdictInWords({ verdict, ...said }: PolicyDecided): string {

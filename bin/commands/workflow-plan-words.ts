@@ -88,6 +88,7 @@ const WHO_ASKS = {
   always_two: 'always, for a write that hits much or is destructive',
   tainted: 'a model has a part in where this goes',
   step: 'the workflow asks',
+  retry: 'an operator must agree to send it again',
 } as const;
 
 function remarks({ effect, reversible, provisional, unread, derived }: Call): Line[] {

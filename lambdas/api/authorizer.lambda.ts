@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import middy from '@middy/core';
 import type { APIGatewayRequestAuthorizerEventV2, APIGatewaySimpleAuthorizerWithContextResult } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { type Caller, callerWith } from './api-keys.ts';
 import { DynamoApiKeys } from './dynamo-api-keys.ts';
@@ -13,7 +13,7 @@ const holders = { keys: new DynamoApiKeys(dynamo, RUN_TABLE), definitions: new D
 
 type Verdict = APIGatewaySimpleAuthorizerWithContextResult<Caller | null>;
 
-export const handler = middy<APIGatewayRequestAuthorizerEventV2, Verdict>().handler(
+export const handler = functionHandler<APIGatewayRequestAuthorizerEventV2, Verdict>().handler(
   async (event: APIGatewayRequestAuthorizerEventV2) => {
     const caller = await callerWith(holders, event.headers?.['x-api-key'] ?? '');
     return { isAuthorized: caller !== undefined, context: caller ?? null };

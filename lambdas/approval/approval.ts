@@ -47,8 +47,11 @@ export interface Edit {
   previousHash: string;
 }
 
-/** Why there is a gate: policy, the validation mode or the rule of two asked, a model picked a target, or it is a step. */
-export type GateReason = 'policy' | 'mode' | 'always_two' | 'tainted' | 'step';
+/**
+ * Why there is a gate: policy, the validation mode or the rule of two asked, a model picked a target, it is a step, or a
+ * write that reaches far would be sent once more.
+ */
+export type GateReason = 'policy' | 'mode' | 'always_two' | 'tainted' | 'step' | 'retry';
 
 /** A person's permission for one step of one run, held open by a Step Functions execution of the same name. */
 export interface Approval {

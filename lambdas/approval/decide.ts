@@ -158,17 +158,18 @@ function voteOf(people: readonly Person[], approval: Approval, deciding: Decidin
   if (makers.includes(id)) {
     throw new CountersignError('APPROVAL_SELF', 'you had a hand in this write, so someone else must decide on it');
   }
-  const eligible = mayDecide(comingAs(person, deciding), people, approval.requirement, makers, at);
+  const eligible = mayDecide(comingAs(person, deciding, approval), people, approval.requirement, makers, at);
   if (!eligible.may) throw new CountersignError('APPROVAL_FORBIDDEN', eligible.why);
   const said = decision.kind === 'reject' ? ('reject' as const) : ('approve' as const);
   return { person: id, via, decision: said, at, ...(eligible.onBehalfOf && { onBehalfOf: eligible.onBehalfOf }) };
 }
 
 /** Someone with no more rights than the key they came with; a key for something else decides nothing, in anyone's place. */
-function comingAs(person: Person, deciding: Deciding): Person {
+function comingAs(person: Person, deciding: Deciding, { requirement }: Approval): Person {
   if (deciding.via !== 'api') return person;
   const { role } = deciding;
-  if (role !== person.role && !may(role, 'decide')) {
+  const forThis = may(role, 'decide') || (requirement.operators && may(role, 'control'));
+  if (role !== person.role && !forThis) {
     throw new CountersignError(
       'APPROVAL_FORBIDDEN',
       `a key for the role ${role} may not decide; use one for your own, ${person.role}`,

@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { actionHash } from '../policy/action-hash.ts';
-import { groundsOf, whyOf } from '../policy/policy.ts';
+import { type ApprovalRequirement, groundsOf, type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import { stricter } from '../policy/requirement.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -48,10 +48,7 @@ export async function editWrite(
     // It was about what had been proposed.
     message: undefined,
     // An edit may make it stricter; that it would need nobody does not open a gate people were asked to guard.
-    requirement:
-      decision.verdict === 'needs_approval'
-        ? stricter(approval.requirement, decision.requirement)
-        : approval.requirement,
+    requirement: stricterAfterEdit(approval, decision),
     makers,
     votes: [],
     edits: [...approval.edits, { person, via, at, changes, previousHash }],
@@ -75,6 +72,12 @@ export async function editWrite(
       makers,
     });
   return changed;
+}
+
+/** Operators may agree to a write being repeated, not to another one. */
+function stricterAfterEdit({ requirement }: Approval, decision: PolicyDecision): ApprovalRequirement {
+  const { operators: _repeatedNoMore, ...asked } = requirement;
+  return decision.verdict === 'needs_approval' ? stricter(asked, decision.requirement) : asked;
 }
 
 /** The write as it is with these fields, if an edit may make it that. */

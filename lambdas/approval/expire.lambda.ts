@@ -1,7 +1,7 @@
 import { SQSClient } from '@aws-sdk/client-sqs';
-import middy from '@middy/core';
 import * as z from 'zod';
 import { readEnvironment } from '../entry/environment.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
 import { ExpireEnvironment } from './environment.ts';
 
@@ -10,6 +10,6 @@ const ExpireInput = z.object({ tenant: z.string(), runId: z.string() });
 const queue = new SqsStepQueue(new SQSClient(), readEnvironment(ExpireEnvironment).STEP_QUEUE_URL);
 
 /** Step Functions is the clock, DynamoDB the authority: when time is up a worker looks, and ends what is still open. */
-export const handler = middy<unknown, void>().handler(async (event: unknown) => {
+export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
   await queue.send(ExpireInput.parse(event));
 });

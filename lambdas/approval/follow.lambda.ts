@@ -1,10 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
-import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
@@ -41,6 +41,6 @@ const follower = {
   log: systemLog,
 };
 
-export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
+export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
   workThrough(event, FollowMessage, (message) => followApproval(follower, message), systemLog),
 );

@@ -1,8 +1,8 @@
-import middy from '@middy/core';
 import * as z from 'zod';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { METRICS } from '../entry/metrics.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { systemMetrics } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { SlackCards } from '../slack/slack-cards.ts';
@@ -30,7 +30,7 @@ const holder = {
 };
 
 /** A rung of the approval machine: it waits here with a token, and people are told. */
-export const handler = middy<unknown, void>().handler(async (event: unknown) => {
+export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
   const { retryCount, ...holding } = HoldInput.parse(event);
   await holdApproval(holder, { ...holding, retrying: retryCount > 0 });
   if (holding.rung === 'escalate') metrics.record({ name: METRICS.approvalsOverdue, value: 1, unit: 'Count' });

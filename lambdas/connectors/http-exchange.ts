@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { jsonOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Cost } from '../run/receipt.ts';
+import { allowedMs, neverLeft } from './attempt-deadline.ts';
 import { beforeSending } from './before-sending.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -157,7 +158,9 @@ async function readText(system: string, { body }: Response): Promise<string> {
 }
 
 async function send(request: Exchange<unknown>): Promise<Response> {
-  const { system, method, url, headers, body, timeoutMs = EXCHANGE_TIMEOUT_MS } = request;
+  const { system, method, url, headers, body, onlyAsks } = request;
+  const writes = method !== 'GET' && !onlyAsks;
+  const timeoutMs = allowedMs({ system, writes, timeoutMs: request.timeoutMs ?? EXCHANGE_TIMEOUT_MS });
   const form = body instanceof URLSearchParams;
   const contentType = form ? 'application/x-www-form-urlencoded' : 'application/json';
   try {
@@ -177,6 +180,7 @@ async function send(request: Exchange<unknown>): Promise<Response> {
 
 /** The target has seen nothing of the request. Time mends what is out of reach, but no certificate. */
 export function notSent(system: string, cause: unknown): TargetRefused {
+  neverLeft();
   const untrusted = beforeSending(cause) === 'untrusted';
   const message = untrusted
     ? `${system} shows a certificate that cannot be trusted: check its address, and the certificate there`

@@ -1,6 +1,7 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { allowedMs } from './attempt-deadline.ts';
 import type { Destination } from './http-destination.ts';
 import { EXCHANGE_TIMEOUT_MS, notSent, OutcomeUnknown } from './http-exchange.ts';
 
@@ -29,9 +30,11 @@ export type Send = (request: SentRequest) => Promise<ReceivedAnswer>;
  * One request to an address that was checked before; `Host` and the name in the certificate stay the URL's. Redirects
  * are answers like any other. Failures say whether the target can have acted.
  */
-export const sendToChecked: Send = ({ destination, method, headers, body }) => {
+export const sendToChecked: Send = async ({ destination, method, headers, body }) => {
   const { url, host, addresses } = destination;
   const secure = url.protocol === 'https:';
+  const writes = method !== 'GET' && method !== 'HEAD';
+  const timeoutMs = allowedMs({ system: host, writes, timeoutMs: EXCHANGE_TIMEOUT_MS });
   return new Promise((resolve, reject) => {
     let connected = false;
     const request = (secure ? requestTls : requestPlain)(url, {
@@ -40,7 +43,7 @@ export const sendToChecked: Send = ({ destination, method, headers, body }) => {
       lookup: pinnedTo(addresses),
       // A connection of its own: a kept one would lead to whatever was checked for an earlier request.
       agent: false,
-      signal: AbortSignal.timeout(EXCHANGE_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     // Until the connection stands, TLS included, the target has seen nothing of the request.
     request.once('socket', (socket) => {

@@ -1,6 +1,6 @@
-import middy from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { AnswerCode } from '../run/errors.ts';
+import { functionHandler } from './middy-handler.ts';
 import { systemLog } from './system.ts';
 
 export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
@@ -30,7 +30,7 @@ export function json(status: number, body: unknown): HttpAnswer {
 
 /** A handler that answers HTTP: problems become `application/problem+json`, anything else a 500 that reveals nothing. */
 export function httpHandler(answer: (event: HttpEvent, context: Context) => Promise<HttpAnswer>) {
-  return middy<HttpEvent, HttpAnswer>()
+  return functionHandler<HttpEvent, HttpAnswer>()
     .use({
       onError: (request) => {
         request.response = problemAnswer(request.error, request.event);

@@ -42,7 +42,12 @@ export const EvidenceApproval = z.strictObject({
     policies: z.array(z.string()),
     reasons: z.array(z.string()),
   }),
-  requirement: z.strictObject({ tier: z.string(), quorum: Count, groups: z.array(z.array(z.string())) }),
+  requirement: z.strictObject({
+    tier: z.string(),
+    quorum: Count,
+    groups: z.array(z.array(z.string())),
+    operators: z.literal(true).optional(),
+  }),
   makers: z.array(z.string()),
   votes: z.array(Vote),
   edits: z.array(Edit),
@@ -71,7 +76,12 @@ export function describeApproval(approval: Approval): EvidenceApproval {
     after: after && digestOf(after),
     actionHash,
     grounds: { policyHash: grounds.policyHash, policies: grounds.policies, reasons: grounds.reasons },
-    requirement: { tier: requirement.tier, quorum: requirement.quorum, groups: requirement.groups },
+    requirement: {
+      tier: requirement.tier,
+      quorum: requirement.quorum,
+      groups: requirement.groups,
+      operators: requirement.operators,
+    },
     makers: approval.makers,
     votes: approval.votes.map(({ person, via, decision, reason, onBehalfOf, at }) => ({
       person,

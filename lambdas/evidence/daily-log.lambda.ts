@@ -1,8 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import middy from '@middy/core';
 import { readEnvironment } from '../entry/environment.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { systemClock, systemLog } from '../entry/system.ts';
 import { closeDays } from './daily-log-close.ts';
 import { DynamoDailyLog } from './dynamo-daily-log.ts';
@@ -21,7 +21,7 @@ const closer = {
 };
 
 /** One tenant's broken log must not keep the others open: all are tried, then the failure is told. */
-export const handler = middy<unknown, void>().handler(async () => {
+export const handler = functionHandler<unknown, void>().handler(async () => {
   const closed = await Promise.allSettled(environment.TENANTS.map((tenant) => closeDays(closer, tenant)));
   const failures = closed.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   for (const error of failures) systemLog.error('the evidence log of a day was not closed', { error });

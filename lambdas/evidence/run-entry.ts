@@ -20,6 +20,7 @@ export const EvidenceRun = z.strictObject({
   durationMs: Count,
   deadlineAt: Time,
   writes: Count,
+  resumeCount: Count.optional(),
   concurrencyKey: Digest.optional(),
   rollback: z.strictObject({ endsAs: z.string(), actor: z.string(), at: Time, error: Failure.optional() }).optional(),
   compensation: z
@@ -39,7 +40,8 @@ export type EvidenceTrigger = z.infer<typeof EvidenceTrigger>;
 /** Field by field: whatever is added to a run later stays out of evidence until someone has decided that it may be told. */
 export function describeRun(run: TerminalRun): EvidenceRun {
   const { tenant, runId, automation, workspace, workflow, trigger, subject, status } = run;
-  const { createdAt, startedAt, completedAt, durationMs, deadlineAt, writes, concurrencyKey, rollback } = run;
+  const { createdAt, startedAt, completedAt, durationMs, deadlineAt, writes, resumeCount, concurrencyKey, rollback } =
+    run;
   return {
     tenant,
     runId,
@@ -56,6 +58,7 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     durationMs,
     deadlineAt,
     writes,
+    resumeCount,
     concurrencyKey: concurrencyKey === undefined ? undefined : textDigest(concurrencyKey),
     rollback: rollback && {
       endsAs: rollback.endsAs,

@@ -1,11 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
 import { readEnvironment } from '../entry/environment.ts';
 import { METRICS } from '../entry/metrics.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemMetrics, systemPause } from '../entry/system.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
@@ -44,6 +44,6 @@ async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
 }
 
-export const handler = middy<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
+export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
   workThrough(event, SealMessage, seal, systemLog),
 );

@@ -4,7 +4,7 @@ import type { Step, Steps } from '../run/step.ts';
 import { inOrder, stepsBefore } from '../workflow/order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
-import { stricter } from './requirement.ts';
+import { atLeast, stricter } from './requirement.ts';
 
 /** Whatever policy says, nobody alone lets a write happen that hits much or cannot be made good. */
 const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
@@ -23,6 +23,8 @@ interface Judged {
   index: number;
   /** What the step's expression says of how sure the run is: 0 to 1, anything else says nothing. */
   confidence?: unknown;
+  /** A request for this very write has left before. */
+  retry?: boolean;
   /** The approval this step was stopped for before, if it no longer holds. */
   askedBefore?: Pick<Approval, 'asks' | 'requirement'>;
 }
@@ -35,6 +37,7 @@ export function gateFor(judged: Judged): Gate {
   const { decision, action, askedBefore } = judged;
   const alwaysTwo = action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
   const asked: Pick<Approval, 'asks' | 'requirement'>[] = [];
+  if (judged.retry && retryAsks(action)) asked.push({ asks: 'retry', requirement: forRetry(action) });
   if (decision.verdict === 'needs_approval') asked.push({ asks: 'policy', requirement: decision.requirement });
   if (alwaysTwo) asked.push({ asks: 'always_two', requirement: ALWAYS_TWO });
   // What an undo reaches is what people have agreed to.
@@ -46,6 +49,17 @@ export function gateFor(judged: Judged): Gate {
     return { kind: 'closed', asks: first.asks, requirement: asked.map((each) => each.requirement).reduce(stricter) };
   return action.undo || action.effect === 'read' ? { kind: 'open' } : modeGate(judged);
 }
+
+/** Source 001, 7.2: nobody repeats a write of at least this blast radius without an operator. */
+export const retryAsks = ({ effect, blastRadius }: Pick<ProposedAction, 'effect' | 'blastRadius'>): boolean =>
+  effect !== 'read' && atLeast(blastRadius, 'medium');
+
+const forRetry = ({ risk }: ProposedAction): ApprovalRequirement => ({
+  tier: risk,
+  quorum: 1,
+  groups: [],
+  operators: true,
+});
 
 function modeGate({ action, workflow, steps, index, confidence }: Judged): Gate {
   const step = workflow.steps[index];

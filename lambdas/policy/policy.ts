@@ -48,6 +48,8 @@ export interface ApprovalRequirement {
   tier: Risk;
   quorum: number;
   groups: string[][];
+  /** Operators may decide too, whatever their tier: it is only about repeating a write. */
+  operators?: true;
 }
 
 /** What a decision rests on: the hash of the whole policy set, the policies that determined it, and their reasons. */

@@ -18,13 +18,15 @@ export function stricter(a: ApprovalRequirement, b: ApprovalRequirement): Approv
     tier: higher(a.tier, b.tier),
     quorum: Math.max(a.quorum, b.quorum),
     groups: groupsInOrder([...a.groups, ...b.groups]),
+    ...(a.operators && b.operators && { operators: true as const }),
   };
 }
 
 /** Whether meeting `a` means that `b` is met too. */
 export function demandsAtLeast(a: ApprovalRequirement, b: ApprovalRequirement): boolean {
   const isMet = (set: readonly string[]) => a.groups.some((narrower) => narrower.every((group) => set.includes(group)));
-  return atLeast(a.tier, b.tier) && a.quorum >= b.quorum && b.groups.every(isMet);
+  const ofWhom = a.operators === undefined || b.operators === true;
+  return ofWhom && atLeast(a.tier, b.tier) && a.quorum >= b.quorum && b.groups.every(isMet);
 }
 
 /** The same sets, each once, in the one order that makes equal requirements equal. */

@@ -8,7 +8,7 @@ import type { CapWrite } from './caps.ts';
 import { CountersignError, type RecordedError } from './errors.ts';
 import { withoutText } from './free-text.ts';
 import type { Receipt } from './receipt.ts';
-import type { Compensation, Run } from './run.ts';
+import type { Compensation, Resumed, Run } from './run.ts';
 import type { Step } from './step.ts';
 import type { Initiator, StatusChanged } from './transitions.ts';
 
@@ -32,6 +32,7 @@ export type CommitEvent =
       actor: string;
       reason?: string;
     }
+  | ({ type: 'run.resumed'; resumeCount: number } & Resumed)
   | {
       type: 'step.claimed';
       step: string;
@@ -75,6 +76,8 @@ export type CommitEvent =
       tier: Risk;
       quorum: number;
       groups: string[][];
+      /** Operators may decide too. */
+      operators?: true;
       makers: string[];
       slaAt: string;
       expiresAt: string;
@@ -101,7 +104,7 @@ export type CommitEvent =
       type: 'approval.stale';
       step: string;
       approvalId: string;
-      because: 'changed' | 'expired' | 'voters';
+      because: 'changed' | 'expired' | 'voters' | 'used';
       approvedHash: string;
       actionHash: string;
     }

@@ -86,7 +86,14 @@ export type ReversedReceipt = Omit<SucceededReceipt, 'outcome' | 'undoBegunAt'> 
   /** The key of the write that took it back. */
   reversedBy: string;
 };
-export type FailedReceipt = ReceiptFacts & { outcome: 'failed'; settledAt: string; error: RecordedError; cost?: Cost };
+export type FailedReceipt = ReceiptFacts & {
+  outcome: 'failed';
+  settledAt: string;
+  error: RecordedError;
+  cost?: Cost;
+  /** No request of the attempt that would change something has left the worker. */
+  neverSent?: true;
+};
 export type UnknownReceipt = ReceiptFacts & {
   outcome: 'unknown';
   settledAt: string;

@@ -24,7 +24,7 @@ export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]);
 /** A run not finished this long after it was accepted ends as `timed_out`. */
 export const RUN_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
-/** A running run that nothing happened to for this long has been lost by everyone who should move it. */
+/** A running run that nothing happened to for this long has been lost by everyone who should move it: it is resumed. */
 export const INACTIVITY_MAX_MS = 30 * 60 * 1000;
 
 /** What enrichment found in the trigger: deterministic, local, shown wherever the run is shown. */
@@ -70,11 +70,21 @@ interface RunFacts {
   concurrencyKey?: string;
   /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
   stopRequest?: StopRequest;
+  /** How often the run went on from its last commit after whoever moved it had gone, or after a pause. */
+  resumeCount?: number;
+  /** How many of these because nothing had happened to it for too long. */
+  orphanResumes?: number;
   /** Set when the run began to take back what it wrote. */
   rollback?: Rollback;
   /** What became of each of its writes when the run was rolled back or canceled, in that order. */
   compensation?: Compensation[];
 }
+
+/** Why a run goes on from its last commit. */
+export type Resumed =
+  | { because: 'orphaned'; silentSince: string }
+  | { because: 'lease_expired' }
+  | { because: 'operator'; actor: string };
 
 export interface Rollback {
   /** How the run ends once everything that can be is taken back. */

@@ -15,6 +15,7 @@ export const WHY: Record<GateReason, string> = {
   always_two: 'A large blast radius, or something destructive: two people must agree.',
   tainted: 'A model’s output has a part in where this goes.',
   step: 'The workflow stops here for a person.',
+  retry: 'The write was sent before and did not work: an operator decides whether it is sent again.',
 };
 
 const VIA: Record<Vote['via'], string> = { slack: 'in Slack', api: 'over the API', console: 'in the console' };
@@ -35,8 +36,8 @@ export function listed(items: Inline[], between = ', '): Inline[] {
 
 /** `Needs 2 people who may approve tier high, of dba or sre, and also of security.` */
 export function neededWords(approval: Approval): Inline[] {
-  const { quorum, tier, groups } = approval.requirement;
-  const people = quorum === 1 ? 'one person' : `${quorum} people`;
+  const { quorum, tier, groups, operators } = approval.requirement;
+  const people = operators ? 'an operator, or one person' : quorum === 1 ? 'one person' : `${quorum} people`;
   const of = groups.flatMap((set, index) => [
     words(index === 0 ? ', of ' : ', and also of '),
     ...listed(

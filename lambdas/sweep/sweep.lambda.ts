@@ -1,6 +1,6 @@
-import middy from '@middy/core';
 import type { Context } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
 import { systemMetrics } from '../entry/system.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
 import { SweepEnvironment } from './environment.ts';
@@ -15,7 +15,7 @@ const environment = readEnvironment(SweepEnvironment);
 const ports = moverPorts(environment);
 const gauges = { ...ports, tenants: environment.TENANTS, metrics: systemMetrics(environment.STAGE) };
 
-export const handler = middy<unknown, Swept>().handler(async (_event: unknown, context: Context) => {
+export const handler = functionHandler<unknown, Swept>().handler(async (_event: unknown, context: Context) => {
   const left = () => context.getRemainingTimeInMillis();
   const swept = await sweep({
     ...ports,

@@ -52,7 +52,10 @@ async function goOn(worker: Worker, message: StepMessage): Promise<void> {
     atWork.delete(held.step.index);
     try {
       const settled = await commitOutcome(worker, state, held, outcome);
-      if (!settled) continue;
+      if (!settled) {
+        noteLostLease(worker, message, held, outcome);
+        continue;
+      }
       state = settled.state;
       begin(state, settled.holds);
     } catch (error) {
@@ -74,8 +77,15 @@ async function giveUp(worker: Worker, message: StepMessage, error: unknown): Pro
   });
 }
 
+/** The step is somebody else's by now, or the run has ended: this worker writes nothing more about it. */
+function noteLostLease(worker: Worker, { tenant, runId }: StepMessage, { step }: HeldStep, outcome: StepOutcome): void {
+  const why = outcome.kind === 'lease_lost' ? outcome.error.message : 'somebody else has moved the run since';
+  worker.log.warn('a worker lost its lease and stops', { code: 'LEASE_LOST', tenant, runId, step: step.id, why });
+}
+
 /** Commits what became of a held step, on fresher and fresher views of the run, while the step is still ours. */
 async function commitOutcome(worker: Worker, from: RunState, held: HeldStep, outcome: StepOutcome) {
+  if (outcome.kind === 'lease_lost') return undefined;
   const { tenant, runId } = from.run;
   let state: RunState | undefined = from;
   for (let tries = 1; state && tries <= OUTCOME_TRIES_MAX; tries += 1) {

@@ -7,6 +7,7 @@ import { conditionHolds, render } from '../workflow/expressions.ts';
 import { runnableSteps } from '../workflow/order.ts';
 import { renderInput } from '../workflow/url-template.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
+import { hasTime } from './attempt-time.ts';
 import { claimStep } from './claim-step.ts';
 import { concludeRun } from './conclude-run.ts';
 import { expressionContext } from './expression-context.ts';
@@ -38,7 +39,7 @@ export async function carryOn(
     draft.run.stopRequest === undefined &&
     ![...draft.steps.values()].some(({ status }) => status === 'failed_terminal') &&
     begun < STEPS_BEGUN_PER_COMMIT_MAX &&
-    worker.hasTime();
+    hasTime(worker);
   for (let next = runnableSteps(state.workflow, draft.steps); next.length > 0 && mayBegin(); ) {
     for (const index of next) {
       if (!mayBegin()) break;

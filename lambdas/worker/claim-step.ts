@@ -1,5 +1,6 @@
 import type { Operation, Proposal } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
+import { retryAsks } from '../policy/gates.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -44,8 +45,9 @@ export async function claimStep(
 
   const open = isOpenWrite(earlier) ? openAttempt(state, operation, step, earlier) : undefined;
   const unsettled = open !== undefined;
+  const retry = wasSent(earlier) && !unsettled;
   const madeAlready = () => restOnWhatIsMade(worker, draft, { ...asking, proposal });
-  const governed = await govern(worker, state, draft, { ...asking, proposal, instance, unsettled, madeAlready });
+  const governed = await govern(worker, state, draft, { ...asking, proposal, instance, unsettled, retry, madeAlready });
   if (!governed) return undefined;
   if (step.undoes !== undefined) await reserveUndone(worker, draft, step.undoes);
   // An undo does not count: a run that has used up its budget can still be taken back.
@@ -70,14 +72,19 @@ export async function claimStep(
 export const isOpenWrite = (receipt: Receipt | undefined): receipt is OpenReceipt =>
   (receipt?.outcome === 'intent' || receipt?.outcome === 'unknown') && receipt.effect !== 'read';
 
+/** Whether a request for the write left the worker, as far as anybody knows. Where the outcome is open it is looked for first. */
+const wasSent = (earlier: Receipt | undefined): boolean =>
+  earlier !== undefined && !(earlier.outcome === 'failed' && earlier.neverSent);
+
 function openAttempt(
   { workflow }: RunState,
   operation: Operation,
   step: StepFacts,
   { openSince, before }: OpenReceipt,
 ): OpenAttempt {
-  const lookOnly = step.attempt >= attemptsOf(operation, workflow.steps[step.index]);
-  return { since: openSince, lookOnly, ...(before && { before }) };
+  const usedUp = step.attempt >= attemptsOf(operation, workflow.steps[step.index]);
+  const asksFirst = step.governed !== undefined && retryAsks(step.governed.request.action);
+  return { since: openSince, lookOnly: usedUp || asksFirst, ...(!usedUp && { asksFirst }), ...(before && { before }) };
 }
 
 /** The write budget is part of the run row, so that no crash can lose count of it. */

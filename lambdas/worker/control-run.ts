@@ -6,6 +6,7 @@ import type { By, RunDraft } from '../run/run-draft.ts';
 import { type FailedStep, factsOf, type Governed, type RetryableStep } from '../run/step.ts';
 import { concludeRun } from './conclude-run.ts';
 import { moveRun } from './move-run.ts';
+import { recordResume } from './recover-run.ts';
 import { succeed } from './step-endings.ts';
 import { ownReceipt } from './take-up.ts';
 import type { FollowUp, Mover, RunState } from './worker.ts';
@@ -46,17 +47,23 @@ async function carryOut(
       break;
     case 'resume':
       assertResumable(state);
-      draft.note({ stopRequest: undefined }).move('running', by);
+      goOn(draft, by);
       break;
     case 'retry':
       await retryFailed(mover, state, draft, command.step, actor);
-      if (state.run.status === 'paused') draft.note({ stopRequest: undefined }).move('running', by);
+      if (state.run.status === 'paused') goOn(draft, by);
       break;
     case 'signal':
       giveSignal(state, draft, command, by);
       break;
   }
   return { holds: [], ...(await concludeRun(mover.runs, state, draft)) };
+}
+
+/** A paused run goes on from where it stopped. */
+function goOn(draft: RunDraft, by: By): void {
+  draft.note({ stopRequest: undefined }).move('running', by);
+  recordResume(draft, { because: 'operator', actor: by.actor });
 }
 
 /** Asking again for what is already asked for changes nothing; a cancel overrides a pause. */

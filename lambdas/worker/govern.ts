@@ -3,10 +3,10 @@ import { makersOf } from '../approval/people.ts';
 import { stillMissing } from '../approval/votes.ts';
 import type { Operation, Proposal } from '../connectors/connector.ts';
 import { actionHash } from '../policy/action-hash.ts';
-import { gateFor } from '../policy/gates.ts';
+import { gateFor, retryAsks } from '../policy/gates.ts';
 import { type PolicyDecision, type ProposedAction, whyOf } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
-import type { CommitEvent, PolicyDecided } from '../run/commit.ts';
+import type { PolicyDecided } from '../run/commit.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts, Steps } from '../run/step.ts';
@@ -25,6 +25,8 @@ export interface Proposed {
   instance: string;
   /** An earlier attempt may have had its effect: people would be asked about something that has happened already. */
   unsettled: boolean;
+  /** A request for this very write has left before: sending it again is a retry. */
+  retry: boolean;
   /** Looks whether another run has made the very write, and if so lets the step rest on that. */
   madeAlready: () => Promise<boolean>;
 }
@@ -58,15 +60,20 @@ export async function govern(
   const approval = askedBefore === undefined ? undefined : await closedApproval(worker, draft, askedBefore);
   if (approval?.status === 'approved' && approvalId !== undefined) {
     const stale = await staleness(worker, draft, approval, action, hash);
-    if (stale === undefined) return { ...step, governed: { request, decision, approvalId } };
+    // What was agreed to has been sent: sending it once more is asked about anew, where it reaches far.
+    const usedUp = proposed.retry && retryAsks(action);
+    if (stale === undefined && !usedUp) return { ...step, governed: { request, decision, approvalId } };
     const approvedHash = approval.actionHash;
     const { id } = step;
-    draft.record({ type: 'approval.stale', step: id, approvalId, because: stale, approvedHash, actionHash: hash });
+    const because = stale ?? 'used';
+    draft.record({ type: 'approval.stale', step: id, approvalId, because, approvedHash, actionHash: hash });
   }
   const confidence = await confidenceOf(state, draft, step);
   const { workflow } = state;
   const { steps } = draft;
-  const gate = gateFor({ decision, action, workflow, steps, index: step.index, confidence, askedBefore: approval });
+  const { retry } = proposed;
+  const { index } = step;
+  const gate = gateFor({ decision, action, workflow, steps, index, confidence, askedBefore: approval, retry });
   if (gate.kind === 'closed') {
     const asks = !proposed.unsettled && !(await proposed.madeAlready());
     if (asks) await stopAtGate(worker, state, draft, { ...proposed, governed, gate, actionHash: hash });
@@ -123,7 +130,7 @@ async function staleness(
   approval: Approval,
   { makers }: ProposedAction,
   hash: string,
-): Promise<Extract<CommitEvent, { type: 'approval.stale' }>['because'] | undefined> {
+): Promise<'changed' | 'expired' | 'voters' | undefined> {
   if (approval.actionHash !== hash) return 'changed';
   if (approval.expiresAt <= at) return 'expired';
   const people = await worker.definitions.people(run.tenant, { fresh: true });

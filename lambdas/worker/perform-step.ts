@@ -1,3 +1,4 @@
+import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import { markOf, type Operation, type Performance } from '../connectors/connector.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/http-exchange.ts';
 import { findOperation } from '../connectors/registry.ts';
@@ -5,25 +6,37 @@ import { CountersignError, type RecordedError, recordedError } from '../run/erro
 import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../run/lease.ts';
 import { type Cost, isAs, type TouchedState, type WriteResult } from '../run/receipt.ts';
 import { accessFor } from './access.ts';
+import { AttemptTime } from './attempt-time.ts';
 import type { HeldStep, Worker } from './worker.ts';
 
 /** What became of a write. `refused`: it certainly did not happen. `unknown`: it may have. */
 export type StepOutcome =
   | { kind: 'done'; result: WriteResult }
-  | { kind: 'refused'; error: RecordedError; retryable: boolean; retryAfterMs?: number; cost?: Cost }
-  | { kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState };
+  | {
+      kind: 'refused';
+      error: RecordedError;
+      retryable: boolean;
+      retryAfterMs?: number;
+      cost?: Cost;
+      /** No request that would change something has left. */
+      neverSent?: true;
+    }
+  | { kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState }
+  /** The lease ran out before the write was sent: whatever is to be done is somebody else's now. */
+  | { kind: 'lease_lost'; error: RecordedError };
 
 export async function performStep(worker: Worker, tenant: string, runId: string, held: HeldStep): Promise<StepOutcome> {
   const { step, receipt, open } = held;
+  const time = new AttemptTime(worker, step.lease);
   const stopRenewing = worker.every(LEASE_RENEWAL_MS, () => renew(worker, tenant, runId, held));
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
     const access = await accessFor(worker, tenant, operation);
     const performance = { access, mark: markOf(tenant, receipt.key), openSince: receipt.openSince };
-    return open
-      ? await recoverOrPerform(worker, operation, held, performance)
-      : await lookAndPerform(worker, operation, held, performance);
+    const attempt = open ? recoverOrPerform : lookAndPerform;
+    const outcome = await withinDeadline(time, () => attempt(worker, operation, held, performance));
+    return outcome.kind === 'refused' && !open && !time.hasSentAWrite ? { ...outcome, neverSent: true } : outcome;
   } catch (error) {
     const outcome = classify(worker, error);
     return open ? stillOpen(outcome, open.before) : neverSent(outcome);
@@ -82,6 +95,10 @@ async function recoverOrPerform(
 function notMade(operation: Operation, { step, receipt, open }: HeldStep, now: TouchedState | undefined): StepOutcome {
   const asBefore = now !== undefined && open?.before !== undefined && isAs(open.before, now);
   if (operation.probe || asBefore) {
+    if (open?.asksFirst) {
+      const message = `${receipt.target} was not changed by attempt ${step.attempt - 1}`;
+      return { kind: 'refused', error: recordedError('TARGET_REFUSED', message), retryable: true };
+    }
     const message = `${receipt.target} was not changed; gave up after ${step.attempt - 1} attempts`;
     return { kind: 'refused', error: recordedError('RETRIES_EXHAUSTED', message), retryable: false };
   }
@@ -110,14 +127,15 @@ const drifted = ({ receipt }: HeldStep) =>
 
 /** Whatever went wrong did so before anything could have been changed. */
 function neverSent(outcome: StepOutcome): StepOutcome {
+  if (outcome.kind === 'refused') return { ...outcome, neverSent: true };
   if (outcome.kind !== 'unknown') return outcome;
   const error = recordedError('TARGET_REFUSED', `nothing was changed: ${outcome.error.message}`);
-  return { kind: 'refused', error, retryable: outcome.retryable };
+  return { kind: 'refused', error, retryable: outcome.retryable, neverSent: true };
 }
 
 /** After an unknown attempt even a clear "no" settles nothing: the earlier request may have been the one that worked. */
 function stillOpen(outcome: StepOutcome, before: TouchedState | undefined): StepOutcome {
-  if (outcome.kind === 'done') return outcome;
+  if (outcome.kind === 'done' || outcome.kind === 'lease_lost') return outcome;
   const error = recordedError('OUTCOME_UNKNOWN', outcome.error.message);
   return { kind: 'unknown', error, retryable: outcome.retryable, before };
 }
@@ -129,6 +147,9 @@ function classify(worker: Worker, error: unknown): Exclude<StepOutcome, { kind: 
   }
   if (error instanceof OutcomeUnknown) {
     return { kind: 'unknown', error: recordedError(error.code, error.message), retryable: true };
+  }
+  if (error instanceof CountersignError && error.code === 'LEASE_LOST') {
+    return { kind: 'lease_lost', error: recordedError(error.code, error.message) };
   }
   if (error instanceof CountersignError) {
     return { kind: 'refused', error: recordedError(error.code, error.message), retryable: false };

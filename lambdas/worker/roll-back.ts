@@ -14,6 +14,7 @@ import {
   type SucceededStep,
   UNDO_INDEX_OFFSET,
 } from '../run/step.ts';
+import { hasTime } from './attempt-time.ts';
 import { claimStep } from './claim-step.ts';
 import { receiptOf, restsOnIt } from './rest-on-write.ts';
 import { fail } from './step-endings.ts';
@@ -28,7 +29,7 @@ type Written = (SucceededStep | (FailedStep & { wrote: true })) & { receiptKey: 
 export async function takeNextBack(worker: Worker, state: RunState, draft: RunDraft): Promise<HeldStep | undefined> {
   settleUndone(draft);
   if (undoUnderWay(draft.steps) || draft.run.stopRequest) return undefined;
-  for (let next = newestWritten(draft); next && worker.hasTime(); next = newestWritten(draft)) {
+  for (let next = newestWritten(draft); next && hasTime(worker); next = newestWritten(draft)) {
     const reversal = reversalOf(draft, await receiptOf(worker, draft, next));
     if ('irreversible' in reversal) {
       compensated(draft, next, { outcome: 'irreversible', reason: reversal.irreversible });

@@ -11,13 +11,17 @@ import { receiptOf } from './rest-on-write.ts';
 import { fail, LOOKS_MAX, scheduleRetry, settleReceipt, succeed } from './step-endings.ts';
 import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
 
+/** A worker that has lost its lease settles nothing. */
+type SettledOutcome = Exclude<StepOutcome, { kind: 'lease_lost' }>;
+type Failure = Exclude<SettledOutcome, { kind: 'done' }>;
+
 /** The commit that follows a performed step: its receipt's outcome, the step's, and whatever comes next. */
 export async function settleOutcome(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
   held: HeldStep,
-  outcome: StepOutcome,
+  outcome: SettledOutcome,
 ): Promise<FollowUp> {
   const { step, receipt } = held;
   if (outcome.kind === 'done') {
@@ -63,7 +67,7 @@ function settleFailure(
   state: RunState,
   draft: RunDraft,
   { step, receipt }: HeldStep,
-  outcome: Exclude<StepOutcome, { kind: 'done' }>,
+  outcome: Failure,
 ): void {
   const unknown = outcome.kind === 'unknown';
   settleReceipt(draft, failedReceipt(draft, receipt, outcome));
@@ -81,21 +85,19 @@ function settleFailure(
   });
 }
 
-function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Exclude<StepOutcome, { kind: 'done' }>) {
+function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Failure) {
   const { before: _before, ...facts } = receipt;
   const settled = { ...facts, settledAt: draft.at, error: outcome.error };
   if (outcome.kind === 'unknown') {
     return { ...settled, outcome: 'unknown' as const, ...(outcome.before && { before: outcome.before }) };
   }
   const cost = together(receipt.spentBefore, outcome.cost);
-  return { ...settled, outcome: 'failed' as const, ...(cost && { cost }) };
+  const { neverSent } = outcome;
+  return { ...settled, outcome: 'failed' as const, ...(cost && { cost }), ...(neverSent && { neverSent }) };
 }
 
 /** An unknown outcome stays one, however often it was tried: it is what brings a human in. */
-function finalError(
-  attempt: number,
-  { kind, error, retryable }: Exclude<StepOutcome, { kind: 'done' }>,
-): RecordedError {
+function finalError(attempt: number, { kind, error, retryable }: Failure): RecordedError {
   if (kind === 'unknown' || !retryable) return error;
   return recordedError('RETRIES_EXHAUSTED', `${error.message}; gave up after ${attempt} attempts`);
 }

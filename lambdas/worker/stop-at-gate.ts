@@ -1,5 +1,6 @@
 import type { Approval } from '../approval/approval.ts';
 import { newApprovalId, openGate } from '../approval/open-gate.ts';
+import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import type { Operation, Proposal } from '../connectors/connector.ts';
 import { TargetRefused } from '../connectors/http-exchange.ts';
 import { isoNow } from '../entry/ports.ts';
@@ -12,6 +13,7 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { accessFor } from './access.ts';
+import { AttemptTime } from './attempt-time.ts';
 import { expressionContext } from './expression-context.ts';
 import { fail, scheduleRetry } from './step-endings.ts';
 import type { RunState, Worker } from './worker.ts';
@@ -48,8 +50,8 @@ export async function stopAtGate(
   openGate(state, draft, {
     step: {
       ...step,
-      // What people agree to is a new go: the attempts that led here do not count against it.
-      attempt: 0,
+      // What people agree to is a new go: the attempts that led here do not count against it, unless it is one more of them.
+      attempt: gate.asks === 'retry' ? step.attempt : 0,
       governed: { request, decision, approvalId: newApprovalId(draft, step) },
       ...(guarded && before && { expects: before }),
     },
@@ -86,7 +88,9 @@ export async function look(
   input: unknown,
 ): Promise<{ before?: TouchedState } | Unreadable> {
   try {
-    return { before: await operation.before?.(operation.parse(input), await accessFor(worker, tenant, operation)) };
+    const access = await accessFor(worker, tenant, operation);
+    const read = async () => operation.before?.(operation.parse(input), access);
+    return { before: await withinDeadline(new AttemptTime(worker), read) };
   } catch (error) {
     worker.log.warn('what a write would change could not be read', { tool: operation.tool, error });
     const known = error instanceof CountersignError ? error : undefined;

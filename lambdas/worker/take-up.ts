@@ -8,7 +8,7 @@ import { CountersignError, type RecordedError, recordedError } from '../run/erro
 import { hasExpired, later } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
-import { INACTIVITY_MAX_MS, type Run } from '../run/run.ts';
+import type { Run } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import {
   type FailedStep,
@@ -19,9 +19,11 @@ import {
   type Step,
 } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
+import { hasTime } from './attempt-time.ts';
 import { beginStep, carryOn } from './carry-on.ts';
 import { claimStep, isOpenWrite } from './claim-step.ts';
 import { awaitedEvent, concludeRun, SYSTEM, TIMEOUT } from './conclude-run.ts';
+import { noteResume, overdueError } from './recover-run.ts';
 import { fail, LOOKS_MAX, settleReceipt, succeed } from './step-endings.ts';
 import { STOPPED_IN_FLIGHT } from './stop-run.ts';
 import type { FollowUp, HeldStep, RunState, Worker } from './worker.ts';
@@ -37,6 +39,7 @@ export async function takeUp(worker: Worker, state: RunState, draft: RunDraft): 
   const overdue = inFlight ? undefined : overdueError(state, draft.at);
   if (overdue) return endOverdue(worker, state, draft, overdue);
   if (run.status === 'queued') return start(worker, state, draft);
+  noteResume(worker, state, draft);
   const holds: HeldStep[] = [];
   for (const step of state.steps.values()) {
     const held = await lookAtStep(worker, state, draft, step);
@@ -112,7 +115,7 @@ async function lookAtStep(worker: Worker, state: RunState, draft: RunDraft, step
       await expireGate(worker.runs, draft, step);
       return undefined;
     case 'ready':
-      return worker.hasTime() && !state.run.stopRequest ? perform(worker, state, draft, step) : undefined;
+      return hasTime(worker) && !state.run.stopRequest ? perform(worker, state, draft, step) : undefined;
     default:
       return undefined;
   }
@@ -186,19 +189,6 @@ function askHuman(draft: RunDraft, step: RunningStep | RetryableStep, receipt: O
   );
   settleReceipt(draft, { ...receipt, outcome: 'unknown', settledAt: draft.at, error });
   fail(draft, step, error, step);
-}
-
-/** Past its deadline, or nobody moved it for so long that nobody will: the time people take does not count. */
-function overdueError({ run }: RunState, now: string) {
-  if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
-  if (run.deadlineAt <= now) {
-    return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}`);
-  }
-  const silentMs = Date.parse(now) - Date.parse(run.updatedAt);
-  if (run.status === 'running' && silentMs >= INACTIVITY_MAX_MS) {
-    return recordedError('RUN_ORPHANED', `nothing happened to the run since ${run.updatedAt}`);
-  }
-  return undefined;
 }
 
 async function endOverdue(worker: Worker, state: RunState, draft: RunDraft, error: RecordedError): Promise<FollowUp> {

@@ -48,7 +48,7 @@ export function deciderPorts() {
   return { ...mover, policy: systemPolicy(mover.stored) };
 }
 
-export function workerPorts(): Omit<Worker, 'hasTime'> {
+export function workerPorts(): Omit<Worker, 'timeLeftMs'> {
   const environment = readEnvironment(WorkerEnvironment);
   const mover = moverPorts(environment);
   return {

@@ -33,8 +33,8 @@ export interface Worker extends Mover {
   random: () => number;
   /** Calls again and again until the returned function is called. */
   every: (ms: number, run: () => void) => () => void;
-  /** False when too little of this invocation is left to take on another step. */
-  hasTime: () => boolean;
+  /** What is left of this invocation. */
+  timeLeftMs: () => number;
 }
 
 /** A run as this worker last knew it: the newest commit it read or made itself. */
@@ -60,6 +60,8 @@ export interface OpenAttempt {
   before?: TouchedState;
   /** Its attempts are used up: what it did is looked for, and nothing is sent again that could do it twice. */
   lookOnly: boolean;
+  /** It reaches far: if it was not made, people are asked before it is sent again. */
+  asksFirst?: boolean;
 }
 
 /** What a draft leads to once it is committed. */

@@ -5,7 +5,7 @@ const FIELDS = {
   document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
   run:
     'tenant runId automation workspace workflow trigger subject? status error? createdAt startedAt? completedAt ' +
-    'durationMs deadlineAt writes concurrencyKey? rollback? compensation?',
+    'durationMs deadlineAt writes resumeCount? concurrencyKey? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',
   rollback: 'endsAs actor at error?',
@@ -22,7 +22,7 @@ const FIELDS = {
     'approvalId step index status asks requestedAt slaAt expiresAt remindedAt? escalatedAt? decidedAt? action? message? ' +
     'before? after? actionHash grounds requirement makers votes edits',
   'approval.grounds': 'policyHash policies reasons',
-  requirement: 'tier quorum groups',
+  requirement: 'tier quorum groups operators?',
   vote: 'person via decision reason? onBehalfOf? at',
   edit: 'person via at changes previousHash',
   change: 'field from to',

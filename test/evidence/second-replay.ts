@@ -66,6 +66,7 @@ function runTold({ events }: Told): Expected {
     startedAt: lastOf(events, 'run.enriched')?.saidAt,
     ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
     durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),
+    resumeCount: events.filter(({ type }) => type === 'run.resumed').length || undefined,
     rollback: back && {
       ...{ actor: back.actor, error: back.error, at: back.saidAt },
       endsAs: back.error === undefined ? 'canceled' : 'failed_terminal',
@@ -259,11 +260,11 @@ function isApproval(approval: Json, told: Told): boolean {
   const closed = lastOf(about, 'approval.decided', ...Object.keys(CLOSED));
   const decided =
     asked.asks === 'step' ? undefined : lastOf(until(storyOf(told, index), latest.place), 'policy.decided');
-  const { tier, quorum, groups, makers, actionHash } = latest;
+  const { tier, quorum, groups, operators, makers, actionHash } = latest;
   const { step, asks, slaAt, expiresAt } = asked;
   return shows(approval, {
     ...{ approvalId: `${told.runId}.${asked.commit}-${index}`, step, index, asks, slaAt, expiresAt },
-    ...{ actionHash, requirement: { tier, quorum, groups }, makers, requestedAt: asked.saidAt },
+    ...{ actionHash, requirement: { tier, quorum, groups, operators }, makers, requestedAt: asked.saidAt },
     ...(decided && {
       action: { tool: decided.tool, target: decided.target, derived: decided.derived },
       grounds: { policyHash: decided.policyHash, policies: decided.policies, reasons: decided.reasons },

@@ -4,6 +4,7 @@ import { FakeGitHub } from './fake-github.ts';
 import { FakePagerDuty } from './fake-pagerduty.ts';
 import { FakeServiceNow } from './fake-servicenow.ts';
 import { FakeSlack } from './fake-slack.ts';
+import { HOOKS_HOST, HOOKS_URL } from './http-through-fetch.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
 export interface OutsideCall {
@@ -32,7 +33,7 @@ export interface FakeRequest {
 
 export type FakeAnswer = { status: number; body: unknown; headers?: Record<string, string> };
 
-type System = 'servicenow' | 'github' | 'slack' | 'pagerduty';
+type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http';
 
 /**
  * The systems outside as far as the connectors speak to them, behind a `fetch` of its own: no sockets, no time, so that
@@ -76,6 +77,7 @@ export class FakeOutside {
       github: { baseUrl: 'http://github', instance, credential: { token: 'x' } },
       slack: { baseUrl: 'http://slack', instance, credential: { botToken: 'x' } },
       pagerduty: { baseUrl: 'http://pagerduty', instance, credential: { routingKey: 'x' } },
+      http: { baseUrl: HOOKS_URL, instance, credential: { hosts: {} }, allowedHosts: [HOOKS_HOST], ownUrl: HOOKS_URL },
     };
   }
 
@@ -116,6 +118,8 @@ export class FakeOutside {
   #system(host: string): { answer(request: FakeRequest): FakeAnswer } {
     if (host === 'servicenow') return this.#servicenow;
     if (host === 'github') return this.#github;
+    // Of what an `http.request` does, only its target knows: the calls themselves are all there is to see.
+    if (HOOKS_HOST.startsWith(host)) return { answer: () => ({ status: 200, body: { accepted: true } }) };
     return host === 'slack' ? this.#slack : this.#pagerduty;
   }
 }

@@ -33,6 +33,7 @@ const QUIET: Partial<Scenario> = {
   manners: 'two_agree',
   policies: [{ afterMs: 0, rules: 'usual' }],
   meddling: [],
+  outage: undefined,
   deliveries: 4,
   workers: 4,
   troubleMs: 300_000,
@@ -60,7 +61,7 @@ const TRIALS: Trial[] = [
   {
     fault: "4. a zombie's renewal is refused",
     rates: { slow: 0.5, pause: 0.03, lost_reply: 0.05 },
-    world: { skewMs: 300_000, clocksAreSane: false, strays: 0.5, lingers: true },
+    world: { skewMs: 300_000, clocksAreSane: false, strays: 0.5, lingers: true, renewsTimesAsOften: 4 },
     meets: ['a renewal of a lost lease is refused', 'a lease is renewed'],
     seeds: 30,
   },

@@ -2,7 +2,6 @@ import { runIdOf } from '../../lambdas/approval/approval.ts';
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { followApproval } from '../../lambdas/approval/follow-approval.ts';
 import { ApprovalClosed, type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
-import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/http-exchange.ts';
 import { sealRun } from '../../lambdas/evidence/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
@@ -19,8 +18,6 @@ import { portsOf, type Surroundings } from './ports.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { Witness } from './witness.ts';
 
-/** As in step.lambda.ts: what must be left of an invocation for it to take on another step. */
-const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + 3_000;
 /** As in sweep.lambda.ts. */
 const SWEEP_ENDS_BEFORE_MS = 8_000;
 /** A sandbox is used again within minutes, or never. */
@@ -65,7 +62,7 @@ export class Functions {
     const run = this.#around.store.inside.run(message.tenant, message.runId);
     if (run && isTerminal(run)) this.#witness.situations.meet('a message comes after the end of its run');
     this.#invoke('worker', message, ended, (ports, by) =>
-      advanceRun({ ...ports, hasTime: () => by.remainingMs > TIME_FOR_A_STEP_MS }, message),
+      advanceRun({ ...ports, timeLeftMs: () => by.remainingMs }, message),
     );
   }
 

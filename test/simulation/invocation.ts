@@ -15,7 +15,7 @@ export class Invocation {
   readonly machine: number;
   readonly clock: Clock;
   readonly beganAtMs: number;
-  /** A machine that does not kill what runs too long: its zombies still reach the store, but nothing outside. */
+  /** A machine that does not kill what runs too long: its zombies still reach the store, and whatever they may send to. */
   readonly lingers: boolean;
   readonly #time: VirtualTime;
   readonly #frozen: (() => void)[] = [];

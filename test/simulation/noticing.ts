@@ -53,6 +53,9 @@ export class Noticing {
     }
     this.#events(change, run);
     for (const { approval } of change.approvals) {
+      if (approval.status === 'approved' && approval.asks === 'retry') {
+        situations.meet('people agree that a write is sent again');
+      }
       if (approval.status === 'approved' && approval.requirement.quorum > 1) situations.meet('two people agree');
       if (approval.votes.some(({ onBehalfOf }) => onBehalfOf))
         situations.meet('somebody decides in the place of another');
@@ -69,6 +72,7 @@ export class Noticing {
     const situations = this.#situations;
     for (const event of commit.events) {
       if (event.type === 'write.reused') situations.meet("another run's receipt is reused");
+      if (event.type === 'run.resumed' && event.because === 'orphaned') situations.meet('an orphaned run is resumed');
       if (event.type === 'run.stop_requested' && run.status === 'running') {
         situations.meet('a stop waits for a write in flight');
       }

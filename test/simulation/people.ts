@@ -15,6 +15,7 @@ export const PEOPLE: readonly Person[] = [
   someone('cy', 'approver', { groups: ['ops'] }),
   someone('dee', 'approver', { tier: 'low', groups: ['ops'] }),
   someone('eli', 'member', {}),
+  someone('opal', 'operator', {}),
   someone('fay', 'approver', { groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'eli' } }),
   // Each names the other: nobody takes their places, and nothing goes round in circles.
   someone('gus', 'approver', { tier: 'high', away: { until: FAR_FUTURE, delegate: 'hal' } }),

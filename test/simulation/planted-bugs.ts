@@ -105,6 +105,50 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'crash_after',
   },
   {
+    name: 'an opaque write is sent again after its worker died',
+    edits: [{ file: TAKE_UP, find: "own.effect === 'opaque' || ", replace: '' }],
+    violates: ['an opaque write lands at most once'],
+    shapes: 'opaque-writes',
+    faults: 'crash_after',
+  },
+  {
+    name: 'a silent run is ended instead of resumed',
+    edits: [{ file: 'lambdas/worker/recover-run.ts', find: ' && resumes >= ORPHAN_RESUMES_MAX', replace: '' }],
+    violates: ['a silent run is resumed before it is given up'],
+    shapes: 'workers-away',
+  },
+  {
+    name: 'a worker that stood still sends without a look at its lease',
+    edits: [
+      {
+        file: 'lambdas/worker/attempt-time.ts',
+        find: 'if (this.#lease && !mayStillSend(',
+        replace: 'if (this.#lease && this.#writesSent < 0 && !mayStillSend(',
+      },
+      {
+        file: 'lambdas/worker/attempt-time.ts',
+        find: 'if (leftMs < (writes ? REQUEST_FLIGHT_MS : 1)) {',
+        replace: 'if (leftMs === undefined) {',
+      },
+    ],
+    violates: [TWICE, 'a stopped run makes no call', 'an opaque write lands at most once'],
+    shapes: 'marked-writes',
+    faults: 'pause',
+  },
+  {
+    name: 'what reaches far is sent again without anybody being asked',
+    edits: [
+      {
+        file: 'lambdas/worker/claim-step.ts',
+        find: 'wasSent(earlier) && !unsettled',
+        replace: 'wasSent(earlier) && unsettled',
+      },
+    ],
+    violates: ['what reaches far is sent again only if people agree'],
+    shapes: 'none',
+    worlds: 'reaches-far',
+  },
+  {
     name: 'an unknown outcome is taken for a failure',
     edits: [
       {

@@ -36,6 +36,8 @@ export interface Surroundings {
   ids: Ids;
   random: () => number;
   views: StaleViews;
+  /** An attempt is over before a renewal is due; where that is to be tried, renewals come so many times as often. */
+  renewsTimesAsOften: number;
   /** Where messages end up, with the faults that are theirs. */
   stepQueue: { send(message: { tenant: string; runId: string }, delayMs: number, fault: Fault | undefined): void };
   outbox: { dispatch(entry: Parameters<OutboxDispatcher['dispatch']>[0], fault: Fault | undefined): void };
@@ -189,7 +191,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
   const every = (ms: number, run: () => void) => {
     let stopped = false;
     const again = () =>
-      around.time.after(ms, () =>
+      around.time.after(ms / around.renewsTimesAsOften, () =>
         by.goOn(() => {
           if (stopped || by.isOver) return;
           run();

@@ -50,6 +50,10 @@ export interface Scenario {
   policies: { afterMs: number; rules: Rules }[];
   /** When others change an incident, and which field of it; any, if none is named. */
   meddling: { afterMs: number; field?: string }[];
+  /** From when until when neither workers nor the sweeper can be invoked. */
+  outage?: { fromMs: number; toMs: number };
+  /** Leases are renewed so many times as often as deployed. */
+  renewsTimesAsOften?: number;
   /** For how long faults and commands go on. */
   troubleMs: number;
   plan: FaultPlan;
@@ -91,15 +95,22 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     meddling: atRandom(random, random.chance(0.3) ? 5 : 0).map((afterMs) => ({ afterMs })),
     troubleMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
+    ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
   };
 }
+
+/** Long enough for every run that is `running` to count as orphaned (002 5.4, and 30 minutes in 004). */
+const outageAt = (fromMs: number) => ({ fromMs, toMs: fromMs + 32 * MINUTE_MS });
 
 /** Times of a world's first minutes, up to so many. */
 const atRandom = (random: SeededRandom, atMost: number) =>
   Array.from({ length: random.between(0, atMost + 1) }, () => random.between(0, 5 * MINUTE_MS));
 
 /** What people do while a crash point is tried. */
-const SCRIPTS: Record<ShapeName, Partial<Pick<Scenario, 'scripted' | 'manners' | 'policies' | 'meddling'>>> = {
+const SCRIPTS: Record<
+  ShapeName,
+  Partial<Pick<Scenario, 'scripted' | 'manners' | 'policies' | 'meddling' | 'outage'>>
+> = {
   'waits-for-a-signal': {
     scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
   },
@@ -116,6 +127,7 @@ const SCRIPTS: Record<ShapeName, Partial<Pick<Scenario, 'scripted' | 'manners' |
   'retried-by-hand': {
     scripted: [600, 900, 1_300, 2_000].map((afterMs) => ({ afterMs, command: { kind: 'retry' } })),
   },
+  'workers-away': { outage: outageAt(1_000) },
   'once-per-run': { scripted: [{ afterMs: 500, command: { kind: 'cancel' } }] },
   'edited-first': { manners: 'edited_first', policies: [USUALLY, { afterMs: 30_000, rules: 'again' }] },
   'not-enough-people': { manners: 'not_enough' },

@@ -1,5 +1,6 @@
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
 
 const SYS_ID = '"{% trigger.sysId %}"';
 const UPDATE = (id: string, fields: string, more = '') =>
@@ -15,6 +16,9 @@ const COMMENT = (id: string, text: string) =>
 /** There is no such incident: whatever writes to it fails for good. */
 const GONE = (id: string, more = '') =>
   `  - {id: ${id}, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}${more}}`;
+/** An opaque write: when its answer is lost, neither a look nor a repeat can tell what happened. */
+const HOOK = (id: string, more = '') =>
+  `  - {id: ${id}, tool: http.request, with: {method: POST, url: "${HOOKS_URL}/deploy", body: {about: ${SYS_ID}}}${more}}`;
 const OWN = '"{% trigger.sysId %}"';
 
 /** One workflow for each way a run can go; a run of each is put through every crash point. */
@@ -121,6 +125,14 @@ const TEXTS: Record<string, string[]> = {
     POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),
     UPDATE('close', 'state: "6"'),
   ],
+  'reaches-far': [
+    'blastRadius: medium',
+    'steps:',
+    NOTE('note', 'to everybody'),
+    POST('post', 'to everybody {% trigger.sysId %}'),
+    UPDATE('close', 'state: "6"'),
+  ],
+  'opaque-writes': ['steps:', UPDATE('take', 'state: "2"'), HOOK('hook'), NOTE('note', 'deployed')],
   'policy-asks': [
     'steps:',
     '  - {id: look, tool: servicenow.incident.get, with: {sysId: "{% trigger.sysId %}", fields: [state]}}',
@@ -131,6 +143,12 @@ const TEXTS: Record<string, string[]> = {
     'steps:',
     POST('post', 'all of it {% trigger.sysId %}', ', blastRadius: high'),
     LABEL('label', OWN),
+  ],
+  'workers-away': [
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    NOTE('note', 'taken up'),
+    UPDATE('close', 'state: "6"', ', risk: high'),
   ],
   'asks-side-by-side': [
     'steps:',

@@ -1,6 +1,7 @@
 import type { Access } from '../../lambdas/connectors/connector.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/http-exchange.ts';
 import { FakeOutside, type OutsideFault } from '../fakes/fake-outside.ts';
+import { HOOKS_HOST } from '../fakes/http-through-fetch.ts';
 import type { Crossings } from './crossings.ts';
 import type { Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
@@ -52,11 +53,12 @@ export class SimulatedOutside {
   /** Access whose credential names the invocation: the one thing that reaches the outside and tells who calls. */
   accessFor(by: Invocation): Record<string, Access> {
     this.#callers.set(by.id, by);
-    const { servicenow, github, slack } = this.systems.access();
+    const { servicenow, github, slack, http } = this.systems.access();
     return {
       servicenow: { ...servicenow, credential: { username: by.id, password: 'x' } },
       github: { ...github, credential: { token: by.id } },
       slack: { ...slack, credential: { botToken: by.id } },
+      http: { ...http, credential: { hosts: { [HOOKS_HOST]: { headers: { authorization: `Bearer ${by.id}` } } } } },
     };
   }
 
@@ -64,8 +66,8 @@ export class SimulatedOutside {
     new Promise<Response>((hear, giveUp) => {
       const by = this.#callers.get(callerIn(init.headers));
       if (!by) throw new Error('a request of nobody');
-      // Its time is up: Lambda has killed it, so this request is never sent, wherever else such a zombie may linger.
-      if (by.isDead || by.remainingMs <= 0) return by.die();
+      // Its time is up: Lambda has killed it. A zombie that lingers goes on, and must see by itself that its time is up.
+      if (by.isDead || (by.remainingMs <= 0 && !by.lingers)) return by.die();
       const url = new URL(String(input));
       const request: OutsideRequest = { by, method: init.method ?? 'GET', url, body: bodyOf(init.body) };
       const name = `${request.method} ${url.hostname}`;

@@ -65,7 +65,7 @@ export class Witness {
     this.#onChange = known.onChange;
     this.#onAsked = known.onAsked;
     this.#noticing = new Noticing(this.situations, known.isOutdated);
-    this.effects = new EffectsJudge(report, store, known);
+    this.effects = new EffectsJudge(report, store, { ...known, approval: (id) => this.approvals.now(id) });
     this.deliveries = new DeliveriesJudge(report, store);
     this.approvals = new ApprovalsJudge(report);
     this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);

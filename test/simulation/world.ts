@@ -2,6 +2,7 @@ import type { Run } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
@@ -107,9 +108,10 @@ export class World {
     });
     const crossings = new Crossings(this.time, this.#random, scenario, (line) => this.story.tell(line));
     this.outside = new SimulatedOutside(this.time, crossings, this.witness, scenario.farMs);
-    const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) =>
-      this.#functions.work(message, ended),
-    );
+    const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) => {
+      if (this.#outageEndsMs() === 0) this.#functions.work(message, ended);
+      else this.time.after(1, () => ended('died'));
+    });
     const seals = new SimulatedQueue<{ entryId: string; tenant: string; runId: string }>(
       this.time,
       this.#random,
@@ -140,6 +142,7 @@ export class World {
       ids: new CountingIds(),
       random: () => this.#random.next(),
       views: new StaleViews((count) => this.#random.between(0, count)),
+      renewsTimesAsOften: scenario.renewsTimesAsOften ?? 1,
       stepQueue: steps,
       outbox: {
         dispatch: (entry, fault) => {
@@ -171,12 +174,14 @@ export class World {
     const { fetch: realFetch } = globalThis;
     const { timeout: realTimeout } = AbortSignal;
     globalThis.fetch = this.outside.fetch;
+    const sendHttpAsBefore = sendHttpThroughFetch();
     // Real timers have no place here; the outside itself gives up on requests that take too long.
     const never = new AbortController().signal;
     AbortSignal.timeout = () => never;
     try {
       await this.#live();
     } finally {
+      sendHttpAsBefore();
       globalThis.fetch = realFetch;
       AbortSignal.timeout = realTimeout;
     }
@@ -261,7 +266,14 @@ export class World {
     for (const run of this.store.inside.runs()) look(this.store.inside.dueAt(run));
     for (const entry of this.store.inside.outbox()) look(entry.dueAt);
     if (earliest === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest));
+    return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest), this.#outageEndsMs());
+  }
+
+  /** While neither workers nor the sweeper can be invoked: when that is over. Otherwise 0. */
+  #outageEndsMs(): number {
+    const { fromMs, toMs } = this.#scenario.outage ?? { fromMs: 0, toMs: 0 };
+    const sinceMs = this.time.now() - Date.parse(STORY_BEGINS_AT);
+    return sinceMs >= fromMs && sinceMs < toMs ? Date.parse(STORY_BEGINS_AT) + toMs : 0;
   }
 
   #sweep(atMs: number): void {

@@ -1,7 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { APPROVAL_EXPIRES_AFTER_MS } from '../../lambdas/approval/approval.ts';
-import { LEASE_DURATION_MS } from '../../lambdas/run/lease.ts';
-import { RUN_DEADLINE_MS } from '../../lambdas/run/run.ts';
 import { advanceRun } from '../../lambdas/worker/advance-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import type { Worker } from '../../lambdas/worker/worker.ts';
@@ -9,6 +6,10 @@ import { LABEL, NOTE, TRIAGE } from './workflows.ts';
 import { ISSUE, SYS_ID, statuses, Workshop } from './workshop.ts';
 
 const MINUTE_MS = 60_000;
+/** The figures of the source documents, not the constants of the code. */
+const LEASE_MS = 60_000;
+const TWO_HOURS_MS = 7_200_000;
+const DAY_MS = 86_400_000;
 
 let shop: Workshop;
 beforeEach(() => open());
@@ -175,7 +176,7 @@ describe('many inner steps', () => {
 
   it('out of time, a worker hands the next step back and the next one goes on', async () => {
     let time = true;
-    open({ hasTime: () => time });
+    open({ timeLeftMs: () => (time ? 30_000 : 0) });
     const message = await shop.begin(TRIAGE);
     shop.disturb(async (name, run) => {
       if (name === 'PATCH servicenow') time = false;
@@ -216,7 +217,7 @@ describe('leases', () => {
 
   it('keep a second worker out while they hold, and let it in when they have run out', async () => {
     const message = await abandonedAt('POST github', LABEL);
-    shop.clock.advance(LEASE_DURATION_MS - 1);
+    shop.clock.advance(LEASE_MS - 1);
     await shop.work(message);
     expect(labels()).toEqual(['bug']);
     shop.clock.advance(1);
@@ -230,7 +231,7 @@ describe('leases', () => {
   it('make the run due when they run out, so that the sweeper finds it', async () => {
     const message = await abandonedAt('POST github', LABEL);
     const { run } = await shop.now(message);
-    expect(run).toMatchObject({ dueAt: new Date(shop.clock.now() + LEASE_DURATION_MS).toISOString() });
+    expect(run).toMatchObject({ dueAt: new Date(shop.clock.now() + LEASE_MS).toISOString() });
   });
 
   it('fence a worker that wakes up late: its commit is lost, and it writes nothing more', async () => {
@@ -249,7 +250,7 @@ describe('leases', () => {
     });
     const zombie = shop.work(message);
     await asleep;
-    shop.clock.advance(LEASE_DURATION_MS);
+    shop.clock.advance(LEASE_MS);
     await shop.work(message);
     const settled = await shop.now(message);
     expect(settled.run.status).toBe('succeeded');
@@ -274,15 +275,15 @@ describe('the deadline', () => {
     await shop.work(message);
     expect((await shop.now(message)).run).toMatchObject({
       status: 'failed_retryable',
-      dueAt: new Date(shop.clock.now() + RUN_DEADLINE_MS).toISOString(),
+      dueAt: new Date(shop.clock.now() + TWO_HOURS_MS).toISOString(),
     });
-    shop.clock.advance(RUN_DEADLINE_MS);
+    shop.clock.advance(TWO_HOURS_MS);
     await shop.work(message);
     const now = await shop.now(message);
     expect(now.run).toMatchObject({
       status: 'timed_out',
       error: { code: 'RUN_TIMED_OUT' },
-      durationMs: RUN_DEADLINE_MS,
+      durationMs: TWO_HOURS_MS,
     });
     expect(now.commits.at(-1)?.events).toContainEqual(expect.objectContaining({ initiator: 'timeout' }));
     expect(labels()).toEqual(['bug']);
@@ -290,7 +291,7 @@ describe('the deadline', () => {
 
   it('ends a run that was never started, and not one that finishes in time', async () => {
     const [early, late] = [await shop.begin(NOTE), await shop.begin(LABEL)];
-    shop.clock.advance(RUN_DEADLINE_MS - 1);
+    shop.clock.advance(TWO_HOURS_MS - 1);
     await shop.work(early);
     shop.clock.advance(1);
     await shop.work(late);
@@ -313,14 +314,14 @@ steps:
     const { run, steps } = await shop.now(message);
     expect(run.status).toBe('waiting_approval');
     const { approvalId } = steps[0] as { approvalId: string };
-    const expiresAt = new Date(shop.clock.now() + APPROVAL_EXPIRES_AFTER_MS).toISOString();
+    const expiresAt = new Date(shop.clock.now() + DAY_MS).toISOString();
     expect(await shop.runs.approval('acme', message.runId, approvalId)).toMatchObject({
       status: 'requested',
       stepId: 'gate',
       expiresAt,
     });
     expect(shop.outbox.startedApprovals()).toMatchObject([{ approvalId, ...message }]);
-    shop.clock.advance(APPROVAL_EXPIRES_AFTER_MS - 1);
+    shop.clock.advance(DAY_MS - 1);
     await shop.work(message);
     expect((await shop.now(message)).run.seq).toBe(run.seq);
     expect(shop.outside.calls).toEqual([]);
@@ -330,7 +331,7 @@ steps:
     const message = await shop.begin(GATED);
     await shop.work(message);
     const { approvalId } = (await shop.now(message)).steps[0] as { approvalId: string };
-    shop.clock.advance(APPROVAL_EXPIRES_AFTER_MS);
+    shop.clock.advance(DAY_MS);
     await shop.work(message);
     const { run, steps } = await shop.now(message);
     expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'APPROVAL_EXPIRED' } });
@@ -345,7 +346,7 @@ steps:
     await shop.work(message);
     const { run } = await shop.now(message);
     expect(run.status).toBe('waiting_approval');
-    const due = new Date(shop.clock.now() + APPROVAL_EXPIRES_AFTER_MS + MINUTE_MS).toISOString();
+    const due = new Date(shop.clock.now() + DAY_MS + MINUTE_MS).toISOString();
     expect(run).toMatchObject({ dueAt: due });
   });
 });

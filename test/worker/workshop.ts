@@ -76,7 +76,7 @@ export class Workshop {
       random: () => 0.5,
       every: () => () => {},
       log: this.log,
-      hasTime: () => true,
+      timeLeftMs: () => 30_000,
       ...differing,
     };
   }

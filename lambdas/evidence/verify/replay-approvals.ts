@@ -53,8 +53,8 @@ const close = (replay: Replay, event: EvidenceEvent, status: unknown, { at }: Wh
 /** An approval is named after its run, the commit that asked for it, and the index of its step. */
 const indexIn = (approvalId: unknown): number => Number(String(approvalId).split('-').at(-1));
 
-const requirementIn = ({ tier, quorum, groups, makers }: EvidenceEvent): Told => ({
-  requirement: { tier, quorum, groups },
+const requirementIn = ({ tier, quorum, groups, operators, makers }: EvidenceEvent): Told => ({
+  requirement: { tier, quorum, groups, operators },
   makers,
 });
 

@@ -15,6 +15,9 @@ export const RUN_EVENTS: Tellings = {
     Object.assign(run, { status: to, error, completedAt: at, durationMs });
     if (to === 'rolling_back') run.rollback = { endsAs: error ? 'failed_terminal' : 'canceled', actor, at, error };
   },
+  'run.resumed': ({ run }) => {
+    run.resumeCount = Number(run.resumeCount ?? 0) + 1;
+  },
   'write.compensated': ({ run }, { step, receiptKey, outcome, reason }) => {
     const before = Array.isArray(run.compensation) ? run.compensation : [];
     run.compensation = [...before, { step, receiptKey, outcome, reason }];

@@ -62,6 +62,7 @@ export function replayOf(runId: string, commits: readonly EvidenceCommit[]): Rep
       automation: undefined,
       status: undefined,
       startedAt: undefined,
+      resumeCount: undefined,
       rollback: undefined,
       compensation: undefined,
     },

@@ -169,11 +169,13 @@ const lastVote = ({ votes }: Approval, decision: Vote['decision']) =>
   votes.findLast((vote) => vote.decision === decision);
 
 /** In their own right, or in the place of someone who is away and had no hand in it. */
-function maySay(vote: Vote, makers: ReadonlySet<string>, { tier, groups }: Approval['requirement']): boolean {
+function maySay(vote: Vote, makers: ReadonlySet<string>, requirement: Approval['requirement']): boolean {
+  const { tier, groups, operators } = requirement;
   const { person, onBehalfOf = person } = vote;
   const seat = personOf(onBehalfOf);
   if (!seat || makers.has(seat.id) || (seat.id !== person && !seat.away)) return false;
   const anyTier = seat.role === 'owner' || seat.role === 'admin';
+  if (operators && (anyTier || seat.role === 'operator')) return true;
   const fits = anyTier || (seat.role === 'approver' && TIERS.indexOf(seat.tier) >= TIERS.indexOf(tier));
   return fits && groups.every((set) => set.some((group) => seat.groups.includes(group)));
 }

@@ -1,7 +1,10 @@
+import type { Approval } from '../../../lambdas/approval/approval.ts';
 import { markOf } from '../../../lambdas/connectors/connector.ts';
 import type { Clock } from '../../../lambdas/entry/ports.ts';
+import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
+import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { OutsideRequest } from '../simulated-outside.ts';
 import { TERMINAL } from './lifecycle-table.ts';
@@ -16,16 +19,29 @@ export class EffectsJudge {
   readonly #store: MemoryRunStore;
   /** Clocks that differ by more than the design allows for cannot promise when a lease is over. */
   readonly #clocksAreSane: boolean;
-  readonly #known: { nobodyHurries: boolean; time: Clock; skewMs: number };
+  readonly #known: {
+    nobodyHurries: boolean;
+    time: Clock;
+    skewMs: number;
+    approval: (id: string) => Approval | undefined;
+  };
   /** Until when a request must not be repeated, by its content, and since when that is known. */
   readonly #waits = new Map<string, { untilMs: number; toldAtMs: number }>();
   readonly #landed = new Map<string, number>();
+  /** When a marked write of a run was sent last. */
+  readonly #sentAtMs = new Map<string, number>();
   readonly #settled = new Map<string, Receipt>();
 
   constructor(
     report: Report,
     store: MemoryRunStore,
-    known: { clocksAreSane: boolean; nobodyHurries: boolean; time: Clock; skewMs: number },
+    known: {
+      clocksAreSane: boolean;
+      nobodyHurries: boolean;
+      time: Clock;
+      skewMs: number;
+      approval: (id: string) => Approval | undefined;
+    },
   ) {
     this.#report = report;
     this.#store = store;
@@ -54,7 +70,24 @@ export class EffectsJudge {
     const unaware = method === 'GET' && wait !== undefined && by.beganAtMs < wait.toldAtMs;
     if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
-    if (method !== 'GET' && !this.#isIntended(request)) this.#report('no write without a committed intent', what);
+    if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
+    if (method !== 'GET') this.#judgeRetry(request, what);
+  }
+
+  /** Source 001, 7.2: what reaches far is sent again only once people have agreed to that, after it was sent. */
+  #judgeRetry(request: OutsideRequest, what: string): void {
+    const mark = markIn(request);
+    if (mark === undefined) return;
+    const nowMs = this.#known.time.now();
+    const write = `${request.by.runId} ${mark}`;
+    const sentAtMs = this.#sentAtMs.get(write);
+    this.#sentAtMs.set(write, nowMs);
+    const { action, approvalId } = this.#intending(request) ?? {};
+    if (sentAtMs === undefined || !action || action.blastRadius === 'low' || !this.#clocksAreSane) return;
+    const asked = approvalId === undefined ? undefined : this.#known.approval(approvalId);
+    const askedAtMs = Date.parse(asked?.requestedAt ?? '') + this.#known.skewMs;
+    if (asked?.status === 'approved' && askedAtMs >= sentAtMs) return;
+    this.#report('what reaches far is sent again only if people agree', `${what} with ${approvalId}`);
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
@@ -63,12 +96,15 @@ export class EffectsJudge {
 
   landed(request: OutsideRequest): void {
     const { by, method } = request;
-    const mark = method === 'GET' ? undefined : markIn(request);
+    if (method === 'GET') return;
+    const opaque = isOpaque(request);
+    const mark = opaque ? contentOf(request) : markIn(request);
     if (mark === undefined) return;
     const times = (this.#landed.get(mark) ?? 0) + 1;
     this.#landed.set(mark, times);
     if (times > 1 && this.#clocksAreSane) {
-      this.#report('a marked write lands at most once', `${mark} landed ${times} times, now by ${by.id}`);
+      const invariant = `${opaque ? 'an opaque' : 'a marked'} write lands at most once`;
+      this.#report(invariant, `${mark} landed ${times} times, now by ${by.id}`);
     }
   }
 
@@ -81,7 +117,10 @@ export class EffectsJudge {
     }
     this.#settled.set(id, receipt);
     // Taken back: the same may be written again, under the same mark.
-    if (receipt.outcome === 'reversed') this.#landed.delete(markOf(receipt.tenant, receipt.key));
+    if (receipt.outcome === 'reversed') {
+      this.#landed.delete(markOf(receipt.tenant, receipt.key));
+      this.#sentAtMs.delete(`${receipt.runId} ${markOf(receipt.tenant, receipt.key)}`);
+    }
     if (receipt.effect !== 'probe') return;
     const times = this.times(receipt.tenant, receipt.key);
     if (receipt.outcome === 'succeeded' && times === 0) {
@@ -92,19 +131,24 @@ export class EffectsJudge {
     }
   }
 
-  /** An intent of this very run for this very content is committed and not known to have failed. */
-  #isIntended(request: OutsideRequest): boolean {
+  /** What an intent of this very run for this very content rests on, if one is committed and not known to have failed. */
+  #intending(request: OutsideRequest): { action: ProposedAction; approvalId?: string } | undefined {
     const { tenant, runId = '' } = request.by;
     const mark = markIn(request);
-    return this.#store.inside.steps(tenant, runId).some((step) => {
+    const step = this.#store.inside.steps(tenant, runId).find((step) => {
       const receipt = this.#store.inside.receipt(tenant, receiptKeyOf(step) ?? '');
       if (receipt?.runId !== runId || receipt.outcome === 'failed' || receipt.outcome === 'reversed') return false;
       if (receipt.stepIndex !== step.index || !step.governed) return false;
       const isMarked = mark === undefined || mark === markOf(tenant, receipt.key);
       return isMarked && carriesOut(request, step.governed.request.action);
     });
+    if (!step?.governed) return undefined;
+    const { request: asked, approvalId } = step.governed;
+    return { action: asked.action, ...(approvalId !== undefined && { approvalId }) };
   }
 }
+
+const isOpaque = ({ url }: OutsideRequest) => url.host === HOOKS_HOST;
 
 const markIn = ({ body }: OutsideRequest) => MARK.exec(JSON.stringify(body ?? null))?.[0];
 

@@ -8,6 +8,9 @@ import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import { MAY_FOLLOW, TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
+/** How often a run is resumed that nobody has moved for 30 minutes. */
+const ORPHAN_RESUMES = 3;
+
 /** Ends that a step never leaves. What failed may be tried again, by an operator's word. */
 const DONE: readonly Step['status'][] = ['succeeded', 'canceled', 'rolled_back'];
 
@@ -85,6 +88,10 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
     }
     if (!hasRightInitiator(event, approved)) {
       report('a change of status names who caused it', `${run.runId} to ${event.to}: ${JSON.stringify(event)}`);
+    }
+    const resumes = run.orphanResumes ?? 0;
+    if (event.error?.code === 'RUN_ORPHANED' && resumes < ORPHAN_RESUMES) {
+      report('a silent run is resumed before it is given up', `${run.runId}, resumed ${resumes} times`);
     }
     status = event.to;
   }
