@@ -1,8 +1,9 @@
 import { credentialOf, IssuedTokens } from './credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
-import { GitHubIssues, type Issue } from './github-issues.ts';
+import { type CommitStatus, GitHubIssues, type Issue } from './github-issues.ts';
 import {
   APP_LOGIN,
+  combinedShape,
   commentShape,
   failure,
   invalid,
@@ -61,14 +62,15 @@ function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<strin
     status,
     body: issueShape(issue, issues.commentsOf(issue).length, context.baseUrl()),
   });
-  const labels = (issue: Issue): SimAnswer => ({ status: 200, body: issue.labels.map(labelShape) });
+  const label = (issue: Issue) => (name: string) => labelShape(name, issue.repository, context.baseUrl());
+  const labels = (issue: Issue): SimAnswer => ({ status: 200, body: issue.labels.map(label(issue)) });
   return {
     'GET /repos/:owner/:repo/issues': (call, param) => {
       const all = issues.issuesOf(repositoryOf(param)).reverse();
       return listed(context, call, all, (issue) => show(200, issue).body);
     },
     [`GET ${ISSUE}`]: onIssue((issue) => show(200, issue)),
-    [`GET ${ISSUE}/labels`]: onIssue((issue, call) => listed(context, call, issue.labels, labelShape)),
+    [`GET ${ISSUE}/labels`]: onIssue((issue, call) => listed(context, call, issue.labels, label(issue))),
     [`POST ${ISSUE}/labels`]: onIssue((issue, call) => {
       const names = labelNames(call.body);
       return names ? labels(issues.addLabels(issue, names)) : invalid('Label', 'labels');
@@ -124,8 +126,10 @@ function commentRoutes(context: SystemContext, issues: GitHubIssues): Record<str
 }
 
 function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<string, Handler> {
+  const commitOf = (param: Param) => ({ repository: repositoryOf(param), sha: param('sha') });
+  const shape = (param: Param) => (status: CommitStatus) => statusShape(status, commitOf(param), context.baseUrl());
   const list: Handler = (call, param) =>
-    listed(context, call, issues.statusesOf(repositoryOf(param), param('sha')), statusShape);
+    listed(context, call, issues.statusesOf(repositoryOf(param), param('sha')), shape(param));
   return {
     'GET /repos/:owner/:repo/statuses/:sha': list,
     'GET /repos/:owner/:repo/commits/:sha/statuses': list,
@@ -133,8 +137,8 @@ function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<stri
       const all = issues.statusesOf(repositoryOf(param), param('sha'));
       const names = all.map((status) => status.context.toLowerCase());
       const newest = all.filter((_, index) => names.indexOf(names[index] ?? '') === index);
-      const { body: statuses, headers } = listed(context, call, newest, statusShape);
-      return { status: 200, headers, body: { sha: param('sha'), total_count: newest.length, statuses } };
+      const { body: statuses, headers } = listed(context, call, newest, shape(param));
+      return { status: 200, headers, body: combinedShape(newest, statuses, commitOf(param), context.baseUrl()) };
     },
     'POST /repos/:owner/:repo/statuses/:sha': (call, param) => {
       const { state, context, description, target_url } = fieldsOf(call.body);
@@ -145,7 +149,7 @@ function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<stri
         description: textOf(description) || null,
         target_url: textOf(target_url) || null,
       });
-      return { status: 201, body: statusShape(status) };
+      return { status: 201, body: shape(param)(status) };
     },
   };
 }
