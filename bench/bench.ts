@@ -13,6 +13,7 @@ import { HOST_CREDENTIALS } from '../local/gateway.ts';
 import { type Host, startHost } from '../local/host.ts';
 import type { RequestReport } from '../local/requests.ts';
 import { type Assembly, synthesize } from '../local/synthesize.ts';
+import { byTest } from '../test/fakes/by-test.ts';
 import { decisionToStepMs } from './approvals.ts';
 import { policyDecisionMs } from './policy.ts';
 
@@ -115,14 +116,18 @@ class Bench {
     });
     const definitions = new DynamoDefinitions(client, table);
     for (const size of [...WORKFLOW_SIZES, 'gated'] as const) {
-      await definitions.publishWorkflow('acme', size === 'gated' ? gated() : labelling(size), 1);
-      await definitions.saveAutomation('acme', {
-        name: `bench-${size}`,
-        enabled: true,
-        workspace: 'default',
-        trigger: { source: 'github', event: 'issues.edited', filter: `{% trigger.repo = "bench-${size}" %}` },
-        workflow: { name: `bench-${size}`, version: 1 },
-      });
+      await definitions.publishWorkflow('acme', size === 'gated' ? gated() : labelling(size), 1, byTest());
+      await definitions.saveAutomation(
+        'acme',
+        {
+          name: `bench-${size}`,
+          enabled: true,
+          workspace: 'default',
+          trigger: { source: 'github', event: 'issues.edited', filter: `{% trigger.repo = "bench-${size}" %}` },
+          workflow: { name: `bench-${size}`, version: 1 },
+        },
+        byTest(),
+      );
     }
     client.destroy();
     // A function that has just asked keeps its answer for a minute.

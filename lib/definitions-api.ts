@@ -1,5 +1,5 @@
 import { Construct } from 'constructs';
-import { ApiEnvironment } from '../lambdas/api/environment.ts';
+import { DefinitionsEnvironment } from '../lambdas/api/environment.ts';
 import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { PlanEnvironment } from '../lambdas/plan/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
@@ -10,6 +10,8 @@ import type { StageConfig } from './stage-config.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 
 const DEFINITIONS_TIMEOUT = seconds(10);
+/** How long a widened right to approve does not count, where the stage does not say. */
+const COOL_DOWN_HOURS = { prod: 24, staging: 0, dev: 0 };
 /** A plan looks at one target after the other; API Gateway waits 30 s for an answer. */
 const PLAN_TIMEOUT = seconds(29);
 
@@ -20,7 +22,7 @@ interface DefinitionsApiProps {
   runTable: RunTable;
 }
 
-/** What people define: workflows, published and planned, the automations that run them, and the people themselves. */
+/** What people define: workflows, published and planned, the automations that run them, the people themselves, and the history of it. */
 export class DefinitionsApi extends Construct {
   constructor(scope: Construct, id: string, { bundles, config, keyed, runTable }: DefinitionsApiProps) {
     super(scope, id);
@@ -29,13 +31,20 @@ export class DefinitionsApi extends Construct {
       bundles,
       entry: 'api/definitions',
       description: 'Publishes and shows workflows, automations and people',
-      schema: ApiEnvironment,
-      environment: { RUN_TABLE, ...keyed.listEnvironment },
+      schema: DefinitionsEnvironment,
+      environment: {
+        RUN_TABLE,
+        ...keyed.listEnvironment,
+        STAGE_KIND: config.kind,
+        APPROVER_COOL_DOWN_HOURS: String(config.approverCoolDownHours ?? COOL_DOWN_HOURS[config.kind]),
+      },
       timeout: DEFINITIONS_TIMEOUT,
     });
     keyed.allowLists(definitions);
-    runTable.allow(definitions, ['GetItem', 'Query', 'PutItem'], ['TENANT']);
-    keyed.serve([...API_ROUTES.workflows, ...API_ROUTES.automations, ...API_ROUTES.people], definitions);
+    runTable.allow(definitions, ['GetItem', 'DeleteItem'], ['TENANT']);
+    runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
+    const { workflows, automations, people, changes } = API_ROUTES;
+    keyed.serve([...workflows, ...automations, ...people, ...changes], definitions);
 
     // Plans look at targets with credentials of their own, which the operator gives no right to write.
     const planSecrets = new TenantSecrets(this, 'PlanSecrets', {

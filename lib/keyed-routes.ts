@@ -10,8 +10,8 @@ import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
 const AUTHORIZER_TIMEOUT = seconds(10);
-/** A key that was revoked, or whose person was demoted, works as before for at most this long. */
-const VERDICT_KEPT = Duration.minutes(1);
+/** Whoever was deleted or demoted loses the rights of their keys with the next request: no verdict is cached. */
+const VERDICT_CACHED = Duration.seconds(0);
 
 interface KeyedRoutesProps {
   bundles: FunctionBundles;
@@ -37,12 +37,11 @@ export class KeyedRoutes extends Construct {
       environment: { RUN_TABLE: runTable.table.tableName },
       timeout: AUTHORIZER_TIMEOUT,
     });
-    runTable.allow(authorize, ['GetItem'], ['APIKEY']);
-    runTable.allow(authorize, ['Query'], ['TENANT']);
+    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT']);
     this.#authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
       responseTypes: [HttpLambdaResponseType.SIMPLE],
       identitySource: ['$request.header.x-api-key'],
-      resultsCacheTtl: VERDICT_KEPT,
+      resultsCacheTtl: VERDICT_CACHED,
     });
     this.listEnvironment = { CURSOR_SECRET_ARN: this.#cursorSecret().secretArn };
   }

@@ -29,6 +29,7 @@ export class PolicyApi extends Construct {
     });
     keyed.allowLists(policies);
     runTable.allow(policies, ['GetItem', 'PutItem'], ['TENANT']);
+    runTable.allow(policies, ['PutItem'], ['CHANGE']);
     runTable.allowIndexQuery(policies, 'byTenant');
     runTable.allow(policies, ['BatchGetItem', 'Query'], ['RUN']);
     keyed.serve(API_ROUTES.policies, policies);

@@ -63,6 +63,11 @@ const StageSettings = z.strictObject({
     .regex(/^arn:[a-z-]+:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/, 'the ARN of a standard SNS topic')
     .optional(),
   /**
+   * How long a right to approve does not count after it was widened: time for others to notice. 24 hours in prod, none
+   * elsewhere. A change keeps the time that was set when it was made.
+   */
+  approverCoolDownHours: z.number().min(0).max(720).optional(),
+  /**
    * Models that steps may ask: ids of foundation models and inference profiles (`amazon.nova-lite-v1:0`, `eu.amazon.…`).
    * A profile needs the models behind it too, those of other regions by their ARN.
    */

@@ -5,6 +5,9 @@ import type * as z from 'zod';
 import type { Caller } from '../lambdas/api/api-keys.ts';
 import { DynamoApiKeys } from '../lambdas/api/dynamo-api-keys.ts';
 import { Person } from '../lambdas/approval/people.ts';
+import { isoNow } from '../lambdas/entry/ports.ts';
+import { systemClock, systemIds } from '../lambdas/entry/system.ts';
+import type { ChangeAuthor } from '../lambdas/pipeline/changes.ts';
 import type { Automation, Definitions } from '../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
 import { canonicalJson } from '../lambdas/run/canonical-json.ts';
@@ -130,6 +133,9 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
   },
 ];
 
+/** The history of changes shows what was there from the start, too. */
+const bySetup = (): ChangeAuthor => ({ actor: 'setup', at: isoNow(systemClock), changeId: systemIds.next('chg') });
+
 /** The value a secret of the template starts with on this machine; undefined where it is generated, as in AWS. */
 export function localSecretValue(secretName: string): string | undefined {
   const [, , tenant = '', purpose] = secretName.split('/');
@@ -147,7 +153,7 @@ export async function seed(dynamodbUrl: string, table: string, worldUrl: string)
   const definitions = new DynamoDefinitions(client, table);
   const keys = new DynamoApiKeys(client, table);
   await Promise.all([
-    ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller)),
+    ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller, bySetup())),
     ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, worldUrl)),
   ]);
   client.destroy();
@@ -157,13 +163,18 @@ export async function seed(dynamodbUrl: string, table: string, worldUrl: string)
 export async function seedTenant(definitions: Definitions, tenant: string, worldUrl: string): Promise<void> {
   for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
     const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
-    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance });
+    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance }, bySetup());
   }
   const allowedHosts = [new URL(worldUrl).host];
-  await definitions.saveConnection(tenant, { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts });
+  await definitions.saveConnection(
+    tenant,
+    { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts },
+    bySetup(),
+  );
   const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
   for (const person of PEOPLE[tenant] ?? []) {
-    if (!people.has(person.id)) await definitions.savePerson(tenant, Person.parse(person));
+    if (people.has(person.id) || (await definitions.wasDeleted(tenant, person.id))) continue;
+    await definitions.savePerson(tenant, Person.parse(person), bySetup());
   }
   const automations = new Set((await definitions.automations(tenant)).map(({ name }) => name));
   for (const automation of AUTOMATIONS) {
@@ -171,7 +182,7 @@ export async function seedTenant(definitions: Definitions, tenant: string, world
     const file = `${automation.name}.yaml`;
     const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);
     const version = await publish(definitions, tenant, workflow);
-    await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } });
+    await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } }, bySetup());
   }
 }
 
@@ -182,7 +193,7 @@ async function publish(definitions: Definitions, tenant: string, workflow: Workf
     const published = await definitions.workflow(tenant, workflow.name, version);
     if (published && canonicalJson(published) === wanted) return version;
     if (published) continue;
-    await definitions.publishWorkflow(tenant, workflow, version);
+    await definitions.publishWorkflow(tenant, workflow, version, bySetup());
     return version;
   }
 }

@@ -1,5 +1,7 @@
 import type { approvalView, runDetail, runSummary } from '../../lambdas/api/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
+import type { Person } from '../../lambdas/approval/people.ts';
+import type { Change, PendingChange } from '../../lambdas/pipeline/changes.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import type { Plan } from '../../lambdas/plan/plan.ts';
 import type { CheckedPolicies, SoundPolicies } from '../../lambdas/policy/check-policies.ts';
@@ -40,6 +42,9 @@ export interface AutomationPage {
   automations: Automation[];
   nextCursor: string | null;
 }
+
+/** A changed person, or what waits for a second owner and what to do then. */
+export type PersonChanged = Person | { pending: PendingChange; next: string };
 
 /** What became of an approval by somebody's word. */
 export type Decided = Outcome & { approval: ShownApproval };
@@ -143,6 +148,51 @@ export class Api {
   ): Promise<Automation & { effectiveWithinSeconds: number }> {
     const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
     return this.#ask(path, { method: 'PUT', body: JSON.stringify(automation) });
+  }
+
+  people(query: { limit?: string; cursor?: string }): Promise<{ people: Person[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/people', query);
+  }
+
+  person(id: string): Promise<Person> {
+    return this.#get(`/api/v1/people/${encodeURIComponent(id)}`);
+  }
+
+  savePerson(id: string, body: unknown): Promise<PersonChanged> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'PUT', body: JSON.stringify(body) });
+  }
+
+  deletePerson(id: string): Promise<{ deleted: string }> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
+  confirmPerson(id: string): Promise<Person> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}/confirm`, { method: 'POST' });
+  }
+
+  saveDelegates(id: string, delegates: string[]): Promise<PersonChanged> {
+    const path = `/api/v1/people/${encodeURIComponent(id)}/delegates`;
+    return this.#ask(path, { method: 'PUT', body: JSON.stringify({ delegates }) });
+  }
+
+  changes(query: { limit?: string; cursor?: string }): Promise<{ changes: Change[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/changes', query);
+  }
+
+  pendingChanges(query: {
+    limit?: string;
+    cursor?: string;
+  }): Promise<{ pending: (PendingChange & { expired: boolean })[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/changes/pending', query);
+  }
+
+  confirmChange(changeId: string): Promise<Person> {
+    return this.#ask(`/api/v1/changes/pending/${encodeURIComponent(changeId)}/confirm`, { method: 'POST' });
+  }
+
+  rejectChange(changeId: string, reason: string): Promise<{ rejected: string }> {
+    const path = `/api/v1/changes/pending/${encodeURIComponent(changeId)}/reject`;
+    return this.#ask(path, { method: 'POST', body: JSON.stringify({ reason }) });
   }
 
   publishPolicies(policies: TenantPolicies): Promise<PublishedPolicies> {

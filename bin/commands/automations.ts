@@ -1,12 +1,11 @@
-import { parse } from 'yaml';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import type { Call, Command } from './command.ts';
-import { EXIT, Failure } from './failure.ts';
+import { EXIT } from './failure.ts';
+import { readNamed } from './named-file.ts';
 import { Page } from './page.ts';
 import { noteMore, pagingOptions, readPages } from './paging.ts';
 import { type Column, table } from './table.ts';
 import { printable } from './terminal.ts';
-import { read } from './webhook-send.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AUTOMATION' },
@@ -59,7 +58,7 @@ export const automations: readonly Command[] = [
       'enabled: true                         # optional, as are description and workspace',
     options: {},
     async run(call) {
-      const saved = await call.api().saveAutomation(readAutomation(call.positional(0)));
+      const saved = await call.api().saveAutomation(readNamed(call.positional(0), 'name', 'automation'));
       if (call.json) call.printJson(saved);
       else {
         const { name, effectiveWithinSeconds } = saved;
@@ -97,17 +96,3 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
 
 const onWhat = ({ trigger }: Automation) => `${trigger.source} ${trigger.event}`;
 const runsWhat = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;
-
-/** The server checks what it says; only whose automation it is must be known to ask. */
-function readAutomation(file: string): { name: string } & Record<string, unknown> {
-  const text = read(file).toString('utf8');
-  try {
-    const content: unknown = parse(text);
-    if (typeof content === 'object' && content !== null && 'name' in content && typeof content.name === 'string') {
-      return { ...content, name: content.name };
-    }
-  } catch (cause) {
-    throw new Failure(EXIT.usage, `${file}: ${(cause as Error).message}`, { cause });
-  }
-  throw new Failure(EXIT.usage, `${file} is no automation: it has no name`);
-}

@@ -5,6 +5,7 @@ import { approvalsDecide, runsDecide } from './approvals-decide.ts';
 import { approvalsList } from './approvals-list.ts';
 import { approvalsShow } from './approvals-show.ts';
 import { automations } from './automations.ts';
+import { changes } from './changes.ts';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
 import { evidenceAudit } from './evidence-audit.ts';
 import { evidenceGet } from './evidence-get.ts';
@@ -13,6 +14,7 @@ import { evidenceShow } from './evidence-show.ts';
 import { evidenceVerify } from './evidence-verify.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
 import { groupHelp, helpOf, overview, usageOf } from './help.ts';
+import { people } from './people.ts';
 import { policyPublish } from './policy-publish.ts';
 import { policyReplay } from './policy-replay.ts';
 import { policyTest } from './policy-test.ts';
@@ -43,6 +45,8 @@ export const COMMANDS: readonly Command[] = [
   workflowSimulate,
   workflowPublish,
   ...automations,
+  ...people,
+  ...changes,
   policyTest,
   policyReplay,
   policyPublish,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
+import type { Clock, Ids } from '../entry/ports.ts';
 import { Automation, type Definitions } from '../pipeline/definitions.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../pipeline/kept-definitions.ts';
 import { unknownEvent } from '../pipeline/known-events.ts';
@@ -7,6 +8,7 @@ import { expressionProblems } from '../workflow/check-expressions.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
+import { authorOf } from './change-person.ts';
 import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
 import { parseBody, parseQuery } from './request.ts';
 
@@ -15,6 +17,8 @@ const AutomationBody = Automation.extend({ name: z.string().optional() });
 
 export interface AutomationsApi extends Paged {
   definitions: Pick<Definitions, 'automations' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
+  clock: Clock;
+  ids: Ids;
 }
 
 export const AUTOMATION_ANSWERS: Answers<AutomationsApi, 'automations'> = {
@@ -53,7 +57,7 @@ async function save(api: AutomationsApi, caller: Caller, event: HttpEvent): Prom
   const unknown = unknownEvent(automation.trigger);
   if (unknown) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.event: ${unknown}`);
   await assertPublished(api, caller.tenant, automation);
-  await api.definitions.saveAutomation(caller.tenant, automation);
+  await api.definitions.saveAutomation(caller.tenant, automation, authorOf(api, caller));
   return json(200, { ...automation, effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 });
 }
 

@@ -1,18 +1,23 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
-import { systemClock } from '../entry/system.ts';
+import { systemClock, systemIds } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { answerDefinitions } from './definitions-api.ts';
-import { ApiEnvironment } from './environment.ts';
+import { DefinitionsEnvironment } from './environment.ts';
 import { cursorSecret } from './secrets-cursor-secret.ts';
 
-const environment = readEnvironment(ApiEnvironment);
+const environment = readEnvironment(DefinitionsEnvironment);
 
 const api = {
   definitions: new DynamoDefinitions(new DynamoDBClient(), environment.RUN_TABLE),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
   clock: systemClock,
+  ids: systemIds,
+  peopleRules: {
+    coolDownMs: environment.APPROVER_COOL_DOWN_HOURS * 60 * 60 * 1000,
+    secondOwner: environment.STAGE_KIND === 'prod',
+  },
 };
 
 export const handler = httpHandler((event) => answerDefinitions(api, event));

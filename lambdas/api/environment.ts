@@ -13,3 +13,9 @@ export const RedriveEnvironment = z.object({
 export const ApprovalsApiEnvironment = MoverEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
+
+export const DefinitionsEnvironment = ApiEnvironment.extend({
+  STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
+  /** How long a widened right to approve does not count yet. */
+  APPROVER_COOL_DOWN_HOURS: z.coerce.number().nonnegative(),
+});

@@ -1,29 +1,33 @@
 import * as z from 'zod';
-import { standIn } from '../approval/eligibility.ts';
-import { effectiveRole, Person } from '../approval/people.ts';
+import { Person } from '../approval/people.ts';
+import { confirmedToo } from '../approval/provenance.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
-import { type Clock, isoNow } from '../entry/ports.ts';
-import type { Definitions } from '../pipeline/definitions.ts';
+import { isoNow } from '../entry/ports.ts';
+import type { PendingChange } from '../pipeline/changes.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
+import { acting, assertOwnerLeft, authorOf, changePerson, type PeopleChanger } from './change-person.ts';
 import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
 import { parseBody, parseQuery } from './request.ts';
 
-const PersonBody = Person.omit({ id: true });
+/** Whom an owner allows to take somebody's place, and who vouches for a right, have routes of their own. */
+const PersonBody = Person.omit({ id: true, delegates: true, rights: true });
 /** Absent, or null to be back. */
 const AwayBody = z.strictObject({ away: Person.shape.away.unwrap().nullable() });
+const DELEGATES_MAX = 20;
+const DelegatesBody = z.strictObject({ delegates: z.array(Person.shape.id).max(DELEGATES_MAX) });
 
-export interface PeopleApi extends Paged {
-  definitions: Pick<Definitions, 'people' | 'savePerson'>;
-  clock: Clock;
-}
+export type PeopleApi = PeopleChanger & Paged;
 
 export const PEOPLE_ANSWERS: Answers<PeopleApi, 'people'> = {
   'GET /api/v1/people': list,
   'GET /api/v1/people/{id}': show,
   'PUT /api/v1/people/{id}': save,
+  'DELETE /api/v1/people/{id}': remove,
   'PUT /api/v1/people/{id}/away': setAway,
+  'PUT /api/v1/people/{id}/delegates': setDelegates,
+  'POST /api/v1/people/{id}/confirm': confirm,
 };
 
 async function list(api: PeopleApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
@@ -45,16 +49,25 @@ async function save(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<H
   mayOrRefuse(as, 'define', 'change people');
   const named = Person.safeParse({ ...parseBody(PersonBody, event), id: event.pathParameters?.id });
   if (!named.success) throw new Problem(400, 'BAD_REQUEST', z.prettifyError(named.error));
-  const person = named.data;
-  const others = people.filter(({ id }) => id !== person.id);
-  const before = people.find(({ id }) => id === person.id);
-  if ([person, before].some((each) => each?.role === 'owner') && as.role !== 'owner') {
-    throw new Problem(403, 'FORBIDDEN', 'only an owner may make somebody an owner, or change one');
-  }
-  assertOwnIdentities(person, others);
-  assertSomebodyActs(person, others, isoNow(api.clock));
-  await api.definitions.savePerson(caller.tenant, person);
-  return json(200, person);
+  const before = people.find(({ id }) => id === named.data.id);
+  const person: Person = { ...named.data, ...(before?.delegates && { delegates: before.delegates }) };
+  assertMayChange(as, [person, before]);
+  return answer(await changePerson(api, as, people, person));
+}
+
+/** Nothing of the person is left but the history: no key, identity or vote of theirs counts any more. */
+async function remove(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const people = await api.definitions.people(caller.tenant);
+  const as = acting(people, caller);
+  mayOrRefuse(as, 'define', 'delete people');
+  const person = known(people, event);
+  assertMayChange(as, [person]);
+  assertOwnerLeft(
+    people,
+    people.filter(({ id }) => id !== person.id),
+  );
+  await api.definitions.deletePerson(caller.tenant, person, authorOf(api, as));
+  return json(200, { deleted: person.id });
 }
 
 /** Whoever goes away says so themselves, with a key that is theirs in full; or is said to by an admin. */
@@ -64,24 +77,57 @@ async function setAway(api: PeopleApi, caller: Caller, event: HttpEvent): Promis
   const as = acting(people, caller);
   if (as.person !== person.id || as.role !== person.role) mayOrRefuse(as, 'define', 'say that somebody else is away');
   const { away } = parseBody(AwayBody, event);
-  const changed: Person = { ...person, ...(away && { away }) };
-  assertSomebodyActs(
-    changed,
-    people.filter(({ id }) => id !== person.id),
-    isoNow(api.clock),
-  );
-  await api.definitions.savePerson(caller.tenant, changed);
-  return json(200, changed);
+  return answer(await changePerson(api, as, people, { ...person, ...(away && { away }) }));
 }
 
-/** Who calls, with the rights they have at this moment: a minute's delay would let a demoted admin take them back. */
-const acting = (people: readonly Person[], caller: Caller): Caller => ({
-  ...caller,
-  role: effectiveRole(
-    caller.role,
-    people.find(({ id }) => id === caller.person),
-  ),
-});
+/** An owner lets these take the person's place with all its rights, whatever their own role allows. */
+async function setDelegates(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const people = await api.definitions.people(caller.tenant);
+  const as = acting(people, caller);
+  mayOrRefuse(as, 'own', 'allow others to take the place of somebody');
+  const person = known(people, event);
+  const placeholder = {
+    changedBy: as.person,
+    changedAt: isoNow(api.clock),
+    countsFrom: isoNow(api.clock),
+    dependsOn: [],
+  };
+  const ids = [...new Set(parseBody(DelegatesBody, event).delegates)];
+  const delegates = ids.map((id) => ({ person: id, rights: placeholder }));
+  return answer(await changePerson(api, as, people, { ...person, delegates }));
+}
+
+/** Vouches for somebody, so that their votes count for what the people wrote who gave them their rights. */
+async function confirm(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const people = await api.definitions.people(caller.tenant);
+  const as = acting(people, caller);
+  mayOrRefuse(as, 'define', 'confirm the rights of somebody');
+  const person = known(people, event);
+  if (as.person === person.id || !people.some(({ id }) => id === as.person)) {
+    throw new Problem(403, 'FORBIDDEN', 'only another person can confirm the rights of somebody');
+  }
+  assertMayChange(as, [person]);
+  if (!person.rights || person.rights.dependsOn.length === 0) return json(200, person);
+  const rights = confirmedToo(people, person.rights, as.person);
+  if (rights.dependsOn.length === person.rights.dependsOn.length) {
+    const on = rights.dependsOn.join(' and ');
+    throw new Problem(
+      422,
+      'PERSON_INVALID',
+      `your own rights depend on ${on} too; somebody who is independent of ${on} must confirm`,
+    );
+  }
+  const confirmed = { ...person, rights };
+  await api.definitions.savePerson(caller.tenant, confirmed, authorOf(api, as));
+  return json(200, confirmed);
+}
+
+function answer(changed: { person: Person } | { pending: PendingChange }): HttpAnswer {
+  if ('person' in changed) return json(200, changed.person);
+  const { changeId } = changed.pending;
+  const next = `another owner confirms it: countersign changes confirm ${changeId}`;
+  return json(202, { pending: changed.pending, next });
+}
 
 function known(people: readonly Person[], event: HttpEvent): Person {
   const person = people.find(({ id }) => id === event.pathParameters?.id);
@@ -89,22 +135,7 @@ function known(people: readonly Person[], event: HttpEvent): Person {
   return person;
 }
 
-/** An identity of two people would let one of them be counted twice. */
-function assertOwnIdentities({ id, identities }: Person, others: readonly Person[]): void {
-  for (const other of others) {
-    const shared = identities.find((identity) => other.identities.includes(identity));
-    if (shared) throw new Problem(422, 'PERSON_INVALID', `${shared} is ${other.id}; it cannot be ${id} too`);
-  }
-}
-
-/** A delegate who is away themselves passes the place on; where that leads round in a circle, nobody would act. */
-function assertSomebodyActs(person: Person, others: readonly Person[], now: string): void {
-  if (!person.away) return;
-  const { delegate } = person.away;
-  if (!others.some(({ id }) => id === delegate)) {
-    throw new Problem(422, 'PERSON_INVALID', `there is nobody called ${delegate} who could take ${person.id}'s place`);
-  }
-  if (standIn(person, [...others, person], now) === undefined) {
-    throw new Problem(422, 'PERSON_INVALID', `${delegate} is away too, and their delegates lead back to ${person.id}`);
-  }
+function assertMayChange(as: Caller, involved: readonly (Person | undefined)[]): void {
+  if (as.role === 'owner' || !involved.some((each) => each?.role === 'owner')) return;
+  throw new Problem(403, 'FORBIDDEN', 'only an owner may make somebody an owner, or change one');
 }

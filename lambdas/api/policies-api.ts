@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
+import type { Clock, Ids } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { checkPolicies, type SoundPolicies } from '../policy/check-policies.ts';
 import type { PolicyEngines } from '../policy/engine.ts';
@@ -11,6 +12,7 @@ import type { RunStore } from '../run/run-store.ts';
 import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
+import { authorOf } from './change-person.ts';
 import { type Paged, readPage } from './paging.ts';
 import { parseBody } from './request.ts';
 
@@ -46,6 +48,8 @@ const Replay = z.strictObject({
 export interface PoliciesApi extends Paged {
   runs: Pick<RunStore, 'listRuns' | 'load'>;
   definitions: Pick<Definitions, 'policies' | 'savePolicies'>;
+  clock: Clock;
+  ids: Ids;
   engines: PolicyEngines;
   /** The tools there are, which policies may name. */
   tools: readonly string[];
@@ -75,7 +79,7 @@ async function publish(api: PoliciesApi, caller: Caller, event: HttpEvent): Prom
   const policies = parseBody(Policies, event);
   const published = await mustBeSound(api, policies);
   const replaced = await checkPolicies(api.engines, await api.definitions.policies(caller.tenant), api.tools);
-  await api.definitions.savePolicies(caller.tenant, policies);
+  await api.definitions.savePolicies(caller.tenant, policies, authorOf(api, caller));
   return json(200, { ...published, replaced });
 }
 

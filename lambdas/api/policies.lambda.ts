@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { toolNames } from '../connectors/registry.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
-import { systemPause } from '../entry/system.ts';
+import { systemClock, systemIds, systemPause } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { systemEngines, systemPolicy } from '../policy/policy-ports.ts';
 import { readShippedPolicies } from '../policy/shipped-policies.ts';
@@ -18,6 +18,8 @@ const engines = systemEngines();
 const api: PoliciesApi = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  clock: systemClock,
+  ids: systemIds,
   engines,
   tools: toolNames(),
   shipped: readShippedPolicies,

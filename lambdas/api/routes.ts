@@ -32,7 +32,21 @@ export const API_ROUTES = {
   /** Apart from other workflow routes: it reaches outside. */
   plan: ['POST /api/v1/workflows/simulate'],
   automations: ['GET /api/v1/automations', 'GET /api/v1/automations/{name}', 'PUT /api/v1/automations/{name}'],
-  people: ['GET /api/v1/people', 'GET /api/v1/people/{id}', 'PUT /api/v1/people/{id}', 'PUT /api/v1/people/{id}/away'],
+  people: [
+    'GET /api/v1/people',
+    'GET /api/v1/people/{id}',
+    'PUT /api/v1/people/{id}',
+    'DELETE /api/v1/people/{id}',
+    'PUT /api/v1/people/{id}/away',
+    'PUT /api/v1/people/{id}/delegates',
+    'POST /api/v1/people/{id}/confirm',
+  ],
+  changes: [
+    'GET /api/v1/changes',
+    'GET /api/v1/changes/pending',
+    'POST /api/v1/changes/pending/{id}/confirm',
+    'POST /api/v1/changes/pending/{id}/reject',
+  ],
   policies: ['GET /api/v1/policies', 'PUT /api/v1/policies', 'POST /api/v1/policies/replay'],
 } as const;
 

@@ -1,5 +1,5 @@
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
-import type { Clock } from '../entry/ports.ts';
+import type { Clock, Ids } from '../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
 import { type FileProblem, readWorkflow } from '../workflow/parse-workflow.ts';
 import { publishNextVersion } from '../workflow/publish-workflow.ts';
@@ -12,6 +12,7 @@ import { parseQuery, rawText } from './request.ts';
 export interface WorkflowsApi extends Paged {
   definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow'>;
   clock: Clock;
+  ids: Ids;
 }
 
 export const WORKFLOW_ANSWERS: Answers<WorkflowsApi, 'workflows'> = {

@@ -1,6 +1,7 @@
 import type { ApprovalRequirement } from '../policy/policy.ts';
 import { atLeast, groupsInWords } from '../policy/requirement.ts';
 import { may, type Person } from './people.ts';
+import { whyNotCounted } from './provenance.ts';
 
 /** Whose place someone may take, however the absences chain: nobody's twice, so that a circle of delegates ends. */
 const DELEGATIONS_MAX = 10;
@@ -19,19 +20,39 @@ export function mayDecide(
   now: string,
 ): Eligibility {
   const own = fits(person, requirement);
-  if (own === true) return { may: true };
-  const absent = people.find(
+  const uncounted = whyNotCounted(person, makers, now);
+  if (own === true) return uncounted === undefined ? { may: true } : { may: false, why: uncounted };
+  const absent = people.filter(
     (other) =>
       other.id !== person.id && standIn(other, people, now, makers) === person.id && fits(other, requirement) === true,
   );
-  return absent ? { may: true, onBehalfOf: absent.id } : { may: false, why: own };
+  const refusals = absent.map((other) => uncounted ?? whyNotInPlaceOf(other, person, makers, now));
+  const represented = absent.find((_other, index) => refusals[index] === undefined);
+  return represented ? { may: true, onBehalfOf: represented.id } : { may: false, why: refusals[0] ?? own };
 }
 
+/** A delegate whose own role does not reach needs an owner's permission, and nobody with a hand in the write may have given it. */
+function whyNotInPlaceOf(absent: Person, { id }: Person, makers: readonly string[], now: string): string | undefined {
+  const permission = absent.delegates?.find(({ person }) => person === id);
+  if (!permission) {
+    return `${absent.id} named you to decide in their place, but you may not approve this yourself; an owner can allow it: countersign people delegates ${absent.id} --add ${id}`;
+  }
+  return whyNotCounted(absent, makers, now) ?? whyNotCounted({ id, rights: permission.rights }, makers, now);
+}
+
+/** Whether somebody may approve in their own right all that another may: then they can take that one's place. */
+export function coversRightsOf(delegate: Person, { role, tier, groups }: Person): boolean {
+  if (!may(role, 'decide')) return true;
+  const tierNeeded = isAnyTier(role) ? 'high' : tier;
+  return fits(delegate, { tier: tierNeeded, quorum: 1, groups: groups.map((group) => [group]) }) === true;
+}
+
+const isAnyTier = (role: Person['role']): boolean => role === 'owner' || role === 'admin';
+
 function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement): true | string {
-  const anyTier = role === 'owner' || role === 'admin';
   if (requirement.operators && may(role, 'control')) return true;
   if (!may(role, 'decide')) return `a ${role} may not decide on approvals; ask an approver`;
-  if (!anyTier && !atLeast(tier, requirement.tier)) {
+  if (!isAnyTier(role) && !atLeast(tier, requirement.tier)) {
     return `this needs an approver for ${requirement.tier} risk; you are one up to ${tier}`;
   }
   if (!requirement.groups.every((set) => set.some((group) => groups.includes(group)))) {

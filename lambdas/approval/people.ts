@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
+import { Provenance } from './provenance.ts';
 
 export const ROLES = ['owner', 'admin', 'operator', 'approver', 'member', 'auditor'] as const;
 export type Role = (typeof ROLES)[number];
@@ -45,6 +46,10 @@ export const Person = z.strictObject({
   identities: z.array(Identity).default([]),
   /** While away, this person's place is taken by another, who keeps their own. */
   away: z.strictObject({ until: z.iso.datetime(), delegate: z.string() }).optional(),
+  /** Those whom an owner allowed to take this person's place with all its rights, though their own role has fewer. */
+  delegates: z.array(z.strictObject({ person: z.string(), rights: Provenance })).optional(),
+  /** Who last widened what this person may approve. */
+  rights: Provenance.optional(),
 });
 export type Person = z.infer<typeof Person>;
 
@@ -56,10 +61,7 @@ export function personBehind(people: readonly Person[], identity: string): strin
 
 export const may = (role: Role, right: Right): boolean => RIGHTS[role].includes(right);
 
-/**
- * What somebody may do with a key: what both the key and they themselves are for. A key that names nobody known is a
- * machine's, which has no role but its key's.
- */
+/** What somebody may do with a key: what both the key and they themselves are for. A machine has no role but its key's. */
 export function effectiveRole(key: Role, person: Pick<Person, 'role'> | undefined): Role {
   if (!person) return key;
   const both = RIGHTS[key].filter((right) => RIGHTS[person.role].includes(right)).length;

@@ -3,6 +3,7 @@ import type { Person } from '../approval/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
+import type { ChangeAuthor, RecordedChanges } from './changes.ts';
 
 /** Policy on when to run what: which events of which source start which workflow version. */
 export const Automation = z.strictObject({
@@ -40,8 +41,11 @@ export interface PublishedVersion {
   workflow: PublishedWorkflow;
 }
 
-/** What a tenant has defined. Workflow versions are immutable, so they may be kept for ever once read. */
-export interface Definitions {
+/**
+ * What a tenant has defined. Workflow versions are immutable, so they may be kept for ever once read. Every change is
+ * recorded in the transaction that makes it; saving what is there already changes nothing and records nothing.
+ */
+export interface Definitions extends RecordedChanges {
   settings(tenant: string): Promise<TenantSettings>;
   automations(tenant: string): Promise<Automation[]>;
   workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined>;
@@ -55,11 +59,10 @@ export interface Definitions {
   /** `fresh` looks past what is kept in memory: where it matters who somebody is at this moment. */
   people(tenant: string, looking?: { fresh: boolean }): Promise<Person[]>;
 
-  saveSettings(tenant: string, settings: TenantSettings): Promise<void>;
-  saveAutomation(tenant: string, automation: Automation): Promise<void>;
-  saveConnection(tenant: string, connection: Connection): Promise<void>;
-  savePolicies(tenant: string, policies: TenantPolicies): Promise<void>;
-  savePerson(tenant: string, person: Person): Promise<void>;
+  saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void>;
+  saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
+  saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
+  savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void>;
   /** Publishes version `version`; the identical one again changes nothing, another one under its number is refused. */
-  publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void>;
+  publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void>;
 }

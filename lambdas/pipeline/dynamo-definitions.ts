@@ -1,21 +1,26 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Person } from '../approval/people.ts';
+import { systemPause } from '../entry/system.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
-import { ROW_IS_NEW } from '../run/dynamo-conditions.ts';
-import { docOf, keyOf, toItem } from '../run/dynamo-items.ts';
+import { docOf, keyOf } from '../run/dynamo-items.ts';
 import * as keys from '../run/dynamo-keys.ts';
 import { DynamoRows, under } from '../run/dynamo-rows.ts';
+import type { Pause } from '../run/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import type { ChangeAuthor } from './changes.ts';
 import type { Automation, Connection, Definitions, PublishedVersion } from './definitions.ts';
+import { DynamoChanges } from './dynamo-changes.ts';
 
-export class DynamoDefinitions implements Definitions {
+export class DynamoDefinitions extends DynamoChanges implements Definitions {
   readonly #rows: DynamoRows;
 
-  constructor(client: DynamoDBClient, table: string) {
-    this.#rows = new DynamoRows(client, table);
+  constructor(client: DynamoDBClient, table: string, pause: Pause = systemPause) {
+    const rows = new DynamoRows(client, table);
+    super(rows, pause);
+    this.#rows = rows;
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -77,38 +82,33 @@ export class DynamoDefinitions implements Definitions {
     return this.#rows.get(keys.connectionKey(tenant, name));
   }
 
-  saveSettings(tenant: string, settings: TenantSettings): Promise<void> {
-    return this.#save(keys.settingsKey(tenant), settings);
+  saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void> {
+    return this.save({ tenant, kind: 'settings', name: tenant, key: keys.settingsKey(tenant), by }, settings);
   }
 
-  saveAutomation(tenant: string, automation: Automation): Promise<void> {
-    return this.#save(keys.automationKey(tenant, automation.name), automation);
+  saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void> {
+    const { name } = automation;
+    return this.save({ tenant, kind: 'automation', name, key: keys.automationKey(tenant, name), by }, automation);
   }
 
-  saveConnection(tenant: string, connection: Connection): Promise<void> {
-    return this.#save(keys.connectionKey(tenant, connection.name), connection);
+  saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void> {
+    const { name } = connection;
+    return this.save({ tenant, kind: 'connection', name, key: keys.connectionKey(tenant, name), by }, connection);
   }
 
-  savePolicies(tenant: string, policies: TenantPolicies): Promise<void> {
-    return this.#save(keys.policiesKey(tenant), policies);
+  savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void> {
+    return this.save({ tenant, kind: 'policies', name: tenant, key: keys.policiesKey(tenant), by }, policies);
   }
 
-  savePerson(tenant: string, person: Person): Promise<void> {
-    return this.#save(keys.personKey(tenant, person.id), person);
-  }
-
-  async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void> {
+  async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void> {
     const key = keys.workflowKey(tenant, workflow.name, version);
-    if (await this.#rows.save(toItem(key, workflow), ROW_IS_NEW)) return;
+    const saved = { tenant, kind: 'workflow' as const, name: `${workflow.name} v${version}`, key, by };
+    if (await this.saveNew(saved, workflow)) return;
     if (canonicalJson(await this.#rows.get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
     throw new CountersignError(
       'WORKFLOW_INVALID',
       `version ${version} of ${workflow.name} is published and differs; publish the change as version ${version + 1}`,
     );
-  }
-
-  async #save(key: keys.Key, doc: object): Promise<void> {
-    await this.#rows.save(toItem(key, doc));
   }
 
   async #list<T>(tenant: string, prefix: string): Promise<T[]> {

@@ -1,11 +1,15 @@
 import type { ReceiptWrite } from './commit.ts';
-import { docHash } from './dynamo-items.ts';
+import { docHash, type Item } from './dynamo-items.ts';
 import type { Condition } from './dynamo-transactions.ts';
 import type { Receipt } from './receipt.ts';
 
 /** Every condition of the run table has a name that says what it guards. */
 
 export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
+export const ROW_EXISTS: Condition = { expression: 'attribute_exists(#pk)' };
+/** Nobody has written the row since it was read; none was there if none was read. */
+export const rowIsStill = (read: Item | undefined): Condition =>
+  read ? { expression: '#doc = :doc', values: { ':doc': read.doc?.S ?? read.doc?.B } } : ROW_IS_NEW;
 export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
 export const stepIsHeldAt = (leaseVersion: number): Condition => ({
   expression: '#leaseVersion = :leaseVersion',

@@ -19,6 +19,7 @@ export type RowKind =
   | 'LOCK'
   | 'OUTBOX'
   | 'TENANT'
+  | 'CHANGE'
   | 'APIKEY';
 
 const partition = (kind: RowKind, ...parts: string[]) => [kind, ...parts].join('#');
@@ -122,6 +123,20 @@ export const personKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${PERSON_PREFIX}${id}`,
 });
+/** Says that somebody of this id was deleted: nobody else gets the id. */
+export const formerPersonKey = (tenant: string, id: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `FORMER#${id}`,
+});
+/** Changes that wait for a second owner. */
+export const PENDING_CHANGE_PREFIX = 'PENDING#';
+export const pendingChangeKey = (tenant: string, changeId: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${PENDING_CHANGE_PREFIX}${changeId}`,
+});
+/** The history of what a tenant has defined, oldest first; nobody may delete from it. */
+export const changePartition = (tenant: string) => partition('CHANGE', tenant);
+export const changeKey = (tenant: string, place: string): Key => ({ pk: changePartition(tenant), sk: place });
 export const policiesKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'POLICIES' });
 export const connectionKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),

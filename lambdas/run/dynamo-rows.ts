@@ -42,8 +42,8 @@ export class DynamoRows {
     return put(this.#table, item, condition);
   }
 
-  remove(key: Key) {
-    return remove(this.#table, key);
+  remove(key: Key, condition?: Condition) {
+    return remove(this.#table, key, condition);
   }
 
   get table(): string {
@@ -97,10 +97,15 @@ export class DynamoRows {
   }
 
   async get<T>(key: Key): Promise<T | undefined> {
+    const item = await this.getItem(key);
+    return item && docOf<T>(item);
+  }
+
+  async getItem(key: Key): Promise<Item | undefined> {
     const { Item } = await this.#client.send(
       new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
     );
-    return Item && docOf<T>(Item);
+    return Item;
   }
 
   async batchGet<T>(wanted: Key[]): Promise<T[]> {

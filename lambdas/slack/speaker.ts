@@ -11,7 +11,7 @@ export async function personSpeaking(
   tenant: string,
   identity: string,
 ): Promise<Person | undefined> {
-  const people = await definitions.people(tenant);
+  const people = await definitions.people(tenant, { fresh: true });
   const id = personBehind(people, identity);
   return people.find((person) => person.id === id);
 }

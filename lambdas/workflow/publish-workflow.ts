@@ -1,4 +1,4 @@
-import { type Clock, isoNow } from '../entry/ports.ts';
+import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -10,11 +10,12 @@ const ATTEMPTS_MAX = 10;
 interface Publisher {
   definitions: Pick<Definitions, 'workflowVersions' | 'publishWorkflow'>;
   clock: Clock;
+  ids: Ids;
 }
 
 /** Publishes the next version; what is the newest version already is not published again. Nothing: too many others publish too. */
 export async function publishNextVersion(
-  { definitions, clock }: Publisher,
+  { definitions, clock, ids }: Publisher,
   tenant: string,
   workflow: Workflow,
   author: string,
@@ -24,8 +25,9 @@ export async function publishNextVersion(
     if (newest && isSameWorkflow(newest.workflow, workflow)) return { version: newest.version, isNew: false };
     const version = (newest?.version ?? 0) + 1;
     try {
-      const published = { ...workflow, author, publishedAt: isoNow(clock) };
-      await definitions.publishWorkflow(tenant, published, version);
+      const at = isoNow(clock);
+      const by = { actor: author, at, changeId: ids.next('chg') };
+      await definitions.publishWorkflow(tenant, { ...workflow, author, publishedAt: at }, version, by);
       return { version, isNew: true };
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Caller, callerWith } from '../../lambdas/api/api-keys.ts';
 import type { Role } from '../../lambdas/approval/people.ts';
 import { BEN } from '../approval/people.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
@@ -39,14 +40,23 @@ describe('whoever calls with a key', () => {
     expect(await keyFor('operator')).toBe('member');
   });
 
-  it('and is no person has the rights of the key: it is a machine’s', async () => {
-    expect(await keyFor('operator', { person: 'nightly-job' })).toBe('operator');
-    await benIs('member');
-    expect(await keyFor('admin', { tenant: 'globex' })).toBe('admin');
+  it('and is a machine has the rights of the key', async () => {
+    expect(await keyFor('operator', { person: 'nightly-job', machine: true })).toBe('operator');
+  });
+
+  it('and is nobody of the tenant has no rights: deleted, never added, or known to another tenant', async () => {
+    expect(await keyFor('owner', { person: 'nobody' })).toBeUndefined();
+    await benIs('admin');
+    expect(await keyFor('admin')).toBe('admin');
+    expect(await keyFor('admin', { tenant: 'globex' })).toBeUndefined();
+    await holders.definitions.deletePerson('acme', BEN, byTest());
+    expect(await keyFor('admin')).toBeUndefined();
+    expect(await keyFor('owner')).toBeUndefined();
   });
 
   it('that is none is nobody', async () => {
-    await keyFor('owner');
+    await benIs('owner');
+    expect(await keyFor('owner')).toBe('owner');
     expect(await callerWith(holders, 'other')).toBeUndefined();
   });
 });

@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { answerDefinitions, type DefinitionsApi } from '../../lambdas/api/definitions-api.ts';
-import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { ANA, BEN, OLIVIA } from '../approval/people.ts';
-import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { type Asking, askAbout } from './ask-definitions.ts';
 
 const NEXT_WEEK = '2999-01-01T00:00:00.000Z';
 let definitions: MemoryDefinitions;
@@ -13,29 +11,11 @@ beforeEach(async () => {
   for (const person of [ANA, BEN, OLIVIA]) await definitions.savePerson('acme', person);
 });
 
-interface Asking {
-  as?: { tenant?: string; person: string; role: string };
-  id?: string;
-  body?: unknown;
-  query?: Record<string, string>;
-}
-
-async function ask(routeKey: string, { as, id, body, query }: Asking = {}) {
-  const caller = { tenant: 'acme', person: 'olivia', role: 'owner', ...as };
-  const event = {
-    routeKey,
-    rawPath: routeKey,
-    pathParameters: { id },
-    queryStringParameters: query,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    requestContext: { authorizer: { lambda: caller } },
-  } as unknown as HttpEvent;
-  const api = { definitions, cursorSecret: async () => 'secret', clock: new FakeClock() } as unknown as DefinitionsApi;
-  const answer = await answerDefinitions(api, event);
-  return JSON.parse(answer.body ?? '');
-}
+const ask = (route: string, asking: Asking = {}) => askAbout(definitions, route, asking).then(({ body }) => body);
 
 const PUT = 'PUT /api/v1/people/{id}';
+const DELETE = 'DELETE /api/v1/people/{id}';
+const DELEGATES = 'PUT /api/v1/people/{id}/delegates';
 const AWAY = 'PUT /api/v1/people/{id}/away';
 const dora = { name: 'Dora', role: 'approver', identities: ['slack:T1/U9'] };
 
@@ -96,6 +76,7 @@ describe('people', () => {
   it('say themselves that they are away, and back', async () => {
     const asBen = { person: 'ben', role: 'approver' };
     const away = { until: NEXT_WEEK, delegate: 'ana' };
+    await ask(DELEGATES, { id: 'ben', body: { delegates: ['ana'] } });
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away } })).toMatchObject({ away });
     await expect(ask(AWAY, { as: asBen, id: 'ana', body: { away: null } })).rejects.toMatchObject({ status: 403 });
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away: null } })).not.toHaveProperty('away');
@@ -104,10 +85,52 @@ describe('people', () => {
     await expect(ask(AWAY, { as: asBensAuditor, id: 'ben', body: { away } })).rejects.toMatchObject({ status: 403 });
   });
 
+  it('leave their place only to who may approve all they may, or to whom an owner allowed it', async () => {
+    const away = (delegate: string) => ({ id: 'ana', body: { away: { until: NEXT_WEEK, delegate } } });
+    const asAna = { person: 'ana', role: 'approver' };
+    // Ben may approve less than Ana; a member nothing at all.
+    await ask(PUT, { id: 'chloe', body: { name: 'Chloe', role: 'member' } });
+    for (const delegate of ['ben', 'chloe']) {
+      await expect(ask(AWAY, { as: asAna, ...away(delegate) })).rejects.toMatchObject({
+        status: 422,
+        message: expect.stringContaining(`countersign people delegates ana --add ${delegate}`),
+      });
+    }
+    expect(await ask(AWAY, { as: asAna, ...away('olivia') })).toMatchObject({ away: { delegate: 'olivia' } });
+    const allow = { id: 'ana', body: { delegates: ['chloe'] } };
+    const asAdmin = { person: 'ada', role: 'admin', machine: true };
+    for (const as of [asAna, asAdmin]) {
+      await expect(ask(DELEGATES, { as, ...allow })).rejects.toMatchObject({ status: 403 });
+    }
+    expect(await ask(DELEGATES, allow)).toMatchObject({
+      delegates: [{ person: 'chloe', rights: { changedBy: 'olivia', dependsOn: ['olivia'] } }],
+    });
+    expect(await ask(AWAY, { as: asAna, ...away('chloe') })).toMatchObject({ away: { delegate: 'chloe' } });
+    // What an owner allowed stays when an admin changes the person, and is recorded.
+    const { id: _id, delegates: _delegates, rights: _rights, ...body } = ANA;
+    expect(await ask(PUT, { as: asAdmin, id: 'ana', body })).toMatchObject({ delegates: [{ person: 'chloe' }] });
+    await expect(ask(DELEGATES, { id: 'ana', body: { delegates: ['nobody'] } })).rejects.toMatchObject({ status: 422 });
+  });
+
+  it('are deleted by owners and admins, never the last owner, and nobody else gets the id', async () => {
+    const asBen = { person: 'ben', role: 'approver' };
+    await expect(ask(DELETE, { as: asBen, id: 'ana' })).rejects.toMatchObject({ status: 403 });
+    expect(await ask(DELETE, { id: 'ben' })).toEqual({ deleted: 'ben' });
+    await expect(ask('GET /api/v1/people/{id}', { id: 'ben' })).rejects.toMatchObject({ status: 404 });
+    await expect(ask(DELETE, { id: 'ben' })).rejects.toMatchObject({ status: 404 });
+    // With the id, the keys of the former Ben would come back to life.
+    await expect(ask(PUT, { id: 'ben', body: dora })).rejects.toMatchObject({ status: 422, message: /deleted/ });
+    await expect(ask(PUT, { as: asBen, id: 'dora', body: dora })).rejects.toMatchObject({ status: 403 });
+    await expect(ask(DELETE, { id: 'olivia' })).rejects.toMatchObject({ status: 422, message: /last owner/ });
+    await expect(ask(PUT, { id: 'olivia', body: dora })).rejects.toMatchObject({ status: 422, message: /last owner/ });
+  });
+
   it('leave their place to somebody who can act: no stranger, and no circle', async () => {
     const to = (delegate: string) => ({ away: { until: NEXT_WEEK, delegate } });
     await expect(ask(AWAY, { id: 'ben', body: to('nobody') })).rejects.toMatchObject({ status: 422 });
     await expect(ask(AWAY, { id: 'ben', body: to('ben') })).rejects.toMatchObject({ status: 422 });
+    await ask(DELEGATES, { id: 'ana', body: { delegates: ['ben'] } });
+    await ask(DELEGATES, { id: 'ben', body: { delegates: ['ana'] } });
     await ask(AWAY, { id: 'ana', body: to('ben') });
     await expect(ask(AWAY, { id: 'ben', body: to('ana') })).rejects.toMatchObject({ status: 422 });
   });

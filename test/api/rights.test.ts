@@ -11,6 +11,7 @@ import { answerRuns } from '../../lambdas/api/runs-api.ts';
 import { ROLES, type Role } from '../../lambdas/approval/people.ts';
 import { type HttpAnswer, type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 
+const OWN: Role[] = ['owner'];
 const DEFINE: Role[] = ['owner', 'admin'];
 const CONTROL: Role[] = ['owner', 'admin', 'operator'];
 const AUDIT: Role[] = ['owner', 'admin', 'auditor'];
@@ -23,6 +24,14 @@ const MAY: Record<string, Role[]> = {
   'POST /api/v1/workflows': DEFINE,
   'PUT /api/v1/people/{id}': DEFINE,
   'PUT /api/v1/people/{id}/away': DEFINE,
+  'DELETE /api/v1/people/{id}': DEFINE,
+  'PUT /api/v1/people/{id}/delegates': OWN,
+  // A machine vouches for nobody, and confirms nothing.
+  'POST /api/v1/people/{id}/confirm': [],
+  'GET /api/v1/changes': AUDIT,
+  'GET /api/v1/changes/pending': AUDIT,
+  'POST /api/v1/changes/pending/{id}/confirm': OWN,
+  'POST /api/v1/changes/pending/{id}/reject': OWN,
   'POST /api/v1/policies/replay': AUDIT,
   'POST /api/v1/workflows/simulate': CONTROL,
   'GET /api/v1/dead-letters': CONTROL,
@@ -40,6 +49,7 @@ const ANSWERS: Record<keyof typeof API_ROUTES, (api: never, event: HttpEvent) =>
   plan: answerPlan,
   automations: answerDefinitions,
   people: answerDefinitions,
+  changes: answerDefinitions,
   policies: answerPolicies,
 };
 
@@ -71,7 +81,7 @@ async function isLetIn(group: keyof typeof API_ROUTES, routeKey: string, role: R
     rawPath: routeKey,
     headers: {},
     pathParameters: { id: 'ana' },
-    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'machine', role } } },
+    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'machine', role, machine: true } } },
   } as unknown as HttpEvent;
   try {
     await ANSWERS[group](untouched as never, event);

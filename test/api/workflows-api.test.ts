@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
@@ -30,7 +31,13 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
     }),
     requestContext: { authorizer: { lambda: { tenant, person: role === 'owner' ? 'olivia' : 'chloe', role } } },
   } as unknown as HttpEvent;
-  const api = { definitions, cursorSecret: async () => 'secret', clock: new FakeClock() };
+  const api = {
+    definitions,
+    cursorSecret: async () => 'secret',
+    clock: new FakeClock(),
+    ids: new CountingIds(),
+    peopleRules: { coolDownMs: 0, secondOwner: false },
+  };
   const answer = await answerDefinitions(api, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
 }

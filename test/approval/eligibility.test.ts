@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mayDecide, standIn } from '../../lambdas/approval/eligibility.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
 import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
-import { ANA, BEN, CHLOE, OLIVIA, PEOPLE } from './people.ts';
+import { ANA, allowing, BEN, CHLOE, GIVEN_BY_OLIVIA, OLIVIA, PEOPLE } from './people.ts';
 
 const NOW = '2026-01-02T12:00:00.000Z';
 const LATER = '2026-01-09T12:00:00.000Z';
@@ -12,7 +12,10 @@ const needs = (differing: Partial<ApprovalRequirement> = {}): ApprovalRequiremen
   groups: [],
   ...differing,
 });
-const away = (person: Person, delegate: string, until = LATER): Person => ({ ...person, away: { until, delegate } });
+const leaving = (person: Person, delegate: string, until = LATER): Person => ({ ...person, away: { until, delegate } });
+/** Away, and an owner allowed Chloe, who may not approve herself, to take their place. */
+const away = (person: Person, delegate: string, until = LATER): Person =>
+  allowing(leaving(person, delegate, until), 'chloe');
 const may = (person: Person, requirement = needs(), people = PEOPLE, makers: string[] = []) =>
   mayDecide(person, people, requirement, makers, NOW);
 
@@ -35,6 +38,30 @@ describe('who may decide', () => {
   it('takes the place of someone who is away, and says so', () => {
     const people = [away(ANA, 'chloe'), BEN, OLIVIA, CHLOE];
     expect(may(CHLOE, needs({ tier: 'high' }), people)).toEqual({ may: true, onBehalfOf: 'ana' });
+  });
+
+  it('takes no place that only the one who is away has left to them: not by tier, not by group', () => {
+    const ofNetwork = needs({ groups: [['network']] });
+    expect(may(CHLOE, needs(), [leaving(ANA, 'chloe'), CHLOE])).toMatchObject({
+      may: false,
+      why: expect.stringMatching(/ana named you.*countersign people delegates ana --add chloe/),
+    });
+    const people = [leaving(BEN, 'ana'), leaving(ANA, 'ben'), CHLOE];
+    expect(may(BEN, needs({ tier: 'high' }), [leaving(ANA, 'ben'), BEN])).toMatchObject({ may: false });
+    expect(may(ANA, ofNetwork, [leaving(BEN, 'ana'), ANA])).toMatchObject({ may: false });
+    // In their own right they may still what they always might.
+    expect(may(BEN, ofNetwork, people)).toEqual({ may: true });
+  });
+
+  it('takes no place that a maker allowed them to take, nor before the cool-down is over', () => {
+    const people = [away(ANA, 'chloe'), CHLOE];
+    expect(may(CHLOE, needs(), people, ['olivia'])).toMatchObject({ may: false, why: expect.stringMatching(/olivia/) });
+    const soon = { ...GIVEN_BY_OLIVIA, changedAt: '2026-01-02T11:00:00.000Z', countsFrom: LATER };
+    const fresh = { ...leaving(ANA, 'chloe'), delegates: [{ person: 'chloe', rights: soon }] };
+    expect(may(CHLOE, needs(), [fresh, CHLOE])).toMatchObject({
+      may: false,
+      why: expect.stringMatching(/counts from/),
+    });
   });
 
   it('takes nobody’s place before they leave or after they are back', () => {

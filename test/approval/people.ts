@@ -11,4 +11,15 @@ export const ANA = Person.parse({
 export const BEN = Person.parse({ id: 'ben', name: 'Ben', role: 'approver', tier: 'medium', groups: ['network'] });
 export const OLIVIA = Person.parse({ id: 'olivia', name: 'Olivia', role: 'owner', identities: ['github:olivia-gh'] });
 export const CHLOE = Person.parse({ id: 'chloe', name: 'Chloe', role: 'member' });
+/** Somebody whose place these may take, as an owner who was set up by the operator allowed. */
+export const allowing = (person: Person, ...delegates: string[]): Person => ({
+  ...person,
+  delegates: delegates.map((id) => ({ person: id, rights: GIVEN_BY_OLIVIA })),
+});
+export const GIVEN_BY_OLIVIA = {
+  changedBy: 'olivia',
+  changedAt: '2026-01-01T00:00:00.000Z',
+  countsFrom: '2026-01-01T00:00:00.000Z',
+  dependsOn: ['olivia'],
+};
 export const PEOPLE = [ANA, BEN, OLIVIA, CHLOE];

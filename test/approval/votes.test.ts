@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Vote } from '../../lambdas/approval/approval.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
 import { countedVotes, stillMissing } from '../../lambdas/approval/votes.ts';
-import { ANA, BEN, CHLOE, OLIVIA, PEOPLE } from './people.ts';
+import { ANA, allowing, BEN, CHLOE, OLIVIA, PEOPLE } from './people.ts';
 
 const VOTED_AT = '2026-01-02T12:00:00.000Z';
 const LATER = '2026-01-09T12:00:00.000Z';
@@ -21,7 +21,7 @@ const approval = (votes: Vote[], makers: string[] = [], groups: string[][] = [])
 const who = (votes: Vote[]) => votes.map(({ person }) => person);
 /** Everyone, with one of them as they are by now. */
 const withNow = (changed: Person) => [...PEOPLE.filter(({ id }) => id !== changed.id), changed];
-const anaAway = (delegate: string, until = LATER) => withNow({ ...ANA, away: { until, delegate } });
+const anaAway = (delegate: string, until = LATER) => withNow({ ...allowing(ANA, 'chloe'), away: { until, delegate } });
 
 describe('a yes counts', () => {
   it('of whoever may decide, once each; a no does not', () => {
@@ -64,7 +64,7 @@ describe('a yes counts', () => {
 
   it('in a place that a maker handed on: never', () => {
     const people = [
-      { ...ANA, away: { until: LATER, delegate: 'olivia' } },
+      { ...allowing(ANA, 'chloe'), away: { until: LATER, delegate: 'olivia' } },
       { ...OLIVIA, away: { until: LATER, delegate: 'chloe' } },
       CHLOE,
     ];

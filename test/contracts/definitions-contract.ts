@@ -3,6 +3,7 @@ import { Person } from '../../lambdas/approval/people.ts';
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { noise } from '../fakes/noise.ts';
 
 /** Even compressed, a few of these exceed the 1 MB that one answer of DynamoDB holds, and two exceed a row. */
@@ -47,8 +48,8 @@ export function describeDefinitionsContract(
 
     it('lists all automations of a tenant, and the newest of each name', async () => {
       const tenant = newTenant();
-      for (const named of ['b', 'a', 'c']) await definitions.saveAutomation(tenant, automation(named));
-      await definitions.saveAutomation(tenant, automation('a', false));
+      for (const named of ['b', 'a', 'c']) await definitions.saveAutomation(tenant, automation(named), byTest());
+      await definitions.saveAutomation(tenant, automation('a', false), byTest());
       const found = await definitions.automations(tenant);
       expect(found).toEqual([automation('a', false), automation('b'), automation('c')]);
       expect(await definitions.automations(newTenant())).toEqual([]);
@@ -57,8 +58,8 @@ export function describeDefinitionsContract(
     it('keeps every published version of a workflow', async () => {
       const tenant = newTenant();
       const changed = { ...workflow, description: 'better' };
-      await definitions.publishWorkflow(tenant, workflow, 1);
-      await definitions.publishWorkflow(tenant, changed, 2);
+      await definitions.publishWorkflow(tenant, workflow, 1, byTest());
+      await definitions.publishWorkflow(tenant, changed, 2, byTest());
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
       expect(await definitions.workflow(tenant, workflow.name, 2)).toEqual(changed);
       expect(await definitions.workflow(newTenant(), workflow.name, 1)).toBeUndefined();
@@ -66,16 +67,18 @@ export function describeDefinitionsContract(
 
     it('publishes the identical version again without complaint', async () => {
       const tenant = newTenant();
-      await definitions.publishWorkflow(tenant, workflow, 1);
-      await definitions.publishWorkflow(tenant, structuredClone(workflow), 1);
+      await definitions.publishWorkflow(tenant, workflow, 1, byTest());
+      await definitions.publishWorkflow(tenant, structuredClone(workflow), 1, byTest());
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
     });
 
     it('refuses another workflow under a published number, and keeps the published one', async () => {
       const tenant = newTenant();
-      await definitions.publishWorkflow(tenant, workflow, 1);
+      await definitions.publishWorkflow(tenant, workflow, 1, byTest());
       const other = { ...workflow, description: 'not the same' };
-      await expect(definitions.publishWorkflow(tenant, other, 1)).rejects.toMatchObject({ code: 'WORKFLOW_INVALID' });
+      await expect(definitions.publishWorkflow(tenant, other, 1, byTest())).rejects.toMatchObject({
+        code: 'WORKFLOW_INVALID',
+      });
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
     });
 
@@ -92,12 +95,13 @@ export function describeDefinitionsContract(
       it('are the newest of each name in their order, from any name on', async () => {
         const tenant = newTenant();
         // A name that begins another must not be taken for it, nor its versions for the other's.
-        for (const name of ['b', 'a-b', 'a', 'a1', 'z']) await definitions.publishWorkflow(tenant, named(name), 1);
+        for (const name of ['b', 'a-b', 'a', 'a1', 'z'])
+          await definitions.publishWorkflow(tenant, named(name), 1, byTest());
         for (const version of [2, 3]) {
-          await definitions.publishWorkflow(tenant, { ...named('a'), description: `${version}` }, version);
+          await definitions.publishWorkflow(tenant, { ...named('a'), description: `${version}` }, version, byTest());
         }
-        await definitions.saveAutomation(tenant, automation('b'));
-        await definitions.savePerson(tenant, Person.parse({ id: 'ana', name: 'Ana', role: 'member' }));
+        await definitions.saveAutomation(tenant, automation('b'), byTest());
+        await definitions.savePerson(tenant, Person.parse({ id: 'ana', name: 'Ana', role: 'member' }), byTest());
         const all = [
           ['a', 3],
           ['a-b', 1],
@@ -117,9 +121,9 @@ export function describeDefinitionsContract(
       it('are the versions of one, newest first, from any number down', async () => {
         const tenant = newTenant();
         for (let version = 1; version <= 12; version += 1) {
-          await definitions.publishWorkflow(tenant, { ...named('a'), description: `${version}` }, version);
+          await definitions.publishWorkflow(tenant, { ...named('a'), description: `${version}` }, version, byTest());
         }
-        await definitions.publishWorkflow(tenant, named('a-b'), 1);
+        await definitions.publishWorkflow(tenant, named('a-b'), 1, byTest());
         const numbers = async (page: { before?: number; limit: number }) =>
           (await definitions.workflowVersions(tenant, 'a', page)).map(({ version }) => version);
         expect(await numbers({ limit: 3 })).toEqual([12, 11, 10]);
@@ -133,7 +137,7 @@ export function describeDefinitionsContract(
       it('are as many as were asked for, however large they are', async () => {
         const tenant = newTenant();
         for (let version = 1; version <= 5; version += 1) {
-          await definitions.publishWorkflow(tenant, named('a', noise(`${version}`, LARGE_BYTES)), version);
+          await definitions.publishWorkflow(tenant, named('a', noise(`${version}`, LARGE_BYTES)), version, byTest());
         }
         expect(await definitions.workflowVersions(tenant, 'a', { limit: 5 })).toHaveLength(5);
       });
@@ -142,24 +146,135 @@ export function describeDefinitionsContract(
     it('refuses what no row can hold, by its name', async () => {
       const tenant = newTenant();
       const policies = { engine: 'cedar' as const, files: { 'a.cedar': noise('policies', 2 * LARGE_BYTES) } };
-      await expect(definitions.savePolicies(tenant, policies)).rejects.toMatchObject({ code: 'ROW_TOO_LARGE' });
+      await expect(definitions.savePolicies(tenant, policies, byTest())).rejects.toMatchObject({
+        code: 'ROW_TOO_LARGE',
+      });
     });
 
     it('has no caps for a tenant that set none, and then those it set', async () => {
       const tenant = newTenant();
       expect(await definitions.settings(tenant)).toEqual(NO_SETTINGS);
       const settings = { caps: { maxConcurrency: 3 }, workspaces: { payments: 2 }, counterShards: 4 };
-      await definitions.saveSettings(tenant, settings);
+      await definitions.saveSettings(tenant, settings, byTest());
       expect(await definitions.settings(tenant)).toEqual(settings);
       expect(await definitions.settings(newTenant())).toEqual(NO_SETTINGS);
     });
 
     it('keeps connections by name, per tenant', async () => {
       const tenant = newTenant();
-      await definitions.saveConnection(tenant, connection);
-      await definitions.saveConnection(tenant, { ...connection, instance: 'moved' });
+      await definitions.saveConnection(tenant, connection, byTest());
+      await definitions.saveConnection(tenant, { ...connection, instance: 'moved' }, byTest());
       expect(await definitions.connection(tenant, 'github')).toEqual({ ...connection, instance: 'moved' });
       expect(await definitions.connection(newTenant(), 'github')).toBeUndefined();
+    });
+
+    describe('of changes', () => {
+      const ana = Person.parse({ id: 'ana', name: 'Ana', role: 'approver' });
+      const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
+      const told = async (tenant: string) =>
+        (await definitions.changes(tenant, { limit: 10 })).items.map(({ actor, kind, name, action }) => [
+          actor,
+          kind,
+          name,
+          action,
+        ]);
+
+      it('has one for each change, written with it, newest first, and none for what changes nothing', async () => {
+        const tenant = newTenant();
+        await definitions.savePerson(tenant, ana, byTest({ actor: 'olivia', at: at(1) }));
+        await definitions.savePerson(tenant, structuredClone(ana), byTest({ actor: 'otto', at: at(2) }));
+        await definitions.savePerson(tenant, { ...ana, tier: 'high' }, byTest({ actor: 'otto', at: at(3) }));
+        await definitions.saveConnection(tenant, connection, byTest({ at: at(4) }));
+        await definitions.saveSettings(tenant, NO_SETTINGS, byTest({ at: at(5) }));
+        await definitions.publishWorkflow(tenant, workflow, 1, byTest({ at: at(6) }));
+        await definitions.publishWorkflow(tenant, workflow, 1, byTest({ at: at(7) }));
+        expect(await told(tenant)).toEqual([
+          ['setup', 'workflow', 'label-new-issue v1', 'created'],
+          ['setup', 'settings', tenant, 'created'],
+          ['setup', 'connection', 'github', 'created'],
+          ['otto', 'person', 'ana', 'changed'],
+          ['olivia', 'person', 'ana', 'created'],
+        ]);
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(items[3]).toMatchObject({ at: at(3), before: { tier: 'medium' }, after: { tier: 'high' } });
+        expect(await told(newTenant())).toEqual([]);
+      });
+
+      it('is read page by page', async () => {
+        const tenant = newTenant();
+        for (let second = 1; second <= 5; second += 1) {
+          await definitions.savePerson(tenant, { ...ana, name: `${second}` }, byTest({ at: at(second) }));
+        }
+        const seen: string[] = [];
+        let after: string | undefined;
+        do {
+          const page = await definitions.changes(tenant, { limit: 2, ...(after !== undefined && { after }) });
+          expect(page.items.length).toBeLessThanOrEqual(2);
+          seen.push(...page.items.map((change) => change.at));
+          after = page.next;
+        } while (after !== undefined);
+        expect(seen).toEqual([5, 4, 3, 2, 1].map(at));
+      });
+
+      it('shows no credential of an address, and of a large document its hash', async () => {
+        const tenant = newTenant();
+        await definitions.saveConnection(
+          tenant,
+          { ...connection, baseUrl: 'https://bot:hunter2@api.github.com' },
+          byTest({ at: at(1) }),
+        );
+        const files = { 'a.cedar': noise('policies', LARGE_BYTES) };
+        await definitions.savePolicies(tenant, { engine: 'cedar', files }, byTest({ at: at(2) }));
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(JSON.stringify(items)).not.toContain('hunter2');
+        expect(items[0]?.after).toEqual({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/), bytes: expect.any(Number) });
+      });
+
+      it('deletes a person for good: nobody gets the id', async () => {
+        const tenant = newTenant();
+        await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));
+        expect(await definitions.wasDeleted(tenant, 'ana')).toBe(false);
+        await definitions.deletePerson(tenant, ana, byTest({ actor: 'olivia', at: at(2) }));
+        expect(await definitions.person(tenant, 'ana')).toBeUndefined();
+        expect(await definitions.people(tenant)).toEqual([]);
+        expect(await definitions.wasDeleted(tenant, 'ana')).toBe(true);
+        expect((await told(tenant))[0]).toEqual(['olivia', 'person', 'ana', 'deleted']);
+        const again = definitions.deletePerson(tenant, ana, byTest({ at: at(3) }));
+        await expect(again).rejects.toMatchObject({ code: 'CONFLICT' });
+      });
+
+      it('keeps a change until it is confirmed or dismissed, which happens once', async () => {
+        const tenant = newTenant();
+        const pending = (changeId: string) => ({
+          changeId,
+          person: 'ana',
+          before: null,
+          after: ana,
+          widens: ['ana may approve'],
+          requestedBy: 'olivia',
+          requestedAt: at(1),
+          expiresAt: at(9),
+        });
+        for (const id of ['chg_1', 'chg_2', 'chg_3']) await definitions.requestChange(tenant, pending(id));
+        const ids = async (page: { after?: string; limit: number }) =>
+          (await definitions.pendingChanges(tenant, page)).map(({ changeId }) => changeId);
+        expect(await ids({ limit: 2 })).toEqual(['chg_1', 'chg_2']);
+        expect(await ids({ limit: 2, after: 'chg_2' })).toEqual(['chg_3']);
+        expect(await definitions.pendingChange(tenant, 'chg_1')).toEqual(pending('chg_1'));
+        expect(await definitions.pendingChange(newTenant(), 'chg_1')).toBeUndefined();
+        await definitions.savePerson(tenant, ana, byTest({ actor: 'otto', at: at(2) }), pending('chg_1'));
+        expect(await definitions.person(tenant, 'ana')).toEqual(ana);
+        const rejected = { action: 'rejected' as const, reason: 'no' };
+        await definitions.dismissChange(tenant, pending('chg_2'), byTest({ actor: 'otto', at: at(3) }), rejected);
+        expect(await ids({ limit: 9 })).toEqual(['chg_3']);
+        const twice = definitions.savePerson(tenant, { ...ana, tier: 'high' }, byTest({ at: at(4) }), pending('chg_1'));
+        await expect(twice).rejects.toMatchObject({ code: 'CONFLICT' });
+        expect(await definitions.person(tenant, 'ana')).toEqual(ana);
+        expect((await told(tenant)).slice(0, 2)).toEqual([
+          ['otto', 'person', 'ana', 'rejected'],
+          ['otto', 'person', 'ana', 'confirmed'],
+        ]);
+      });
     });
   });
 }

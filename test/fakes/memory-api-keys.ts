@@ -1,4 +1,5 @@
 import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/api-keys.ts';
+import type { ChangeAuthor } from '../../lambdas/pipeline/changes.ts';
 import { MemoryRows } from './memory-rows.ts';
 
 export class MemoryApiKeys implements ApiKeys {
@@ -8,7 +9,7 @@ export class MemoryApiKeys implements ApiKeys {
     return this.#callers.get(apiKeyHash(apiKey));
   }
 
-  async save(apiKey: string, caller: Caller): Promise<void> {
+  async save(apiKey: string, caller: Caller, _by?: ChangeAuthor): Promise<void> {
     this.#callers.set(apiKeyHash(apiKey), '', caller);
   }
 }

@@ -1,30 +1,32 @@
 import type { Person } from '../../lambdas/approval/people.ts';
+import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/changes.ts';
 import type { Automation, Connection, Definitions, PublishedVersion } from '../../lambdas/pipeline/definitions.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import type { PublishedWorkflow } from '../../lambdas/workflow/workflow.ts';
+import { BY_SETUP, MemoryChanges } from './memory-changes.ts';
 import { MemoryRows } from './memory-rows.ts';
 
 const workflowOf = (tenant: string, name: string) => `${tenant}#${name}`;
 const padded = (version: number) => String(version).padStart(6, '0');
 
-export class MemoryDefinitions implements Definitions {
+/** Tests that do not care who defines something need not say it. */
+export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #settings = new MemoryRows<TenantSettings>();
   readonly #automations = new MemoryRows<Automation>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<PublishedVersion>();
   readonly #workflowNames = new MemoryRows<string>();
   readonly #policies = new MemoryRows<TenantPolicies>();
-  readonly #people = new MemoryRows<Person>();
 
   async settings(tenant: string): Promise<TenantSettings> {
     return this.#settings.get(tenant) ?? NO_SETTINGS;
   }
 
-  async saveSettings(tenant: string, settings: TenantSettings): Promise<void> {
-    this.#settings.set(tenant, '', settings);
+  async saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    this.save(this.#settings, [tenant, ''], settings, { tenant, kind: 'settings', name: tenant, by });
   }
 
   async automations(tenant: string): Promise<Automation[]> {
@@ -58,34 +60,41 @@ export class MemoryDefinitions implements Definitions {
   }
 
   async people(tenant: string): Promise<Person[]> {
-    return this.#people.inPartition(tenant);
+    return this.peopleRows.inPartition(tenant);
   }
 
-  async savePolicies(tenant: string, policies: TenantPolicies): Promise<void> {
-    this.#policies.set(tenant, '', policies);
-  }
-
-  async savePerson(tenant: string, person: Person): Promise<void> {
-    this.#people.set(tenant, person.id, person);
+  async savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    this.save(this.#policies, [tenant, ''], policies, { tenant, kind: 'policies', name: tenant, by });
   }
 
   async connection(tenant: string, name: string): Promise<Connection | undefined> {
     return this.#connections.get(tenant, name);
   }
 
-  async saveAutomation(tenant: string, automation: Automation): Promise<void> {
-    this.#automations.set(tenant, automation.name, automation);
+  async saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = automation;
+    this.save(this.#automations, [tenant, name], automation, { tenant, kind: 'automation', name, by });
   }
 
-  async saveConnection(tenant: string, connection: Connection): Promise<void> {
-    this.#connections.set(tenant, connection.name, connection);
+  async saveConnection(tenant: string, connection: Connection, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = connection;
+    this.save(this.#connections, [tenant, name], connection, { tenant, kind: 'connection', name, by });
   }
 
-  async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number): Promise<void> {
+  async publishWorkflow(
+    tenant: string,
+    workflow: PublishedWorkflow,
+    version: number,
+    by: ChangeAuthor = BY_SETUP,
+  ): Promise<void> {
     const published = this.#workflows.get(workflowOf(tenant, workflow.name), padded(version))?.workflow;
     if (published && hashOf(published) !== hashOf(JSON.parse(JSON.stringify(workflow)))) {
       throw new CountersignError('WORKFLOW_INVALID', `version ${version} of ${workflow.name} is published and differs`);
     }
+    if (published) return;
+    const name = `${workflow.name} v${version}`;
+    const created = { kind: 'workflow' as const, name, action: 'created' as const, before: null };
+    this.record(tenant, { ...by, ...created, after: recorded(workflow) });
     this.#workflows.set(workflowOf(tenant, workflow.name), padded(version), { version, workflow });
     this.#workflowNames.set(tenant, workflow.name, workflow.name);
   }

@@ -91,6 +91,10 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
+    ['dynamodb:PutItem', 'CHANGE', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
+    // Nobody takes anything out of the history of changes, or writes an entry anew.
+    ['dynamodb:DeleteItem', 'CHANGE', []],
+    ['dynamodb:UpdateItem', 'CHANGE', []],
     ['dynamodb:PutItem', 'APIKEY', []],
     ['dynamodb:UpdateItem', 'TENANT', []],
     ['dynamodb:UpdateItem', 'RECEIPT', []],

@@ -50,6 +50,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'GET /api/v1/people/{id}': 'CUSTOM',
       'PUT /api/v1/people/{id}': 'CUSTOM',
       'PUT /api/v1/people/{id}/away': 'CUSTOM',
+      'PUT /api/v1/people/{id}/delegates': 'CUSTOM',
+      'DELETE /api/v1/people/{id}': 'CUSTOM',
+      'POST /api/v1/people/{id}/confirm': 'CUSTOM',
+      'GET /api/v1/changes': 'CUSTOM',
+      'GET /api/v1/changes/pending': 'CUSTOM',
+      'POST /api/v1/changes/pending/{id}/confirm': 'CUSTOM',
+      'POST /api/v1/changes/pending/{id}/reject': 'CUSTOM',
       'GET /api/v1/runs': 'CUSTOM',
       'GET /api/v1/runs/{id}': 'CUSTOM',
       'GET /api/v1/runs/{id}/events': 'CUSTOM',
@@ -60,6 +67,19 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'POST /api/v1/runs/{id}/signal': 'CUSTOM',
       'GET /api/v1/dead-letters': 'CUSTOM',
       'POST /api/v1/dead-letters/redrive': 'CUSTOM',
+    });
+  });
+
+  it('no verdict of the authorizer is cached: a deleted person has no rights from the next request on', () => {
+    const authorizers = Object.values(cdk.findResources('AWS::ApiGatewayV2::Authorizer'));
+    expect(authorizers.map(({ Properties }) => Properties.AuthorizerResultTtlInSeconds)).toEqual([0]);
+  });
+
+  it('a stage says how long a new right to approve does not count: a day in prod unless it says otherwise', () => {
+    cdk.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: {
+        Variables: Match.objectLike({ APPROVER_COOL_DOWN_HOURS: stage.endsWith('prod') ? '24' : '0' }),
+      },
     });
   });
 

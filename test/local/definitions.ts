@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { byTest } from '../fakes/by-test.ts';
 import type { TestHost } from './test-host.ts';
 
 /** Longer than a warm function keeps what it knows of automations. */
@@ -19,8 +20,8 @@ export async function publish(
   const automation = Automation.parse({ name, trigger, workflow: { name, version: 1 } });
   const client = new DynamoDBClient(host.clientConfig());
   const definitions = new DynamoDefinitions(client, host.tableName);
-  await definitions.publishWorkflow('acme', workflow, 1);
-  await definitions.saveAutomation('acme', automation);
+  await definitions.publishWorkflow('acme', workflow, 1, byTest());
+  await definitions.saveAutomation('acme', automation, byTest());
   client.destroy();
   await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
 }

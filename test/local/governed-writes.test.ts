@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
 import type { RecordedCall } from '../../local/simulators/calls.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { credentials, ownPort, saveCredentials } from './credentials.ts';
 import { publish } from './definitions.ts';
 import { eventually } from './eventually.ts';
@@ -40,7 +41,7 @@ afterAll(() => host.stop());
 async function savePolicies(cedar: string): Promise<void> {
   const client = new DynamoDBClient(host.clientConfig());
   const definitions = new DynamoDefinitions(client, host.tableName);
-  await definitions.savePolicies('acme', { engine: 'cedar', files: { 'tests.cedar': cedar } });
+  await definitions.savePolicies('acme', { engine: 'cedar', files: { 'tests.cedar': cedar } }, byTest());
   client.destroy();
   await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
 }

@@ -177,6 +177,10 @@ async function definitionsAndPolicies(): Promise<void> {
     payload: { action: 'opened' },
   });
   await host.api('/policies');
+  const dora = JSON.stringify({ name: 'Dora', role: 'member' });
+  await host.request('PUT', '/api/v1/people/dora', { headers, body: dora });
+  await host.request('DELETE', '/api/v1/people/dora', { headers });
+  await host.api('/changes');
   const policies = { engine: 'cedar', files: {} };
   await host.request('PUT', '/api/v1/policies', { headers, body: JSON.stringify(policies) });
   await host.command('/policies/replay', { policies });

@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { publish } from './definitions.ts';
 import { isTerminal } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
@@ -16,14 +17,22 @@ beforeAll(async () => {
   const own = new URL(host.url).host;
   const dynamo = new DynamoDBClient(host.clientConfig());
   const definitions = new DynamoDefinitions(dynamo, host.tableName);
-  await definitions.saveConnection('acme', {
-    name: 'http',
-    baseUrl: host.url,
-    instance: 'acme',
-    allowedHosts: [own, '169.254.169.254', '127.0.0.1:22'],
-  });
+  await definitions.saveConnection(
+    'acme',
+    {
+      name: 'http',
+      baseUrl: host.url,
+      instance: 'acme',
+      allowedHosts: [own, '169.254.169.254', '127.0.0.1:22'],
+    },
+    byTest(),
+  );
   const permit = 'permit (principal, action == Action::"execute", resource == Operation::"http.request");';
-  await definitions.savePolicies('acme', { engine: 'cedar', files: { 'http.cedar': `@id("http")\n${permit}` } });
+  await definitions.savePolicies(
+    'acme',
+    { engine: 'cedar', files: { 'http.cedar': `@id("http")\n${permit}` } },
+    byTest(),
+  );
   dynamo.destroy();
   await addCredential('http', { hosts: { [own]: { headers: { authorization: `Bearer ${SECRET}` } } } });
   const labels = `${host.url}/_sim/github/repos/octo-org/payments/issues/7/labels`;

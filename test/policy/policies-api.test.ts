@@ -10,6 +10,8 @@ import { NO_TENANT_POLICIES, type PolicyDecision, type TenantPolicies } from '..
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { LoadedRun } from '../../lambdas/run/run-store.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { compiledRego } from './rego.ts';
@@ -77,6 +79,8 @@ async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'ac
     shipped: () => shipped,
     policyOf,
     cursorSecret: async () => 'secret',
+    clock: new FakeClock(),
+    ids: new CountingIds(),
   };
   try {
     const { statusCode, body: answered } = await answerPolicies(api, event);

@@ -26,6 +26,8 @@ const MANNERS = {
     { person: 'fay', afterMs: SOON_MS / 4, decision: 'approve' },
     { person: 'eli', afterMs: SOON_MS / 2, decision: 'approve' },
     { person: 'dee', afterMs: SOON_MS, decision: 'approve' },
+    { person: 'pip', afterMs: SOON_MS + 300, decision: 'approve' },
+    { person: 'quin', afterMs: SOON_MS + 600, decision: 'approve' },
     { person: 'wanda', afterMs: SOON_MS + 900, decision: 'approve' },
   ],
   two_agree: [

@@ -1,6 +1,7 @@
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
+import { BY_SETUP } from '../fakes/memory-changes.ts';
 import { AUTHOR, PEOPLE } from './people.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
@@ -28,9 +29,13 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
   const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
     known.set(`${workflow.name} ${version}`, workflow);
     for (const tenant of tenants) {
-      definitions.publishWorkflow(tenant, { ...workflow, author: AUTHOR }, version);
+      definitions.publishWorkflow(tenant, { ...workflow, author: AUTHOR }, version, BY_SETUP);
       const { name } = workflow;
-      definitions.saveAutomation(tenant, { name, enabled: true, workspace, trigger, workflow: { name, version } });
+      definitions.saveAutomation(
+        tenant,
+        { name, enabled: true, workspace, trigger, workflow: { name, version } },
+        BY_SETUP,
+      );
     }
   };
   const publishAll = (version: number, of: (workflow: Workflow) => Workflow) => {
@@ -44,8 +49,8 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
     }
   };
   for (const tenant of tenants) {
-    definitions.saveSettings(tenant, settings);
-    for (const person of PEOPLE) definitions.savePerson(tenant, person);
+    definitions.saveSettings(tenant, settings, BY_SETUP);
+    for (const person of PEOPLE) definitions.savePerson(tenant, person, BY_SETUP);
   }
   publishAll(1, (workflow) => workflow);
   return {

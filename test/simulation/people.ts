@@ -1,4 +1,5 @@
 import type { Person } from '../../lambdas/approval/people.ts';
+import type { Provenance } from '../../lambdas/approval/provenance.ts';
 
 const FAR_FUTURE = '2099-01-01T00:00:00.000Z';
 
@@ -16,13 +17,27 @@ export const PEOPLE: readonly Person[] = [
   someone('dee', 'approver', { tier: 'low', groups: ['ops'] }),
   someone('eli', 'member', {}),
   someone('opal', 'operator', {}),
-  someone('fay', 'approver', { groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'eli' } }),
+  someone('fay', 'approver', {
+    groups: ['ops'],
+    away: { until: FAR_FUTURE, delegate: 'eli' },
+    delegates: [{ person: 'eli', rights: givenBy('ana') }],
+  }),
+  // Has named a delegate whom no owner allowed.
+  someone('joe', 'approver', { tier: 'high', groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'dee' } }),
+  // Made by whoever wrote the workflows: for what these write, they do not count.
+  someone('pip', 'approver', { tier: 'high', groups: ['ops'], rights: givenBy('wanda') }),
+  someone('quin', 'admin', { groups: ['ops'], rights: givenBy('pip', 'wanda') }),
   // Each names the other: nobody takes their places, and nothing goes round in circles.
   someone('gus', 'approver', { tier: 'high', away: { until: FAR_FUTURE, delegate: 'hal' } }),
   someone('hal', 'approver', { tier: 'high', away: { until: FAR_FUTURE, delegate: 'gus' } }),
   someone('max', 'admin', { groups: ['ops'], identities: [`servicenow:${REPORTER}`, 'slack:T1/UMAX'] }),
   someone(AUTHOR, 'owner', { groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'cy' } }),
 ];
+
+function givenBy(changedBy: string, ...dependsOn: string[]): Provenance {
+  const at = '2020-01-01T00:00:00.000Z';
+  return { changedBy, changedAt: at, countsFrom: at, dependsOn: [changedBy, ...dependsOn] };
+}
 
 function someone(id: string, role: Person['role'], differing: Partial<Person>): Person {
   return { id, name: id, role, tier: 'medium', groups: [], identities: [], ...differing };

@@ -448,6 +448,30 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'edited-first',
   },
   {
+    name: 'somebody whom a maker gave the right to approve counts',
+    edits: [
+      {
+        file: 'lambdas/approval/provenance.ts',
+        find: 'rights.dependsOn.find((each) => makers.includes(each))',
+        replace: 'rights.dependsOn.find((each) => each === id)',
+      },
+    ],
+    violates: [QUORUM],
+    shapes: 'not-enough-people',
+  },
+  {
+    name: 'a delegate needs no permission of an owner',
+    edits: [
+      {
+        file: 'lambdas/approval/eligibility.ts',
+        find: 'if (!permission) {',
+        replace: 'if (!permission) return undefined;\n  if (!permission) {',
+      },
+    ],
+    violates: [QUORUM],
+    shapes: 'not-enough-people',
+  },
+  {
     name: 'someone away and their delegate both count',
     edits: [{ file: VOTES, find: '(eligible.onBehalfOf ?? voter.id)', replace: 'voter.id' }],
     violates: [QUORUM],

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { publishNextVersion } from '../../lambdas/workflow/publish-workflow.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
@@ -13,7 +14,7 @@ beforeEach(() => {
 });
 const clock = new FakeClock();
 const publish = (description: string, author = 'olivia') =>
-  publishNextVersion({ definitions, clock }, 'acme', workflow(description), author);
+  publishNextVersion({ definitions, clock, ids: new CountingIds() }, 'acme', workflow(description), author);
 
 describe('publishing', () => {
   it('gives each change the next number, with its author and time', async () => {

@@ -174,6 +174,11 @@ function maySay(vote: Vote, makers: ReadonlySet<string>, requirement: Approval['
   const { person, onBehalfOf = person } = vote;
   const seat = personOf(onBehalfOf);
   if (!seat || makers.has(seat.id) || (seat.id !== person && !seat.away)) return false;
+  const permission = seat.delegates?.find((each) => each.person === person);
+  if (seat.id !== person && !permission) return false;
+  // Who has their rights from a maker is another hand of the maker.
+  const grounds = [personOf(person)?.rights, seat.rights, permission?.rights];
+  if (grounds.some((rights) => rights?.dependsOn.some((each) => makers.has(each)))) return false;
   const anyTier = seat.role === 'owner' || seat.role === 'admin';
   if (operators && (anyTier || seat.role === 'operator')) return true;
   const fits = anyTier || (seat.role === 'approver' && TIERS.indexOf(seat.tier) >= TIERS.indexOf(tier));

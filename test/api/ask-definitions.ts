@@ -1,0 +1,36 @@
+import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+
+export interface Asking {
+  as?: { tenant?: string; person: string; role: string; machine?: boolean };
+  id?: string;
+  body?: unknown;
+  query?: Record<string, string>;
+  clock?: FakeClock;
+  peopleRules?: { coolDownMs: number; secondOwner: boolean };
+}
+
+const ids = new CountingIds();
+
+/** One request to the definitions API, by acme's owner unless somebody else asks. */
+export async function askAbout(definitions: MemoryDefinitions, routeKey: string, asking: Asking = {}) {
+  const { as, id, body, query, clock = new FakeClock() } = asking;
+  const { peopleRules = { coolDownMs: 0, secondOwner: false } } = asking;
+  const event = {
+    routeKey,
+    rawPath: routeKey,
+    pathParameters: { id, name: id },
+    queryStringParameters: query,
+    // A file is sent as it is.
+    body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner', ...as } } },
+  } as unknown as HttpEvent;
+  const answer = await answerDefinitions(
+    { definitions, cursorSecret: async () => 'secret', clock, ids, peopleRules },
+    event,
+  );
+  return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
+}

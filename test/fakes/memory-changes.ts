@@ -1,0 +1,118 @@
+import type { Person } from '../../lambdas/approval/people.ts';
+import {
+  type Change,
+  type ChangeAuthor,
+  type ChangeKind,
+  type Dismissal,
+  type PendingChange,
+  placeOfChange,
+  type RecordedChanges,
+  recorded,
+} from '../../lambdas/pipeline/changes.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { CountersignError } from '../../lambdas/run/errors.ts';
+import type { Page } from '../../lambdas/run/run-store.ts';
+import { MemoryRows } from './memory-rows.ts';
+
+/** Whoever sets a tenant up for a test. */
+export const BY_SETUP: ChangeAuthor = { actor: 'setup', at: '2026-01-01T00:00:00.000Z', changeId: 'chg_0' };
+
+interface Saved {
+  tenant: string;
+  kind: ChangeKind;
+  name: string;
+  by: ChangeAuthor;
+}
+
+export class MemoryChanges implements RecordedChanges {
+  protected readonly peopleRows = new MemoryRows<Person>();
+  readonly #former = new MemoryRows<string>();
+  readonly #pending = new MemoryRows<PendingChange>();
+  readonly #changes = new MemoryRows<Change>();
+
+  protected save<T extends object>(
+    rows: MemoryRows<T>,
+    [partition, sort]: readonly [string, string],
+    document: T,
+    { tenant, kind, name, by }: Saved,
+    confirms?: PendingChange,
+  ): void {
+    const before = rows.get(partition, sort);
+    if (before && !confirms && hashOf(before) === hashOf(JSON.parse(JSON.stringify(document)))) return;
+    rows.set(partition, sort, document);
+    this.record(tenant, {
+      ...by,
+      kind,
+      name,
+      action: confirms ? 'confirmed' : before ? 'changed' : 'created',
+      before: recorded(before),
+      after: recorded(document),
+      ...(confirms && { requestedBy: confirms.requestedBy }),
+    });
+  }
+
+  protected record(tenant: string, change: Change): void {
+    this.#changes.set(tenant, placeOfChange(change), change);
+  }
+
+  async person(tenant: string, id: string): Promise<Person | undefined> {
+    return this.peopleRows.get(tenant, id);
+  }
+
+  async savePerson(tenant: string, person: Person, by = BY_SETUP, confirms?: PendingChange): Promise<void> {
+    if (confirms) this.#settle(tenant, confirms);
+    this.save(this.peopleRows, [tenant, person.id], person, { tenant, kind: 'person', name: person.id, by }, confirms);
+  }
+
+  async deletePerson(tenant: string, { id }: Person, by: ChangeAuthor): Promise<void> {
+    const before = this.peopleRows.get(tenant, id);
+    if (!before) throw new CountersignError('CONFLICT', `person ${id} is gone already`);
+    this.peopleRows.set(tenant, id, undefined);
+    this.#former.set(tenant, id, id);
+    const deleted = { kind: 'person' as const, name: id, action: 'deleted' as const, after: null };
+    this.record(tenant, { ...by, ...deleted, before: recorded(before) });
+  }
+
+  async wasDeleted(tenant: string, id: string): Promise<boolean> {
+    return this.#former.get(tenant, id) !== undefined;
+  }
+
+  async requestChange(tenant: string, pending: PendingChange): Promise<void> {
+    const { changeId, person: name, before, after, requestedBy: actor, requestedAt: at } = pending;
+    this.#pending.set(tenant, changeId, pending);
+    const documents = { before: recorded(before ?? undefined), after: recorded(after) };
+    this.record(tenant, { actor, at, changeId, kind: 'person', name, action: 'requested', ...documents });
+  }
+
+  async pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
+    return this.#pending.get(tenant, changeId);
+  }
+
+  async pendingChanges(
+    tenant: string,
+    { after = '', limit }: { after?: string; limit: number },
+  ): Promise<PendingChange[]> {
+    const all = this.#pending.inPartition(tenant);
+    return all.filter(({ changeId }) => changeId > after).slice(0, limit);
+  }
+
+  async dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void> {
+    this.#settle(tenant, pending);
+    const { person: name, before, after, requestedBy } = pending;
+    const documents = { before: recorded(before ?? undefined), after: recorded(after) };
+    this.record(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy });
+  }
+
+  async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {
+    const newestFirst = this.#changes.inPartition(tenant).reverse();
+    const rest = newestFirst.filter((change) => after === undefined || placeOfChange(change) < after);
+    const items = rest.slice(0, limit);
+    const last = items.at(-1);
+    return { items, ...(last && rest.length > limit && { next: placeOfChange(last) }) };
+  }
+
+  #settle(tenant: string, { changeId }: PendingChange): void {
+    if (!this.#pending.get(tenant, changeId)) throw new CountersignError('CONFLICT', `${changeId} is settled already`);
+    this.#pending.set(tenant, changeId, undefined);
+  }
+}
