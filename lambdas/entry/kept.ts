@@ -1,3 +1,6 @@
+/** Keys may come from outside: the oldest answer goes when there are more than these. */
+const ANSWERS_MAX = 1_000;
+
 /** Answers kept for a while in a warm function. A failed read is not kept: the next caller asks again. */
 export class Kept<T> {
   readonly #forMs: number;
@@ -13,6 +16,8 @@ export class Kept<T> {
     const kept = this.#answers.get(key);
     if (kept && kept.until > this.#now()) return kept.answer;
     const answer = read();
+    const [oldest] = this.#answers.keys();
+    if (oldest !== undefined && this.#answers.size >= ANSWERS_MAX) this.#answers.delete(oldest);
     this.#answers.set(key, { until: this.#now() + this.#forMs, answer });
     answer.catch(() => this.#answers.delete(key));
     return answer;
