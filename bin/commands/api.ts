@@ -1,4 +1,4 @@
-import type { approvalView, runDetail, runSummary } from '../../lambdas/api/run-views.ts';
+import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
 import type { Change, PendingChange } from '../../lambdas/pipeline/changes.ts';
@@ -10,8 +10,17 @@ import type { Flip } from '../../lambdas/policy/replay.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { RunStatus } from '../../lambdas/run/run.ts';
-import type { Step } from '../../lambdas/run/step.ts';
 import { EXIT, Failure, UsageError } from './failure.ts';
+
+export type { ShownStep };
+
+/** Some of a run's steps, with what belongs to them. */
+export interface StepsPage {
+  steps: ShownStep[];
+  receipts: ShownReceipt[];
+  approvals: ShownApproval[];
+  nextCursor: string | null;
+}
 
 export type RunSummary = ReturnType<typeof runSummary>;
 export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' | 'commits'> & {
@@ -19,14 +28,8 @@ export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' 
   receipts: ShownReceipt[];
   commits: Commit[];
 };
-export type ShownStep =
-  | WithoutEach<Step, 'schemaVersion'>
-  | (Pick<Step, 'id' | 'index' | 'tool'> & { status: 'pending' });
 export type ShownApproval = ReturnType<typeof approvalView>;
 export type ShownReceipt = WithoutEach<Receipt, 'schemaVersion' | 'tenant'>;
-
-/** `Omit` for each member of a union, which therefore stays one that its status tells apart. */
-type WithoutEach<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
 
 export interface RunPage {
   runs: RunSummary[];
@@ -93,6 +96,10 @@ export class Api {
 
   run(runId: string): Promise<RunDetail> {
     return this.#get(`/api/v1/runs/${runId}`);
+  }
+
+  steps(runId: string, cursor: string): Promise<StepsPage> {
+    return this.#get(`/api/v1/runs/${runId}/steps`, { cursor, limit: '100' });
   }
 
   events(runId: string, since: number): Promise<RunEvents> {

@@ -20,9 +20,10 @@ export const runsShow: Command = {
   },
 };
 
-/** A long run has more commits than its page holds; the rest is fetched, so that what is shown is the whole chain. */
+/** A long run has more steps and commits than one answer holds; the rest is fetched, so that all of it is shown. */
 async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
-  const { moreCommitsSince, ...run } = await api.run(runId);
+  const { moreCommitsSince, ...first } = await api.run(runId);
+  const run = await withAllSteps(api, first);
   const commits = [...run.commits];
   for (let since = moreCommitsSince; since !== undefined; ) {
     const page = await api.events(runId, since);
@@ -30,4 +31,18 @@ async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
     since = page.more && page.commits.length > 0 ? page.next : undefined;
   }
   return { ...run, commits };
+}
+
+async function withAllSteps(api: Api, run: RunDetail): Promise<RunDetail> {
+  const whole = { ...run, nextStepsCursor: null };
+  for (let cursor = run.nextStepsCursor; cursor; ) {
+    const page = await api.steps(run.runId, cursor);
+    whole.steps = [...whole.steps, ...page.steps];
+    // Two steps may rest on one receipt.
+    const known = new Set(whole.receipts.map(({ key }) => key));
+    whole.receipts = [...whole.receipts, ...page.receipts.filter(({ key }) => !known.has(key))];
+    whole.approvals = [...whole.approvals, ...page.approvals];
+    cursor = page.nextCursor;
+  }
+  return whole;
 }

@@ -1,5 +1,6 @@
 import { type HttpAnswer, type HttpEvent, Problem } from '../entry/http.ts';
 import { refusalOf } from '../run/errors.ts';
+import { assertSendable } from './answer-size.ts';
 import type { Caller } from './api-keys.ts';
 import { callerOf } from './caller.ts';
 import type { API_ROUTES, Route } from './routes.ts';
@@ -15,9 +16,10 @@ export function byRoute<Api>(answers: Readonly<Record<string, Answer<Api>>>) {
     const caller = callerOf(event);
     const answer = answers[event.routeKey];
     if (!answer) throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-    return answer(api, caller, event).catch((error: unknown) => {
+    const answered = await answer(api, caller, event).catch((error: unknown) => {
       throw asTold(error);
     });
+    return assertSendable(answered);
   };
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { runIdOf } from '../approval/approval.ts';
 import { type Decider, type Decision, decide } from '../approval/decide.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
+import { cutToFit } from './answer-size.ts';
 import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { type Paged, PageQuery, readPage } from './paging.ts';
@@ -43,7 +44,9 @@ const idIn = (event: HttpEvent): string => event.pathParameters?.id ?? '';
 
 async function list(api: ApprovalsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
   const page = await readPage(api, `${tenant}/approvals`, parseQuery(ListQuery, event), (place) =>
-    api.runs.pendingApprovals(tenant, place),
+    api.runs
+      .pendingApprovals(tenant, place)
+      .then((found) => cutToFit(found, ({ requestedAt, approvalId }) => `${requestedAt} ${approvalId}`)),
   );
   return json(200, { approvals: page.items.map(approvalView), nextCursor: page.nextCursor });
 }

@@ -2,9 +2,10 @@ import * as z from 'zod';
 import { whyNotCounted } from '../approval/provenance.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import { isoNow } from '../entry/ports.ts';
-import type { PendingChange } from '../pipeline/changes.ts';
+import { type PendingChange, placeOfChange } from '../pipeline/changes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
+import { cutToFit } from './answer-size.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
@@ -31,7 +32,7 @@ async function list(api: ChangesApi, caller: Caller, event: HttpEvent): Promise<
   mayOrRefuse(caller, 'audit', 'read the history of changes');
   const { tenant } = caller;
   const page = await readPage(api, `${tenant}/changes`, parseQuery(PageQuery, event), (place) =>
-    api.definitions.changes(tenant, place),
+    api.definitions.changes(tenant, place).then((found) => cutToFit(found, placeOfChange)),
   );
   return json(200, { changes: page.items, nextCursor: page.nextCursor });
 }

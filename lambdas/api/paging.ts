@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Page } from '../run/run-store.ts';
+import { cutToFit } from './answer-size.ts';
 import { openCursor, sealCursor } from './cursor.ts';
 
 export const PAGE_MAX = 100;
@@ -35,7 +36,7 @@ export async function pageByPlace<Item>(
   const found = await read(limit + 1);
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  return { items, ...(last !== undefined && found.length > limit && { next: placeOf(last) }) };
+  return cutToFit({ items, ...(last !== undefined && found.length > limit && { next: placeOf(last) }) }, placeOf);
 }
 
 /** A page of what is all here already, in the order of its places. */

@@ -1,6 +1,12 @@
 /** The routes behind API keys, by the function that answers them; the stack makes them by the same names. */
 export const API_ROUTES = {
-  runs: ['GET /api/v1/runs', 'GET /api/v1/runs/{id}', 'GET /api/v1/runs/{id}/events'],
+  runs: [
+    'GET /api/v1/runs',
+    'GET /api/v1/runs/{id}',
+    'GET /api/v1/runs/{id}/events',
+    'GET /api/v1/runs/{id}/steps',
+    'GET /api/v1/runs/{id}/steps/{index}',
+  ],
   control: [
     'POST /api/v1/runs/{id}/cancel',
     'POST /api/v1/runs/{id}/pause',

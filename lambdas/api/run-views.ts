@@ -4,7 +4,7 @@ import type { Receipt } from '../run/receipt.ts';
 import { isTerminal, type Run } from '../run/run.ts';
 import type { EvidenceRecord } from '../run/run-store.ts';
 import type { Step } from '../run/step.ts';
-import type { Workflow } from '../workflow/workflow.ts';
+import type { StepPage } from './run-steps.ts';
 
 /** Runs as the API shows them: what a reader needs, in an order a reader expects, none of our storage. */
 export function runSummary(run: Run) {
@@ -28,31 +28,23 @@ export function runSummary(run: Run) {
 
 export interface RunDetail {
   run: Run;
-  steps: Step[];
-  workflow: Workflow | undefined;
+  page: StepPage & { nextStepsCursor: string | null };
   commits: Commit[];
-  receipts: Receipt[];
-  approvals: Approval[];
   evidence: EvidenceRecord | undefined;
 }
 
-export function runDetail({ run, steps, workflow, commits, receipts, approvals, evidence }: RunDetail) {
+export function runDetail({ run, page, commits, evidence }: RunDetail) {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
     enrichment: run.enrichment ?? null,
     deadlineAt: run.deadlineAt,
     head: { seq: run.seq, hash: run.headHash },
-    steps: [
-      ...(workflow?.steps ?? []).map(({ id, tool }, index) => stepView(id, tool, index, steps)),
-      // What takes others back stands behind them, newest first as it is done.
-      ...steps
-        .filter(({ undoes }) => undoes !== undefined)
-        .toReversed()
-        .map(shownStep),
-    ],
-    approvals: approvals.map(approvalView),
-    receipts: receipts.map(receiptView),
+    steps: page.steps,
+    approvals: page.approvals,
+    receipts: page.receipts,
+    /** Where `GET …/steps?cursor=` goes on, if there are more steps than fit here. */
+    nextStepsCursor: page.nextStepsCursor,
     /** What somebody asked for that has not come about yet. */
     stopRequest: run.stopRequest ?? null,
     rollback: run.rollback ?? null,
@@ -64,14 +56,15 @@ export function runDetail({ run, steps, workflow, commits, receipts, approvals, 
   };
 }
 
-/** A step no commit has reached yet has no row: it is pending. */
-function stepView(id: string, tool: string, index: number, rows: Step[]) {
-  const step = rows.find((row) => row.index === index);
-  return step ? shownStep(step) : { id, index, tool, status: 'pending' as const };
-}
+export type ShownStep =
+  | WithoutEach<Step, 'schemaVersion'>
+  | (Pick<Step, 'id' | 'index' | 'tool'> & { status: 'pending' });
 
-function shownStep({ schemaVersion: _version, id, index, tool, status, attempt, ...rest }: Step) {
-  return { id, index, tool, status, attempt, ...rest };
+/** `Omit` for each member of a union, which therefore stays one that its status tells apart. */
+export type WithoutEach<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
+
+export function shownStep({ schemaVersion: _version, id, index, tool, status, attempt, ...rest }: Step): ShownStep {
+  return { id, index, tool, status, attempt, ...rest } as ShownStep;
 }
 
 export function approvalView(approval: Approval) {
@@ -79,7 +72,7 @@ export function approvalView(approval: Approval) {
   return view;
 }
 
-function receiptView(receipt: Receipt) {
+export function receiptView(receipt: Receipt) {
   const { schemaVersion: _version, tenant: _tenant, stepId, tool, target, outcome, effect, fields, ...rest } = receipt;
   return { stepId, tool, target, outcome, effect, fields, ...rest };
 }

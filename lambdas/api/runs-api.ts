@@ -4,13 +4,17 @@ import type { Definitions } from '../pipeline/definitions.ts';
 import type { Commit } from '../run/commit.ts';
 import { RunStatus } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { receiptKeyOf, type Step } from '../run/step.ts';
+import { receiptKeyOf } from '../run/step.ts';
+import { cutToFit } from './answer-size.ts';
 import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { PAGE_MAX, type Paged, PageQuery, readPage } from './paging.ts';
 import { parseQuery } from './request.ts';
-import { commitView, runDetail, runSummary } from './run-views.ts';
+import { approvalIdsOf, type StepPage, stepPage, stepsOf } from './run-steps.ts';
+import { commitView, receiptView, runDetail, runSummary, shownStep } from './run-views.ts';
 
+/** Beside the steps, which take the most of an answer. */
+const COMMITS_SHOWN_MAX_BYTES = 1_500_000;
 const ListQuery = PageQuery.extend({ status: RunStatus.optional() });
 const EventsQuery = z.strictObject({
   since: z.coerce.number().int().min(0).default(0),
@@ -26,6 +30,8 @@ const ANSWERS: Answers<RunsApi, 'runs'> = {
   'GET /api/v1/runs': list,
   'GET /api/v1/runs/{id}': show,
   'GET /api/v1/runs/{id}/events': events,
+  'GET /api/v1/runs/{id}/steps': steps,
+  'GET /api/v1/runs/{id}/steps/{index}': step,
 };
 
 export const answerRuns = byRoute(ANSWERS);
@@ -34,48 +40,78 @@ async function list(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise
   const { status, ...wanted } = parseQuery(ListQuery, event);
   // A place belongs to one list: with another filter it would point nowhere.
   const page = await readPage(api, `${tenant}/${status ?? 'all'}`, wanted, (place) =>
-    api.runs.listRuns(tenant, { status, ...place }),
+    api.runs
+      .listRuns(tenant, { status, ...place })
+      .then((found) => cutToFit(found, ({ createdAt, runId }) => `${createdAt} ${runId}`)),
   );
   return json(200, { runs: page.items.map(runSummary), nextCursor: page.nextCursor });
 }
 
-async function show(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const { run, steps } = await mustLoad(api, tenant, event);
-  const { runId } = run;
-  const [workflow, commits, receipts, evidence] = await Promise.all([
-    api.definitions.workflow(tenant, run.workflow.name, run.workflow.version),
-    api.runs.listCommits(tenant, runId, { after: 0, limit: PAGE_MAX }),
-    api.runs.receipts(
-      tenant,
-      steps.flatMap((step) => receiptKeyOf(step) ?? []),
-    ),
-    api.runs.evidence(tenant, runId),
+async function show(api: RunsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const { run, shown, commits } = await shownRun(api, caller, event);
+  const [page, evidence] = await Promise.all([
+    readSteps(api, shown, { limit: PAGE_MAX }),
+    api.runs.evidence(run.tenant, run.runId),
   ]);
-  receipts.sort((a, b) => a.stepIndex - b.stepIndex);
-  const asked = approvalIdsOf(steps, commits);
-  const approvals = await api.runs.approvals(tenant, runId, asked);
-  approvals.sort((a, b) => asked.indexOf(a.approvalId) - asked.indexOf(b.approvalId));
-  return json(200, runDetail({ run, steps, workflow, commits, receipts, approvals, evidence }));
+  return json(200, runDetail({ run, page, commits: thatFit(commits, COMMITS_SHOWN_MAX_BYTES), evidence }));
 }
 
-/** What the shown commits asked for, and what steps wait for or rest on now: oldest first. */
-function approvalIdsOf(steps: Step[], commits: Commit[]): string[] {
-  const told = commits
-    .flatMap(({ events }) => events)
-    .flatMap((event) => (event.type === 'approval.requested' ? [event.approvalId] : []));
-  const current = steps.flatMap((step) =>
-    step.status === 'waiting_approval' ? [step.approvalId] : (step.governed?.approvalId ?? []),
-  );
-  return [...new Set([...told, ...current])];
+/** More steps than the run itself shows. */
+async function steps(api: RunsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const query = parseQuery(PageQuery, event);
+  const { shown } = await shownRun(api, caller, event);
+  const { steps, receipts, approvals, nextStepsCursor: nextCursor } = await readSteps(api, shown, query);
+  return json(200, { steps, receipts, approvals, nextCursor });
+}
+
+/** One step with every value in full. */
+async function step(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const { run, steps: rows } = await mustLoad(api, tenant, event);
+  const wanted = event.pathParameters?.index ?? '';
+  const row = rows.find(({ index }) => String(index) === wanted);
+  if (!row)
+    throw new Problem(404, 'NOT_FOUND', `the run has reached no step ${wanted}; steps are named by their index`);
+  const key = receiptKeyOf(row);
+  const receipts = key === undefined ? [] : await api.runs.receipts(tenant, [key]);
+  const commits = await api.runs.listCommits(tenant, run.runId, { after: 0, limit: PAGE_MAX });
+  const approvals = approvalIdsOf([row], new Set([row.id]), commits);
+  return json(200, { step: shownStep(row), receipt: receipts.map(receiptView)[0] ?? null, approvals });
+}
+
+/** A run as its steps are shown, with its first commits. */
+async function shownRun(api: RunsApi, { tenant }: Caller, event: HttpEvent) {
+  const { run, steps: rows } = await mustLoad(api, tenant, event);
+  const [workflow, commits] = await Promise.all([
+    api.definitions.workflow(tenant, run.workflow.name, run.workflow.version),
+    api.runs.listCommits(tenant, run.runId, { after: 0, limit: PAGE_MAX }),
+  ]);
+  return { run, commits, shown: { tenant, runId: run.runId, steps: stepsOf(workflow, rows), rows, commits } };
+}
+
+async function readSteps(
+  api: RunsApi,
+  shown: Parameters<typeof stepPage>[1],
+  query: { limit: number; cursor?: string },
+): Promise<StepPage & { nextStepsCursor: string | null }> {
+  const list = `${shown.tenant}/runs/${shown.runId}/steps`;
+  const { items, nextCursor } = await readPage(api, list, query, async (place) => {
+    const { next, ...page } = await stepPage(api, shown, place);
+    return { items: [page], ...(next !== undefined && { next }) };
+  });
+  const [page] = items;
+  return { steps: [], receipts: [], approvals: [], ...page, nextStepsCursor: nextCursor };
 }
 
 async function events(api: RunsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {
   const { since, limit } = parseQuery(EventsQuery, event);
   const { run } = await mustLoad(api, tenant, event);
-  const commits = await api.runs.listCommits(tenant, run.runId, { after: since, limit });
+  const commits = thatFit(await api.runs.listCommits(tenant, run.runId, { after: since, limit }));
   const next = commits.at(-1)?.seq ?? since;
   return json(200, { status: run.status, commits: commits.map(commitView), next, more: next < run.seq });
 }
+
+const thatFit = (commits: Commit[], maxBytes?: number): Commit[] =>
+  cutToFit({ items: commits }, ({ seq }) => String(seq), maxBytes).items;
 
 async function mustLoad(api: RunsApi, tenant: string, event: HttpEvent) {
   const runId = event.pathParameters?.id ?? '';
