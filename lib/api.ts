@@ -86,14 +86,14 @@ export class Api extends Construct {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/redrive',
-      description: 'Counts dead letters and sends them back',
+      description: 'Counts the dead letters of a tenant and sends them back',
       schema: RedriveEnvironment,
       environment: {
         DEAD_LETTER_QUEUES: Stack.of(this).toJsonString(
-          Object.entries(queues).map(([name, { deadLetters }]) => ({
+          Object.entries(queues).map(([name, { queue, deadLetters }]) => ({
             name,
             url: deadLetters.queueUrl,
-            arn: deadLetters.queueArn,
+            sourceUrl: queue.queueUrl,
           })),
         ),
       },

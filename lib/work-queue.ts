@@ -34,12 +34,9 @@ export class WorkQueue extends Construct {
     );
   }
 
-  /** Moving dead letters back takes reading and deleting them there, and sending them here. */
+  /** Moving a tenant's dead letters back takes reading all of them there, returning the others', and sending here. */
   allowRedrive(to: NodeFunction): void {
-    to.allow(
-      ['sqs:StartMessageMoveTask', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'],
-      [this.deadLetters.queueArn],
-    );
+    to.allow(['sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility', 'sqs:DeleteMessage'], [this.deadLetters.queueArn]);
     this.allowSend(to);
   }
 

@@ -1,3 +1,4 @@
+import type { QueueCount } from '../../lambdas/api/dead-letters-api.ts';
 import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
@@ -122,11 +123,11 @@ export class Api {
     return this.#ask(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
   }
 
-  deadLetters(): Promise<{ queues: { queue: string; messages: number }[] }> {
+  deadLetters(): Promise<{ queues: QueueCount[] }> {
     return this.#get('/api/v1/dead-letters');
   }
 
-  redrive(): Promise<{ redriven: { queue: string; messages: number }[] }> {
+  redrive(): Promise<{ redriven: QueueCount[] }> {
     return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
   }
 

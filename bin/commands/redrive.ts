@@ -5,7 +5,8 @@ export const redrive: Command = {
   name: 'redrive',
   takes: [],
   says: 'send messages that failed too often back to work',
-  details: 'Mend their cause first. A run that has moved on meanwhile is not disturbed by its message.',
+  details:
+    'Only messages of your tenant. Mend their cause first. A run that has moved on meanwhile is not disturbed by its message.',
   options: { 'dry-run': { says: 'only count them' } },
   async run(call) {
     const api = call.api();
@@ -13,7 +14,9 @@ export const redrive: Command = {
     if (call.json) call.printJson({ queues });
     else {
       const done = call.isSet('dry-run') ? 'dead' : 'sent back';
-      for (const { queue, messages } of queues) call.terminal.print(`${queue}: ${messages} ${done}`);
+      for (const { queue, messages, complete } of queues) {
+        call.terminal.print(`${queue}: ${messages} ${done}${complete ? '' : '; there may be more, run it again'}`);
+      }
     }
     return EXIT.ok;
   },

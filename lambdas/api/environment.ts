@@ -3,10 +3,10 @@ import { MoverEnvironment } from '../worker/environment.ts';
 
 export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
 
-const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), arn: z.string() }));
+const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), sourceUrl: z.string() }));
 
 export const RedriveEnvironment = z.object({
-  /** JSON: name, URL and ARN of each dead-letter queue. */
+  /** JSON: name and URL of each dead-letter queue, and the URL of the queue that it belongs to. */
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
 

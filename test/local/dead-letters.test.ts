@@ -1,6 +1,7 @@
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ACME_KEY, type Answer } from './host-client.ts';
+import type { QueueCount } from '../../lambdas/api/dead-letters-api.ts';
+import { ACME_KEY, type Answer, GLOBEX_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 /** How often a message is handed out before the dead-letter queue takes it, and how long it is hidden in between. */
@@ -14,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => host.stop());
 
 interface Queues {
-  queues?: { queue: string; messages: number }[];
-  redriven?: { queue: string; messages: number }[];
+  queues?: QueueCount[];
+  redriven?: QueueCount[];
 }
 
 const ask = (method: string, path: string, key = ACME_KEY): Promise<Answer<Queues>> =>
@@ -45,9 +46,9 @@ it('a poison message ends in the dead-letter queue, its neighbours proceed, and 
   expect((await host.waitForRun(runId)).status).toBe('succeeded');
   await untilDead();
   const dead = [
-    { queue: 'steps', messages: 1 },
-    { queue: 'evidence', messages: 0 },
-    { queue: 'approvals', messages: 0 },
+    { queue: 'steps', messages: 1, complete: true },
+    { queue: 'evidence', messages: 0, complete: true },
+    { queue: 'approvals', messages: 0, complete: true },
   ];
   expect((await ask('GET', '/dead-letters')).body.queues).toEqual(dead);
 
@@ -56,7 +57,39 @@ it('a poison message ends in the dead-letter queue, its neighbours proceed, and 
     status: 202,
     body: { redriven: dead },
   });
-  expect((await ask('GET', '/dead-letters')).body.queues?.[0]).toEqual({ queue: 'steps', messages: 0 });
+  expect((await ask('GET', '/dead-letters')).body.queues?.[0]).toMatchObject({ queue: 'steps', messages: 0 });
   await untilDead();
   expect((await ask('GET', '/dead-letters')).body.queues).toEqual(dead);
+});
+
+it('a tenant sees, counts and sends back only its own dead letters, and none is lost', async () => {
+  const client = new SQSClient(host.clientConfig());
+  const QueueUrl = host.only('AWS::SQS::Queue', 'SealQueueDeadLetters').ref;
+  const body = (tenant: string, n: number) => JSON.stringify({ kind: 'nothing', tenant, runId: `run_${n}` });
+  const sent: string[] = [];
+  for (let n = 0; n < 25; n += 1) sent.push(body(n % 5 === 0 ? 'globex' : 'acme', n));
+  // What no consumer could read belongs to whom it was sent for, and what is sent for nobody to nobody.
+  sent.push('not json', '{"no":"tenant"}');
+  for (const MessageBody of sent) await client.send(new SendMessageCommand({ QueueUrl, MessageBody }));
+  const evidence = async (method: string, path: string, key: string) => {
+    const { body: answered } = await ask(method, path, key);
+    return (answered.queues ?? answered.redriven)?.find(({ queue }) => queue === 'evidence');
+  };
+  expect(await evidence('GET', '/dead-letters', GLOBEX_KEY)).toEqual({
+    queue: 'evidence',
+    messages: 5,
+    complete: true,
+  });
+  expect(await evidence('GET', '/dead-letters', ACME_KEY)).toMatchObject({ messages: 20 });
+  expect(await evidence('POST', '/dead-letters/redrive', GLOBEX_KEY)).toMatchObject({ messages: 5 });
+  expect(await evidence('GET', '/dead-letters', GLOBEX_KEY)).toMatchObject({ messages: 0 });
+  expect(await evidence('GET', '/dead-letters', ACME_KEY)).toMatchObject({ messages: 20 });
+  const left: string[] = [];
+  for (let more = true; more; ) {
+    const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }));
+    left.push(...Messages.map(({ Body = '' }) => Body));
+    more = Messages.length > 0;
+  }
+  expect(left.sort()).toEqual(sent.filter((each) => !each.includes('globex')).sort());
+  client.destroy();
 });

@@ -282,10 +282,14 @@ async function peoplesCommands(): Promise<void> {
 
 /** A message that could not be read five times lies in the dead-letter queue, until an operator sends it back. */
 async function deadLetters(): Promise<void> {
-  const QueueUrl = host.only('AWS::SQS::Queue', 'StepQueueDeadLetters').ref;
-  const MessageBody = JSON.stringify({ tenant: 'acme', runId: await gatedRun() });
+  const runId = await gatedRun();
+  const { approvalId } = await people.waiting(runId);
+  const message = { tenant: 'acme', runId, approvalId, entryId: `acme.${runId}.none`, kind: 'export_run' };
   const sqs = new SQSClient(host.clientConfig());
-  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
+  for (const name of ['StepQueueDeadLetters', 'SealQueueDeadLetters', 'ApprovalFlowQueueDeadLetters']) {
+    const QueueUrl = host.only('AWS::SQS::Queue', name).ref;
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(message) }));
+  }
   sqs.destroy();
   expect((await host.api('/dead-letters')).body).toMatchObject({ queues: expect.anything() });
   expect((await host.command('/dead-letters/redrive')).status).toBe(202);
