@@ -4,11 +4,12 @@ import { isoNow } from '../entry/ports.ts';
 import { githubDelivery } from '../intake/github-delivery.ts';
 import { servicenowDelivery } from '../intake/servicenow-delivery.ts';
 import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
-import { type Planner, planRun } from '../plan/plan.ts';
+import { type Plan, type Planner, planRun } from '../plan/plan.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Trigger } from '../run/run.ts';
 import { readWorkflow } from '../workflow/parse-workflow.ts';
 import { isSameWorkflow } from '../workflow/publish-workflow.ts';
+import { bytesInAnswer, PAGE_MAX_BYTES, withoutLargeValues } from './answer-size.ts';
 import { type Answers, byRoute } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
@@ -44,12 +45,16 @@ async function simulate(api: PlanApi, caller: Caller, event: HttpEvent): Promise
   const trigger = triggerOf(api, body);
   try {
     const { tenant } = caller;
-    return json(200, await planRun(api, { tenant, automation, workspace, workflow, version, trigger }));
+    return json(200, sendable(await planRun(api, { tenant, automation, workspace, workflow, version, trigger })));
   } catch (error) {
     if (error instanceof CountersignError) throw new Problem(422, error.code, error.message);
     throw error;
   }
 }
+
+/** A plan of many large writes shows their largest values by size and hash; its own hash is of all of them. */
+const sendable = (plan: Plan): Plan =>
+  bytesInAnswer(plan) <= PAGE_MAX_BYTES ? plan : { ...plan, steps: plan.steps.map(withoutLargeValues) };
 
 async function workflowOf(
   api: PlanApi,
