@@ -23,8 +23,10 @@ export const changes: readonly Command[] = [
   {
     name: 'changes list',
     takes: [],
-    says: 'who changed people, policies, connections, automations, workflows, settings and API keys',
-    details: 'Newest first; --json has each one before and after.',
+    says: 'who changed people, policies, automations and the like',
+    details:
+      'Changes of people, policies, connections, automations, workflows, settings and API keys, newest first.\n' +
+      '--json has each one before and after.',
     options: pagingOptions('changes'),
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (asked) => {

@@ -46,7 +46,7 @@ export const people: readonly Command[] = [
   {
     name: 'people show',
     takes: ['ID'],
-    says: 'one person: role, identities, absence, and who gave them their rights',
+    says: 'one person: role, identities, and who gave them their rights',
     options: {},
     async run(call) {
       const person = await call.api().person(call.positional(0));
@@ -75,7 +75,7 @@ export const people: readonly Command[] = [
   {
     name: 'people delete',
     takes: ['ID'],
-    says: 'delete a person: their API keys, identities and votes stop counting at once',
+    says: 'delete a person, and all rights of their API keys',
     options: {},
     async run(call) {
       const deleted = await call.api().deletePerson(call.positional(0));
@@ -87,7 +87,7 @@ export const people: readonly Command[] = [
   {
     name: 'people confirm',
     takes: ['ID'],
-    says: 'vouch for the rights of a person whom somebody else added or changed',
+    says: 'vouch for a person whom somebody else added or changed',
     details:
       'A right to approve does not count for what the one wrote who gave it, until somebody independent confirms it.',
     options: {},
@@ -100,7 +100,7 @@ export const people: readonly Command[] = [
   {
     name: 'people delegates',
     takes: ['ID'],
-    says: 'allow others to take the place of a person who is away, or no longer',
+    says: 'say who may take the place of a person who is away',
     options: {
       add: { value: 'PERSON', many: true, says: 'may take their place, with all their rights' },
       remove: { value: 'PERSON', many: true, says: 'may not any more' },
