@@ -42,6 +42,7 @@ function whyNotInPlaceOf(absent: Person, { id }: Person, makers: readonly string
 
 /** Whether somebody may approve in their own right all that another may: then they can take that one's place. */
 export function coversRightsOf(delegate: Person, { role, tier, groups }: Person): boolean {
+  if (may(role, 'control') && !may(delegate.role, 'control')) return false;
   if (!may(role, 'decide')) return true;
   const tierNeeded = isAnyTier(role) ? 'high' : tier;
   return fits(delegate, { tier: tierNeeded, quorum: 1, groups: groups.map((group) => [group]) }) === true;

@@ -1,21 +1,24 @@
 import { RISKS } from '../connectors/connector.ts';
-import { may, type Person, type Role } from './people.ts';
+import { may, type Person, type Right, type Role } from './people.ts';
 
-/** Who may decide, from less to more: an owner also says who else may. */
-const DECIDING: readonly Role[] = ['approver', 'admin', 'owner'];
+/** Rights that let somebody approve, or say who may: operators approve retries, an owner says who else may approve. */
+const APPROVING: readonly Right[] = ['decide', 'control', 'own'];
+const approving = (role: Role): Right[] => APPROVING.filter((right) => may(role, right));
 
 /** In which ways a change widens who may approve what; none if it only narrows it, or has nothing to do with it. */
 export function widenings(before: Person | undefined, after: Person): string[] {
   const added = newDelegates(before, after).map((id) => `${id} may take the place of ${after.id}`);
-  if (!may(after.role, 'decide')) return added;
-  if (!before || !may(before.role, 'decide')) return [`${after.id} may approve, as ${after.role}`, ...added];
+  const rights = approving(after.role);
+  if (rights.length === 0) return added;
+  const former = before ? approving(before.role) : [];
+  if (!before || former.length === 0) return [`${after.id} may approve, as ${after.role}`, ...added];
   const groups = missingIn(before.groups, after.groups);
   const identities = [
     ...missingIn(before.identities, after.identities),
     ...missingIn(after.identities, before.identities),
   ];
   return [
-    ...(DECIDING.indexOf(after.role) > DECIDING.indexOf(before.role) ? [`${after.id} becomes ${after.role}`] : []),
+    ...(missingIn(former, rights).length > 0 ? [`${after.id} becomes ${after.role}`] : []),
     ...(RISKS.indexOf(after.tier) > RISKS.indexOf(before.tier)
       ? [`${after.id} may approve up to ${after.tier} risk`]
       : []),

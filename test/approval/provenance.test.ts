@@ -51,6 +51,8 @@ describe('a change widens who may approve', () => {
     ['a new approver', undefined, {}],
     ['a member who may approve now', CHLOE, { role: 'approver' }],
     ['an approver who becomes an admin', BEN, { role: 'admin' }],
+    ['a member who may approve retries now, as operator', CHLOE, { role: 'operator' }],
+    ['an approver who becomes an operator', BEN, { role: 'operator' }],
     ['an admin who becomes an owner', { ...BEN, role: 'admin' }, { role: 'owner' }],
     ['a higher tier', BEN, { tier: 'high' }],
     ['another group', BEN, { groups: ['network', 'database'] }],

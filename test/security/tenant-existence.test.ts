@@ -97,15 +97,18 @@ describe.each([
   });
 });
 
-it.each([[[]], [['one'.repeat(9)]], [['one'.repeat(9), 'two'.repeat(9)]]])('of %j as many secrets are compared', (known) => {
-  let compared = 0;
-  const count = () => {
-    compared += 1;
-    return false;
-  };
-  expect(anyKey('github', known, count)).toBe(false);
-  expect(compared).toBe(2);
-});
+it.each([[[]], [['one'.repeat(9)]], [['one'.repeat(9), 'two'.repeat(9)]]])(
+  'of %j as many secrets are compared',
+  (known) => {
+    let compared = 0;
+    const count = () => {
+      compared += 1;
+      return false;
+    };
+    expect(anyKey('github', known, count)).toBe(false);
+    expect(compared).toBe(2);
+  },
+);
 
 it('the stand-in for a secret signs for nobody', () => {
   expect(anyKey('github', [], () => true)).toBe(false);
