@@ -53,16 +53,17 @@ export class Api extends Construct {
     keyed.serve(API_ROUTES.runs, runs);
   }
 
-  #control({ bundles, keyed, worker }: ApiProps): void {
+  #control({ bundles, keyed, runTable, worker }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/control',
-      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs',
+      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; sends outbox entries again',
       schema: MoverEnvironment,
       environment: worker.moverEnvironment,
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
+    runTable.allow(control, ['Query'], ['OUTBOX']);
     keyed.serve(API_ROUTES.control, control);
   }
 

@@ -75,6 +75,13 @@ export interface ReplayPage {
 const ANSWER_WITHIN_MS = 30_000;
 const PARTIAL_CONTENT = 206;
 
+/** An outbox entry that somebody has to look at. */
+export interface StuckEntry {
+  id: string;
+  attempts: number;
+  failed: { at: string; reason: string } | null;
+}
+
 /** Nobody answered, or not for long; asking again may help. */
 export class Unavailable extends Failure {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -129,6 +136,10 @@ export class Api {
 
   redrive(): Promise<{ redriven: QueueCount[] }> {
     return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
+  }
+
+  redriveOutbox(body: { dryRun: boolean }): Promise<{ entries: StuckEntry[]; more: boolean }> {
+    return this.#ask('/api/v1/outbox/redrive', { method: 'POST', body: JSON.stringify(body) });
   }
 
   publishWorkflow(file: string): Promise<{ name: string; version: number }> {

@@ -14,6 +14,7 @@ import { evidenceShow } from './evidence-show.ts';
 import { evidenceVerify } from './evidence-verify.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
 import { groupHelp, helpOf, overview, usageOf } from './help.ts';
+import { outboxRedrive } from './outbox-redrive.ts';
 import { people } from './people.ts';
 import { policyPublish } from './policy-publish.ts';
 import { policyReplay } from './policy-replay.ts';
@@ -56,6 +57,7 @@ export const COMMANDS: readonly Command[] = [
   evidenceHtml,
   evidenceAudit,
   redrive,
+  outboxRedrive,
 ];
 
 /** Reads a command line, runs its command, and says with which code to exit. */

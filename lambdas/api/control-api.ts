@@ -4,6 +4,7 @@ import { type Command, controlRun } from '../worker/control-run.ts';
 import type { Mover } from '../worker/worker.ts';
 import { type Answer, type Answers, byRoute } from './answers.ts';
 import { mayOrRefuse } from './caller.ts';
+import { redriveOutbox } from './outbox-api.ts';
 import { parseBody } from './request.ts';
 import { runSummary } from './run-views.ts';
 
@@ -27,6 +28,7 @@ const ANSWERS: Answers<Mover, 'control'> = {
   'POST /api/v1/runs/{id}/retry': order(Retry, (body) => ({ kind: 'retry', ...body })),
   'POST /api/v1/runs/{id}/rollback': order(Reason, (body) => ({ kind: 'rollback', ...body })),
   'POST /api/v1/runs/{id}/signal': order(Signal, (body) => ({ kind: 'signal', ...body })),
+  'POST /api/v1/outbox/redrive': redriveOutbox,
 };
 
 /** What an operator may ask of a run. */

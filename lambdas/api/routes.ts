@@ -14,6 +14,7 @@ export const API_ROUTES = {
     'POST /api/v1/runs/{id}/retry',
     'POST /api/v1/runs/{id}/rollback',
     'POST /api/v1/runs/{id}/signal',
+    'POST /api/v1/outbox/redrive',
   ],
   approvals: [
     'GET /api/v1/approvals',

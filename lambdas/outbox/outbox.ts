@@ -13,6 +13,8 @@ const promisedOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Ki
     attempts: z.int(),
     createdAt: z.string(),
     dueAt: z.string(),
+    /** It can never be sent as it is: nobody sends it again until an operator redrives it. */
+    failed: z.object({ at: z.string(), reason: z.string() }).optional(),
   });
 
 /** An effect a commit promised. It is kept until the effect's own write removes it, so a lost message loses nothing. */
@@ -29,14 +31,28 @@ export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
 /** How long the fast path has before the sweeper sends a promised effect again, and again until it has happened. */
 const FIRST_RESEND_MS = 30_000;
-const LONGEST_RESEND_MS = 60 * 60_000;
-/** Sent so often, a quarter of an hour has passed: people are told, every time from then on. */
+const LONGEST_RESEND_MS = 5 * 60_000;
+/** Sent so often in vain, a quarter of an hour has passed: an alarm is raised, every time from then on. */
 export const OUTBOX_ALARM_ATTEMPTS = 5;
+const SLOW_RESEND_MS = 60 * 60_000;
 
-/** min(30 s x 2^n, 1 h). */
+/** min(30 s x 2^n, 5 min) until the alarm, then 1 h. */
 export function resendDelayMs(attempts: number): number {
+  if (attempts > OUTBOX_ALARM_ATTEMPTS) return SLOW_RESEND_MS;
   return Math.min(FIRST_RESEND_MS * 2 ** attempts, LONGEST_RESEND_MS);
 }
+
+/** Why an entry can never be sent, if it cannot; it may be of a version that is not deployed any more. */
+export function entryFlaw(entry: OutboxEntry): string | undefined {
+  const { error } = OutboxEntry.safeParse(entry);
+  if (!error) return undefined;
+  const paths = error.issues.map(({ path }) => path.join('.') || 'entry');
+  return paths.includes('kind') ? 'its kind is not known' : `malformed: ${[...new Set(paths)].join(', ')}`;
+}
+
+/** An operator has to look at it: it failed for good, or was sent too often in vain. */
+export const isStuck = ({ failed, attempts }: OutboxEntry): boolean =>
+  failed !== undefined || attempts >= OUTBOX_ALARM_ATTEMPTS;
 
 type WithoutBookkeeping<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
 

@@ -60,6 +60,12 @@ export const attemptsAre = (attempts: number): Condition => ({
   values: { ':attempts': attempts },
 });
 
+/** Of an entry that was written by something else than this program. */
+export const ATTEMPTS_ARE_NOT_COUNTED: Condition = {
+  expression: 'attribute_exists(#pk) AND NOT attribute_type(#attempts, :number)',
+  values: { ':number': 'N' },
+};
+
 /** A run that ended, or that a commit has moved on, has another due time or none. */
 export const dueTimeIs = (sortKey: string): Condition => ({
   expression: '#dueAt = :dueAt',

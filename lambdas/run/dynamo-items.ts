@@ -117,8 +117,20 @@ export function idempotencyItem(record: IdempotencyRecord): Item {
   });
 }
 
+/** One that failed for good is not due. */
 export function outboxItem(entry: OutboxEntry): Item {
-  return toItem(keys.outboxKey(entry.id), entry, dueAt(entry.runId, entry.dueAt));
+  const runId = keys.runOfOutboxEntry(entry.id);
+  return toItem(keys.outboxKey(entry.id), entry, entry.failed ? {} : dueAt(runId, entry.dueAt));
+}
+
+/** An entry as it is stored, which may be anything; its id is that of its key. */
+export function outboxEntryOf(item: Item): OutboxEntry {
+  const { sk: id } = keyOf(item);
+  try {
+    return { ...docOf<OutboxEntry>(item), id };
+  } catch {
+    return { unreadable: item.doc?.S, id } as unknown as OutboxEntry;
+  }
 }
 
 export function approvalItem(approval: Approval): Item {

@@ -98,9 +98,12 @@ export const concurrencyLockKey = (tenant: string, key: string): Key => ({
 
 /** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
 export const outboxKey = (entryId: string): Key => ({
-  pk: partition('OUTBOX', String(shardOf(entryId.split('.')[1] ?? '', OUTBOX_SHARDS))),
+  pk: outboxPartition(shardOf(runOfOutboxEntry(entryId), OUTBOX_SHARDS)),
   sk: entryId,
 });
+export const outboxPartition = (shard: number): string => partition('OUTBOX', String(shard));
+export const outboxPrefix = (tenant: string): string => `${tenant}.`;
+export const runOfOutboxEntry = (entryId: string): string => entryId.split('.')[1] ?? '';
 export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.')[0] ?? '';
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 

@@ -1,15 +1,24 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
-import type { OutboxEntry } from '../outbox/outbox.ts';
+import { isStuck, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit } from './commit.ts';
 import { runningByWorkspace } from './dynamo-caps.ts';
-import { docOf, type Item, keyOf } from './dynamo-items.ts';
+import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
 import type { Receipt } from './receipt.ts';
 import type { Run, RunStatus, Trigger } from './run.ts';
-import type { DueItem, EvidenceRecord, LoadedRun, Page, RunReads, RunRow, WaitingLine } from './run-store.ts';
+import {
+  type DueItem,
+  type EvidenceRecord,
+  type LoadedRun,
+  OUTBOX_SHARDS,
+  type Page,
+  type RunReads,
+  type RunRow,
+  type WaitingLine,
+} from './run-store.ts';
 import type { Step } from './step.ts';
 
 /** An answer counts 1 MB of keys, some 4,000. */
@@ -124,8 +133,20 @@ export class DynamoRunReads implements RunReads {
     };
   }
 
-  outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
-    return this.rows.batchGet(entryIds.map(keys.outboxKey));
+  async outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
+    return (await this.rows.batchGetItems(entryIds.map(keys.outboxKey))).map(outboxEntryOf);
+  }
+
+  async stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]> {
+    const stuck: OutboxEntry[] = [];
+    for (let shard = 0; shard < OUTBOX_SHARDS; shard += 1) {
+      const entries = under(keys.outboxPartition(shard), keys.outboxPrefix(tenant));
+      for await (const items of this.rows.pages(entries)) {
+        stuck.push(...items.map(outboxEntryOf).filter(isStuck));
+        if (stuck.length >= limit) return stuck.slice(0, limit);
+      }
+    }
+    return stuck;
   }
 }
 

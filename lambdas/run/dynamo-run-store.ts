@@ -4,6 +4,7 @@ import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit, RunChange } from './commit.ts';
 import { capWrite } from './dynamo-caps.ts';
 import {
+  ATTEMPTS_ARE_NOT_COUNTED,
   attemptsAre,
   dueTimeIs,
   leaseIsHeldAt,
@@ -122,6 +123,15 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return this.rows.save(outboxItem(bumped), attemptsAre(entry.attempts));
   }
 
+  failOutbox(entry: OutboxEntry, failed: NonNullable<OutboxEntry['failed']>): Promise<boolean> {
+    const counted = { ...entry, attempts: countOf(entry) + 1, failed };
+    return this.rows.save(outboxItem(counted), entryIsAsRead(entry));
+  }
+
+  redriveOutbox({ failed: _failed, ...entry }: OutboxEntry, dueAt: string): Promise<boolean> {
+    return this.rows.save(outboxItem({ ...entry, attempts: 0, dueAt }), entryIsAsRead(entry));
+  }
+
   async fulfilSeal(
     entryId: string,
     tenant: string,
@@ -154,3 +164,8 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return !refusals;
   }
 }
+
+/** A malformed entry may lack its count. */
+const countOf = ({ attempts }: { attempts: unknown }): number => (typeof attempts === 'number' ? attempts : 0);
+const entryIsAsRead = ({ attempts }: { attempts: unknown }) =>
+  typeof attempts === 'number' ? attemptsAre(attempts) : ATTEMPTS_ARE_NOT_COUNTED;

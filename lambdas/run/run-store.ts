@@ -101,6 +101,8 @@ export interface RunReads {
   due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
   /** Those of these outbox entries that are still there, in any order. */
   outboxEntries(entryIds: string[]): Promise<OutboxEntry[]>;
+  /** Entries of a tenant that an operator has to look at, at most `limit` of them. */
+  stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]>;
 }
 
 /** What does not fit, a row or all rows of one change together, throws `ROW_TOO_LARGE`, and nothing is written. */
@@ -119,6 +121,10 @@ export interface RunStore extends RunReads {
 
   /** Counts a send of a promised effect and sets its next look; false if it is gone or another sweep was first. */
   bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
+  /** The entry can never be sent: it is kept, with the reason, and is not due any more. False as above. */
+  failOutbox(entry: OutboxEntry, failed: NonNullable<OutboxEntry['failed']>): Promise<boolean>;
+  /** The entry is due at `dueAt` as if it were new. False if it is gone or was changed since it was read. */
+  redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
   /**
    * The evidence is sealed: the promise goes, where the bundle is recorded, its entry in the day's log, and what is still
    * to be done about it, together and once.

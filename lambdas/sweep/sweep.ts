@@ -1,6 +1,6 @@
 import { LOGGED } from '../entry/environment.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
-import { OUTBOX_ALARM_ATTEMPTS, type OutboxDispatcher, OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
+import { entryFlaw, isStuck, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
 import type { DueItem, DueRun, RunStore } from '../run/run-store.ts';
 import { SENT_TOGETHER_MAX, type StepQueue } from '../worker/step-queue.ts';
@@ -18,7 +18,7 @@ export function runResendDelayMs(sweeps: number): number {
 }
 
 export interface Sweeper extends DueReader {
-  runs: Pick<RunStore, 'due' | 'outboxEntries' | 'postponeRun' | 'bumpOutbox'>;
+  runs: Pick<RunStore, 'due' | 'outboxEntries' | 'postponeRun' | 'bumpOutbox' | 'failOutbox'>;
   queue: Pick<StepQueue, 'sendTogether'>;
   outbox: OutboxDispatcher;
   clock: Clock;
@@ -108,15 +108,16 @@ async function sendOutbox(sweeper: Sweeper, entryIds: string[], now: string, swe
   }
 }
 
-/** Counted before it is sent: two sweeps at once send a promise once. None is ever given up. */
+/** Counted before it is sent: two sweeps at once send an entry once. What can never be sent fails for good, at once. */
 async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
-  // One that a later version has promised waits for a sweeper that knows it.
-  const malformed = !OutboxEntry.safeParse(entry).success;
-  if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
-  if (malformed || entry.attempts >= OUTBOX_ALARM_ATTEMPTS) {
-    sweeper.log.error(LOGGED.promiseNotKept, { entry, malformed });
+  const flaw = entryFlaw(entry);
+  if (flaw !== undefined) {
+    const failed = await sweeper.runs.failOutbox(entry, { at: now, reason: flaw });
+    if (failed) sweeper.log.error(LOGGED.promiseNotKept, { entry, reason: flaw });
+    return false;
   }
-  if (malformed) return false;
+  if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
+  if (isStuck(entry)) sweeper.log.error(LOGGED.promiseNotKept, { entry, reason: `sent ${entry.attempts} times` });
   await sweeper.outbox.dispatch(dueNow(entry, now));
   return true;
 }

@@ -126,6 +126,49 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries(next, run.tenant)).toEqual([{ ...entry, attempts: 1, dueAt: next }]);
     });
 
+    it('that failed for good are kept and not due, until they are redriven as if they were new', async () => {
+      const { run, entry } = await withPromise();
+      const failed = { at: soon, reason: 'its kind is not known' };
+      const both = [bench.store.failOutbox(entry, failed), bench.store.failOutbox(entry, failed)];
+      expect((await Promise.all(both)).sort()).toEqual([false, true]);
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+      const [stuck] = await bench.store.stuckOutbox(run.tenant, 10);
+      expect(stuck).toEqual({ ...entry, attempts: 1, failed });
+      expect(await bench.store.stuckOutbox(newTenant(), 10)).toEqual([]);
+      expect(await bench.store.redriveOutbox(entry, soon)).toBe(false);
+      expect(await bench.store.redriveOutbox(stuck as OutboxEntry, soon)).toBe(true);
+      expect(await dueEntries(soon, run.tenant)).toEqual([{ ...entry, dueAt: soon }]);
+      expect(await bench.store.stuckOutbox(run.tenant, 10)).toEqual([]);
+    });
+
+    it('are stuck when they were sent too often, and are found in every shard, up to a limit', async () => {
+      const tenant = newTenant();
+      const ids: string[] = [];
+      for (let index = 0; index < 12; index += 1) {
+        const run = await begin({ tenant, runId: newRunId() });
+        const entry = {
+          ...promised({ kind: 'seal_evidence', tenant, runId: run.runId }, AT),
+          attempts: index % 2 ? 5 : 4,
+        };
+        await bench.store.commit(change(run).move('canceled', BY).promise(entry).seal());
+        if (entry.attempts === 5) ids.push(entry.id);
+      }
+      expect((await bench.store.stuckOutbox(tenant, 10)).map(({ id }) => id).sort()).toEqual(ids.sort());
+      expect(await bench.store.stuckOutbox(tenant, 4)).toHaveLength(4);
+    });
+
+    it('without a count, which another program wrote, can be failed and redriven too', async () => {
+      const { run, entry } = await withPromise();
+      const { attempts: _attempts, ...uncounted } = entry;
+      await bench.store.commit(
+        change(await begin({ tenant: run.tenant }))
+          .promise(uncounted as OutboxEntry)
+          .seal(),
+      );
+      expect(await bench.store.failOutbox(uncounted as OutboxEntry, { at: soon, reason: 'malformed' })).toBe(true);
+      expect(await bench.store.stuckOutbox(run.tenant, 10)).toMatchObject([{ id: entry.id, attempts: 1 }]);
+    });
+
     it('to seal go with the record of the evidence; a second record changes nothing', async () => {
       const { run, entry } = await withPromise();
       const { tenant, runId } = run;

@@ -1,5 +1,5 @@
 import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
-import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { isStuck, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
@@ -233,8 +233,8 @@ export class MemoryRunStore implements RunStore {
         if (time === undefined || time.dueAt > now || shardOf(run.runId, DUE_SHARDS) !== shard) continue;
         due.push({ kind: 'run', tenant: run.tenant, runId: run.runId, ...time });
       }
-      for (const { id, tenant, runId, dueAt } of this.#outbox.peekAll()) {
-        if (dueAt > now || shardOf(runId, DUE_SHARDS) !== shard) continue;
+      for (const { id, tenant, runId, dueAt, failed } of this.#outbox.peekAll()) {
+        if (failed || dueAt > now || shardOf(runId, DUE_SHARDS) !== shard) continue;
         due.push({ kind: 'outbox', tenant, entryId: id, dueAt });
       }
       const sorted = due
@@ -273,6 +273,31 @@ export class MemoryRunStore implements RunStore {
       const bumped = { ...entry, attempts: entry.attempts + 1, dueAt };
       return !transact([write(this.#outbox, [entry.id], bumped, (current) => current?.attempts === entry.attempts)]);
     });
+  }
+
+  stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]> {
+    return this.operation('stuckOutbox', () =>
+      [...this.#outbox.peekAll()]
+        .filter((entry) => entry.id.startsWith(`${tenant}.`) && isStuck(entry))
+        .slice(0, limit),
+    );
+  }
+
+  failOutbox(entry: OutboxEntry, failed: NonNullable<OutboxEntry['failed']>): Promise<boolean> {
+    return this.operation('failOutbox', () =>
+      this.#changeOutbox(entry, { attempts: (entry.attempts ?? 0) + 1, failed }),
+    );
+  }
+
+  redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {
+    return this.operation('redriveOutbox', () => this.#changeOutbox(entry, { attempts: 0, dueAt, failed: undefined }));
+  }
+
+  #changeOutbox(entry: OutboxEntry, changed: Partial<OutboxEntry>): boolean {
+    const { failed, ...rest } = { ...entry, ...changed } as OutboxEntry;
+    const now = { ...rest, ...(failed && { failed }) } as OutboxEntry;
+    const asRead = (current?: OutboxEntry) => current !== undefined && current.attempts === entry.attempts;
+    return !transact([write(this.#outbox, [entry.id], now, asRead)]);
   }
 
   fulfilSeal(

@@ -65,6 +65,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'POST /api/v1/runs/{id}/resume': 'CUSTOM',
       'POST /api/v1/runs/{id}/retry': 'CUSTOM',
       'POST /api/v1/runs/{id}/signal': 'CUSTOM',
+      'POST /api/v1/outbox/redrive': 'CUSTOM',
       'GET /api/v1/dead-letters': 'CUSTOM',
       'POST /api/v1/dead-letters/redrive': 'CUSTOM',
     });

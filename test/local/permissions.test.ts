@@ -293,6 +293,7 @@ async function deadLetters(): Promise<void> {
   sqs.destroy();
   expect((await host.api('/dead-letters')).body).toMatchObject({ queues: expect.anything() });
   expect((await host.command('/dead-letters/redrive')).status).toBe(202);
+  expect((await host.command('/outbox/redrive')).status).toBe(202);
   await host.idle();
 }
 

@@ -104,6 +104,13 @@ export function portsOf(around: Surroundings, by: Invocation) {
       watcher.situations.meet('a promise is sent again by the sweeper');
       return store.bumpOutbox(...args);
     }),
+    stuckOutbox: at('store', 'stuckOutbox', (...args: Parameters<RunStore['stuckOutbox']>) =>
+      store.stuckOutbox(...args),
+    ),
+    redriveOutbox: at('store', 'redriveOutbox', (...args: Parameters<RunStore['redriveOutbox']>) =>
+      store.redriveOutbox(...args),
+    ),
+    failOutbox: at('store', 'failOutbox', (...args: Parameters<RunStore['failOutbox']>) => store.failOutbox(...args)),
     fulfilSeal: at('store', 'fulfilSeal', (...args: Parameters<RunStore['fulfilSeal']>) => {
       const [, tenant, runId] = args;
       if (store.inside.evidence(tenant, runId)) watcher.situations.meet('evidence is sealed a second time');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
-import { promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
+import { type OutboxEntry, promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { runResendDelayMs, type Sweeper, sweep } from '../../lambdas/sweep/sweep.ts';
@@ -37,6 +37,7 @@ const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> 
       outboxEntries: runs.outboxEntries.bind(runs),
       postponeRun: runs.postponeRun.bind(runs),
       bumpOutbox: runs.bumpOutbox.bind(runs),
+      failOutbox: runs.failOutbox.bind(runs),
       ...differing,
     },
     queue,
@@ -163,7 +164,7 @@ describe('the sweeper', () => {
     ).toEqual(ids);
   });
 
-  it('sends a promise again after 30 s, then ever later up to an hour, and never gives it up', async () => {
+  it('sends an entry again after 30 s, then ever later up to five minutes, after the alarm every hour, and never gives it up', async () => {
     await withPromise();
     const minutes: number[] = [];
     for (let minute = 0; minute < 6 * 60; minute += 0.5) {
@@ -172,7 +173,7 @@ describe('the sweeper', () => {
       clock.advance(30_000);
     }
     const gaps = minutes.map((at, index) => at - (minutes[index - 1] ?? 0));
-    expect(gaps).toEqual([0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
+    expect(gaps).toEqual([0.5, 1, 2, 4, 5, 5, 60, 60, 60, 60, 60]);
     clock.advance(400 * 86_400_000);
     expect(await counts()).toEqual({ ...NOTHING, promises: 1 });
   });
@@ -251,26 +252,42 @@ describe('the sweeper', () => {
     expect(outbox.receiveSeals()).toEqual([]);
   });
 
-  it('keeps a promise of a kind it does not know for a sweeper that does, and tells people', async () => {
-    const entry = { ...(await withPromise()), kind: 'bake_a_cake' } as unknown as Awaited<
-      ReturnType<typeof withPromise>
-    >;
-    const bumped: string[] = [];
+  it.each([
+    ['of a kind it does not know', { kind: 'bake_a_cake' }, 'its kind is not known'],
+    ['without what its kind needs', { kind: 'follow_approval' }, 'malformed: approvalId, revision'],
+    ['without a time', { createdAt: 7 }, 'malformed: createdAt'],
+    ['without a count', { attempts: 'many' }, 'malformed: attempts'],
+  ])('fails an entry %s for good, at once, and tells people once', async (_what, differing, reason) => {
+    const stored = { ...(await withPromise()), ...differing } as unknown as OutboxEntry;
+    const broken = async () => [stored];
     clock.advance(30_000);
-    await swept({
-      outboxEntries: async () => [entry],
-      bumpOutbox: async (_entry, dueAt) => {
-        bumped.push(dueAt);
-        return true;
-      },
-    });
-    expect(bumped).toEqual([later(STORY_BEGINS_AT, 90_000)]);
+    const failed: unknown[] = [];
+    const failOutbox: RunStore['failOutbox'] = async (entry, why) => {
+      failed.push({ id: entry.id, ...why });
+      return failed.length === 1;
+    };
+    await swept({ outboxEntries: broken, failOutbox });
+    await swept({ outboxEntries: broken, failOutbox });
+    expect(failed[0]).toEqual({ id: stored.id, at: later(STORY_BEGINS_AT, 30_000), reason });
     expect(log.messages('error')).toEqual([LOGGED.promiseNotKept]);
-    expect([outbox.receiveSeals(), outbox.startedApprovals()]).toEqual([[], []]);
+    expect([outbox.receiveSeals(), outbox.startedApprovals(), outbox.receiveFollows()]).toEqual([[], [], []]);
+  });
+
+  it('does not look at an entry again that failed for good, until somebody redrives it', async () => {
+    const entry = await withPromise();
+    await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'its kind is not known' });
+    clock.advance(400 * 86_400_000);
+    expect(await swept()).toEqual(NOTHING);
+    const [stuck] = await runs.stuckOutbox('acme', 10);
+    expect(stuck).toMatchObject({ id: entry.id, failed: { reason: 'its kind is not known' } });
+    await runs.redriveOutbox(stuck as OutboxEntry, new Date(clock.now()).toISOString());
+    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
+    expect(outbox.receiveSeals()).toHaveLength(1);
+    expect(await runs.stuckOutbox('acme', 10)).toEqual([]);
   });
 });
 
-it('a promise is first due 30 s after it was made, and its wait doubles up to an hour', () => {
+it('an entry is first due 30 s after it was made, and its wait doubles up to five minutes, after the alarm an hour', () => {
   const entry = promised(
     {
       kind: 'start_approval',
@@ -286,5 +303,7 @@ it('a promise is first due 30 s after it was made, and its wait doubles up to an
     attempts: 0,
     dueAt: later(STORY_BEGINS_AT, 30_000),
   });
-  expect([0, 1, 2, 6, 7, 1_000].map(resendDelayMs)).toEqual([30_000, 60_000, 120_000, 1_920_000, 3_600_000, 3_600_000]);
+  expect([0, 1, 2, 3, 4, 5, 6, 1_000].map((attempts) => resendDelayMs(attempts) / 1000)).toEqual([
+    30, 60, 120, 240, 300, 300, 3_600, 3_600,
+  ]);
 });
