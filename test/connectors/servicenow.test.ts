@@ -146,6 +146,29 @@ describe('a run', () => {
     expect(shop.outside.callsOf('POST github')).toEqual([]);
   });
 
+  const NOTE = `name: note\nsteps:\n  - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: seen } }\n`;
+  const notes = () => shop.outside.incidents.get(SYS_ID)?.workNotes ?? [];
+
+  it('fails, and says so, if an ACL drops its note', async () => {
+    const incident = shop.outside.incidents.get(SYS_ID);
+    if (incident) incident.dropsNotes = true;
+    const { run } = await shop.finish(await shop.begin(NOTE));
+    expect(run).toMatchObject({
+      status: 'failed_terminal',
+      error: { code: 'TARGET_REFUSED', message: expect.stringContaining('has not added the note') },
+    });
+  });
+
+  it('whose note nobody can see needs a human, and writes it once', async () => {
+    const incident = shop.outside.incidents.get(SYS_ID);
+    if (incident) incident.hidesNotes = true;
+    shop.outside.next('PATCH servicenow', 'lost_answer');
+    const { run } = await shop.finish(await shop.begin(NOTE));
+    expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
+    expect(notes()).toHaveLength(1);
+    expect(shop.outside.callsOf('PATCH servicenow')).toHaveLength(1);
+  });
+
   it('whose answer was lost takes back a value that ServiceNow keeps in another form', async () => {
     fields().due_date = '';
     shop.outside.next('PATCH servicenow', 'lost_answer');

@@ -329,6 +329,23 @@ describe('a run that a failed step has paused', () => {
   });
 });
 
+it('a comment that people edited is written as they approved it, letter for letter', async () => {
+  const body = 'Ask "{% trigger.title %}", not @octocat.';
+  const { message, approval } = await shop.upToGate(
+    `name: say\nsteps:\n  - { id: say, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: ${JSON.stringify(body)} } }\n`,
+  );
+  const shown = String(approval.action?.fields.body);
+  expect(shown).toContain('not @&#8203;octocat.');
+  const edited = `${shown} **Now.**`;
+  await shop.say(approval, 'olivia', { kind: 'edit', fields: { body: edited } });
+  const again = await shop.openApproval(message);
+  expect(again.action?.fields).toEqual({ body: edited });
+  await shop.say(again, 'ana');
+  expect((await shop.finish(message)).run.status).toBe('succeeded');
+  const [sent] = shop.outside.callsOf('POST github');
+  expect((sent?.body as { body: string }).body.split('\n\n<!--')[0]).toBe(edited);
+});
+
 describe('a write that takes something away for good', () => {
   const DELETING = (retry = '') => `
 name: deleting
