@@ -60,6 +60,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'GET /api/v1/runs': 'CUSTOM',
       'GET /api/v1/runs/{id}': 'CUSTOM',
       'GET /api/v1/runs/{id}/events': 'CUSTOM',
+      'GET /api/v1/runs/{id}/steps': 'CUSTOM',
+      'GET /api/v1/runs/{id}/steps/{index}': 'CUSTOM',
       'POST /api/v1/runs/{id}/cancel': 'CUSTOM',
       'POST /api/v1/runs/{id}/pause': 'CUSTOM',
       'POST /api/v1/runs/{id}/resume': 'CUSTOM',

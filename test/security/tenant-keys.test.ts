@@ -3,8 +3,17 @@ import * as keys from '../../lambdas/run/dynamo-keys.ts';
 import { sourceFiles } from '../style/source.ts';
 
 /** Keys that belong to no tenant, or to one only within: whoever may use them is named in ARCHITECTURE, "Table". */
-const OF_NO_TENANT = ['apiKeyKey', 'outboxKey', 'isOutboxKey', 'dueIndexKey', 'workflowPrefix'];
-const READ_BACK = ['versionOfWorkflowKey', 'parseRunPartition'];
+const OF_NO_TENANT = [
+  'apiKeyKey',
+  'outboxKey',
+  'isOutboxKey',
+  'dueIndexKey',
+  // Sort keys of the due index, which only the sweeper reads.
+  'dueSortKey',
+  'dueSortKeysUpTo',
+  'workflowPrefix',
+];
+const READ_BACK = ['versionOfWorkflowKey', 'parseRunPartition', 'tenantOfOutboxEntry', 'parseDueSortKey'];
 
 const made = Object.entries(keys).flatMap(([name, key]) =>
   typeof key === 'function' && ![...OF_NO_TENANT, ...READ_BACK].includes(name)
