@@ -71,8 +71,10 @@ export function environmentOf(
   definition: FunctionDefinition,
   { accessKeyId, gatewayUrl }: { accessKeyId: string; gatewayUrl: string },
 ): Record<string, string> {
+  // A thread takes no options of V8; they are the process's.
+  const { NODE_OPTIONS: _, ...environment } = definition.environment;
   return {
-    ...definition.environment,
+    ...environment,
     AWS_REGION: REGION,
     AWS_DEFAULT_REGION: REGION,
     AWS_LAMBDA_FUNCTION_NAME: definition.name,

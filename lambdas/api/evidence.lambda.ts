@@ -12,7 +12,7 @@ const environment = readEnvironment(EvidenceApiEnvironment);
 
 const api = {
   runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
-  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET),
+  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
 };
 
 export const handler = httpHandler((event) => answerEvidence(api, event));

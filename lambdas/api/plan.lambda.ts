@@ -4,7 +4,7 @@ import { systemConnections } from '../connectors/connection-ports.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../connectors/http-exchange.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
-import { systemClock } from '../entry/system.ts';
+import { systemClock, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../plan/environment.ts';
@@ -21,7 +21,7 @@ const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 
 const planner = {
   definitions,
-  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE),
+  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause),
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
   policy: systemPolicy(definitions),
   environment: environment.STAGE_KIND,

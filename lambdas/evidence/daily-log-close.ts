@@ -1,26 +1,17 @@
 import type { Clock, Log } from '../entry/ports.ts';
-import { canonicalJson, sha256Hex } from '../run/canonical-json.ts';
+import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import { dayOf, type LogEntry } from '../run/log-entry.ts';
-import {
-  buildDayLog,
-  DayLog,
-  daysLater,
-  documentOf,
-  logClaim,
-  logDocumentKey,
-  logEnvelopeKey,
-  type PreviousDay,
-} from './daily-log.ts';
+import { type DayLog, daysLater, logClaim, logDocumentKey, logEnvelopeKey, type PreviousDay } from './daily-log.ts';
+import { DayEntries, type DayLogFile, entriesIn } from './day-entries.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
 import { signOnce } from './sign-once.ts';
-import { type HeldFiles, readLog } from './verify/daily-log-verify.ts';
-import type { TrustedKey } from './verify/trusted-keys.ts';
+import { envelopeFlaw } from './verify/daily-log-verify.ts';
 
 /** The rows that sealing leaves, day by day, and how far they have become logs. */
 export interface DailyLogRows {
-  /** Everything entered on a day so far, strongly consistent, in no order. */
-  entries(tenant: string, day: string): Promise<LogEntry[]>;
+  /** Everything entered on a day so far, strongly consistent, in no order, and read only as fast as it is taken. */
+  entries(tenant: string, day: string): AsyncIterable<LogEntry>;
   /** The newest day whose log is written and signed. */
   lastClosed(tenant: string): Promise<PreviousDay | undefined>;
   saveLastClosed(tenant: string, closed: PreviousDay): Promise<void>;
@@ -60,7 +51,7 @@ export async function closeDays(closer: LogCloser, tenant: string): Promise<stri
 async function firstDay({ rows }: LogCloser, tenant: string, yesterday: string): Promise<string> {
   for (let back = FIRST_LOOK_DAYS - 1; back > 0; back -= 1) {
     const day = daysLater(yesterday, -back);
-    if ((await rows.entries(tenant, day)).length > 0) return day;
+    for await (const _any of rows.entries(tenant, day)) return day;
   }
   return yesterday;
 }
@@ -71,49 +62,59 @@ async function closeDay(
   day: string,
   previous: PreviousDay | undefined,
 ): Promise<PreviousDay> {
-  const entries = await closer.rows.entries(tenant, day);
-  if (previous) entries.push(...(await stragglers(closer, tenant, previous)));
-  const wanted = buildDayLog({ tenant, day, previous: previous ?? null, entries });
-  const log = await writeOnce(closer, wanted);
-  const document = documentOf(log);
+  const entries = new DayEntries();
+  // The log of the day before is as large as this one; it is out of the way before this day's entries are read.
+  if (previous) for await (const entry of stragglers(closer, tenant, previous)) entries.add(entry);
+  for await (const entry of closer.rows.entries(tenant, day)) entries.add(entry);
+  const { head, document } = await writeOnce(closer, entries, { tenant, day, previous: previous ?? null });
   const sha256 = sha256Hex(document);
   await signOnce(closer, {
     key: logEnvelopeKey(tenant, day),
-    claim: logClaim(log, sha256),
-    problem: (envelope, keys) => auditProblem({ tenant, name: day, document, envelope }, keys),
+    claim: logClaim(head, sha256),
+    problem: (envelope, keys) => envelopeFlaw(head, { document, envelope }, keys),
   });
   await closer.rows.saveLastClosed(tenant, { day, sha256 });
-  closer.log.info('closed the evidence log of a day', { tenant, day, size: log.size, root: log.root });
+  closer.log.info('closed the evidence log of a day', { tenant, day, size: head.size, root: head.root });
   return { day, sha256 };
 }
 
 /** Bundles that were entered on a day after its log was closed: they are in the next one, never in none. */
-async function stragglers({ rows, store }: LogCloser, tenant: string, { day }: PreviousDay): Promise<LogEntry[]> {
-  const logged = parseLog(await store.get(logDocumentKey(tenant, day)));
-  const there = new Set(logged.entries.map(({ runId }) => runId));
-  return (await rows.entries(tenant, day)).filter(({ runId }) => !there.has(runId));
+async function* stragglers({ rows, store }: LogCloser, tenant: string, { day }: PreviousDay): AsyncGenerator<LogEntry> {
+  const logged = new Set<string>();
+  for (const { runId } of entriesIn(await store.get(logDocumentKey(tenant, day)))) logged.add(runId);
+  for await (const entry of rows.entries(tenant, day)) if (!logged.has(entry.runId)) yield entry;
 }
 
 /** Returns the log that is there: this one, or one that an earlier closer wrote and may not have come to sign. */
-async function writeOnce({ store }: LogCloser, wanted: DayLog): Promise<DayLog> {
-  const key = logDocumentKey(wanted.tenant, wanted.day);
-  const document = documentOf(wanted);
-  if (await store.putOnce(key, document, 'application/json')) return wanted;
+async function writeOnce(
+  { store }: LogCloser,
+  entries: DayEntries,
+  facts: Pick<DayLog, 'tenant' | 'day' | 'previous'>,
+): Promise<DayLogFile> {
+  const key = logDocumentKey(facts.tenant, facts.day);
+  const wanted = entries.log(facts);
+  if (await store.putOnce(key, wanted.document, 'application/json')) return wanted;
   const there = await store.get(key);
-  if (there.equals(document)) return wanted;
-  const log = parseLog(there);
-  const known = new Set(wanted.entries.map((entry) => canonicalJson(entry)));
-  const rebuilt = documentOf(buildDayLog({ ...wanted, entries: log.entries }));
+  if (there.equals(wanted.document)) return wanted;
+  const found = logIn(there, entries, facts);
   // A signature vouches for what was sealed: a document that rows do not account for is never signed.
-  if (!there.equals(rebuilt) || !log.entries.every((entry) => known.has(canonicalJson(entry)))) {
+  if (!found) {
     throw new CountersignError('CHAIN_BROKEN', `${key} was not made from what was sealed; find out who wrote it`);
   }
-  return log;
+  return found;
 }
 
-function auditProblem(held: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
-  const read = readLog(held, keys);
-  return 'problem' in read ? read.problem : undefined;
+/** The log that a document is, if it was made of some of these entries. */
+function logIn(
+  document: Buffer,
+  known: DayEntries,
+  facts: Pick<DayLog, 'tenant' | 'day' | 'previous'>,
+): DayLogFile | undefined {
+  try {
+    const entries = DayEntries.in(document);
+    const rebuilt = entries.log(facts);
+    return rebuilt.document.equals(document) && known.haveAll(entries) ? rebuilt : undefined;
+  } catch {
+    return undefined;
+  }
 }
-
-const parseLog = (document: Buffer): DayLog => DayLog.parse(JSON.parse(document.toString()));

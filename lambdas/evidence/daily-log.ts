@@ -40,14 +40,22 @@ export const logEnvelopeKey = (tenant: string, day: string) => `log/${tenant}/${
 
 /** The same bundles give the same log, in whichever order they are read. */
 export function buildDayLog(facts: Pick<DayLog, 'tenant' | 'day' | 'previous' | 'entries'>): DayLog {
-  const entries = [...facts.entries].sort((a, b) => (position(a) < position(b) ? -1 : 1));
-  return { format: LOG_FORMAT, ...facts, entries, size: entries.length, root: rootOf(entries) };
+  const entries = [...facts.entries].sort((a, b) => (positionOf(a) < positionOf(b) ? -1 : 1));
+  return { ...dayLogHead(facts, entries.length, rootOf(entries)), entries };
+}
+
+export function dayLogHead(
+  { tenant, day, previous }: Pick<DayLog, 'tenant' | 'day' | 'previous'>,
+  size: number,
+  root: string,
+): Omit<DayLog, 'entries'> {
+  return { format: LOG_FORMAT, tenant, day, previous, size, root };
 }
 
 export const documentOf = (log: DayLog): Buffer => Buffer.from(canonicalJson(log));
 
 /** What is signed: the document by its hash, and of what is in it the root, so that a proof needs nothing else. */
-export function logClaim({ tenant, day, size, root, previous }: DayLog, sha256: string): Claim {
+export function logClaim({ tenant, day, size, root, previous }: Omit<DayLog, 'entries'>, sha256: string): Claim {
   return { subject: `${tenant}/${day}`, sha256, predicateType: PREDICATE_TYPE, predicate: { size, root, previous } };
 }
 
@@ -57,4 +65,4 @@ function rootOf(entries: readonly LogEntry[]): string {
 }
 
 /** Run ids tell bundles of one moment apart. */
-const position = ({ sealedAt, runId }: LogEntry) => `${sealedAt} ${runId}`;
+export const positionOf = ({ sealedAt, runId }: LogEntry) => `${sealedAt} ${runId}`;

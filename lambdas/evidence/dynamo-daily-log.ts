@@ -13,9 +13,10 @@ export class DynamoDailyLog implements DailyLogRows {
     this.#rows = new DynamoRows(client, table);
   }
 
-  async entries(tenant: string, day: string): Promise<LogEntry[]> {
-    const items = await this.#rows.range(wholePartition(logPartition(tenant, day)));
-    return items.map((item) => docOf<LogEntry>(item));
+  async *entries(tenant: string, day: string): AsyncGenerator<LogEntry> {
+    for await (const items of this.#rows.pages(wholePartition(logPartition(tenant, day)))) {
+      for (const item of items) yield docOf<LogEntry>(item);
+    }
   }
 
   lastClosed(tenant: string): Promise<PreviousDay | undefined> {

@@ -13,17 +13,18 @@ export const leafHash = (entry: Uint8Array): Buffer => sha256(LEAF, entry);
 
 const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(NODE, left, right);
 
-export function merkleRoot(leaves: readonly Buffer[]): Buffer {
-  const [only] = leaves;
-  if (!only) return sha256();
-  if (leaves.length === 1) return only;
-  const left = leftSize(leaves.length);
-  return nodeHash(merkleRoot(leaves.slice(0, left)), merkleRoot(leaves.slice(left)));
-}
-
-/** The largest power of two below the size. */
-function leftSize(size: number): number {
-  let left = 1;
-  while (left * 2 < size) left *= 2;
-  return left;
+/** Leaves are taken one by one: all that is held are the roots of full trees, each larger than the one to its right. */
+export function merkleRoot(leaves: Iterable<Buffer>): Buffer {
+  const full: { root: Buffer; size: number }[] = [];
+  for (const leaf of leaves) {
+    let [root, size] = [leaf, 1];
+    for (let left = full.at(-1); left?.size === size; left = full.at(-1)) {
+      full.pop();
+      [root, size] = [nodeHash(left.root, root), 2 * size];
+    }
+    full.push({ root, size });
+  }
+  const last = full.pop();
+  if (!last) return sha256();
+  return full.reduceRight((right, { root }) => nodeHash(root, right), last.root);
 }

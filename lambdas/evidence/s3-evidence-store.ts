@@ -1,18 +1,36 @@
 import { GetObjectCommand, PutObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3';
+import type { Pause } from '../run/dynamo-transactions.ts';
 import type { EvidenceStore } from './evidence-store.ts';
 
 const PRECONDITION_FAILED = 412;
+/** Another request for the same key is under way: whether it wins is known only by asking again. */
+const CONDITIONAL_REQUEST_CONFLICT = 409;
+const CONFLICT_ATTEMPTS_MAX = 6;
+const CONFLICT_BACKOFF_MS = 50;
 
 export class S3EvidenceStore implements EvidenceStore {
   readonly #client: S3Client;
   readonly #bucket: string;
+  readonly #pause: Pause;
 
-  constructor(client: S3Client, bucket: string) {
+  constructor(client: S3Client, bucket: string, pause: Pause) {
     this.#client = client;
     this.#bucket = bucket;
+    this.#pause = pause;
   }
 
   async putOnce(key: string, content: Buffer, contentType: string): Promise<boolean> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#putIfNew(key, content, contentType);
+      } catch (error) {
+        if (statusOf(error) !== CONDITIONAL_REQUEST_CONFLICT || attempt === CONFLICT_ATTEMPTS_MAX) throw error;
+        await this.#pause.sleep(this.#pause.random() * CONFLICT_BACKOFF_MS * 2 ** attempt);
+      }
+    }
+  }
+
+  async #putIfNew(key: string, content: Buffer, contentType: string): Promise<boolean> {
     try {
       await this.#client.send(
         new PutObjectCommand({
@@ -27,7 +45,7 @@ export class S3EvidenceStore implements EvidenceStore {
       );
       return true;
     } catch (error) {
-      if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === PRECONDITION_FAILED) return false;
+      if (statusOf(error) === PRECONDITION_FAILED) return false;
       throw error;
     }
   }
@@ -37,3 +55,5 @@ export class S3EvidenceStore implements EvidenceStore {
     return Buffer.from((await Body?.transformToByteArray()) ?? []);
   }
 }
+
+const statusOf = (error: unknown) => (error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined);

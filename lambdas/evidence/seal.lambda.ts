@@ -28,8 +28,8 @@ const s3 = new S3Client();
 
 const sealer = {
   runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
-  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET),
-  exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET), wanted: environment.EXPORTS },
+  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
+  exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause), wanted: environment.EXPORTS },
   signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
   log: systemLog,

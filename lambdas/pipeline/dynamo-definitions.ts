@@ -1,9 +1,10 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Person } from '../approval/people.ts';
 import { systemPause } from '../entry/system.ts';
-import { NO_TENANT_POLICIES, type TenantPolicies } from '../policy/policy.ts';
+import { NO_TENANT_POLICIES, PoliciesUnavailable, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
+import { isTransient } from '../run/dynamo-failures.ts';
 import { docOf, keyOf } from '../run/dynamo-items.ts';
 import * as keys from '../run/dynamo-keys.ts';
 import { DynamoRows, under } from '../run/dynamo-rows.ts';
@@ -32,7 +33,11 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
   }
 
   async policies(tenant: string): Promise<TenantPolicies> {
-    return (await this.#rows.get<TenantPolicies>(keys.policiesKey(tenant))) ?? NO_TENANT_POLICIES;
+    try {
+      return (await this.#rows.get<TenantPolicies>(keys.policiesKey(tenant))) ?? NO_TENANT_POLICIES;
+    } catch (error) {
+      throw isTransient(error) ? new PoliciesUnavailable({ cause: error }) : error;
+    }
   }
 
   async settings(tenant: string): Promise<TenantSettings> {

@@ -3,7 +3,13 @@ import { Kept } from '../entry/kept.ts';
 import type { Log } from '../entry/ports.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { type PolicyEngines, type PreparedPolicies, prepare } from './engine.ts';
-import type { Policy, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
+import {
+  PoliciesUnavailable,
+  type Policy,
+  type PolicyDecision,
+  type PolicyRequest,
+  type TenantPolicies,
+} from './policy.ts';
 
 /** Warm, a decision takes half a millisecond; cold, with the engine to load, a few hundred, and seconds on a busy machine. */
 export const POLICY_TIMEOUT_MS = 10_000;
@@ -31,7 +37,10 @@ interface Ports {
   log: Log;
 }
 
-/** Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, an unknown tool: all of it is a no. */
+/**
+ * Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, an unknown tool: all of it is a no; one
+ * that could not be helped at the moment says so (`retryable`).
+ */
 export class FailClosedPolicy implements Policy {
   readonly #ports: Ports;
   readonly #kept: Kept<PreparedPolicies>;
@@ -45,8 +54,9 @@ export class FailClosedPolicy implements Policy {
   async decide(request: PolicyRequest, looking = { fresh: false }): Promise<PolicyDecision> {
     const startedAtMs = this.#ports.stopwatch.nowMs();
     let policyHash = UNKNOWN_POLICY_HASH;
+    const reading = { now: false };
     const ask = async () => {
-      const policies = await this.#policiesOf(request.tenant, looking.fresh);
+      const policies = await this.#policiesOf(request.tenant, looking.fresh, reading);
       policyHash = policies.hash;
       if (!this.#ports.isTool(request.action.tool)) throw new Error(`there is no tool "${request.action.tool}"`);
       return policies.decide(request);
@@ -57,12 +67,19 @@ export class FailClosedPolicy implements Policy {
       if (this.#ports.stopwatch.nowMs() - startedAtMs > POLICY_TIMEOUT_MS) throw tooSlow();
       return decision;
     } catch (error) {
-      return this.#denied(request, policyHash, error);
+      const unavailable = error instanceof PoliciesUnavailable || reading.now;
+      return { ...this.#denied(request, policyHash, error), ...(unavailable && { retryable: true }) };
     }
   }
 
-  #policiesOf(tenant: string, fresh: boolean): Promise<PreparedPolicies> {
-    const read = async () => this.#prepare(await this.#ports.tenantPolicies(tenant));
+  #policiesOf(tenant: string, fresh: boolean, reading: { now: boolean }): Promise<PreparedPolicies> {
+    const read = async () => {
+      reading.now = true;
+      const policies = await this.#ports.tenantPolicies(tenant).finally(() => {
+        reading.now = false;
+      });
+      return this.#prepare(policies);
+    };
     return fresh ? read() : this.#kept.get(tenant, read);
   }
 
@@ -89,12 +106,12 @@ export class FailClosedPolicy implements Policy {
     }
   }
 
-  #denied({ tenant, action }: PolicyRequest, policyHash: string, error: unknown): PolicyDecision {
+  #denied({ tenant, action }: PolicyRequest, policyHash: string, error: unknown) {
     const why = error instanceof Error ? error.message : String(error);
     this.#ports.log.error(LOGGED.policyUndecided, { tenant, tool: action?.tool, error });
     return {
-      verdict: 'deny',
-      code: 'POLICY_ERROR',
+      verdict: 'deny' as const,
+      code: 'POLICY_ERROR' as const,
       policyHash,
       policies: [],
       reasons: ['policy could not decide'],

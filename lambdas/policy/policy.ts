@@ -65,7 +65,13 @@ export type PolicyDecision =
   | ({ verdict: 'allow' } & Grounds)
   | ({ verdict: 'needs_approval'; requirement: ApprovalRequirement } & Grounds)
   /** `message`: what the engine said when it failed. It may quote the request, so evidence has it as a digest. */
-  | ({ verdict: 'deny'; code: 'POLICY_DENIED' | 'POLICY_ERROR'; message?: string } & Grounds);
+  | ({
+      verdict: 'deny';
+      code: 'POLICY_DENIED' | 'POLICY_ERROR';
+      message?: string;
+      /** The policies could not be read just now, so nobody said no: whoever can wait asks again later. */
+      retryable?: true;
+    } & Grounds);
 
 /** Why, in a sentence; empty if policy gave no reason. */
 export function whyOf(decision: Pick<Grounds, 'reasons'> & { message?: string }): string {
@@ -84,5 +90,13 @@ export type TenantPolicies =
   | { engine: 'cedar'; files: Record<string, string> }
   /** A Rego policy compiled to WASM, gzipped and in base64; it decides instead of Cedar. */
   | { engine: 'rego'; wasmGzipBase64: string };
+
+/** They are there, and could not be read just now. */
+export class PoliciesUnavailable extends Error {
+  override name = 'PoliciesUnavailable';
+  constructor(options?: { cause?: unknown }) {
+    super('the policies could not be read just now', options);
+  }
+}
 
 export const NO_TENANT_POLICIES: TenantPolicies = { engine: 'cedar', files: {} };

@@ -13,6 +13,10 @@ const thereIsRoom = (counter: '#running' | '#starts', max: number): Condition =>
   expression: `attribute_not_exists(${counter}) OR ${counter} < :max`,
   values: { ':max': max },
 });
+/** Nobody asks for a minute that is over; an hour covers clocks that differ. */
+const STARTS_REMEMBERED_SECONDS = 60 * 60;
+const startsForgottenAfter = (minute: string) => Date.parse(`${minute}:00.000Z`) / 1000 + STARTS_REMEMBERED_SECONDS;
+
 const holderIs = (runId: string): Condition => ({
   expression: 'attribute_not_exists(#pk) OR #holder = :runId',
   values: { ':runId': runId },
@@ -22,16 +26,18 @@ const holderIs = (runId: string): Condition => ({
 export function capWrite(table: string, tenant: string, write: CapWrite): TransactWriteItem {
   switch (write.kind) {
     case 'take_slot':
-      return add(
-        table,
-        keys.slotCounterKey(tenant, write.slot.shard),
-        slotCount(write.slot, 1),
-        thereIsRoom('#running', write.max),
-      );
+      return add(table, keys.slotCounterKey(tenant, write.slot.shard), slotCount(write.slot, 1), {
+        condition: thereIsRoom('#running', write.max),
+      });
     case 'return_slot':
       return add(table, keys.slotCounterKey(tenant, write.slot.shard), slotCount(write.slot, -1));
     case 'count_start':
-      return add(table, keys.startCounterKey(tenant, write.minute), { starts: 1 }, thereIsRoom('#starts', write.max));
+      return add(
+        table,
+        keys.startCounterKey(tenant, write.minute),
+        { starts: 1 },
+        { condition: thereIsRoom('#starts', write.max), deleteAfterSeconds: startsForgottenAfter(write.minute) },
+      );
     case 'take_key':
       return put(
         table,

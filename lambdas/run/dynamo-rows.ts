@@ -16,6 +16,9 @@ import { FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
 import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
+/** So often in a row nothing was read: about six seconds with their pauses, less than a worker has for a commit. */
+const UNREAD_ATTEMPTS_MAX = 8;
+const UNREAD_BACKOFF_MS = 25;
 
 /** Rows of one partition, from one sort key to another, both included. */
 export interface Range {
@@ -108,20 +111,27 @@ export class DynamoRows {
     return Item;
   }
 
-  async batchGet<T>(wanted: Key[]): Promise<T[]> {
-    return (await this.batchGetItems(wanted)).map((item) => docOf<T>(item));
+  async batchGet<T>(wanted: Key[], pause: Pause): Promise<T[]> {
+    return (await this.batchGetItems(wanted, pause)).map((item) => docOf<T>(item));
   }
 
-  async batchGetItems(wanted: Key[]): Promise<Item[]> {
+  /** Keys that DynamoDB left unread, because it was throttled or the answer was full, are asked for again, ever later. */
+  async batchGetItems(wanted: Key[], pause: Pause): Promise<Item[]> {
     const found: Item[] = [];
     let open = wanted.map((key) => marshall(key));
-    while (open.length > 0) {
+    for (let inVain = 0; open.length > 0; ) {
       const asked = open.slice(0, BATCH_GET_MAX_KEYS);
       const { Responses, UnprocessedKeys } = await this.#client.send(
         new BatchGetItemCommand({ RequestItems: { [this.#table]: { Keys: asked, ConsistentRead: true } } }),
       );
+      const unread = UnprocessedKeys?.[this.#table]?.Keys ?? [];
       found.push(...(Responses?.[this.#table] ?? []));
-      open = [...open.slice(BATCH_GET_MAX_KEYS), ...(UnprocessedKeys?.[this.#table]?.Keys ?? [])];
+      open = [...unread, ...open.slice(BATCH_GET_MAX_KEYS)];
+      inVain = unread.length < asked.length ? 0 : inVain + 1;
+      if (inVain === UNREAD_ATTEMPTS_MAX) {
+        throw new Error(`DynamoDB left ${unread.length} keys unread ${inVain} times; it is throttled, try again later`);
+      }
+      if (unread.length > 0) await pause.sleep(pause.random() * UNREAD_BACKOFF_MS * 2 ** inVain);
     }
     return found;
   }
@@ -200,7 +210,7 @@ export class DynamoRows {
   }
 
   /** An index holds keys only, and may lag: the rows it points at are read themselves. */
-  pointedAt<T>(pointers: Item[]): Promise<T[]> {
-    return this.batchGet<T>(pointers.map(keyOf));
+  pointedAt<T>(pointers: Item[], pause: Pause): Promise<T[]> {
+    return this.batchGet<T>(pointers.map(keyOf), pause);
   }
 }

@@ -7,6 +7,7 @@ import { runningByWorkspace } from './dynamo-caps.ts';
 import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
+import type { Pause } from './dynamo-transactions.ts';
 import type { Receipt } from './receipt.ts';
 import type { Run, RunStatus, Trigger } from './run.ts';
 import {
@@ -26,9 +27,11 @@ const COUNTED_PAGES_MAX = 5;
 
 export class DynamoRunReads implements RunReads {
   protected readonly rows: DynamoRows;
+  protected readonly pause: Pause;
 
-  constructor(client: DynamoDBClient, table: string) {
+  constructor(client: DynamoDBClient, table: string, pause: Pause) {
     this.rows = new DynamoRows(client, table);
+    this.pause = pause;
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
@@ -57,7 +60,7 @@ export class DynamoRunReads implements RunReads {
       newestFirst: true,
       after: placeAfter(after, start),
     });
-    const newestFirst = (await this.rows.pointedAt<Run>(items))
+    const newestFirst = (await this.rows.pointedAt<Run>(items, this.pause))
       .filter((run) => status === undefined || run.status === status)
       .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     return { items: newestFirst, ...next(lastKey, ({ pk }) => keys.parseRunPartition(pk)?.runId) };
@@ -73,8 +76,11 @@ export class DynamoRunReads implements RunReads {
     const queued = keys.statusIndexKey(tenant, 'queued');
     const { items } = await this.rows.indexPage(keys.INDEXES.byStatus, queued, { limit });
     const [runs, counters] = await Promise.all([
-      this.rows.pointedAt<Run>(items),
-      this.rows.batchGetItems(Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard))),
+      this.rows.pointedAt<Run>(items, this.pause),
+      this.rows.batchGetItems(
+        Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard)),
+        this.pause,
+      ),
     ]);
     const waiting = runs.filter(({ status }) => status === 'queued');
     return {
@@ -84,7 +90,10 @@ export class DynamoRunReads implements RunReads {
   }
 
   receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
-    return this.rows.batchGet([...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)));
+    return this.rows.batchGet(
+      [...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)),
+      this.pause,
+    );
   }
 
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
@@ -92,7 +101,10 @@ export class DynamoRunReads implements RunReads {
   }
 
   approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
-    return this.rows.batchGet([...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id)));
+    return this.rows.batchGet(
+      [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id)),
+      this.pause,
+    );
   }
 
   async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
@@ -103,7 +115,7 @@ export class DynamoRunReads implements RunReads {
       [index.partition]: partition,
     });
     const { items, lastKey } = await this.rows.indexPage(index, partition, { limit, after: placeAfter(after, start) });
-    const found = await this.rows.pointedAt<Approval>(items);
+    const found = await this.rows.pointedAt<Approval>(items, this.pause);
     const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
     return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
   }
@@ -134,7 +146,7 @@ export class DynamoRunReads implements RunReads {
   }
 
   async outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
-    return (await this.rows.batchGetItems(entryIds.map(keys.outboxKey))).map(outboxEntryOf);
+    return (await this.rows.batchGetItems(entryIds.map(keys.outboxKey), this.pause)).map(outboxEntryOf);
   }
 
   async stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]> {

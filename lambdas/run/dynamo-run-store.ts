@@ -1,4 +1,4 @@
-import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { Approval } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit, RunChange } from './commit.ts';
@@ -27,22 +27,15 @@ import {
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRunReads } from './dynamo-run-reads.ts';
-import { isRefusal, type Pause } from './dynamo-transactions.ts';
+import { isRefusal } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import { dayOf, type LogEntry } from './log-entry.ts';
 import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from './run-store.ts';
 import type { RunningStep } from './step.ts';
 
 export class DynamoRunStore extends DynamoRunReads implements RunStore {
-  readonly #pause: Pause;
-
-  constructor(client: DynamoDBClient, table: string, pause: Pause) {
-    super(client, table);
-    this.#pause = pause;
-  }
-
   #transact(writes: TransactWriteItem[]) {
-    return this.rows.transact(writes, this.#pause);
+    return this.rows.transact(writes, this.pause);
   }
 
   async ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {

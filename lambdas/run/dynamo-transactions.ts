@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { type Item, itemBytes, tooLarge } from './dynamo-items.ts';
-import type { Key } from './dynamo-keys.ts';
+import { type Key, TTL_ATTRIBUTE } from './dynamo-keys.ts';
 
 /** Two transactions that touch one row cancel each other; a few jittered tries let both through. */
 const CONFLICT_ATTEMPTS_MAX = 6;
@@ -35,28 +35,31 @@ export function remove(table: string, key: Key, condition?: Condition): Transact
   return { Delete: { TableName: table, Key: marshall(key), ...(condition && conditionFields(condition)) } };
 }
 
-/** Adds to counters of a row, on condition that there is room; the row comes into being with the first. */
+/** Adds to counters of a row, on condition that there is room; the row comes into being with the first, and may expire. */
 export function add(
   table: string,
   key: Key,
   amounts: Record<string, number>,
-  condition?: Condition,
+  { condition, deleteAfterSeconds }: { condition?: Condition; deleteAfterSeconds?: number } = {},
 ): TransactWriteItem {
   const fields = condition && conditionFields(condition);
   const names = Object.keys(amounts);
+  const expires = deleteAfterSeconds !== undefined;
   return {
     Update: {
       TableName: table,
       Key: marshall(key),
       ...fields,
-      UpdateExpression: `ADD ${names.map((_, index) => `#n${index} :n${index}`).join(', ')}`,
+      UpdateExpression: `${expires ? 'SET #ttl = :ttl ' : ''}ADD ${names.map((_, index) => `#n${index} :n${index}`).join(', ')}`,
       ExpressionAttributeNames: {
         ...fields?.ExpressionAttributeNames,
         ...Object.fromEntries(names.map((name, index) => [`#n${index}`, name])),
+        ...(expires && { '#ttl': TTL_ATTRIBUTE }),
       },
       ExpressionAttributeValues: {
         ...fields?.ExpressionAttributeValues,
         ...marshall(Object.fromEntries(names.map((name, index) => [`:n${index}`, amounts[name]]))),
+        ...(expires && marshall({ ':ttl': deleteAfterSeconds })),
       },
     },
   };

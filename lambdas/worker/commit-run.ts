@@ -8,6 +8,8 @@ import type { StepMessage } from './step-queue.ts';
 import type { FollowUp, HeldStep, Mover, RunState } from './worker.ts';
 
 const WAITING_LINE_LOOKED_AT = 25;
+/** Each try meets one more receipt that somebody else has changed; a commit begins at most 20 writes. */
+const HELD_RECEIPTS_MET_MAX = 60;
 
 export async function loadState(worker: Mover, { tenant, runId }: StepMessage): Promise<RunState | undefined> {
   const loaded = await worker.runs.load(tenant, runId);
@@ -33,7 +35,7 @@ export type Drafted =
 /** Makes one commit of what `drafting` does to the run, and sends on what follows from it. */
 export async function draftAndCommit(worker: Mover, state: RunState, drafting: Drafting): Promise<Drafted> {
   const held = new Map<string, Receipt>();
-  for (;;) {
+  for (let tries = 1; tries <= HELD_RECEIPTS_MET_MAX; tries += 1) {
     const draft = new RunDraft(state, timeOf(worker.clock, state.run), held);
     const followUp = await drafting(draft, state);
     if (!followUp || draft.isEmpty) return { outcome: 'nothing' };
@@ -57,6 +59,9 @@ export async function draftAndCommit(worker: Mover, state: RunState, drafting: D
     await sendOn(worker, state, change, followUp);
     return { outcome: 'committed', state: { ...state, run: change.run, steps: draft.steps }, holds: followUp.holds };
   }
+  // Whoever asked drafts anew on a fresh view of the run, or the sweeper sends it again.
+  worker.log.warn('the receipts of a commit changed faster than it could be made', { runId: state.run.runId });
+  return { outcome: 'lost' };
 }
 
 /** Clocks differ; in the chain of one run time never goes back all the same. */

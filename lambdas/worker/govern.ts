@@ -9,16 +9,19 @@ import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import type { PolicyDecided } from '../run/commit.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Governed, StepFacts, Steps } from '../run/step.ts';
+import type { Governed, Prepared, StepFacts, Steps } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
 import { expressionContext } from './expression-context.ts';
-import { fail } from './step-endings.ts';
+import { fail, scheduleRetry } from './step-endings.ts';
 import { stopAtGate } from './stop-at-gate.ts';
 import type { RunState, Worker } from './worker.ts';
 
+/** The table was asked several times within seconds already; the run's deadline ends the waiting. */
+const POLICIES_READ_AGAIN_AFTER_MS = 30_000;
+
 export interface Proposed {
-  step: StepFacts;
+  step: StepFacts & Partial<Prepared>;
   input: unknown;
   operation: Operation;
   proposal: Proposal;
@@ -47,6 +50,11 @@ export async function govern(
   const action = await actionOf(worker, state, draft, proposed);
   const request = policyRequest(draft.run, action);
   const decision = await worker.policy.decide(request, { fresh: approvalId !== undefined });
+  if (decision.verdict === 'deny' && decision.retryable) {
+    const error = recordedError(decision.code, whyOf(decision));
+    scheduleRetry(worker, draft, { ...step, input }, error, { retryAfterMs: POLICIES_READ_AGAIN_AFTER_MS });
+    return undefined;
+  }
   const hash = actionHash(action, input, decision.policyHash, draft.run.workflow);
   const governed: Governed = { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
   draft.record(decided(step, action, decision, hash));

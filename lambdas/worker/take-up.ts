@@ -136,7 +136,14 @@ async function resume(
   const attemptsMax = attemptsOf(operation, state.workflow.steps[step.index]) + LOOKS_MAX;
   if (own.effect === 'opaque' || step.attempt >= attemptsMax) return askHuman(draft, step, own);
   // If it may not be made again, by policy or until people agree, only somebody who looks there can tell what happened.
-  return (await perform(worker, state, draft, step, own)) ?? askHuman(draft, step, own);
+  const held = await perform(worker, state, draft, step, own);
+  return held || waitsForPolicies(draft, step) ? held : askHuman(draft, step, own);
+}
+
+/** Policies could not be read: nothing is decided yet, and what the earlier attempt did is looked for when they can be. */
+function waitsForPolicies({ steps, at }: RunDraft, { index }: Step): boolean {
+  const now = steps.get(index);
+  return now?.status === 'failed_retryable' && now.error.code === 'POLICY_ERROR' && now.retryAt > at;
 }
 
 /** A step whose input is known: claimed, or failed for the reason it cannot be. */

@@ -27,7 +27,7 @@ describeEvidenceStoreContract('S3 with Object Lock', async () => {
   const wire = await openWire({ s3 });
   const client = new S3Client({ ...wire.client, forcePathStyle: true });
   return {
-    store: new S3EvidenceStore(client, 'evidence'),
+    store: new S3EvidenceStore(client, 'evidence', { random: () => 0, sleep: async () => {} }),
     close: async () => {
       client.destroy();
       await wire.close();

@@ -1,13 +1,18 @@
+import { GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items.ts';
+import { startCounterKey, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo-keys.ts';
 import { DynamoRows } from '../../lambdas/run/dynamo-rows.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { accepted } from '../fakes/story.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
+import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
@@ -37,6 +42,21 @@ it('DynamoDB takes a row of just the size that counts as the largest, and none b
   expect(itemBytes(row(0))).toBe(ROW_MAX_BYTES);
   expect(await rows.save(row(0))).toBe(true);
   await expect(rows.save(row(COUNTED_TOO_MUCH_BYTES))).rejects.toThrow(/size/);
+});
+
+it('the starts of a minute are counted in a row that expires an hour later', async () => {
+  const store = new DynamoRunStore(run.client, run.table, pause);
+  const { run: begun, ingest } = accepted({ tenant: 'rate-tenant' });
+  await store.ingest(ingest);
+  const minute = '2026-01-02T03:04';
+  const draft = new ChangeDraft(begun, begun.updatedAt).cap({ kind: 'count_start', minute, max: 5 });
+  expect(await store.commit(draft.seal())).toEqual({ outcome: 'committed' });
+  const Key = marshall(startCounterKey('rate-tenant', minute));
+  const { Item } = await run.client.send(new GetItemCommand({ TableName: run.table, Key }));
+  expect(unmarshall(Item ?? {})).toMatchObject({
+    starts: 1,
+    [TTL_ATTRIBUTE]: Date.parse('2026-01-02T04:04:00.000Z') / 1000,
+  });
 });
 
 describeDefinitionsContract('memory', async () => ({ definitions: new MemoryDefinitions(), close }));

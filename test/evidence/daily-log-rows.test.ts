@@ -4,6 +4,7 @@ import { DynamoDailyLog } from '../../lambdas/evidence/dynamo-daily-log.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { openRunTable } from '../contracts/run-table.ts';
+import { allOf } from '../fakes/all-of.ts';
 import { undisturbed } from '../fakes/passage.ts';
 import { MemoryDailyLog } from './logged-days.ts';
 
@@ -30,7 +31,9 @@ const opened: [string, () => Promise<Opened>][] = [
     async () => {
       const rows = new MemoryDailyLog(undisturbed);
       const seal = async (tenant: string, entry: LogEntry) => {
-        const there = (await rows.entries(tenant, dayOf(entry.sealedAt))).some(({ runId }) => runId === entry.runId);
+        const there = (await allOf(rows.entries(tenant, dayOf(entry.sealedAt)))).some(
+          ({ runId }) => runId === entry.runId,
+        );
         if (!there) rows.enter(tenant, entry);
       };
       return { rows, seal, close: async () => {} };
@@ -66,10 +69,10 @@ describe.each(opened)('the rows of the daily log %s', (_where, open) => {
     await seal('acme', { ...first, sha256: 'c'.repeat(64) });
     await seal('acme', sealed('run_b', '2026-03-02T00:00:00.000Z'));
     await seal('globex', sealed('run_c', '2026-03-01T12:00:00.000Z'));
-    expect(await rows.entries('acme', '2026-03-01')).toEqual([first]);
-    expect((await rows.entries('acme', '2026-03-02')).map(({ runId }) => runId)).toEqual(['run_b']);
-    expect((await rows.entries('globex', '2026-03-01')).map(({ runId }) => runId)).toEqual(['run_c']);
-    expect(await rows.entries('acme', '2026-03-03')).toEqual([]);
+    expect(await allOf(rows.entries('acme', '2026-03-01'))).toEqual([first]);
+    expect((await allOf(rows.entries('acme', '2026-03-02'))).map(({ runId }) => runId)).toEqual(['run_b']);
+    expect((await allOf(rows.entries('globex', '2026-03-01'))).map(({ runId }) => runId)).toEqual(['run_c']);
+    expect(await allOf(rows.entries('acme', '2026-03-03'))).toEqual([]);
   });
 
   it('remember the newest day that was closed, by tenant', async () => {

@@ -4,6 +4,7 @@ import { signClaim } from '../../lambdas/evidence/dsse.ts';
 import { openEnvelope } from '../../lambdas/evidence/verify/open-envelope.ts';
 import { signingKey, trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { allOf } from '../fakes/all-of.ts';
 import type { Passage } from '../fakes/passage.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LoggedDays } from './logged-days.ts';
@@ -189,7 +190,7 @@ describe('a log that somebody else put there first', () => {
     await days.close();
     await days.seal('run_a');
     days.goTo('2026-03-02T10:00:00.000Z');
-    const entries = await days.rows.entries('acme', '2026-03-01');
+    const entries = await allOf(days.rows.entries('acme', '2026-03-01'));
     const previous = { day: '2026-02-28', sha256: shaOf('2026-02-28') };
     const log = change(buildDayLog({ tenant: 'acme', day: '2026-03-01', previous, entries }));
     await days.store.putOnce('log/acme/2026-03-01.json', documentOf(log), 'application/json');

@@ -24,8 +24,8 @@ export class MemoryDailyLog implements DailyLogRows {
     this.#entries.set(`${tenant}/${dayOf(entry.sealedAt)}`, entry.runId, entry);
   }
 
-  entries(tenant: string, day: string): Promise<LogEntry[]> {
-    return this.#passage('entries', async () => this.#entries.inPartition(`${tenant}/${day}`));
+  async *entries(tenant: string, day: string): AsyncGenerator<LogEntry> {
+    yield* await this.#passage('entries', async () => this.#entries.inPartition(`${tenant}/${day}`));
   }
 
   lastClosed(tenant: string): Promise<PreviousDay | undefined> {

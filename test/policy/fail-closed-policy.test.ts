@@ -6,7 +6,12 @@ import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
 import type { PolicyEngines, PreparedPolicies } from '../../lambdas/policy/engine.ts';
 import { FailClosedPolicy, POLICY_TIMEOUT_MS, type Stopwatch } from '../../lambdas/policy/fail-closed-policy.ts';
 import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
-import { NO_TENANT_POLICIES, type PolicyRequest, type TenantPolicies } from '../../lambdas/policy/policy.ts';
+import {
+  NO_TENANT_POLICIES,
+  PoliciesUnavailable,
+  type PolicyRequest,
+  type TenantPolicies,
+} from '../../lambdas/policy/policy.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
@@ -244,6 +249,26 @@ describe('whatever goes wrong is a no (fault 34)', () => {
     const deciding = setUp().decide(aRequest());
     for (const ring of stopwatch.alarms) ring();
     expect(await deciding).toMatchObject({ verdict: 'deny', code: 'POLICY_ERROR' });
+  });
+
+  it('and only one that could not be helped just now says so, to whoever can ask again later', async () => {
+    const retryable = async (policy: FailClosedPolicy, ring = false) => {
+      const deciding = policy.decide(aRequest());
+      if (ring) for (const alarm of stopwatch.alarms) alarm();
+      const decision = await deciding;
+      return decision.verdict === 'deny' && decision.retryable === true;
+    };
+    defined = () => Promise.reject(new PoliciesUnavailable());
+    expect(await retryable(policyWith())).toBe(true);
+    defined = () => new Promise(() => {});
+    expect(await retryable(policyWith(), true)).toBe(true);
+    defined = { engine: 'cedar', files: { 'mine.cedar': '\npermit (principal' } };
+    expect(await retryable(policyWith())).toBe(false);
+    defined = freeze('freeze');
+    expect(await retryable(policyWith())).toBe(false);
+    defined = NO_TENANT_POLICIES;
+    const hanging = ofCedar(() => new Promise(() => {}));
+    expect(await retryable(policyWith({ engines: hanging }), true)).toBe(false);
   });
 
   it('and a passing trouble passes', async () => {

@@ -37,6 +37,7 @@ export type Fault =
   | 'lost_request'
   | 'unreachable'
   | 'truncated'
+  | 'policies_unreadable'
   | 'policy_error'
   | 'policy_slow';
 
@@ -53,7 +54,7 @@ const POSSIBLE: Record<CallKind, readonly Fault[]> = {
   reading: ANYWHERE,
   evidence: ANYWHERE,
   /** It runs in the caller's own process, and answers whatever happens. */
-  policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policy_error', 'policy_slow'],
+  policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policies_unreadable', 'policy_error', 'policy_slow'],
   /** Cards and task tokens. */
   people: ANYWHERE,
   outside: [
@@ -100,7 +101,7 @@ export class OneFault extends FaultPlan {
   protected override choose(call: PortCall): Fault | undefined {
     if (this.calls !== this.#at) return undefined;
     if (call.kind === 'outside' && this.#fault === 'throttle') return 'rate_limited';
-    if (call.kind === 'policy' && this.#fault === 'throttle') return 'policy_error';
+    if (call.kind === 'policy' && this.#fault === 'throttle') return 'policies_unreadable';
     if (call.kind === 'policy' && this.#fault === 'lost_reply') return 'policy_slow';
     return this.#fault;
   }

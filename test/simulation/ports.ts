@@ -10,6 +10,7 @@ import type { Policy } from '../../lambdas/policy/policy.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Crossings } from './crossings.ts';
@@ -231,10 +232,4 @@ export function portsOf(around: Surroundings, by: Invocation) {
     random,
     clock,
   };
-}
-
-async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }

@@ -1,10 +1,11 @@
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 import { FailClosedPolicy, POLICY_TIMEOUT_MS } from '../../lambdas/policy/fail-closed-policy.ts';
-import type {
-  ApprovalRequirement,
-  PolicyDecision,
-  PolicyRequest,
-  ProposedAction,
+import {
+  type ApprovalRequirement,
+  PoliciesUnavailable,
+  type PolicyDecision,
+  type PolicyRequest,
+  type ProposedAction,
 } from '../../lambdas/policy/policy.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
@@ -41,6 +42,8 @@ export class SimulatedPolicy {
   readonly #saidFresh = new Set<string>();
   #published = 0;
   #slow = false;
+  /** While a question is put whose policies cannot be read: they are asked for before anything is waited for. */
+  #unreadable = false;
 
   constructor(time: VirtualTime, definitions: MemoryDefinitions) {
     this.#time = time;
@@ -60,7 +63,10 @@ export class SimulatedPolicy {
   ): Promise<PolicyDecision> {
     if (fault) this.#befalls.set(request, fault);
     this.#slow = fault === 'policy_slow';
-    const decision = await this.#policyOf(machine).decide(request, looking);
+    this.#unreadable = fault === 'policies_unreadable';
+    const deciding = this.#policyOf(machine).decide(request, this.#unreadable ? { fresh: true } : looking);
+    this.#unreadable = false;
+    const decision = await deciding;
     if (looking.fresh) this.#saidFresh.add(answerOf(request, decision));
     return decision;
   }
@@ -78,7 +84,10 @@ export class SimulatedPolicy {
       prepare: async ({ files }: { files: Record<string, string> }) => this.#prepared(files[FILE] ?? ''),
     };
     const policy = new FailClosedPolicy({
-      tenantPolicies: (tenant) => this.#definitions.policies(tenant),
+      tenantPolicies: async (tenant) => {
+        if (this.#unreadable) throw new PoliciesUnavailable();
+        return this.#definitions.policies(tenant);
+      },
       engines: { cedar: engine, rego: { prepare: () => Promise.reject(new Error('there is no such engine here')) } },
       isTool: (tool) => findOperation(tool) !== undefined,
       now: () => this.#time.now(),

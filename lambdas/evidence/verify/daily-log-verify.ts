@@ -31,7 +31,12 @@ export function readLog(
   return problem === undefined ? { log } : { log, problem };
 }
 
-function envelopeFlaw(log: DayLog, { document, envelope }: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
+/** What is wrong with the signature of a log that is known to be in order itself. */
+export function envelopeFlaw(
+  log: Omit<DayLog, 'entries'>,
+  { document, envelope }: Pick<HeldFiles, 'document' | 'envelope'>,
+  keys: readonly TrustedKey[],
+): string | undefined {
   if (!envelope) return 'its log is not signed: the envelope beside it is missing';
   try {
     const opened = openEnvelope(envelope);

@@ -115,6 +115,7 @@ describe('a function', () => {
       AWS_ENDPOINT_URL: host.gateway.url,
       LAMBDA_TASK_ROOT: expect.stringMatching(/Probe$/),
       _HANDLER: 'index.handler',
+      _X_AMZN_TRACE_ID: expect.stringMatching(/^Root=1-[0-9a-f]{24};Lineage=[0-9a-f]{8}:1$/),
       TZ: ':UTC',
     });
   });

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { buildDayLog, documentOf } from '../../lambdas/evidence/daily-log.ts';
+import { DayEntries, entriesIn } from '../../lambdas/evidence/day-entries.ts';
+import { SMALL_YOUNG_GENERATION } from '../../lambdas/evidence/environment.ts';
+import { leafHash, merkleRoot } from '../../lambdas/evidence/merkle.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import type { LogEntry } from '../../lambdas/run/log-entry.ts';
+
+const Entry = fc
+  .record({ number: fc.nat(1_000_000), second: fc.nat(86_399), count: fc.integer({ min: 1, max: 999 }) })
+  .map(({ number, second, count }): LogEntry => {
+    const runId = `run_${number.toString(16).padStart(8, '0')}`;
+    const sealedAt = new Date(Date.parse('2026-03-01') + second * 1000).toISOString();
+    return { runId, sha256: sha256Hex(runId), head: sha256Hex(`${runId} head`), count, sealedAt };
+  });
+const Entries = fc.uniqueArray(Entry, { selector: ({ runId }) => runId, maxLength: 40 });
+const facts = { tenant: 'acme', day: '2026-03-01', previous: { day: '2026-02-28', sha256: sha256Hex('before') } };
+
+function of(entries: LogEntry[]): DayEntries {
+  const all = new DayEntries();
+  for (const entry of entries) all.add(entry);
+  return all;
+}
+
+it('a day made entry by entry is byte for byte the log made at once, and can be read back', () => {
+  fc.assert(
+    fc.property(Entries, (entries) => {
+      const whole = buildDayLog({ ...facts, entries });
+      const { head, document } = of(entries).log(facts);
+      expect(document.equals(documentOf(whole))).toBe(true);
+      expect(head).toEqual({ ...whole, entries: undefined });
+      expect([...entriesIn(document)]).toEqual(whole.entries);
+    }),
+  );
+});
+
+it('has all of another day exactly if every one of its entries is the same', () => {
+  fc.assert(
+    fc.property(Entries, fc.nat(), (entries, which) => {
+      expect(of(entries).haveAll(of(entries.slice(1)))).toBe(true);
+      const changed = entries[which % (entries.length || 1)];
+      if (!changed) return;
+      expect(of(entries).haveAll(of([{ ...changed, sha256: sha256Hex('another') }]))).toBe(false);
+      expect(of(entries.filter((entry) => entry !== changed)).haveAll(of([changed]))).toBe(false);
+    }),
+  );
+});
+
+it.each(['', '{}', '{"entries":[', '{"entries":[{}]}', '{"entries":[{"runId":"r"', '{"entries":[1,2]}'])(
+  'what is no log, such as %s, is not read as one',
+  (text) => {
+    expect(() => [...entriesIn(Buffer.from(text))]).toThrow();
+  },
+);
+
+it('the root of leaves taken one by one is that of RFC 6962, section 2.1', () => {
+  const hash = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+  const byDefinition = (leaves: Buffer[]): Buffer => {
+    if (leaves.length < 2) return leaves[0] ?? hash();
+    const left = 2 ** Math.floor(Math.log2(leaves.length - 1));
+    return hash(Buffer.from([1]), byDefinition(leaves.slice(0, left)), byDefinition(leaves.slice(left)));
+  };
+  for (let size = 0; size <= 70; size += 1) {
+    const leaves = Array.from({ length: size }, (_, index) => leafHash(Buffer.from(String(index))));
+    expect(merkleRoot(leaves).equals(byDefinition(leaves)), `of ${size}`).toBe(true);
+  }
+});
+
+it('days of 200,000 bundles are closed, and closed again after a crash, within the memory of their function', async () => {
+  const HEAP_MAX_MIB = 128;
+  /** Of the 512 that the function has. */
+  const MEMORY_MAX_MIB = 400;
+  const script = join(import.meta.dirname, 'close-largest-day.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    `--max-old-space-size=${HEAP_MAX_MIB}`,
+    SMALL_YOUNG_GENERATION,
+    script,
+  ]);
+  const { peakMib, ...closed } = JSON.parse(stdout);
+  expect(closed).toEqual({
+    closed: ['2026-03-01', '2026-03-02', '2026-03-02'],
+    entries: 200_000,
+    isRecorded: true,
+    bytes: expect.any(Number),
+  });
+  expect(closed.bytes).toBeGreaterThan(40 * 2 ** 20);
+  expect(peakMib).toBeLessThan(MEMORY_MAX_MIB);
+}, 300_000);
