@@ -20,12 +20,19 @@ import { ago, dateAndTime } from './times.ts';
 export function printApproval(approval: ShownApproval, terminal: Terminal): void {
   const page = new Page(terminal);
   // What is written is revealed character by character; all else may lose what would steer the terminal.
-  const shown = { ...printable(approval), action: approval.action, before: approval.before, after: approval.after };
+  const shown = {
+    ...printable(approval),
+    action: approval.action,
+    before: approval.before,
+    after: approval.after,
+    phase: approval.phase,
+  };
   page.title(shown.approvalId, approvalCell(shown));
   page.line(shown.title);
   page.blank();
   printFacts(page, shown);
   printWrite(page, shown);
+  printPhase(page, shown);
   printWhatPeopleSaid(page, approval);
 }
 
@@ -49,16 +56,38 @@ function printFacts(page: Page, approval: ShownApproval): void {
 function printWrite(page: Page, { action, message, before, after, actionHash }: ShownApproval): void {
   page.heading(action ? 'THE WRITE' : 'THE GATE');
   if (message !== undefined) page.wholeLine(exact(message));
-  if (action) {
-    const { tool, target, fields, risk, blastRadius, environment } = action;
-    page.wholeLine(exactName(`${tool} at ${target}`));
-    for (const [name, value] of Object.entries(fields)) printChange(page, name, value, before);
-    const follows = Object.entries(after ?? {}).filter(([name, value]) => !isDeepStrictEqual(fields[name], value));
-    if (follows.length > 0) page.line('which changes', 'quiet');
-    for (const [name, value] of follows) printChange(page, name, value, before);
-    page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${wayBack(action)}`, 'quiet');
-  } else page.line('the run goes on with what comes after this step');
+  if (action) printAction(page, action, before, after);
+  else page.line('the run goes on with what comes after this step');
   page.whole('action', actionHash, 'quiet');
+}
+
+function printAction(
+  page: Page,
+  action: NonNullable<ShownApproval['action']>,
+  before: Record<string, unknown> | undefined,
+  after: Record<string, unknown> | undefined,
+): void {
+  const { tool, target, fields, risk, blastRadius, environment } = action;
+  page.wholeLine(exactName(`${tool} at ${target}`));
+  for (const [name, value] of Object.entries(fields)) printChange(page, name, value, before);
+  const follows = Object.entries(after ?? {}).filter(([name, value]) => !isDeepStrictEqual(fields[name], value));
+  if (follows.length > 0) page.line('which changes', 'quiet');
+  for (const [name, value] of follows) printChange(page, name, value, before);
+  page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${wayBack(action)}`, 'quiet');
+}
+
+/** Every other write of the phase that the same decision is about. */
+function printPhase(page: Page, { phase }: ShownApproval): void {
+  if (!phase) return;
+  page.heading(`ALSO IN THE PHASE ${phase.name.toUpperCase()}`);
+  for (const { stepId, action, before, after } of phase.writes) {
+    page.wholeLine(`${exactName(stepId)}:`);
+    for (const words of derivedInWords(action.derived)) page.line(words);
+    printAction(page, action, before, after);
+  }
+  for (const { stepId, tool, because } of phase.askedLater) {
+    page.wholeLine(`${exactName(stepId)}: ${exactName(tool)}, asked about separately: ${exactName(because)}`);
+  }
 }
 
 /** As in a plan: `~` what is there and changes, `+` what is added or cannot be compared. */

@@ -88,6 +88,8 @@ export function eventInWords(event: CommitEvent, at: string): string {
       return `${event.step}: policy ${verdictInWords(event)}`;
     case 'approval.requested':
       return `${event.step}: waits until ${clockNear(event.expiresAt, at)} for ${requirementInWords(event)}`;
+    case 'approval.covered':
+      return `${event.step}: covered by the approval of its phase, ${event.approvalId}`;
     case 'approval.auto_approved':
       return `${event.step}: confidence ${event.confidence} passes the gate of the validation mode by itself`;
     case 'approval.voted':

@@ -84,7 +84,8 @@ function decisionOf(body: DecisionBody): Decision {
 async function decideOnRun(api: ApprovalsApi, caller: Caller, runId: string, body: DecisionBody): Promise<HttpAnswer> {
   const loaded = await api.runs.load(caller.tenant, runId);
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
-  const open = loaded.steps.flatMap((step) => (step.status === 'waiting_approval' ? [step.approvalId] : []));
+  const waiting = loaded.steps.flatMap((step) => (step.status === 'waiting_approval' ? [step.approvalId] : []));
+  const open = [...new Set(waiting)];
   const [only, ...others] = open;
   if (only === undefined) throw new Problem(409, 'APPROVAL_CLOSED', 'nothing of this run waits for an approval now');
   if (others.length > 0) {

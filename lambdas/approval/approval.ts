@@ -2,6 +2,8 @@ import type { ApprovalRequirement, Grounds, ProposedAction } from '../policy/pol
 import type { TouchedState } from '../run/receipt.ts';
 import type { ApprovalContext } from '../run/transitions.ts';
 
+import type { ApprovalPhase } from './approval-phase.ts';
+
 export const APPROVAL_SCHEMA_VERSION = 2;
 
 /** An approval nobody decides ends as `expired`, never as a human "no". */
@@ -82,6 +84,8 @@ export interface Approval {
   /** What is there now and what will be, where it could be read. */
   before?: TouchedState;
   after?: TouchedState;
+  /** The other writes of the phase, where the workflow asks once for each phase: the approval covers those shown here. */
+  phase?: ApprovalPhase;
   /** The approval holds for this and nothing else: `actionHash` of policy/action-hash.ts. */
   actionHash: string;
   grounds: Grounds;

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
-import { factsOf } from '../run/step.ts';
+import { factsOf, type WaitingApprovalStep } from '../run/step.ts';
 import { concludeRun } from '../worker/conclude-run.ts';
 import { moveRun } from '../worker/move-run.ts';
 import { fail, succeed } from '../worker/step-endings.ts';
@@ -102,8 +102,10 @@ function approve(draft: RunDraft, { approval, step, vote, people }: Word): Decid
   draft.record({ type: 'approval.decided', step: step.id, approvalId, status: 'approved', people: approvedBy });
   const by = decidedBy(approval, vote, { decision: 'approved', decidedBy: approvedBy });
   draft.causedBy(by);
-  if (approval.action) draft.put({ ...factsOf(step, draft.at), status: 'ready', input: step.input, by });
-  else succeed(draft, step, { output: { approvedBy } });
+  for (const waiting of approval.action ? stepsWaitingFor(draft, approvalId) : []) {
+    draft.put({ ...factsOf(waiting, draft.at), status: 'ready', input: waiting.input, by });
+  }
+  if (!approval.action) succeed(draft, step, { output: { approvedBy } });
   return { approval: approved, outcome: 'approved' };
 }
 
@@ -117,10 +119,18 @@ function reject(draft: RunDraft, { approval, step, vote }: Word, reason: string)
     { type: 'approval.decided', step: step.id, approvalId, status: 'rejected', people: [vote.person] },
   );
   const by = decidedBy(approval, vote, { decision: 'rejected', decidedBy: [vote.person], reasonHash });
-  const error = recordedError('APPROVAL_REJECTED', `${vote.person} rejected ${step.id}`);
-  fail(draft, step, error, { input: step.input, by });
+  for (const waiting of stepsWaitingFor(draft, approvalId)) {
+    const error = recordedError('APPROVAL_REJECTED', `${vote.person} rejected ${waiting.id}`);
+    fail(draft, waiting, error, { input: waiting.input, by });
+  }
   return { approval: rejected, outcome: 'rejected' };
 }
+
+/** The step that stopped for it, and others of its phase that have come to wait for it too. */
+const stepsWaitingFor = ({ steps }: RunDraft, approvalId: string): WaitingApprovalStep[] =>
+  [...steps.values()]
+    .filter((step) => step.status === 'waiting_approval')
+    .filter((step) => step.approvalId === approvalId);
 
 const decidedBy = (approval: Approval, { person }: Vote, decided: Parameters<typeof approvalContext>[1]): By => ({
   initiator: 'approval',

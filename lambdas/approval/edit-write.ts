@@ -9,6 +9,7 @@ import type { WaitingApprovalStep } from '../run/step.ts';
 import { decided } from '../worker/govern.ts';
 import type { RunState, Worker } from '../worker/worker.ts';
 import type { Approval, FieldChange, Vote } from './approval.ts';
+import { approvedTogether } from './approval-phase.ts';
 import { assertFits } from './open-gate.ts';
 import type { Person } from './people.ts';
 import { deciders } from './votes.ts';
@@ -37,12 +38,15 @@ export async function editWrite(
     throw new CountersignError('POLICY_DENIED', `policy denies the edited write: ${whyOf(decision)}`);
   }
   const hash = actionHash(action, input, decision.policyHash, draft.run.workflow);
+  const phase = approval.phase && { ...approval.phase, leadHash: hash };
+  const together = approvedTogether(hash, phase);
   const { approvalId, actionHash: previousHash } = approval;
   const { person, via, at } = vote;
   const { makers } = action;
   const changed = draft.changeApproval(approval, {
     action,
-    actionHash: hash,
+    ...(phase && { phase }),
+    actionHash: together,
     grounds: groundsOf(decision),
     after,
     // It was about what had been proposed.
@@ -67,7 +71,8 @@ export async function editWrite(
       via,
       fields: changes.map(({ field }) => field),
       previousHash,
-      actionHash: hash,
+      actionHash: together,
+      ...(phase && { leadHash: hash }),
       ...changed.requirement,
       makers,
     });

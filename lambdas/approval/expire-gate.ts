@@ -13,10 +13,15 @@ export async function expireGate(
   step: WaitingApprovalStep,
 ): Promise<void> {
   if (step.expiresAt > draft.at) return;
-  const approval = await runs.approval(draft.run.tenant, draft.run.runId, step.approvalId);
-  if (!approval || !isOpen(approval)) return;
-  closeApproval(draft, approval, { status: 'expired' });
-  draft.record({ type: 'approval.expired', step: step.id, approvalId: approval.approvalId });
+  const { tenant, runId } = draft.run;
+  const drafted = draft.approval(step.approvalId);
+  const approval = drafted ?? (await runs.approval(tenant, runId, step.approvalId));
+  // Another step of the phase that waited for it too may have ended it in this very commit.
+  if (!approval || !(isOpen(approval) || drafted?.status === 'expired')) return;
+  if (isOpen(approval)) {
+    closeApproval(draft, approval, { status: 'expired' });
+    draft.record({ type: 'approval.expired', step: approval.stepId, approvalId: approval.approvalId });
+  }
   const error = recordedError('APPROVAL_EXPIRED', `nobody decided on ${step.id} before ${step.expiresAt}`);
   const by: By = {
     initiator: 'timeout',

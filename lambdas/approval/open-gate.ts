@@ -14,6 +14,7 @@ import {
   type GateReason,
   SLA_MS,
 } from './approval.ts';
+import { type ApprovalPhase, approvedTogether, recordedPhase } from './approval-phase.ts';
 
 const DEFAULT_CHANNEL = '#approvals';
 /** People are reminded when this much of the time they have is gone. */
@@ -30,6 +31,8 @@ export interface Gated {
   /** The write that waits; an `approval` step has only a message. */
   write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState };
   message?: string;
+  /** What else the phase will write, where the workflow asks once for each phase. */
+  rest?: Pick<ApprovalPhase, 'writes' | 'askedLater'>;
 }
 
 /** One for each time a step stops: the number of the commit that stops it tells them apart. */
@@ -38,7 +41,9 @@ export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
 
 /** The step stops at its gate: the approval is requested, and the state machine that holds it promised. */
 export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: RunDraft, gated: Gated): void {
-  const { step, asks, actionHash, requirement, grounds, makers, write, message } = gated;
+  const { step, asks, requirement, grounds, makers, write, message } = gated;
+  const phase = phaseOf(state, gated);
+  const actionHash = approvedTogether(gated.actionHash, phase);
   const { tenant, runId, automation, workflow, enrichment, subject } = draft.run;
   const approval: Approval = {
     schemaVersion: APPROVAL_SCHEMA_VERSION,
@@ -57,6 +62,7 @@ export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: 
     asks,
     ...(write && { action: write.action, before: write.before, after: write.after }),
     ...(message !== undefined && { message }),
+    ...(phase && { phase }),
     actionHash,
     grounds,
     requirement,
@@ -86,10 +92,20 @@ export function openGate(state: Pick<RunState, 'workflow' | 'settings'>, draft: 
       makers,
       slaAt,
       expiresAt,
+      ...(phase && { phase: recordedPhase(phase) }),
     })
     .promise(
       promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } }, draft.at),
     );
+}
+
+function phaseOf(
+  { workflow }: Pick<RunState, 'workflow'>,
+  { step, actionHash, rest }: Gated,
+): ApprovalPhase | undefined {
+  const name = workflow.steps[step.index]?.phase;
+  if (!rest || name === undefined || rest.writes.length + rest.askedLater.length === 0) return undefined;
+  return { name, leadHash: actionHash, ...rest };
 }
 
 /** What cannot be kept beside the step that waits for it cannot be asked about. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Approval } from '../approval/approval.ts';
+import type { ApprovalPhase } from '../approval/approval-phase.ts';
 import { digestOf, textDigest } from '../run/digest.ts';
 import { Count, Digest, Time } from './entry-parts.ts';
 import { describeAction, EvidenceAction } from './step-entry.ts';
@@ -20,6 +21,23 @@ const Edit = z.strictObject({
   previousHash: z.string(),
 });
 
+/** The other writes of its phase: those it covers, and those that people are asked about separately. */
+const Phase = z.strictObject({
+  name: z.string(),
+  leadHash: z.string(),
+  writes: z.array(
+    z.strictObject({
+      step: z.string(),
+      index: Count,
+      action: EvidenceAction,
+      before: Digest.optional(),
+      after: Digest.optional(),
+      actionHash: z.string(),
+    }),
+  ),
+  askedLater: z.array(z.strictObject({ step: z.string(), tool: z.string() })),
+});
+
 export const EvidenceApproval = z.strictObject({
   approvalId: z.string(),
   step: z.string(),
@@ -36,6 +54,7 @@ export const EvidenceApproval = z.strictObject({
   message: Digest.optional(),
   before: Digest.optional(),
   after: Digest.optional(),
+  phase: Phase.optional(),
   actionHash: z.string(),
   grounds: z.strictObject({
     policyHash: z.string(),
@@ -74,6 +93,7 @@ export function describeApproval(approval: Approval): EvidenceApproval {
     message: message === undefined ? undefined : textDigest(message),
     before: before && digestOf(before),
     after: after && digestOf(after),
+    phase: approval.phase && describePhase(approval.phase),
     actionHash,
     grounds: { policyHash: grounds.policyHash, policies: grounds.policies, reasons: grounds.reasons },
     requirement: {
@@ -98,5 +118,21 @@ export function describeApproval(approval: Approval): EvidenceApproval {
       changes: changes.map(({ field, from, to }) => ({ field, from: digestOf(from), to: digestOf(to) })),
       previousHash,
     })),
+  };
+}
+
+function describePhase({ name, leadHash, writes, askedLater }: ApprovalPhase): z.infer<typeof Phase> {
+  return {
+    name,
+    leadHash,
+    writes: writes.map(({ stepId, stepIndex, action, before, after, actionHash }) => ({
+      step: stepId,
+      index: stepIndex,
+      action: describeAction(action),
+      before: before && digestOf(before),
+      after: after && digestOf(after),
+      actionHash,
+    })),
+    askedLater: askedLater.map(({ stepId, tool }) => ({ step: stepId, tool })),
   };
 }

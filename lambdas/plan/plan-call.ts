@@ -4,12 +4,14 @@ import { BEDROCK } from '../connectors/stage-connections.ts';
 import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import { stricter } from '../policy/requirement.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
 import { type Governed, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
 import { type DerivedTarget, derivedTargets } from '../workflow/model-flow.ts';
+import { unknownNeeds } from '../workflow/unknown-needs.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
 import { leaveWritten, lookBeforeWrite, readNow } from './look-at-target.ts';
@@ -34,6 +36,8 @@ export interface PlannedCall {
   outcome: 'runs' | 'needs_approval' | 'denied';
   /** Who must say yes first. */
   gate: PlannedGate | null;
+  /** The step whose approval covers this write too: both are of one phase. */
+  coveredBy: string | null;
   /** The identical write was made before: nothing is written, and nobody asked. */
   madeBy: MadeBy | null;
   /** What is there now, with what earlier steps of the plan would have changed; and what would be there after. */
@@ -77,7 +81,9 @@ export async function planCall(
     if (called.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
     leaveWritten(walk, known);
   }
-  const gate = willing && !made ? await gateOf(request, walk, called, action, decision) : null;
+  const closed = willing && !made ? await gateOf(request, walk, called, action, decision) : null;
+  const coveredBy = closed && coveringPhase(request, walk, called, closed);
+  const gate = coveredBy === null ? closed : null;
   if (!made) {
     walk.begun.set(called.index, passed(called, { request: asked, decision, ...(gate && { approvalId: 'plan' }) }));
   }
@@ -95,6 +101,7 @@ export async function planCall(
     decision,
     outcome,
     gate,
+    coveredBy,
     madeBy: made?.by ?? null,
     before: seen.before ?? null,
     after: proposal.after ?? null,
@@ -165,14 +172,38 @@ function runOf({ tenant, automation, workspace, workflow, version, trigger }: Pl
 
 async function gateOf(
   { workflow }: PlanRequest,
-  { context, begun: steps }: Walk,
+  { context }: Walk,
   { index, step }: CalledStep,
   action: ProposedAction,
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
   const confidence = step.confidence === undefined ? undefined : await renderKnown(step.confidence, context);
-  const gate = gateFor({ decision, action, workflow, steps, index, confidence });
+  const gate = gateFor({ decision, action, workflow, index, confidence });
   return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
+}
+
+/**
+ * Where the workflow asks once for each phase: the step that asks for this one too. What it will write must be known by
+ * then; otherwise people are asked about it separately.
+ */
+function coveringPhase(
+  { workflow }: PlanRequest,
+  { phases, context }: Walk,
+  { step }: CalledStep,
+  gate: PlannedGate,
+): string | null {
+  if (workflow.validation?.mode !== 'per_phase') return null;
+  const asked = phases.get(step.phase);
+  if (asked && unknownNeeds(step, (id) => asked.known.has(id)).length === 0) {
+    Object.assign(asked.gate, stricter(asked.gate, gate));
+    return asked.step;
+  }
+  phases.set(step.phase, {
+    step: step.id,
+    gate,
+    known: new Set(Object.keys(context.steps).filter((id) => id !== step.id)),
+  });
+  return null;
 }
 
 /** The step as it would be once people have agreed. */

@@ -85,6 +85,8 @@ export interface Walk {
   /** Calls so far, as the rules for gates look at them. */
   begun: Map<number, Step>;
   makers: string[];
+  /** The step that asks for each phase, what it asks for, and the steps whose output is known by then. */
+  phases: Map<string, { step: string; gate: PlannedGate; known: ReadonlySet<string> }>;
   writes: number;
   caps: Caps;
   /** What is written by the steps so far: by the write's key, which step; which targets; what they leave there. */
@@ -128,6 +130,7 @@ async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enr
     context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
     begun: new Map(),
     makers: makersOf(people, { trigger, enrichment, workflow }),
+    phases: new Map(),
     writes: 0,
     caps: effectiveCaps(settings.caps, workflow.caps),
     madeBySteps: new Map(),

@@ -1,6 +1,5 @@
 import type { Approval, GateReason } from '../approval/approval.ts';
 import { findOperation } from '../connectors/registry.ts';
-import type { Step, Steps } from '../run/step.ts';
 import { inOrder, stepsBefore } from '../workflow/order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
@@ -19,7 +18,6 @@ interface Judged {
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>;
   action: ProposedAction;
   workflow: Workflow;
-  steps: Steps;
   index: number;
   /** What the step's expression says of how sure the run is: 0 to 1, anything else says nothing. */
   confidence?: unknown;
@@ -61,10 +59,10 @@ const forRetry = ({ risk }: ProposedAction): ApprovalRequirement => ({
   operators: true,
 });
 
-function modeGate({ action, workflow, steps, index, confidence }: Judged): Gate {
+function modeGate({ action, workflow, index, confidence }: Judged): Gate {
   const step = workflow.steps[index];
   const mode = workflow.validation?.mode ?? (action.environment === 'prod' ? 'per_step' : undefined);
-  if (!modeAsks(mode, workflow, steps, index)) return { kind: 'open' };
+  if (!modeAsks(mode, workflow, index)) return { kind: 'open' };
   const threshold = step?.autoApproveThreshold ?? workflow.validation?.autoApproveThreshold;
   const mayPass = !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod';
   if (threshold !== undefined && mayPass && isShare(confidence) && confidence >= threshold) {
@@ -75,17 +73,14 @@ function modeGate({ action, workflow, steps, index, confidence }: Judged): Gate 
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
 
-function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, steps: Steps, index: number): boolean {
-  const phaseOf = (other: number) => workflow.steps[other]?.phase;
+function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, index: number): boolean {
   switch (mode) {
     case 'per_step':
+    // One approval covers a whole phase: those that it covers pass by it, see worker/phase-approval.ts.
+    case 'per_phase':
     case 'critical_only':
       // Of the latter, only what is critical, or not sure enough of itself, will wait.
       return true;
-    case 'per_phase':
-      return !writesOf(workflow).some(
-        (other) => other !== index && phaseOf(other) === phaseOf(index) && passedItsGate(steps.get(other)),
-      );
     case 'final_only': {
       const final = finalWrite(workflow);
       return 'flaw' in final || final.index === index;
@@ -94,12 +89,6 @@ function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, steps: S
       return false;
   }
 }
-
-const WENT_ON: readonly Step['status'][] = ['running', 'succeeded', 'rolled_back'];
-
-/** People agreed to it, and their approval still held when it was used. */
-const passedItsGate = (step: Step | undefined) =>
-  step?.governed?.approvalId !== undefined && WENT_ON.includes(step.status);
 
 /** The write that is surely made, and after all others: where `final_only` has its gate. */
 export function finalWrite(workflow: Workflow): { index: number } | { flaw: string } {
@@ -117,7 +106,7 @@ export function finalWrite(workflow: Workflow): { index: number } | { flaw: stri
   return { index };
 }
 
-const writesOf = (workflow: Workflow): number[] =>
+export const writesOf = (workflow: Workflow): number[] =>
   workflow.steps.flatMap(({ tool }, index) => {
     const effect = findOperation(tool)?.effect;
     return effect === undefined || effect === 'read' ? [] : [index];

@@ -1,4 +1,5 @@
 import type { Approval, Channel, GateReason, Vote } from '../approval/approval.ts';
+import type { RecordedPhase } from '../approval/approval-phase.ts';
 import type { Risk } from '../connectors/connector.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { PolicyDecision } from '../policy/policy.ts';
@@ -81,7 +82,11 @@ export type CommitEvent =
       makers: string[];
       slaAt: string;
       expiresAt: string;
+      /** What else of its phase it covers, and what will be asked about separately. */
+      phase?: RecordedPhase;
     }
+  /** The write of a step waits for, or goes on with, the approval that another write of its phase stopped for. */
+  | { type: 'approval.covered'; step: string; index: number; approvalId: string }
   | { type: 'approval.auto_approved'; step: string; confidence: number; threshold: number }
   | ({ type: 'approval.voted'; approvalId: string; step: string; reasonHash?: string } & Omit<Vote, 'reason' | 'at'>)
   | {
@@ -93,6 +98,8 @@ export type CommitEvent =
       fields: string[];
       previousHash: string;
       actionHash: string;
+      /** Of the edited write alone, where the approval covers a phase. */
+      leadHash?: string;
       /** What is asked for from now on, and of whom not. */
       tier: Risk;
       quorum: number;
@@ -103,6 +110,7 @@ export type CommitEvent =
   | {
       type: 'approval.stale';
       step: string;
+      index: number;
       approvalId: string;
       because: 'changed' | 'expired' | 'voters' | 'used';
       approvedHash: string;

@@ -1,11 +1,12 @@
 import { type Approval, isOpen } from '../approval/approval.ts';
 import { aside, type Inline, type Paragraph, quoted, quotedAs, strong, words } from './blocks.ts';
-import { undoWords } from './card-words.ts';
+import { derivedWords, undoWords } from './card-words.ts';
 import { type ChangedField, changesOf } from './changes.ts';
 import { cut } from './reveal.ts';
 
 /** Up to this length a value stands in the line of its field. */
 const INLINE_MAX_CHARACTERS = 60;
+const TARGET_MAX_CHARACTERS = 120;
 /** A name of these letters cannot be taken for words of ours; any other is quoted. */
 const PLAIN_NAME = /^[\w.-]{1,60}$/;
 
@@ -15,13 +16,16 @@ export interface Room {
   fieldsMax: number;
   /** Whether there is room for what is there now. */
   withNow: boolean;
+  /** Of the other writes of a phase, how many. */
+  writesMax: number;
 }
 
 /** From roomy to crowded: the first that fits into a message is used. */
 export const ROOM: readonly Room[] = [
-  ...[3_000, 1_500, 600, 300, 150, 60].map((valueMax) => ({ valueMax, fieldsMax: 50, withNow: true })),
-  ...[60, 40, 20].map((valueMax) => ({ valueMax, fieldsMax: 50, withNow: false })),
-  ...[30, 15, 5].map((fieldsMax) => ({ valueMax: 20, fieldsMax, withNow: false })),
+  ...[3_000, 1_500, 600, 300, 150, 60].map((valueMax) => ({ valueMax, fieldsMax: 50, withNow: true, writesMax: 40 })),
+  ...[60, 40, 20].map((valueMax) => ({ valueMax, fieldsMax: 50, withNow: false, writesMax: 40 })),
+  ...[30, 15, 5].map((fieldsMax) => ({ valueMax: 20, fieldsMax, withNow: false, writesMax: 40 })),
+  ...[20, 10, 5, 2].map((writesMax) => ({ valueMax: 20, fieldsMax: 5, withNow: false, writesMax })),
 ];
 
 /** What approving lets happen: each field as it is and as it will be. */
@@ -36,6 +40,45 @@ export function content(approval: Approval, room: Room): Paragraph[] {
   lines.push(...fields(written, room));
   if (follows.length > 0) lines.push([strong('What that changes')], ...fields(follows, room));
   lines.push([words(`Risk ${action.risk}, blast radius ${action.blastRadius}. ${undoWords(action)}`)]);
+  return [...lines, ...phaseLines(approval, room)];
+}
+
+/** The other writes of the phase, which the same decision is about. */
+function phaseLines({ phase }: Approval, room: Room): Paragraph[] {
+  if (!phase) return [];
+  const { writes, askedLater } = phase;
+  const left = writes.length - room.writesMax;
+  const lines: Paragraph[] = [];
+  if (writes.length > 0) {
+    const count = writes.length === 1 ? 'One more write' : `${writes.length} more writes`;
+    lines.push([strong(`${count} of the phase ${phase.name}, approved together with it`)]);
+  }
+  for (const write of writes.slice(0, room.writesMax)) {
+    const { tool, target, risk, blastRadius } = write.action;
+    const { written, follows } = changesOf(write);
+    lines.push(
+      [
+        strong('Step '),
+        quoted(write.stepId, INLINE_MAX_CHARACTERS),
+        words(`: ${tool} at `),
+        quoted(target, TARGET_MAX_CHARACTERS),
+      ],
+      ...derivedWords(write.action),
+      ...fields(written, room),
+      ...fields(follows, room),
+      [words(`Risk ${risk}, blast radius ${blastRadius}. ${undoWords(write.action)}`)],
+    );
+  }
+  if (left > 0) lines.push([aside(`… and ${left} more writes: press “Show all” before you decide`)]);
+  for (const { stepId, tool } of askedLater.slice(0, room.writesMax)) {
+    lines.push([
+      words('Not covered, asked about separately: '),
+      quoted(stepId, INLINE_MAX_CHARACTERS),
+      words(` (${tool})`),
+    ]);
+  }
+  const later = askedLater.length - room.writesMax;
+  if (later > 0) lines.push([aside(`… and ${later} more that are asked about separately`)]);
   return lines;
 }
 

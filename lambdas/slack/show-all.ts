@@ -1,4 +1,5 @@
 import type { Approval } from '../approval/approval.ts';
+import type { ApprovalPhase } from '../approval/approval-phase.ts';
 import { type Block, MODAL_BLOCKS_MAX, type Modal, plainText, quoted, richText, strong, words } from './blocks.ts';
 import type { Seen } from './card.ts';
 import { WHY } from './card-words.ts';
@@ -70,6 +71,7 @@ function entriesOf(approval: Approval): Entry[] {
     ...(action ? [entry('Tool', action.tool), entry('Target', action.target)] : []),
     ...written.flatMap(fieldEntries),
     ...follows.flatMap(fieldEntries),
+    ...(approval.phase ? phaseEntries(approval.phase) : []),
     entry('About', title),
     ...(subject === undefined ? [] : [entry('Subject', subject)]),
     entry('Automation', automation),
@@ -81,6 +83,25 @@ function entriesOf(approval: Approval): Entry[] {
     ...(makers.length > 0 ? [entry('Had a hand in it', makers.join('\n'))] : []),
     ...votes.map((vote) => entry(`A vote, ${vote.at}`, JSON.stringify(vote, null, 2))),
     ...edits.map((edit) => entry(`An edit, ${edit.at}`, JSON.stringify(edit, null, 2))),
+  ];
+}
+
+function phaseEntries({ name, writes, askedLater }: ApprovalPhase): Entry[] {
+  return [
+    ...writes.flatMap((write) => {
+      const { written, follows } = changesOf(write);
+      const { tool, target, derived } = write.action;
+      return [
+        { name: write.stepId, label: `also in the phase ${name}`, text: `${tool}\n${target}` },
+        ...[...written, ...follows].flatMap(fieldEntries),
+        ...(derived ? [{ label: 'By a model', text: JSON.stringify(derived, null, 2) }] : []),
+      ];
+    }),
+    ...askedLater.map(({ stepId, tool, because }) => ({
+      name: stepId,
+      label: 'is asked about separately',
+      text: `${tool}\n${because}`,
+    })),
   ];
 }
 

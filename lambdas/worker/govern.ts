@@ -1,18 +1,19 @@
 import { type Approval, isOpen } from '../approval/approval.ts';
-import { makersOf } from '../approval/people.ts';
+import { approvedHashOf } from '../approval/approval-phase.ts';
 import { stillMissing } from '../approval/votes.ts';
 import type { Operation, Proposal } from '../connectors/connector.ts';
 import { actionHash } from '../policy/action-hash.ts';
 import { gateFor, retryAsks } from '../policy/gates.ts';
 import { type PolicyDecision, type ProposedAction, whyOf } from '../policy/policy.ts';
-import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import { policyRequest } from '../policy/proposed-action.ts';
 import type { PolicyDecided } from '../run/commit.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Governed, Prepared, StepFacts, Steps } from '../run/step.ts';
+import type { Governed, Prepared, StepFacts } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
-import { derivedTargets } from '../workflow/model-flow.ts';
 import { expressionContext } from './expression-context.ts';
+import { phaseApproval } from './phase-approval.ts';
+import { actionOf } from './step-action.ts';
 import { fail, scheduleRetry } from './step-endings.ts';
 import { stopAtGate } from './stop-at-gate.ts';
 import type { RunState, Worker } from './worker.ts';
@@ -49,7 +50,9 @@ export async function govern(
   const { approvalId, askedBefore = approvalId } = step.governed ?? {};
   const action = await actionOf(worker, state, draft, proposed);
   const request = policyRequest(draft.run, action);
-  const decision = await worker.policy.decide(request, { fresh: approvalId !== undefined });
+  // A write may rest on an approval that another one of its phase stopped for.
+  const restsOnApproval = approvalId !== undefined || state.workflow.validation?.mode === 'per_phase';
+  const decision = await worker.policy.decide(request, { fresh: restsOnApproval });
   if (decision.verdict === 'deny' && decision.retryable) {
     const error = recordedError(decision.code, whyOf(decision));
     scheduleRetry(worker, draft, { ...step, input }, error, { retryAfterMs: POLICIES_READ_AGAIN_AFTER_MS });
@@ -67,24 +70,27 @@ export async function govern(
   }
   const approval = askedBefore === undefined ? undefined : await closedApproval(worker, draft, askedBefore);
   if (approval?.status === 'approved' && approvalId !== undefined) {
-    const stale = await staleness(worker, draft, approval, action, hash);
+    const stale = await staleness(worker, draft, step, approval, action, hash);
     // What was agreed to has been sent: sending it once more is asked about anew, where it reaches far.
     const usedUp = proposed.retry && retryAsks(action);
     if (stale === undefined && !usedUp) return { ...step, governed: { request, decision, approvalId } };
-    const approvedHash = approval.actionHash;
-    const { id } = step;
+    const approvedHash = approvedHashOf(approval, step.index) ?? approval.actionHash;
+    const { id, index } = step;
     const because = stale ?? 'used';
-    draft.record({ type: 'approval.stale', step: id, approvalId, because, approvedHash, actionHash: hash });
+    draft.record({ type: 'approval.stale', step: id, index, approvalId, because, approvedHash, actionHash: hash });
   }
   const confidence = await confidenceOf(state, draft, step);
   const { workflow } = state;
-  const { steps } = draft;
   const { retry } = proposed;
   const { index } = step;
-  const gate = gateFor({ decision, action, workflow, steps, index, confidence, askedBefore: approval, retry });
+  const gate = gateFor({ decision, action, workflow, index, confidence, askedBefore: approval, retry });
   if (gate.kind === 'closed') {
+    const wanted = { step, hash, requirement: gate.requirement, makers: action.makers, askedBefore };
+    const covering = retry && retryAsks(action) ? undefined : await phaseApproval(worker, state, draft, wanted);
+    if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);
     const asks = !proposed.unsettled && !(await proposed.madeAlready());
-    if (asks) await stopAtGate(worker, state, draft, { ...proposed, governed, gate, actionHash: hash });
+    if (asks && covering) waitWith(state, draft, { step, governed, input, covering });
+    else if (asks) await stopAtGate(worker, state, draft, { ...proposed, governed, gate, actionHash: hash });
     return undefined;
   }
   if (gate.kind === 'auto_approved') {
@@ -94,35 +100,34 @@ export async function govern(
   return { ...step, governed };
 }
 
-async function actionOf(
-  worker: Worker,
-  { workflow, trigger }: RunState,
-  { run, steps }: RunDraft,
-  { step, operation, proposal, instance }: Proposed,
-): Promise<ProposedAction> {
-  const people = await worker.definitions.people(run.tenant);
-  const { enrichment } = run;
-  // A step's values are fixed when it is first proposed: what people gave the run later is not in them.
-  const duringRun = step.governed ? [] : run.makers;
-  const makers = makersOf(people, { trigger, enrichment, workflow, duringRun });
-  return proposedAction({
-    operation,
-    proposal,
-    instance,
-    definition: workflow.steps[step.undoes ?? step.index],
-    undo: step.undoes !== undefined,
-    workflow,
-    environment: worker.environment,
-    derived: step.undoes === undefined ? derivedTargets(workflow, step.index) : [],
-    makers: [...new Set([...makers, ...inheritedMakers(step, steps)])],
-  });
+/** The step rests on the approval of its phase; where drift is refused, its target must be as people were shown it. */
+function coveredBy(
+  { workflow }: RunState,
+  draft: RunDraft,
+  step: StepFacts,
+  { request, decision }: Governed,
+  { approvalId, phase }: Approval,
+): StepFacts {
+  const { id, index } = step;
+  const before = phase?.writes.find(({ stepIndex }) => stepIndex === index)?.before;
+  draft.record({ type: 'approval.covered', step: id, index, approvalId });
+  return {
+    ...step,
+    governed: { request, decision, approvalId },
+    ...(workflow.onDrift === 'refuse' && before && { expects: before }),
+  };
 }
 
-/** An edited write stays its editor's however often it is asked about anew; and undoing a write is also its makers' work. */
-function inheritedMakers({ governed, undoes, retriedBy = [] }: StepFacts, steps: Steps): string[] {
-  const undone = undoes === undefined ? undefined : steps.get(undoes);
-  const earlier = [governed, undone?.governed].flatMap((each) => each?.request.action.makers ?? []);
-  return [...earlier, ...retriedBy];
+/** People are already asked about this write, with another of its phase: it waits for the same decision. */
+function waitWith(
+  state: RunState,
+  draft: RunDraft,
+  waiting: { step: StepFacts; governed: Governed; input: unknown; covering: Approval },
+): void {
+  const { step, governed, input, covering } = waiting;
+  const { approvalId, expiresAt } = covering;
+  const covered = coveredBy(state, draft, { ...step, attempt: 0 }, governed, covering);
+  draft.put({ ...covered, status: 'waiting_approval', approvalId, expiresAt, input });
 }
 
 async function closedApproval({ runs }: Worker, { run }: RunDraft, approvalId: string): Promise<Approval> {
@@ -135,11 +140,12 @@ async function closedApproval({ runs }: Worker, { run }: RunDraft, approvalId: s
 async function staleness(
   worker: Worker,
   { at, run }: RunDraft,
+  { index }: StepFacts,
   approval: Approval,
   { makers }: ProposedAction,
   hash: string,
 ): Promise<'changed' | 'expired' | 'voters' | undefined> {
-  if (approval.actionHash !== hash) return 'changed';
+  if (approvedHashOf(approval, index) !== hash) return 'changed';
   if (approval.expiresAt <= at) return 'expired';
   const people = await worker.definitions.people(run.tenant, { fresh: true });
   return stillMissing({ ...approval, makers: [...approval.makers, ...makers] }, people) > 0 ? 'voters' : undefined;

@@ -3,8 +3,8 @@ import { CountersignError, recordedError } from '../run/errors.ts';
 import { isAsMade, type Receipt } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { factsOf, receiptKeyOf, type Step, type StepFacts } from '../run/step.ts';
+import { look } from './look-at-target.ts';
 import { scheduleRetry, succeed } from './step-endings.ts';
-import { look } from './stop-at-gate.ts';
 import type { Worker } from './worker.ts';
 
 /** How soon, and at least how often, a step looks again whether somebody else's identical write was made. */

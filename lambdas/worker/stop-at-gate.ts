@@ -1,20 +1,18 @@
 import type { Approval } from '../approval/approval.ts';
 import { newApprovalId, openGate } from '../approval/open-gate.ts';
-import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import type { Operation, Proposal } from '../connectors/connector.ts';
-import { TargetRefused } from '../connectors/http-exchange.ts';
 import { isoNow } from '../entry/ports.ts';
 import { groundsOf } from '../policy/policy.ts';
-import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { stricter } from '../policy/requirement.ts';
+import { recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
-import type { TouchedState } from '../run/receipt.ts';
 import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
-import { accessFor } from './access.ts';
-import { AttemptTime } from './attempt-time.ts';
 import { expressionContext } from './expression-context.ts';
+import { look, type Unreadable } from './look-at-target.ts';
+import { restOfPhase } from './phase-writes.ts';
 import { fail, scheduleRetry } from './step-endings.ts';
 import type { RunState, Worker } from './worker.ts';
 
@@ -47,6 +45,8 @@ export async function stopAtGate(
   }
   const before = 'error' in seen ? undefined : seen.before;
   const message = await messageOf(state, draft, step);
+  const perPhase = state.workflow.validation?.mode === 'per_phase' && step.undoes === undefined;
+  const rest = perPhase ? await restOfPhase(worker, state, draft, step) : undefined;
   openGate(state, draft, {
     step: {
       ...step,
@@ -57,12 +57,15 @@ export async function stopAtGate(
     },
     asks: gate.asks,
     actionHash,
-    requirement: gate.requirement,
+    requirement: [gate.requirement, ...(rest?.requirements ?? [])].reduce(stricter),
     grounds: groundsOf(decision),
-    makers: action.makers,
+    makers: [
+      ...new Set([action, ...(rest?.writes ?? []).map((write) => write.action)].flatMap(({ makers }) => makers)),
+    ],
     environment: worker.environment,
     write: { input, action, before, after: proposal.after },
     ...(message !== undefined && { message }),
+    ...(rest && { rest }),
   });
 }
 
@@ -72,35 +75,6 @@ async function messageOf(state: RunState, draft: RunDraft, step: StepFacts): Pro
   if (template === undefined) return undefined;
   const message = await render(template, expressionContext(state, draft));
   return typeof message === 'string' ? message : JSON.stringify(message);
-}
-
-interface Unreadable {
-  error: RecordedError;
-  retryable: boolean;
-  retryAfterMs?: number;
-}
-
-/** What is there before a write: for people to see, and to compare with. */
-export async function look(
-  worker: Worker,
-  tenant: string,
-  operation: Operation,
-  input: unknown,
-): Promise<{ before?: TouchedState } | Unreadable> {
-  try {
-    const access = await accessFor(worker, tenant, operation);
-    const read = async () => operation.before?.(operation.parse(input), access);
-    return { before: await withinDeadline(new AttemptTime(worker), read) };
-  } catch (error) {
-    worker.log.warn('what a write would change could not be read', { tool: operation.tool, error });
-    const known = error instanceof CountersignError ? error : undefined;
-    const why = `what ${operation.tool} would change could not be read: ${known?.message ?? 'the connector failed'}`;
-    return {
-      error: recordedError('TARGET_REFUSED', why),
-      retryable: error instanceof TargetRefused ? error.retryable : known === undefined,
-      ...(error instanceof TargetRefused && { retryAfterMs: error.retryAfterMs }),
-    };
-  }
 }
 
 function lookLater(

@@ -20,7 +20,10 @@ const FIELDS = {
     'commit step index tool target verdict policyHash policies reasons message? actionHash derived? tier? quorum? groups?',
   approval:
     'approvalId step index status asks requestedAt slaAt expiresAt remindedAt? escalatedAt? decidedAt? action? message? ' +
-    'before? after? actionHash grounds requirement makers votes edits',
+    'before? after? phase? actionHash grounds requirement makers votes edits',
+  phase: 'name leadHash writes askedLater',
+  'phase.write': 'step index action before? after? actionHash',
+  'phase.later': 'step tool',
   'approval.grounds': 'policyHash policies reasons',
   requirement: 'tier quorum groups operators?',
   vote: 'person via decision reason? onBehalfOf? at',
@@ -55,10 +58,13 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   rollback: { error: 'failure' },
   compensation: { reason: 'digest' },
   trigger: { payload: 'described' },
+  phase: { writes: 'phase.write', askedLater: 'phase.later' },
+  'phase.write': { action: 'action', before: 'digest', after: 'digest' },
   step: { action: 'action', input: 'described', output: 'described', error: 'failure' },
   decision: { message: 'digest' },
   approval: {
     ...{ action: 'action', message: 'digest', before: 'digest', after: 'digest', grounds: 'approval.grounds' },
+    phase: 'phase',
     ...{ requirement: 'requirement', votes: 'vote', edits: 'edit' },
   },
   vote: { reason: 'digest' },

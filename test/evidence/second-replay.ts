@@ -109,11 +109,13 @@ const keyOf = ({ events }: Told, claim: Event | undefined) => claim && events[cl
 function approvalAt(told: Told, index: Json, place: number): Json | undefined {
   const before = until(told.events, place);
   const asked = before.findLast(
-    ({ type, approvalId, asks }) => type === 'approval.requested' && asks !== 'step' && indexIn(approvalId) === index,
+    ({ type, approvalId, asks, index: which }) =>
+      (type === 'approval.requested' && asks !== 'step' && indexIn(approvalId) === index) ||
+      (type === 'approval.covered' && which === index),
   );
   const gone = after(before, asked?.place ?? 0).some(
-    ({ type, approvalId, index: which }) =>
-      (type === 'approval.stale' && approvalId === asked?.approvalId) || (type === 'step.failed' && which === index),
+    ({ type, approvalId, index: which = indexIn(approvalId) }) =>
+      which === index && ((type === 'approval.stale' && approvalId === asked?.approvalId) || type === 'step.failed'),
   );
   return asked && !gone ? asked.approvalId : undefined;
 }
@@ -269,6 +271,7 @@ function isApproval(approval: Json, told: Told): boolean {
       action: { tool: decided.tool, target: decided.target, derived: decided.derived },
       grounds: { policyHash: decided.policyHash, policies: decided.policies, reasons: decided.reasons },
     }),
+    phase: phaseTold(asked.phase, edits.at(-1)),
     edits: edits.map(({ person, via, previousHash, saidAt, fields }) => ({
       ...{ person, via, previousHash, at: saidAt },
       changes: (fields as Json[]).map((field) => ({ field })),
@@ -281,6 +284,17 @@ function isApproval(approval: Json, told: Told): boolean {
     decidedAt: closed?.saidAt,
     ...(closed && { status: CLOSED[closed.type] ?? closed.status }),
   });
+}
+
+/** The other writes of a phase, each by what it calls and where; after an edit, with the hash of the edited write. */
+function phaseTold(phase: unknown, edit: Event | undefined): Expected | undefined {
+  if (!phase) return undefined;
+  const { writes, ...rest } = phase as { writes: Record<string, Json>[] };
+  return {
+    ...rest,
+    ...(edit && { leadHash: edit.leadHash }),
+    writes: writes.map(({ tool, target, derived, ...write }) => ({ ...write, action: { tool, target, derived } })),
+  } as Expected;
 }
 
 /** The entries that only gather what others say. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { finalWrite, gateFor } from '../../lambdas/policy/gates.ts';
 import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
-import { STEP_SCHEMA_VERSION, type Step } from '../../lambdas/run/step.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { aRequest } from './requests.ts';
 
@@ -83,67 +82,6 @@ describe('the final write', () => {
 
 const GROUNDS = { policyHash: 'p', policies: [], reasons: [] };
 const ALLOW = { verdict: 'allow' as const, ...GROUNDS };
-
-describe('a phase of per_phase', () => {
-  const twoWrites = Workflow.parse({
-    name: 'test',
-    validation: { mode: 'per_phase' },
-    steps: [
-      { id: 'a', ...LABEL, needs: [] },
-      { id: 'b', ...LABEL, needs: [] },
-    ],
-  });
-  const facts = {
-    schemaVersion: STEP_SCHEMA_VERSION as typeof STEP_SCHEMA_VERSION,
-    index: 0,
-    id: 'a',
-    tool: LABEL.tool,
-    leaseVersion: 1,
-    attempt: 1,
-    updatedAt: '',
-    governed: { request: aRequest(), decision: ALLOW, approvalId: 'run_1.2-0' },
-  };
-  const error = { code: 'TARGET_REFUSED', message: '' } as const;
-  const prepared = { input: {}, receiptKey: 'key' };
-  const gateOf = (first: Step, index: number) =>
-    gateFor({
-      decision: ALLOW,
-      action: aRequest().action,
-      workflow: twoWrites,
-      steps: new Map([[0, first]]),
-      index,
-    }).kind;
-  const running: Step = {
-    ...facts,
-    ...prepared,
-    status: 'running',
-    startedAt: '',
-    lease: { owner: 'w', expiresAt: '' },
-  };
-  const done = { output: null, receiptKey: 'key', completedAt: '' };
-
-  it.each<[Step['status'], Step]>([
-    ['running', running],
-    ['succeeded', { ...facts, ...done, status: 'succeeded' }],
-    ['rolled_back', { ...facts, ...done, status: 'rolled_back' }],
-  ])('is open to others once an approved step is %s', (_status, step) => {
-    expect(gateOf(step, 1)).toBe('open');
-  });
-
-  it.each<[string, Step]>([
-    ['was never asked about', { ...running, governed: undefined }],
-    ['waits for people', { ...facts, status: 'waiting_approval', approvalId: 'run_1.2-0', expiresAt: '' }],
-    ['is approved, and nobody has looked whether that still holds', { ...facts, status: 'ready', input: {} }],
-    ['waits to be tried again', { ...facts, ...prepared, status: 'failed_retryable', retryAt: '', error }],
-    ['was rejected', { ...facts, ...prepared, status: 'failed_terminal', error, completedAt: '' }],
-  ])('is closed while its other step %s', (_what, step) => {
-    expect(gateOf(step, 1)).toBe('closed');
-  });
-
-  it('is not opened by a step to itself', () => {
-    expect(gateOf(running, 0)).toBe('closed');
-  });
-});
 
 describe('a gate', () => {
   const mild: ApprovalRequirement = { tier: 'low', quorum: 1, groups: [] };

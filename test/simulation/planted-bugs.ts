@@ -484,6 +484,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'edited-first',
   },
   {
+    name: 'an approval of a phase lets through what it did not show',
+    edits: [
+      {
+        file: 'lambdas/worker/phase-approval.ts',
+        find: ' || approvedHashOf(approval, step.index) !== hash',
+        replace: '',
+      },
+    ],
+    violates: ['no write without the people it needs'],
+    shapes: 'one-approval-per-phase',
+  },
+  {
     name: 'a model chooses where a write goes, and nobody is asked',
     edits: [{ file: 'lambdas/policy/gates.ts', find: 'if (action.derived && !action.undo)', replace: 'if (false)' }],
     violates: ['no write without the people it needs'],

@@ -81,6 +81,15 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('take', 'state: "2"', ', risk: high'),
     '  - {id: rest, tool: wait, with: {seconds: 900}}',
   ],
+  'one-approval-per-phase': [
+    'validation: {mode: per_phase}',
+    'steps:',
+    NOTE('first', 'one', ', needs: []'),
+    UPDATE('beside', 'assignment_group: network', ', needs: []'),
+    POST('after', 'about {% trigger.sysId %}', ', needs: [first, beside]'),
+    COMMENT('comment', 'said').replace('}}', '}, needs: [after]}'),
+    '  - {id: told, tool: servicenow.incident.add_work_note, needs: [comment], with: {sysId: "{% trigger.sysId %}", note: "comment {% steps.comment.output.commentId %}"}}',
+  ],
   'model-chooses': [
     'steps:',
     '  - {id: classify, tool: model.invoke, when: "{% false %}", with: {prompt: which team}}',

@@ -104,15 +104,6 @@ approvals: { expiresSeconds: 60 }
 steps:
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
 `;
-  const SIDE_BY_SIDE = `
-name: side-by-side
-onReject: pause
-validation: { mode: per_phase }
-steps:
-  - { id: a, needs: [], tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
-  - { id: b, needs: [], tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } } }
-`;
-
   it('asks anew for a step whose own approval has become stale', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(ONE);
@@ -133,20 +124,6 @@ steps:
     expect(await staleBecause(message)).toEqual(['expired']);
     expect((await shop.openApproval(message)).approvalId).not.toBe(approval.approvalId);
     expect(shop.writes()).toEqual([]);
-  });
-
-  it('is not passed by a step that was rejected, nor is that one by another', async () => {
-    allowAll();
-    const message = await shop.begin(SIDE_BY_SIDE);
-    await shop.work(message);
-    const [a, b] = await approvalsOf(message);
-    if (!a || !b) throw new Error('both steps should wait');
-    await shop.say(b, 'ana');
-    await shop.say(a, 'ana', { kind: 'reject', reason: 'never' });
-    await shop.command(message, { kind: 'retry' });
-    await shop.work(message);
-    expect(await shop.openApproval(message)).toMatchObject({ stepId: 'a', asks: 'mode' });
-    expect(incident().fields).toMatchObject({ assignment_group: '', state: '2' });
   });
 });
 

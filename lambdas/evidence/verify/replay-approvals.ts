@@ -4,25 +4,26 @@ import type { Replay, Tellings, Told, ToldStep, When } from './replay.ts';
 /** What each event tells of an approval. */
 export const APPROVAL_EVENTS: Tellings = {
   'approval.requested': (replay, event, { at, seq }) => {
-    const { approvalId, step, asks, slaAt, expiresAt, actionHash } = event;
+    const { approvalId, step, asks, slaAt, expiresAt, actionHash, phase } = event;
     const index = indexIn(approvalId);
     // A step that only asks people proposes nothing that policy could decide on.
     const asked = asks === 'step' ? undefined : replay.steps.get(index);
     replay.approvals.set(approvalId, {
       ...{ approvalId: `${replay.runId}.${seq}-${index}`, step, index, asks, actionHash },
       ...{ requestedAt: at, slaAt, expiresAt, remindedAt: undefined, escalatedAt: undefined, decidedAt: undefined },
-      ...{ ...requirementIn(event), ...decisionOn(asked), votes: [], edits: [] },
+      ...{ ...requirementIn(event), ...decisionOn(asked), phase: phaseIn(phase), votes: [], edits: [] },
     });
     if (asked) asked.approvalId = approvalId;
   },
   'approval.edited': (replay, event, { at }) => {
-    const { approvalId, person, via, fields, previousHash, actionHash } = event;
+    const { approvalId, person, via, fields, previousHash, actionHash, leadHash } = event;
     const approval = replay.approvals.get(approvalId);
     if (!approval) return;
     const changes = listOf(fields).map((field) => ({ field }));
     const edits = [...listOf(approval.edits), { person, via, at, previousHash, changes }];
     const asked = replay.steps.get(indexIn(approvalId));
     Object.assign(approval, { ...requirementIn(event), ...decisionOn(asked), actionHash, votes: [], edits });
+    if (isRecord(approval.phase)) approval.phase = { ...approval.phase, leadHash };
   },
   'approval.voted': ({ approvals }, event, { at }) => {
     const { approvalId, person, via, decision, onBehalfOf, reasonHash } = event;
@@ -31,8 +32,12 @@ export const APPROVAL_EVENTS: Tellings = {
     const reason = reasonHash === undefined ? undefined : { sha256: reasonHash };
     approval.votes = [...listOf(approval.votes), { person, via, decision, onBehalfOf, reason, at }];
   },
-  'approval.stale': ({ steps }, { approvalId }) => {
-    const step = steps.get(indexIn(approvalId));
+  'approval.covered': ({ steps }, { index, approvalId }) => {
+    const step = steps.get(index);
+    if (step) step.approvalId = approvalId;
+  },
+  'approval.stale': ({ steps }, { approvalId, index = indexIn(approvalId) }) => {
+    const step = steps.get(index);
     if (step && step.approvalId === approvalId) step.approvalId = undefined;
   },
   'approval.reminded': (replay, event, { at }) => note(replay, event, { remindedAt: at }),
@@ -63,6 +68,18 @@ function decisionOn(step: ToldStep | undefined): Told {
   if (!step?.decided) return {};
   const { tool, target, derived, policyHash, policies, reasons } = step.decided;
   return { action: { tool, target, derived }, grounds: { policyHash, policies, reasons } };
+}
+
+const isRecord = (value: unknown): value is Told => typeof value === 'object' && value !== null;
+
+/** What a request tells of its phase: each write by tool and target, as in an action. */
+function phaseIn(phase: unknown): Told | undefined {
+  if (!isRecord(phase)) return undefined;
+  const writes = listOf(phase.writes).map((write) => {
+    const { tool, target, derived, ...told } = write as Told;
+    return { ...told, action: { tool, target, derived } };
+  });
+  return { ...phase, writes };
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -50,6 +50,9 @@ export class GovernedWritesJudge {
     }
     if (action.undo !== (step.undoes !== undefined)) this.#report('an undo is judged as one', what);
     if (asksPeople(action, verdict)) this.#judgeApproval(commit, step, approvalId, actionHash);
+    if (run.workflow.name === 'one-approval-per-phase' && step.undoes === undefined && action.effect !== 'read') {
+      this.#judgeApproval(commit, step, approvalId, actionHash);
+    }
     if (run.workflow.name === 'model-chooses' && step.id === 'post') {
       this.#judgeApproval(commit, step, approvalId, actionHash);
       const said = approvalId === undefined ? undefined : this.#approvals.now(approvalId)?.action?.derived;
@@ -62,11 +65,13 @@ export class GovernedWritesJudge {
   #judgeApproval(commit: Commit, step: Step, approvalId: string | undefined, actionHash: string): void {
     const approval = approvalId === undefined ? undefined : this.#approvals.now(approvalId);
     const what = `${step.id} with ${approvalId}, ${approval?.status}`;
-    if (approval?.status !== 'approved' || approval.stepIndex !== step.index) {
+    const covered = approval?.phase?.writes.find(({ stepIndex }) => stepIndex === step.index)?.actionHash;
+    const approved = approval?.stepIndex === step.index ? (approval.phase?.leadHash ?? approval.actionHash) : covered;
+    if (approval?.status !== 'approved' || approved === undefined) {
       this.#report('no write without the people it needs', what);
       return;
     }
-    if (approval.actionHash !== actionHash) this.#report('an approval holds for what was approved', what);
+    if (approved !== actionHash) this.#report('an approval holds for what was approved', what);
     if (approval.expiresAt <= commit.at) this.#report('an approval holds until it expires', what);
   }
 }
