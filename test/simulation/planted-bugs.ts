@@ -204,7 +204,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a run ends while a write is in flight',
-    edits: [{ file: CONCLUDE, find: "if (has('running')) return { to: 'running', by: SYSTEM };", replace: '' }],
+    edits: [{ file: CONCLUDE, find: "if (has('running')) return { to: 'running', by };", replace: '' }],
     violates: [
       'only a running run has a write in flight',
       'an ended run has no open step',
@@ -391,7 +391,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a stale approval is accepted',
-    edits: [{ file: GOVERN, find: "if (approval.actionHash !== hash) return 'changed';", replace: '' }],
+    edits: [{ file: GOVERN, find: "if (approvedHashOf(approval, index) !== hash) return 'changed';", replace: '' }],
     violates: ['an approval holds for what was approved'],
     shapes: 'asks-side-by-side',
   },
@@ -479,7 +479,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an editor counts once it is asked about anew',
-    edits: [{ file: GOVERN, find: '(each) => each?.request.action.makers ?? []', replace: '() => []' }],
+    edits: [
+      {
+        file: 'lambdas/worker/step-action.ts',
+        find: '(each) => each?.request.action.makers ?? []',
+        replace: '() => []',
+      },
+    ],
     violates: [QUORUM],
     shapes: 'edited-first',
   },
