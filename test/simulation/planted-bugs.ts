@@ -412,7 +412,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/policy/fail-closed-policy.ts',
-        find: "verdict: 'deny',\n      code: 'POLICY_ERROR',",
+        find: "verdict: 'deny' as const,\n      code: 'POLICY_ERROR' as const,",
         replace: "verdict: 'allow',",
       },
     ],
