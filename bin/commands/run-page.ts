@@ -33,6 +33,13 @@ function printHeader(page: Page, run: RunDetail): void {
   for (const [name, when] of times(run)) page.field(name, when);
   if (stopRequest && !run.completedAt)
     page.field('asked for', `${stopRequest.kind} by ${stopRequest.actor}`, 'waiting');
+  if (run.currentStep) page.field('now at', run.currentStep);
+  if (run.resumeCount > 0) page.field('resumed', run.resumeCount === 1 ? 'once' : `${run.resumeCount} times`);
+  if (run.cancellation) {
+    const { actor, reason } = run.cancellation;
+    page.field('canceled', `by ${actor}${reason === undefined ? '' : `: ${reason}`}`);
+  }
+  if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
   if (error) page.field('error', errorInWords(error), 'bad');
 }
 
@@ -54,7 +61,16 @@ function printSteps(page: Page, run: RunDetail): void {
     const skipped = 'skipped' in step && step.skipped;
     const attempt = 'attempt' in step && step.attempt > 0 ? String(step.attempt) : '-';
     const status = skipped ? 'skipped' : statusCell(step.status);
-    return [step.id, step.tool, status, verdictOf(step), attempt, receipt ? page.short(outcomeOf(receipt, run)) : '-'];
+    const took = 'durationMs' in step && step.durationMs !== undefined ? duration(step.durationMs) : '-';
+    return [
+      step.id,
+      step.tool,
+      status,
+      verdictOf(step),
+      attempt,
+      took,
+      receipt ? page.short(outcomeOf(receipt, run)) : '-',
+    ];
   });
   const columns = [
     { title: 'STEP', keeps: 'all' },
@@ -62,6 +78,7 @@ function printSteps(page: Page, run: RunDetail): void {
     { title: 'STATUS' },
     { title: 'POLICY' },
     { title: 'ATTEMPTS' },
+    { title: 'TOOK' },
     { title: 'RECEIPT', keeps: 'all' },
   ] as const;
   page.table(columns, rows);

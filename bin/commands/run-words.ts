@@ -102,6 +102,7 @@ export function eventInWords(event: CommitEvent, at: string): string {
       return `${event.step}: ${STALE_BECAUSE[event.because]}; asked anew`;
     case 'approval.reminded':
       return `${event.step}: approvers were reminded`;
+    case 'approval.overdue':
     case 'approval.escalated':
       return `${event.step}: nobody decided in time; others were called`;
     case 'approval.expired':

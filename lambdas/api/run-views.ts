@@ -21,6 +21,9 @@ export function runSummary(run: Run) {
     updatedAt: run.updatedAt,
     completedAt: isTerminal(run) ? run.completedAt : null,
     durationMs: isTerminal(run) ? run.durationMs : null,
+    currentStep: (!isTerminal(run) && run.currentStep) || null,
+    resumeCount: run.resumeCount ?? 0,
+    cancellation: run.cancellation ?? null,
     approvalOverdueSince: (!isTerminal(run) && run.approvalOverdueSince) || null,
     error: (isTerminal(run) && run.error) || null,
   };
@@ -28,17 +31,20 @@ export function runSummary(run: Run) {
 
 export interface RunDetail {
   run: Run;
+  rows: readonly Step[];
   page: StepPage & { nextStepsCursor: string | null };
   commits: Commit[];
   evidence: EvidenceRecord | undefined;
 }
 
-export function runDetail({ run, page, commits, evidence }: RunDetail) {
+export function runDetail({ run, rows, page, commits, evidence }: RunDetail) {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
     enrichment: run.enrichment ?? null,
     deadlineAt: run.deadlineAt,
+    /** What the workflow's last step gave, once the run has succeeded. */
+    result: resultOf(run, rows),
     head: { seq: run.seq, hash: run.headHash },
     steps: page.steps,
     approvals: page.approvals,
@@ -59,6 +65,11 @@ export function runDetail({ run, page, commits, evidence }: RunDetail) {
 export type ShownStep =
   | WithoutEach<Step, 'schemaVersion'>
   | (Pick<Step, 'id' | 'index' | 'tool'> & { status: 'pending' });
+
+function resultOf({ status }: Run, rows: readonly Step[]): unknown {
+  const last = status === 'succeeded' ? rows.at(-1) : undefined;
+  return last?.status === 'succeeded' ? last.output : null;
+}
 
 /** `Omit` for each member of a union, which therefore stays one that its status tells apart. */
 export type WithoutEach<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;

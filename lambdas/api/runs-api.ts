@@ -53,7 +53,10 @@ async function show(api: RunsApi, caller: Caller, event: HttpEvent): Promise<Htt
     readSteps(api, shown, { limit: PAGE_MAX }),
     api.runs.evidence(run.tenant, run.runId),
   ]);
-  return json(200, runDetail({ run, page, commits: thatFit(commits, COMMITS_SHOWN_MAX_BYTES), evidence }));
+  return json(
+    200,
+    runDetail({ run, rows: shown.rows, page, commits: thatFit(commits, COMMITS_SHOWN_MAX_BYTES), evidence }),
+  );
 }
 
 /** More steps than the run itself shows. */

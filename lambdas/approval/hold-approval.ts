@@ -65,7 +65,7 @@ async function tell(holder: Holder, holding: Holding, approval: Approval): Promi
       await climbed(holder, approval, 'approval.reminded');
       return holder.cards.remind(approval, holding.retrying);
     case 'escalate': {
-      await climbed(holder, approval, 'approval.escalated');
+      await climbed(holder, approval, 'approval.overdue');
       const overdue = await stillOpen(holder, holding);
       // Neither waits for the other: where one is down, the other is told all the same.
       try {
@@ -124,7 +124,7 @@ async function change(holder: Holder, held: Held, write: (approval: Approval) =>
 async function climbed(
   holder: Holder,
   { tenant, runId, approvalId, stepId }: Approval,
-  type: 'approval.reminded' | 'approval.escalated',
+  type: 'approval.reminded' | 'approval.overdue',
 ): Promise<void> {
   await moveRun(holder, { tenant, runId }, async (_state, draft) => {
     const approval = await stillOpen(holder, { tenant, runId, approvalId });
@@ -132,7 +132,7 @@ async function climbed(
     if (approval[climbedAt]) return undefined;
     draft.changeApproval(approval, { [climbedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
-    if (type === 'approval.escalated') draft.note({ approvalOverdueSince: draft.at });
+    if (type === 'approval.overdue') draft.note({ approvalOverdueSince: draft.at });
     return { holds: [] };
   });
 }

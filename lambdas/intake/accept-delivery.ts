@@ -58,6 +58,7 @@ export async function acceptDelivery(
     const { result, runIds } = await startRuns(intake, accepting, missing, before);
     const known = before.flatMap((record) => record.runIds);
     if (result.outcome === 'created') {
+      if (result.expired) noteExpired(intake, result.expired);
       await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
       return { runIds: [...known, ...runIds], deduplicated: missing.length === 0 };
     }
@@ -74,6 +75,12 @@ export async function acceptDelivery(
     before.push(record);
   }
   throw new Error(`the records of ${delivery.key} changed with every attempt`);
+}
+
+/** Nobody repeats a delivery after so long a time unless by hand: it starts new runs, and the log says why. */
+function noteExpired({ log }: Intake, { tenant, key, expiresAt, runIds }: IdempotencyRecord): void {
+  const details = { code: 'IDEMPOTENCY_EXPIRED', tenant, key, expiredAt: expiresAt, earlierRuns: runIds };
+  log.warn('a delivery came again after its idempotency record had expired; it starts new runs', details);
 }
 
 /** Starts runs of these automations, unless the delivery or the same event was accepted before. */

@@ -116,7 +116,9 @@ export type CommitEvent =
       approvedHash: string;
       actionHash: string;
     }
-  | { type: 'approval.reminded' | 'approval.escalated'; step: string; approvalId: string }
+  | { type: 'approval.reminded'; step: string; approvalId: string }
+  /** Its SLA has passed and others were called; it can still be decided. Older runs have it as `approval.escalated`. */
+  | { type: 'approval.overdue' | 'approval.escalated'; step: string; approvalId: string }
   | { type: 'approval.expired'; step: string; approvalId: string }
   | { type: 'approval.canceled'; step: string; approvalId: string };
 

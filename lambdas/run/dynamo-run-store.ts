@@ -27,7 +27,7 @@ import {
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRunReads } from './dynamo-run-reads.ts';
-import { isRefusal } from './dynamo-transactions.ts';
+import { type Condition, isRefusal } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import { dayOf, type LogEntry } from './log-entry.ts';
 import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from './run-store.ts';
@@ -38,10 +38,21 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return this.rows.transact(writes, this.pause);
   }
 
-  async ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
+  async ingest(ingest: Ingest): Promise<IngestResult> {
+    const first = await this.#ingest(ingest, ROW_IS_NEW);
+    if (first.outcome === 'created' || first.record.key !== ingest.records[0]?.key) return first;
+    if (first.record.expiresAt > ingest.at) return first;
+    // Its record is still there although its time is over: it is replaced, and whoever asked is told.
+    const again = await this.#ingest(ingest, recordIsNewOrExpired(ingest.at));
+    return again.outcome === 'created' ? { outcome: 'created', expired: first.record } : again;
+  }
+
+  async #ingest({ records, trigger, runs, at }: Ingest, ownRecord: Condition): Promise<IngestResult> {
     const triggers = triggerItems(runs, trigger);
     const refusals = await this.#transact([
-      ...records.map((record) => this.rows.put(idempotencyItem(record), recordIsNewOrExpired(at))),
+      ...records.map((record, index) =>
+        this.rows.put(idempotencyItem(record), index === 0 ? ownRecord : recordIsNewOrExpired(at)),
+      ),
       ...runs.flatMap(({ run, commit }) => [
         this.rows.put(runItem(run), ROW_IS_NEW),
         this.rows.put(toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),

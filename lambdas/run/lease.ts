@@ -16,7 +16,7 @@ import type { Lease } from './step.ts';
  */
 export const WORKER_TIMEOUT_MS = 30_000;
 /** A request that was sent lands within this time or never. */
-export const REQUEST_FLIGHT_MS = 10_000;
+const REQUEST_FLIGHT_MS = 10_000;
 const CLOCK_SKEW_MS = 10_000;
 export const QUARANTINE_MS = WORKER_TIMEOUT_MS + REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
 export const LEASE_DURATION_MS = 60_000;

@@ -18,7 +18,9 @@ export interface Ingest {
   at: string;
 }
 
-export type IngestResult = { outcome: 'created' } | { outcome: 'duplicate'; record: IdempotencyRecord };
+export type IngestResult =
+  /** `expired`: the same delivery was accepted before, so long ago that it counts as new. */
+  { outcome: 'created'; expired?: IdempotencyRecord } | { outcome: 'duplicate'; record: IdempotencyRecord };
 
 export type CommitResult =
   | { outcome: 'committed' }

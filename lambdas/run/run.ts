@@ -70,6 +70,8 @@ interface RunFacts {
   concurrencyKey?: string;
   /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
   stopRequest?: StopRequest;
+  /** Who asked for it to be canceled, or rolled back and then canceled, when and why. */
+  cancellation?: Cancellation;
   /** How often the run went on from its last commit after whoever moved it had gone, or after a pause. */
   resumeCount?: number;
   /** How many of these because nothing had happened to it for too long. */
@@ -78,6 +80,12 @@ interface RunFacts {
   rollback?: Rollback;
   /** What became of each of its writes when the run was rolled back or canceled, in that order. */
   compensation?: Compensation[];
+}
+
+export interface Cancellation {
+  actor: string;
+  at: string;
+  reason?: string;
 }
 
 /** Why a run goes on from its last commit. */
@@ -121,6 +129,8 @@ export interface StopRequest {
 
 export type ActiveRun = RunFacts & {
   status: ActiveStatus;
+  /** The first step that is not done yet. */
+  currentStep?: string;
   /** When someone must look at this run again, whatever else happens; only a paused run is nobody's to look at. */
   dueAt?: string;
 };

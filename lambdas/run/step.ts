@@ -19,6 +19,8 @@ export interface StepFacts {
   /** The fencing number: grows with every claim, and every later write of the claimant is conditioned on it. */
   leaseVersion: number;
   attempt: number;
+  /** When the run first came to it; rows of older versions do not have it. */
+  startedAt?: string;
   updatedAt: string;
   /** What policy was asked about this step last, and what it said. */
   governed?: Governed;
@@ -54,7 +56,7 @@ export interface Lease {
 /** What a waiting step waits for: a point in time, or a signal from outside until then. */
 export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event: string; until: string };
 
-export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease; startedAt: string };
+export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease };
 export type RetryableStep = StepFacts &
   Partial<Prepared> & { status: 'failed_retryable'; retryAt: string; error: RecordedError };
 export type WaitingApprovalStep = StepFacts & {
@@ -67,33 +69,44 @@ export type WaitingApprovalStep = StepFacts & {
 /** People agreed; the next worker that looks performs it. */
 export type ReadyStep = StepFacts & { status: 'ready'; input: unknown; by?: By };
 export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
-export type SucceededStep = StepFacts & {
-  status: 'succeeded';
-  output: unknown;
-  receiptKey?: string;
-  skipped?: true;
-  /** An earlier step of the run had made the identical write: it is that step's to take back. */
-  madeByStep?: number;
+/** When it ended, and how long after the run first came to it. */
+export interface Ended {
   completedAt: string;
-};
+  durationMs?: number;
+}
+
+export function endedAt({ startedAt }: StepFacts, at: string): Ended {
+  if (startedAt === undefined) return { completedAt: at };
+  return { completedAt: at, durationMs: Math.max(0, Date.parse(at) - Date.parse(startedAt)) };
+}
+
+export type SucceededStep = StepFacts &
+  Ended & {
+    status: 'succeeded';
+    output: unknown;
+    receiptKey?: string;
+    skipped?: true;
+    /** An earlier step of the run had made the identical write: it is that step's to take back. */
+    madeByStep?: number;
+  };
 export type FailedStep = StepFacts &
+  Ended &
   Partial<Prepared> & {
     status: 'failed_terminal';
     error: RecordedError;
-    completedAt: string;
     /** Whose doing it is, where it is not the target's: a person's, policy's, or time's. */
     by?: By;
     /** Its write was made all the same, and is taken back like any other. */
     wrote?: true;
   };
 /** Its write was taken back by another step. */
-export type RolledBackStep = StepFacts & {
-  status: 'rolled_back';
-  output: unknown;
-  receiptKey: string;
-  completedAt: string;
-};
-export type CanceledStep = StepFacts & Partial<Prepared> & { status: 'canceled'; completedAt: string };
+export type RolledBackStep = StepFacts &
+  Ended & {
+    status: 'rolled_back';
+    output: unknown;
+    receiptKey: string;
+  };
+export type CanceledStep = StepFacts & Partial<Prepared> & Ended & { status: 'canceled' };
 
 /** A step that no commit has reached yet is pending and has no row: its definition in the workflow says it all. */
 export type Step =
@@ -122,7 +135,8 @@ export function isFinished({ status }: Step): boolean {
 
 /** What stays the same about a step whatever becomes of it. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
-  const { schemaVersion, index, id, tool, leaseVersion, attempt, governed, undoes, retriedBy, expects } = step;
+  const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy, expects } =
+    step;
   return {
     schemaVersion,
     index,
@@ -130,6 +144,7 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     tool,
     leaseVersion,
     attempt,
+    ...(startedAt !== undefined && { startedAt }),
     updatedAt: at,
     ...(governed && { governed }),
     ...(undoes !== undefined && { undoes }),

@@ -104,6 +104,7 @@ export function transition(run: Run, to: RunStatus, context: TransitionContext, 
 function ended(run: Run, status: TerminalStatus, at: string, error?: RecordedError): Run {
   const {
     dueAt: _nobodyLooksAgain,
+    currentStep: _done,
     stopRequest: _fulfilled,
     waitingForPeopleSince: _over,
     approvalOverdueSince: _overdue,

@@ -1,12 +1,14 @@
 import type { AttemptDeadline, RequestToSend } from '../connectors/attempt-deadline.ts';
 import { EXCHANGE_TIMEOUT_MS, TargetRefused } from '../connectors/http-exchange.ts';
 import { CountersignError } from '../run/errors.ts';
-import { mayStillSend, REQUEST_FLIGHT_MS } from '../run/lease.ts';
+import { mayStillSend } from '../run/lease.ts';
 import type { Lease } from '../run/step.ts';
 import type { Worker } from './worker.ts';
 
 /** Kept back from every attempt for the commit of its outcome. */
 const TIME_FOR_THE_COMMIT_MS = 3_000;
+/** A write is sent if a target that is not slow has time to answer; if its answer comes too late, the next attempt looks for it. */
+const TIME_FOR_AN_ANSWER_MS = 5_000;
 /** A step may read and write: two requests and the commit. What else it has to ask for must fit in the same time. */
 const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + TIME_FOR_THE_COMMIT_MS;
 
@@ -14,8 +16,8 @@ const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + TIME_FOR_THE_COMMIT_MS;
 export const hasTime = ({ timeLeftMs }: Pick<Worker, 'timeLeftMs'>): boolean => timeLeftMs() > TIME_FOR_A_STEP_MS;
 
 /**
- * One attempt's time. Nothing is sent under a lease that may be somebody else's by now, and no write that could still be
- * on its way when the lease runs out or this function is stopped. Without a lease (a look before people are asked) only
+ * One attempt's time. Nothing is sent that could still be on its way when somebody else takes the lease over, and no write
+ * whose answer this function would hardly live to see. Without a lease (a look before people are asked) only
  * the function's own time counts.
  */
 export class AttemptTime implements AttemptDeadline {
@@ -39,7 +41,7 @@ export class AttemptTime implements AttemptDeadline {
       throw new CountersignError('LEASE_LOST', message);
     }
     const leftMs = this.#worker.timeLeftMs() - TIME_FOR_THE_COMMIT_MS;
-    if (leftMs < (writes ? REQUEST_FLIGHT_MS : 1)) {
+    if (leftMs < (writes ? TIME_FOR_AN_ANSWER_MS : 1)) {
       const message = `too little time is left to ask ${system}, because earlier requests of this attempt were slow`;
       throw new TargetRefused(message, { retryable: true });
     }

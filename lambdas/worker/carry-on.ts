@@ -68,6 +68,7 @@ export async function beginStep(
     tool: definition.tool,
     leaseVersion,
     attempt: 0,
+    startedAt: draft.steps.get(index)?.startedAt ?? draft.at,
     updatedAt: draft.at,
     ...(retriedBy && { retriedBy }),
   };

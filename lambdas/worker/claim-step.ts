@@ -61,7 +61,6 @@ export async function claimStep(
     input,
     receiptKey: proposal.key,
     lease,
-    startedAt: draft.at,
   };
   const receipt = intent(draft, running, operation, proposal, { open, earlier });
   draft.put(running).putReceipt(receipt, 'free').record(claimed(running), intended(receipt));

@@ -38,6 +38,7 @@ export async function concludeRun(
     const { to, by, error } = parked ? stayPut(wanted, draft) : wanted;
     const turns = to === 'rolling_back' && draft.run.status !== to;
     if (turns) await turnBack(runs, draft, by, error);
+    if (to === 'canceled') noteCancellation(draft);
     draft.move(to, by, error);
   }
   const workLeft = hasWorkLeft(state, draft);
@@ -52,8 +53,23 @@ export async function concludeRun(
     return {};
   }
   const dueAt = nextLook(draft, workLeft);
-  draft.note({ dueAt });
+  draft.note({ dueAt, currentStep: currentStep(state, draft) });
   return wake(draft, workLeft, dueAt);
+}
+
+function noteCancellation(draft: RunDraft): void {
+  const asked = draft.run.stopRequest ?? draft.run.rollback;
+  if (!asked) return;
+  const { actor, at } = asked;
+  const reason = 'reason' in asked ? asked.reason : undefined;
+  draft.note({ cancellation: { actor, at, ...(reason !== undefined && { reason }) } });
+}
+
+/** The first step that is under way, or else the first that can begin. */
+function currentStep({ workflow }: RunState, { steps }: RunDraft): string | undefined {
+  const open = [...steps.values()].filter((step) => !isFinished(step)).sort((a, b) => a.index - b.index)[0];
+  const [next] = runnableSteps(workflow, steps);
+  return open?.id ?? (next === undefined ? undefined : workflow.steps[next]?.id);
 }
 
 /** The run takes back what it wrote; nothing else of it is begun any more. */

@@ -97,6 +97,7 @@ async function retryFailed(
       (stepId === undefined || step.id === stepId),
   );
   if (failed.length === 0) {
+    assertNobodyIsAsked(state, stepId);
     const what = stepId === undefined ? 'no step of this run can' : `step ${stepId} of this run cannot`;
     throw new CountersignError(
       'RUN_INVALID_TRANSITION',
@@ -170,8 +171,23 @@ function giveSignal(
 
 /** A run that a failed step has paused would only pause again. */
 function assertResumable({ run, steps }: RunState): void {
-  const refuse = (message: string) => new CountersignError('RUN_INVALID_TRANSITION', message);
-  if (run.status !== 'paused') throw refuse(`only a paused run can be resumed; this one is ${run.status}`);
+  if (run.status !== 'paused') {
+    assertNobodyIsAsked({ steps });
+    const message = `only a paused run can be resumed; this one is ${run.status}`;
+    throw new CountersignError('RUN_INVALID_TRANSITION', message);
+  }
   const failed = [...steps.values()].find((step) => step.status === 'failed_terminal');
-  if (failed) throw refuse(`${failed.id} has failed (${failed.error.code}); retry it, or roll back or cancel the run`);
+  if (!failed) return;
+  const message = `${failed.id} has failed (${failed.error.code}); retry it, or roll back or cancel the run`;
+  throw new CountersignError('RUN_RESUME_FAILED', message);
+}
+
+/** What waits for people goes on when they have decided, and not by a command. */
+function assertNobodyIsAsked({ steps }: Pick<RunState, 'steps'>, stepId?: string): void {
+  const waiting = [...steps.values()].find(
+    (step) => step.status === 'waiting_approval' && (stepId === undefined || step.id === stepId),
+  );
+  if (waiting?.status !== 'waiting_approval') return;
+  const message = `${waiting.id} waits for an approval; decide on ${waiting.approvalId} first (countersign approvals show)`;
+  throw new CountersignError('APPROVAL_REQUIRED', message);
 }

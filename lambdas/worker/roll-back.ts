@@ -115,6 +115,7 @@ async function beginUndo(
     tool,
     leaseVersion: 0,
     attempt: 0,
+    startedAt: draft.at,
     updatedAt: draft.at,
     undoes: undone.index,
     ...(expects && { expects }),

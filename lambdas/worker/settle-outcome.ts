@@ -57,8 +57,8 @@ async function settleUndoneReceipt(worker: Worker, draft: RunDraft, index: numbe
     reversedBy: undoKey,
   });
   if (undone.status !== 'succeeded') return;
-  const { output, completedAt } = undone;
-  draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt });
+  const { output, completedAt, durationMs } = undone;
+  draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
 }
 
 /** Refused or unknown: tried again while attempts remain; an unknown outcome only after its quarantine. */

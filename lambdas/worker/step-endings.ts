@@ -5,6 +5,7 @@ import type { Receipt } from '../run/receipt.ts';
 import { backoffMs } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
+  endedAt,
   type FailedStep,
   factsOf,
   type Prepared,
@@ -35,7 +36,12 @@ export function succeed(
     fail(draft, step, error, { receiptKey, ...(receiptKey !== undefined && { wrote: true }) });
     return;
   }
-  const done: SucceededStep = { ...factsOf(step, draft.at), status: 'succeeded', completedAt: draft.at, ...ending };
+  const done: SucceededStep = {
+    ...factsOf(step, draft.at),
+    status: 'succeeded',
+    ...endedAt(step, draft.at),
+    ...ending,
+  };
   draft.put(done).record(succeeded(done));
 }
 
@@ -64,7 +70,7 @@ export function fail(
       ...(by && { by }),
       status: 'failed_terminal',
       error,
-      completedAt: draft.at,
+      ...endedAt(step, draft.at),
     })
     .record({ type: 'step.failed', step: step.id, index: step.index, error });
 }

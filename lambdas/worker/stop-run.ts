@@ -3,7 +3,7 @@ import { closeApproval } from '../approval/close-approval.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { factsOf, isFinished, receiptKeyOf } from '../run/step.ts';
+import { endedAt, factsOf, isFinished, receiptKeyOf } from '../run/step.ts';
 
 export const STOPPED_IN_FLIGHT = recordedError(
   'OUTCOME_UNKNOWN',
@@ -16,7 +16,12 @@ export async function closeOpenSteps(runs: Pick<RunStore, 'approval'>, draft: Ru
   for (const step of [...draft.steps.values()]) {
     if (isFinished(step)) continue;
     draft
-      .put({ ...factsOf(step, draft.at), receiptKey: receiptKeyOf(step), status: 'canceled', completedAt: draft.at })
+      .put({
+        ...factsOf(step, draft.at),
+        receiptKey: receiptKeyOf(step),
+        status: 'canceled',
+        ...endedAt(step, draft.at),
+      })
       .record({ type: 'step.canceled', step: step.id, index: step.index });
     if (step.status !== 'waiting_approval') continue;
     const approval = draft.approval(step.approvalId) ?? (await runs.approval(tenant, runId, step.approvalId));

@@ -158,9 +158,17 @@ async function perform(
     return await claimStep(worker, state, draft, { step, input: step.input, earlier });
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
-    if (!isOpenWrite(earlier)) fail(draft, step, recordedError(error.code, error.message), step);
+    if (!isOpenWrite(earlier)) fail(draft, step, whyNot(step, error), step);
     return undefined;
   }
+}
+
+/** What was begun by an older version of the runtime may not fit this one: its tool is gone, or takes another input. */
+const NO_LONGER_FITS: readonly string[] = ['WORKFLOW_INVALID', 'INPUT_INVALID'];
+
+function whyNot({ status }: Step, { code, message }: CountersignError): RecordedError {
+  if (status === 'ready' || !NO_LONGER_FITS.includes(code)) return recordedError(code, message);
+  return recordedError('RUN_RESUME_FAILED', `it cannot go on from its last commit: ${message}`);
 }
 
 /** This step's own receipt: another run's identical write under the same key says nothing about ours. */

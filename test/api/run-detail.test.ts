@@ -64,3 +64,51 @@ steps:
   expect(receipts.map(({ stepId }: { stepId: string }) => stepId)).toContain('undo_label');
   expect(approvals).toEqual([]);
 });
+
+it('a run shows where it is, how long each step took, what it gave, and how often it was resumed', async () => {
+  shop.policy.decision = () => ALLOWED;
+  const message = await shop.begin(`
+name: waits
+steps:
+  - { id: rest, tool: wait, with: { seconds: 90 } }
+  - { id: facts, tool: transform, with: { answer: 42 } }
+`);
+  await shop.work(message);
+  expect(await detail(message)).toMatchObject({
+    currentStep: 'rest',
+    result: null,
+    resumeCount: 0,
+    cancellation: null,
+  });
+  await shop.command(message, { kind: 'pause' });
+  await shop.command(message, { kind: 'resume' });
+  shop.clock.advance(90_000);
+  await shop.work(message);
+  const shown = await detail(message);
+  expect(shown).toMatchObject({ status: 'succeeded', currentStep: null, result: { answer: 42 }, resumeCount: 1 });
+  expect(shown.steps).toMatchObject([
+    { id: 'rest', startedAt: shown.startedAt, completedAt: shown.completedAt, durationMs: 90_000 },
+    { id: 'facts', startedAt: shown.completedAt, completedAt: shown.completedAt, durationMs: 0 },
+  ]);
+});
+
+it('a step keeps its start over its attempts', async () => {
+  shop.policy.decision = () => ALLOWED;
+  const message = await shop.begin(ASSIGN());
+  shop.outside.next('PATCH servicenow', { status: 429, retryAfterSeconds: 100 });
+  await shop.work(message);
+  const { startedAt } = (await detail(message)).steps[0];
+  expect((await detail(message)).currentStep).toBe('assign');
+  shop.clock.advance(100_000);
+  await shop.work(message);
+  expect((await detail(message)).steps).toMatchObject([{ status: 'succeeded', startedAt, durationMs: 100_000 }]);
+});
+
+it('a canceled run says who asked for that, when and why', async () => {
+  const { message } = await shop.upToGate(ASSIGN());
+  const at = new Date(shop.clock.now()).toISOString();
+  await shop.command(message, { kind: 'cancel', reason: 'duplicate' });
+  const shown = await detail(message);
+  expect(shown).toMatchObject({ status: 'canceled', cancellation: { actor: 'oscar', reason: 'duplicate', at } });
+  expect(shown.steps).toMatchObject([{ status: 'canceled', durationMs: 0 }]);
+});

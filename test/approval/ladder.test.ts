@@ -70,7 +70,7 @@ describe('the ladder', () => {
       remindedAt: expect.any(String),
       escalatedAt: expect.any(String),
     });
-    expect(eventTypes(await shop.now(message)).slice(-2)).toEqual(['approval.reminded', 'approval.escalated']);
+    expect(eventTypes(await shop.now(message)).slice(-2)).toEqual(['approval.reminded', 'approval.overdue']);
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
   });
 

@@ -58,7 +58,8 @@ export function describeCommits(bench: RunStoreBench): void {
       const at = (ms: number) =>
         accepted({ tenant: first.tenant, runId: newRunId(), key: 'github:old', at: later(AT, ms) });
       expect(await bench.store.ingest(at(MINUTE_MS - 1).ingest)).toMatchObject({ outcome: 'duplicate' });
-      expect(await bench.store.ingest(at(MINUTE_MS).ingest)).toEqual({ outcome: 'created' });
+      const expired = { key: 'github:old', runIds: [first.runId] };
+      expect(await bench.store.ingest(at(MINUTE_MS).ingest)).toMatchObject({ outcome: 'created', expired });
       expect(await bench.store.ingest(at(MINUTE_MS + 1).ingest)).toMatchObject({ outcome: 'duplicate' });
     });
 

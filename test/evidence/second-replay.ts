@@ -280,7 +280,7 @@ function isApproval(approval: Json, told: Told): boolean {
       ...{ person, via, decision, onBehalfOf, reason: digest(reasonHash), at: saidAt },
     })),
     remindedAt: lastOf(about, 'approval.reminded')?.saidAt,
-    escalatedAt: lastOf(about, 'approval.escalated')?.saidAt,
+    escalatedAt: lastOf(about, 'approval.overdue', 'approval.escalated')?.saidAt,
     decidedAt: closed?.saidAt,
     ...(closed && { status: CLOSED[closed.type] ?? closed.status }),
   });

@@ -91,7 +91,8 @@ export class MemoryRunStore implements RunStore {
           ];
         }),
       ]);
-      if (!refusals) return { outcome: 'created' };
+      const [expired] = held;
+      if (!refusals) return { outcome: 'created', ...(expired && { expired }) };
       const holder = held.find((_, index) => refusals[index]);
       if (!holder) throw new Error('a new run has an id that is taken');
       const own = runs.length > 0 && runs.every(({ run }) => holder.runIds.includes(run.runId));

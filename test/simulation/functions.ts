@@ -24,7 +24,15 @@ const SWEEP_ENDS_BEFORE_MS = 8_000;
 const THAW_MS = [1_000, 400_000] as const;
 
 /** What a person may be told when a command cannot be carried out. */
-const REFUSALS = ['NOT_FOUND', 'RUN_TERMINAL_STATE', 'RUN_INVALID_TRANSITION', 'CAP_EXCEEDED', 'CONFLICT'];
+const REFUSALS = [
+  'RUN_RESUME_FAILED',
+  'APPROVAL_REQUIRED',
+  'NOT_FOUND',
+  'RUN_TERMINAL_STATE',
+  'RUN_INVALID_TRANSITION',
+  'CAP_EXCEEDED',
+  'CONFLICT',
+];
 /** And when it was a decision. */
 const DECISION_REFUSALS = [
   ...REFUSALS.filter((code) => code !== 'RUN_TERMINAL_STATE'),

@@ -127,7 +127,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       {
         file: 'lambdas/worker/attempt-time.ts',
-        find: 'if (leftMs < (writes ? REQUEST_FLIGHT_MS : 1)) {',
+        find: 'if (leftMs < (writes ? TIME_FOR_AN_ANSWER_MS : 1)) {',
         replace: 'if (leftMs === undefined) {',
       },
     ],

@@ -299,7 +299,7 @@ describe('a run that a failed step has paused', () => {
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'not now' });
     const before = (await shop.now(message)).run.seq;
     await expect(shop.command(message, { kind: 'resume' })).rejects.toMatchObject({
-      code: 'RUN_INVALID_TRANSITION',
+      code: 'RUN_RESUME_FAILED',
       message: expect.stringMatching(/assign has failed \(APPROVAL_REJECTED\).*retry.*roll back.*cancel/),
     });
     expect((await shop.now(message)).run).toMatchObject({ status: 'paused', seq: before });

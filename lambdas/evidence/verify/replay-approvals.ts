@@ -41,6 +41,8 @@ export const APPROVAL_EVENTS: Tellings = {
     if (step && step.approvalId === approvalId) step.approvalId = undefined;
   },
   'approval.reminded': (replay, event, { at }) => note(replay, event, { remindedAt: at }),
+  'approval.overdue': (replay, event, { at }) => note(replay, event, { escalatedAt: at }),
+  /** Its name in older bundles. */
   'approval.escalated': (replay, event, { at }) => note(replay, event, { escalatedAt: at }),
   'approval.decided': (replay, event, when) => close(replay, event, event.status, when),
   'approval.expired': (replay, event, when) => close(replay, event, 'expired', when),
