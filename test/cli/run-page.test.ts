@@ -80,6 +80,21 @@ test('what happens on another day is told with its date', async () => {
   expect(twoDays).toContain('\n2  2026-03-03 00:00:01.000  w: closed with the run');
 });
 
+test('a run shows where it is, what it gave, how often it was resumed, who canceled it, and how long its steps took', async () => {
+  const stdout = await shown({
+    steps: [{ id: 'label', index: 0, tool: 'github.labels.add', status: 'succeeded', attempt: 1, durationMs: 2500 }],
+    currentStep: 'label',
+    resumeCount: 2,
+    cancellation: { actor: 'oscar', at: '2026-03-03T00:00:00.000Z', reason: 'duplicate' },
+    result: { labels: ['triage'] },
+  });
+  expect(stdout).toMatch(/^now at +label$/m);
+  expect(stdout).toMatch(/^resumed +2 times$/m);
+  expect(stdout).toMatch(/^canceled +by oscar: duplicate$/m);
+  expect(stdout).toMatch(/^result +\{"labels":\["triage"\]\}$/m);
+  expect(stdout).toMatch(/^label +github.labels.add +succeeded +- +1 +2.5 s +-$/m);
+});
+
 test('a run that was rolled back shows its undo steps, and what became of each write', async () => {
   const verdict = (word: string) => ({ governed: { decision: { verdict: word } } });
   const stdout = await shown({
@@ -95,7 +110,7 @@ test('a run that was rolled back shows its undo steps, and what became of each w
       { step: 'label', receiptKey: 'b', outcome: 'reversed' },
     ],
   });
-  expect(stdout).toMatch(/^label +github.labels.add +rolled_back +allows +1 +-$/m);
+  expect(stdout).toMatch(/^label +github.labels.add +rolled_back +allows +1 +- +-$/m);
   expect(stdout).toMatch(/^assign +servicenow.incident.update +succeeded +asks /m);
   expect(stdout).toMatch(/^close +servicenow.incident.update +failed_terminal +denies /m);
   expect(stdout).toMatch(/^undo_label +github.labels.remove +succeeded /m);
