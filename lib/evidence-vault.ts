@@ -49,6 +49,7 @@ export class EvidenceVault extends Construct {
       EVIDENCE_KEYS: Stack.of(this).toJsonString(this.keys.map(({ keyId, validUntil }) => ({ keyId, validUntil }))),
     };
 
+    const kept = config.finishedRunRetentionDays;
     this.seal = new NodeFunction(this, 'Seal', {
       bundles,
       entry: 'evidence/seal',
@@ -60,12 +61,14 @@ export class EvidenceVault extends Construct {
         STAGE: config.stage,
         ...this.signing,
         ...exports.environment,
+        ...(kept !== undefined && { FINISHED_RUN_RETENTION_DAYS: String(kept) }),
       },
       timeout: SEAL_TIMEOUT,
     });
     const { seal } = this;
     sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
     runTable.allow(seal, ['Query'], ['RUN']);
+    if (kept !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);
     runTable.allow(seal, ['DeleteItem'], ['OUTBOX']);

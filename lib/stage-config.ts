@@ -46,6 +46,8 @@ const StageSettings = z.strictObject({
   formerTenants: z.array(Name.max(40)).max(20).default([]),
   /** How many worker functions may run at once. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
+  /** How long runs can be looked at after they were sealed; their evidence stays. Without it, for ever. */
+  finishedRunRetentionDays: z.int().min(7).max(36_500).optional(),
   /** How many bundles may be sealed at once. Each takes about half a second. They share what is not reserved. */
   sealConcurrency: z.int().min(2).max(50).default(10),
   /**

@@ -21,7 +21,7 @@ const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 
 const planner = {
   definitions,
-  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause),
+  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
   policy: systemPolicy(definitions),
   environment: environment.STAGE_KIND,

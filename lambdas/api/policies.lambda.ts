@@ -16,7 +16,7 @@ const dynamo = new DynamoDBClient();
 const engines = systemEngines();
 
 const api: PoliciesApi = {
-  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
   clock: systemClock,
   ids: systemIds,

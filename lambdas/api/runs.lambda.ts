@@ -13,7 +13,7 @@ const environment = readEnvironment(ApiEnvironment);
 const dynamo = new DynamoDBClient();
 
 const api = {
-  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   definitions: new KeptDefinitions(new DynamoDefinitions(dynamo, environment.RUN_TABLE), systemClock.now),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
 };

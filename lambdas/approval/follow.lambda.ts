@@ -27,7 +27,7 @@ const environment = readEnvironment(FollowEnvironment);
 const dynamo = new DynamoDBClient();
 const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 const connections = systemConnections(stored, secretNames(environment, 'messaging'));
-const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause);
+const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock);
 const follower = {
   runs,
   cards: new SlackCards({

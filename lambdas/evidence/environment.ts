@@ -21,6 +21,8 @@ const SigningEnvironment = z.object({
 export const SealEnvironment = SigningEnvironment.extend({
   STAGE: z.string(),
   EXPORT_BUCKET: z.string(),
+  /** How long the rows of a sealed run are kept; unset, for ever. */
+  FINISHED_RUN_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
   /** JSON: what is written of a finished run beside its evidence. */
   EXPORTS: json(z.array(z.enum(['siem', 'artifacts']))),
 });

@@ -22,12 +22,15 @@ const SealMessage = z.object({
   runId: z.string(),
 });
 
+const DAY_SECONDS = 24 * 60 * 60;
+
 const environment = readEnvironment(SealEnvironment);
+const { FINISHED_RUN_RETENTION_DAYS: keptDays } = environment;
 
 const s3 = new S3Client();
 
 const sealer = {
-  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause),
+  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
   store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
   exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause), wanted: environment.EXPORTS },
   signer: new KmsSigner(new KMSClient(), environment),
@@ -41,6 +44,11 @@ const metrics = systemMetrics(environment.STAGE);
 async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
   const run = await sealRun(sealer, message);
+  // Only what is sealed expires. A failure here brings the message back, and sealing again changes nothing.
+  if (run && keptDays !== undefined) {
+    const afterSeconds = Math.ceil(systemClock.now() / 1000) + keptDays * DAY_SECONDS;
+    await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
+  }
   if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
 }
 

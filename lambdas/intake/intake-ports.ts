@@ -16,7 +16,7 @@ export function intakePorts() {
   const environment = readEnvironment(IntakeEnvironment);
   const dynamo = new DynamoDBClient();
   return {
-    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     definitions: new KeptDefinitions(new DynamoDefinitions(dynamo, environment.RUN_TABLE), systemClock.now),
     queue: new SqsStepQueue(new SQSClient(), environment.STEP_QUEUE_URL),
     secrets: new SecretsSigningSecrets(

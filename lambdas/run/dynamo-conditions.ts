@@ -5,6 +5,7 @@ import type { Receipt } from './receipt.ts';
 
 /** Every condition of the run table has a name that says what it guards. */
 
+export const ROW_IS_THERE: Condition = { expression: 'attribute_exists(#pk)' };
 export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
 export const ROW_EXISTS: Condition = { expression: 'attribute_exists(#pk)' };
 /** Nobody has written the row since it was read; none was there if none was read. */

@@ -11,7 +11,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { docOf, type Item, keyOf } from './dynamo-items.ts';
+import { docOf, type Item } from './dynamo-items.ts';
 import { FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
 import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
@@ -71,7 +71,7 @@ export class DynamoRows {
   }
 
   /** Sets attributes beside the document; false if the condition does not hold or a transaction is changing the row. */
-  async update(key: Key, attributes: Record<string, string>, condition: Condition): Promise<boolean> {
+  async update(key: Key, attributes: Record<string, string | number>, condition: Condition): Promise<boolean> {
     const names = Object.keys(attributes);
     const fields = conditionFields(condition);
     try {
@@ -207,10 +207,5 @@ export class DynamoRows {
       new QueryCommand({ TableName: this.#table, ...query }),
     );
     return { items: Items, ...(LastEvaluatedKey && { lastKey: LastEvaluatedKey }) };
-  }
-
-  /** An index holds keys only, and may lag: the rows it points at are read themselves. */
-  pointedAt<T>(pointers: Item[], pause: Pause): Promise<T[]> {
-    return this.batchGet<T>(pointers.map(keyOf), pause);
   }
 }

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
+import type { Clock } from '../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Commit } from './commit.ts';
 import { runningByWorkspace } from './dynamo-caps.ts';
@@ -28,15 +29,28 @@ const COUNTED_PAGES_MAX = 5;
 export class DynamoRunReads implements RunReads {
   protected readonly rows: DynamoRows;
   protected readonly pause: Pause;
+  readonly #clock: Clock;
 
-  constructor(client: DynamoDBClient, table: string, pause: Pause) {
+  constructor(client: DynamoDBClient, table: string, pause: Pause, clock: Clock) {
     this.rows = new DynamoRows(client, table);
     this.pause = pause;
+    this.#clock = clock;
+  }
+
+  /** DynamoDB deletes expired rows within days, in any order: until then whoever reads leaves them out. */
+  #unexpired(items: Item[]): Item[] {
+    const now = this.#clock.now() / 1000;
+    return items.filter((item) => Number(item[keys.TTL_ATTRIBUTE]?.N ?? Number.POSITIVE_INFINITY) > now);
+  }
+
+  async #pointedAt<T>(pointers: Item[]): Promise<T[]> {
+    const items = await this.rows.batchGetItems(pointers.map(keyOf), this.pause);
+    return this.#unexpired(items).map((item) => docOf<T>(item));
   }
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
     const partition = wholePartition(keys.runPartition(tenant, runId));
-    return assemble(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY }));
+    return assemble(this.#unexpired(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY })));
   }
 
   async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
@@ -60,7 +74,7 @@ export class DynamoRunReads implements RunReads {
       newestFirst: true,
       after: placeAfter(after, start),
     });
-    const newestFirst = (await this.rows.pointedAt<Run>(items, this.pause))
+    const newestFirst = (await this.#pointedAt<Run>(items))
       .filter((run) => status === undefined || run.status === status)
       .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     return { items: newestFirst, ...next(lastKey, ({ pk }) => keys.parseRunPartition(pk)?.runId) };
@@ -69,14 +83,14 @@ export class DynamoRunReads implements RunReads {
   async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
     const { pk, sk: from } = keys.commitKey(tenant, runId, after + 1);
     const items = await this.rows.range({ ...under(pk, keys.COMMIT_PREFIX), from }, { limit });
-    return items.map((item) => docOf<Commit>(item));
+    return this.#unexpired(items).map((item) => docOf<Commit>(item));
   }
 
   async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
     const queued = keys.statusIndexKey(tenant, 'queued');
     const { items } = await this.rows.indexPage(keys.INDEXES.byStatus, queued, { limit });
     const [runs, counters] = await Promise.all([
-      this.rows.pointedAt<Run>(items, this.pause),
+      this.#pointedAt<Run>(items),
       this.rows.batchGetItems(
         Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard)),
         this.pause,
@@ -96,15 +110,14 @@ export class DynamoRunReads implements RunReads {
     );
   }
 
-  approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
-    return this.rows.get(keys.approvalKey(tenant, runId, approvalId));
+  async approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
+    const item = await this.rows.getItem(keys.approvalKey(tenant, runId, approvalId));
+    return this.#unexpired(item ? [item] : []).map((found) => docOf<Approval>(found))[0];
   }
 
-  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
-    return this.rows.batchGet(
-      [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id)),
-      this.pause,
-    );
+  async approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
+    const wanted = [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id));
+    return this.#unexpired(await this.rows.batchGetItems(wanted, this.pause)).map((item) => docOf<Approval>(item));
   }
 
   async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
@@ -115,7 +128,7 @@ export class DynamoRunReads implements RunReads {
       [index.partition]: partition,
     });
     const { items, lastKey } = await this.rows.indexPage(index, partition, { limit, after: placeAfter(after, start) });
-    const found = await this.rows.pointedAt<Approval>(items, this.pause);
+    const found = await this.#pointedAt<Approval>(items);
     const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
     return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
   }

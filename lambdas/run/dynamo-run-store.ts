@@ -9,6 +9,7 @@ import {
   dueTimeIs,
   leaseIsHeldAt,
   ROW_IS_NEW,
+  ROW_IS_THERE,
   receiptIsAs,
   recordIsNewOrExpired,
   revisionIs,
@@ -19,6 +20,7 @@ import {
   approvalItem,
   docOf,
   idempotencyItem,
+  keyOf,
   outboxItem,
   receiptItem,
   runItem,
@@ -26,12 +28,15 @@ import {
   triggerItems,
 } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
+import { wholePartition } from './dynamo-rows.ts';
 import { DynamoRunReads } from './dynamo-run-reads.ts';
 import { type Condition, isRefusal } from './dynamo-transactions.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import { dayOf, type LogEntry } from './log-entry.ts';
 import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from './run-store.ts';
 import type { RunningStep } from './step.ts';
+
+const ROWS_EXPIRED_AT_ONCE = 25;
 
 export class DynamoRunStore extends DynamoRunReads implements RunStore {
   #transact(writes: TransactWriteItem[]) {
@@ -151,6 +156,19 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     ]);
     // Sealed before: the record stands as it was written first, only the promise is left to clear.
     if (refusals) await this.fulfilled(entryId);
+  }
+
+  async expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void> {
+    const evidence = keys.evidenceKey(tenant, runId).sk;
+    for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
+      const expiring = items.map(keyOf).filter(({ sk }) => sk !== evidence);
+      for (let at = 0; at < expiring.length; at += ROWS_EXPIRED_AT_ONCE) {
+        const some = expiring.slice(at, at + ROWS_EXPIRED_AT_ONCE);
+        await Promise.all(
+          some.map((key) => this.rows.update(key, { [keys.TTL_ATTRIBUTE]: afterSeconds }, ROW_IS_THERE)),
+        );
+      }
+    }
   }
 
   async fulfilled(entryId: string): Promise<void> {

@@ -138,6 +138,11 @@ export interface RunStore extends RunReads {
     evidence: EvidenceRecord,
     besides: { logged: LogEntry; promises: OutboxEntry[] },
   ): Promise<void>;
+  /**
+   * All rows of a sealed run but the record of its evidence are deleted some time after this. Receipts are not among them:
+   * they keep an identical write from being made twice.
+   */
+  expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void>;
   /** Any other promised effect happened. */
   fulfilled(entryId: string): Promise<void>;
 

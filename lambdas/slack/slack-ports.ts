@@ -18,7 +18,7 @@ export function slackPorts(): Commands {
   const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
     ...doorPorts(stored, environment),
-    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     definitions: new KeptDefinitions(stored, systemClock.now),
   };
 }

@@ -28,7 +28,7 @@ export function moverPorts(environment: Destinations = readEnvironment(MoverEnvi
   const sqs = new SQSClient();
   const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
-    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause),
+    runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     stored,
     definitions: new KeptDefinitions(stored, systemClock.now),
     queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),

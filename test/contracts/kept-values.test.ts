@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { openRunTable } from './run-table.ts';
@@ -22,7 +23,7 @@ it.each([
   ['deep nesting, as webhooks may have (64)', nested(60)],
 ])('keeps %s in a step output and in trigger fields', async (_what, value) => {
   const run = await openRunTable();
-  const store = new DynamoRunStore(run.client, run.table, { random: () => 0, sleep: async () => {} });
+  const store = new DynamoRunStore(run.client, run.table, { random: () => 0, sleep: async () => {} }, new FakeClock());
   const begun = accepted({ trigger: { fields: { title: 'x', value } } });
   expect(await store.ingest(begun.ingest)).toEqual({ outcome: 'created' });
   const step = { ...facts, status: 'succeeded', output: value, completedAt: 'x' } as const;

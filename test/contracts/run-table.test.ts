@@ -7,6 +7,7 @@ import { itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items
 import { startCounterKey, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo-keys.ts';
 import { DynamoRows } from '../../lambdas/run/dynamo-rows.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -14,6 +15,7 @@ import { accepted } from '../fakes/story.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
+import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
 
@@ -31,7 +33,10 @@ const close = async () => {};
 const pause = { random: () => 0, sleep: async () => {} };
 
 describeRunStoreContract('memory', async () => ({ store: new MemoryRunStore(), close }));
-describeRunStoreContract('DynamoDB', async () => ({ store: new DynamoRunStore(run.client, run.table, pause), close }));
+describeRunStoreContract('DynamoDB', async () => ({
+  store: new DynamoRunStore(run.client, run.table, pause, new FakeClock()),
+  close,
+}));
 
 it('DynamoDB takes a row of just the size that counts as the largest, and none beyond it', async () => {
   const rows = new DynamoRows(run.client, run.table);
@@ -44,8 +49,34 @@ it('DynamoDB takes a row of just the size that counts as the largest, and none b
   await expect(rows.save(row(COUNTED_TOO_MUCH_BYTES))).rejects.toThrow(/size/);
 });
 
+it('a sealed run that expires is read until then and not a second longer, though its rows are there; evidence and receipts stay', async () => {
+  const clock = new FakeClock();
+  const store = new DynamoRunStore(run.client, run.table, pause, clock);
+  const { run: begun, ingest } = accepted({ tenant: 'expiring' });
+  const { tenant, runId } = begun;
+  await store.ingest(ingest);
+  const approval = requested(begun);
+  const draft = new ChangeDraft(begun, begun.updatedAt).move('canceled', BY).writeApproval(approval, 'new');
+  await store.commit(draft.seal());
+  await store.fulfilSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, evidenceRecord('kept'), besides);
+  await store.expireRun(tenant, runId, clock.now() / 1000 + 60);
+  const read = async () => ({
+    run: (await store.load(tenant, runId))?.run.runId,
+    listed: (await store.listRuns(tenant, { limit: 5 })).items.length,
+    commits: (await store.listCommits(tenant, runId, { after: 0, limit: 9 })).length,
+    approval: (await store.approval(tenant, runId, approval.approvalId))?.approvalId,
+    approvals: (await store.approvals(tenant, runId, [approval.approvalId])).length,
+    evidence: (await store.evidence(tenant, runId))?.sha256,
+  });
+  clock.advance(59_000);
+  const all = { run: runId, listed: 1, commits: 2, approval: approval.approvalId, approvals: 1, evidence: 'kept' };
+  expect(await read()).toEqual(all);
+  clock.advance(1_000);
+  expect(await read()).toEqual({ listed: 0, commits: 0, approvals: 0, evidence: 'kept' });
+});
+
 it('the starts of a minute are counted in a row that expires an hour later', async () => {
-  const store = new DynamoRunStore(run.client, run.table, pause);
+  const store = new DynamoRunStore(run.client, run.table, pause, new FakeClock());
   const { run: begun, ingest } = accepted({ tenant: 'rate-tenant' });
   await store.ingest(ingest);
   const minute = '2026-01-02T03:04';

@@ -5,6 +5,7 @@ import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { allOf } from '../fakes/all-of.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { undisturbed } from '../fakes/passage.ts';
 import { MemoryDailyLog } from './logged-days.ts';
 
@@ -43,7 +44,7 @@ const opened: [string, () => Promise<Opened>][] = [
     'in DynamoDB',
     async () => {
       const { client, table, close } = await openRunTable();
-      const runs = new DynamoRunStore(client, table, PAUSE);
+      const runs = new DynamoRunStore(client, table, PAUSE, new FakeClock());
       const seal = (tenant: string, logged: LogEntry) => {
         const { runId, sha256, sealedAt } = logged;
         const record = { documentKey: 'd', envelopeKey: 'e', sha256, sizeBytes: 1, sealedAt };

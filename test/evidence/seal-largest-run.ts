@@ -7,6 +7,7 @@ import { type Item, itemBytes, toItem } from '../../lambdas/run/dynamo-items.ts'
 import * as keys from '../../lambdas/run/dynamo-keys.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
 import type { Step } from '../../lambdas/run/step.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { noise } from '../fakes/noise.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 
@@ -99,7 +100,12 @@ const store = {
 const quiet = () => {};
 await sealRun(
   {
-    runs: new DynamoRunStore(client as unknown as DynamoDBClient, 'runs', { random: () => 0, sleep: async () => {} }),
+    runs: new DynamoRunStore(
+      client as unknown as DynamoDBClient,
+      'runs',
+      { random: () => 0, sleep: async () => {} },
+      new FakeClock(),
+    ),
     store,
     exports: { store, wanted: ['siem', 'artifacts'] },
     signer: new SeededSigner(),

@@ -320,6 +320,11 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
+  /** Nothing is deleted in the time of a test. */
+  expireRun(): Promise<void> {
+    return this.operation('expireRun', () => {});
+  }
+
   fulfilled(entryId: string): Promise<void> {
     return this.operation('fulfilled', () => {
       transact([write(this.#outbox, [entryId], undefined)]);

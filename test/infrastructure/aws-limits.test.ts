@@ -19,6 +19,7 @@ const LARGEST = {
   formerTenants: letters(20, 'f'),
   models: Array.from({ length: 20 }, (_, at) => `eu.anthropic.claude-some-long-model-name-20260101-v${at}:0`),
   evidenceRetentionDays: 36_500,
+  finishedRunRetentionDays: 36_500,
   evidenceKeys: Array.from({ length: 10 }, (_, at) => ({
     name: `${'k'.repeat(30)}${at}`,
     ...(at < 9 && { retiredOn: `20${20 + at}-01-01` }),
@@ -57,6 +58,17 @@ it('the settings refuse a stage that is larger', () => {
   }
   const keys = [{ name: 'oldest', retiredOn: '2019-01-01' }, ...LARGEST.evidenceKeys];
   expect(StageConfig.safeParse({ ...LARGEST, evidenceKeys: keys }).success).toBe(false);
+});
+
+it('only where a stage lets finished runs expire may the sealer set when', () => {
+  const [seal] = stack
+    .ofType('AWS::Lambda::Function')
+    .filter(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
+  expect(seal?.properties.Environment).toMatchObject({ Variables: { FINISHED_RUN_RETENTION_DAYS: '36500' } });
+  const policies = stack
+    .ofType('AWS::IAM::Policy')
+    .filter(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
+  expect(JSON.stringify(policies.map(({ properties }) => properties))).toContain('dynamodb:UpdateItem');
 });
 
 describe('the largest stage stays within what AWS allows', () => {

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import type { Assembly } from '../../local/synthesize.ts';
 import { publish } from './definitions.ts';
-import { issueOpened } from './deliveries.ts';
 import { eventually } from './eventually.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
@@ -18,7 +17,7 @@ async function chain(change?: (assembly: Assembly) => Assembly): Promise<{ host:
   host = started;
   const steps = Array.from({ length: HOPS }, (_, index) => ({ id: `w${index}`, tool: 'wait', with: { until: OVER } }));
   await publish(started, { name: 'chain', event: 'fork', steps });
-  const { body } = await started.sendGithub(issueOpened(7), { event: 'fork' });
+  const { body } = await started.sendGithub({}, { event: 'fork' });
   const [runId = ''] = body.runIds;
   return { host: started, runId };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { openRunTable } from '../contracts/run-table.ts';
-import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { RandomOperations } from './random-operations.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -25,7 +25,12 @@ describe('the memory store and DynamoDB', () => {
 
   async function compare(seed: number): Promise<void> {
     const memory = new MemoryRunStore();
-    const dynamo = new DynamoRunStore(table.client, table.table, { random: () => 0, sleep: async () => {} });
+    const dynamo = new DynamoRunStore(
+      table.client,
+      table.table,
+      { random: () => 0, sleep: async () => {} },
+      new FakeClock(),
+    );
     const at = later(STORY_BEGINS_AT, -seed * DAY_MS);
     const operations = new RandomOperations(new SeededRandom(seed), memory, `tenant-${seed}`, at);
     const asked: string[] = [];

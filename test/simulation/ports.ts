@@ -117,6 +117,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
       if (store.inside.evidence(tenant, runId)) watcher.situations.meet('evidence is sealed a second time');
       return store.fulfilSeal(...args);
     }),
+    expireRun: at('store', 'expireRun', () => store.expireRun()),
     fulfilled: at('store', 'fulfilled', (entryId: string) => store.fulfilled(entryId)),
     holdApproval: at('store', 'holdApproval', async (...args: Parameters<RunStore['holdApproval']>) => {
       const [, read, changes] = args;

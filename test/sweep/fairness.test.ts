@@ -112,7 +112,7 @@ let table: Awaited<ReturnType<typeof openRunTable>> | undefined;
 const inDynamo = async () => {
   await table?.close();
   table = await openRunTable();
-  return new DynamoRunStore(table.client, table.table, { random: () => 0, sleep: async () => {} });
+  return new DynamoRunStore(table.client, table.table, { random: () => 0, sleep: async () => {} }, new FakeClock());
 };
 afterAll(() => table?.close());
 

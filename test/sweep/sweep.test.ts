@@ -281,7 +281,7 @@ describe('the sweeper', () => {
     const [stuck] = await runs.stuckOutbox('acme', 10);
     expect(stuck).toMatchObject({ id: entry.id, failed: { reason: 'its kind is not known' } });
     await runs.redriveOutbox(stuck as OutboxEntry, new Date(clock.now()).toISOString());
-    expect(await swept()).toEqual({ ...NOTHING, promises: 1 });
+    expect(await swept()).toMatchObject({ ...NOTHING, promises: 1 });
     expect(outbox.receiveSeals()).toHaveLength(1);
     expect(await runs.stuckOutbox('acme', 10)).toEqual([]);
   });
