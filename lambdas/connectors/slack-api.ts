@@ -1,14 +1,24 @@
 import * as z from 'zod';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { exchange, OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused, urlAt } from './http-exchange.ts';
+import { exchange, TargetRefused, urlAt } from './http-exchange.ts';
+import { slackRefusal } from './slack-errors.ts';
 import { MessageBody } from './slack-text.ts';
 
 const PAGE_SIZE = 200;
+/** Slack takes no more. A lookup of a name costs one request for each so many channels. */
+const CHANNELS_PAGE_SIZE = 999;
+/** Slack allows 50 such requests a minute; an app in more channels than these pages hold needs the id. */
+const CHANNEL_PAGES_MAX = 20;
 const CHANNEL_ID = /^[CDG][A-Z0-9]{5,}$/;
-export const NOT_LISTED = 'Slack lists no such channel to the bot: invite it, or name the channel by its id';
+export const NOT_LISTED = 'the app is in no channel of this name: invite it, or name the channel by its id (C…)';
+const TOO_MANY_CHANNELS = `the app is in more than ${CHANNELS_PAGE_SIZE * CHANNEL_PAGES_MAX} channels: name the channel by its id (C…)`;
 
-const Credential = z.object({ botToken: z.string() });
+const Credential = z.object({ botToken: z.string(), refreshToken: z.string().optional() });
+/** Such a token lives for twelve hours, and its successor would have to be stored: no function may write credentials. */
+const ROTATING =
+  'the slack credential is of an app with token rotation (xoxe), whose tokens expire after 12 hours; use the bot token (xoxb-) of an app without token rotation';
+const APP_LEVEL = 'the slack credential has an app-level token (xapp-); use the bot token (xoxb-) of the app';
 const Refusal = z.object({ ok: z.literal(false), error: z.string() });
 const More = { response_metadata: z.object({ next_cursor: z.string() }).optional() };
 
@@ -44,17 +54,26 @@ interface Call<Answer> {
 /** One call of the Web API, which says no with status 200. */
 export async function slack<Answer extends { ok: true }>(access: Access, call: Call<Answer>): Promise<Answer> {
   const { api, answer, ...rest } = call;
-  const credential = Credential.safeParse(access.credential);
-  if (!credential.success) throw new CountersignError('CONNECTION_MISSING', 'the slack credential needs "botToken"');
+  const botToken = botTokenOf(access);
   const { answer: given } = await exchange({
     ...rest,
     system: 'Slack',
     url: urlAt(access.baseUrl, `/api/${api}`),
-    headers: { authorization: `Bearer ${credential.data.botToken}` },
+    headers: { authorization: `Bearer ${botToken}` },
     answer: z.union([Refusal, answer]),
   });
-  if (!given.ok) throw refused(given.error, call.method);
+  if (!given.ok) throw slackRefusal(given.error, call.method);
   return given;
+}
+
+function botTokenOf({ credential }: Access): string {
+  const { data } = Credential.safeParse(credential);
+  if (!data) throw new CountersignError('CONNECTION_MISSING', 'the slack credential needs "botToken"');
+  if (data.botToken.startsWith('xoxe') || data.refreshToken !== undefined) {
+    throw new CountersignError('CONNECTION_MISSING', ROTATING);
+  }
+  if (data.botToken.startsWith('xapp-')) throw new CountersignError('CONNECTION_MISSING', APP_LEVEL);
+  return data.botToken;
 }
 
 /** Messages of a channel, or of one thread in it. */
@@ -67,14 +86,39 @@ export async function* messagesIn(
   for await (const page of pages(access, api, Messages)) yield* page.messages;
 }
 
-/** Messages are posted to a name or an id, but read and changed only by id. */
+/** Ids of channels by name, for as long as the connection is cached: `before` and `perform` of a step need the same one. */
+const knownChannels = new WeakMap<object, Map<string, string>>();
+
+/**
+ * Messages are posted to a name or an id, but read and changed only by id. Of the channels only those are listed that the
+ * app is in: it can read no others, and a large workspace has too many for Slack's rate limit.
+ */
 export async function findChannel(access: Access, channel: string): Promise<string | undefined> {
   if (CHANNEL_ID.test(channel)) return channel;
   const name = channel.replace(/^#/, '');
-  const api = 'conversations.list?types=public_channel,private_channel&exclude_archived=true';
-  for await (const page of pages(access, api, Channels)) {
+  const known = channelsOf(access);
+  const at = `${access.baseUrl} ${name}`;
+  const found = known.get(at) ?? (await lookUpChannel(access, name));
+  if (found !== undefined) known.set(at, found);
+  return found;
+}
+
+function channelsOf(access: Access): Map<string, string> {
+  botTokenOf(access);
+  const key = access.credential as object;
+  const known = knownChannels.get(key) ?? new Map<string, string>();
+  knownChannels.set(key, known);
+  return known;
+}
+
+async function lookUpChannel(access: Access, name: string): Promise<string | undefined> {
+  const api = 'users.conversations?types=public_channel,private_channel&exclude_archived=true';
+  let read = 0;
+  for await (const page of pages(access, api, Channels, CHANNELS_PAGE_SIZE)) {
     const found = page.channels.find((each) => each.name === name);
     if (found) return found.id;
+    read += 1;
+    if (read === CHANNEL_PAGES_MAX) throw new TargetRefused(TOO_MANY_CHANNELS, { retryable: false });
   }
   return undefined;
 }
@@ -83,46 +127,12 @@ async function* pages<Page extends { ok: true; response_metadata?: { next_cursor
   access: Access,
   api: string,
   answer: z.ZodType<Page>,
+  pageSize = PAGE_SIZE,
 ): AsyncGenerator<Page> {
   for (let cursor: string | undefined; cursor !== ''; ) {
     const next = cursor ? `&cursor=${encodeURIComponent(cursor)}` : '';
-    const page = await slack(access, { method: 'GET', api: `${api}&limit=${PAGE_SIZE}${next}`, answer });
+    const page = await slack(access, { method: 'GET', api: `${api}&limit=${pageSize}${next}`, answer });
     yield page;
     cursor = page.response_metadata?.next_cursor ?? '';
   }
-}
-
-/** Slack's own words for "later, please". */
-const PASSING_ERRORS = ['ratelimited', 'rate_limited', 'service_unavailable', 'team_added_to_org', 'request_timeout'];
-/** Of these Slack says that part of the operation may have succeeded. */
-const OPEN_ERRORS = ['internal_error', 'fatal_error'];
-/** Words that a message of ours may repeat; any other may be anything. */
-const FINAL_ERRORS = [
-  'account_inactive',
-  'cant_update_message',
-  'channel_not_found',
-  'edit_window_closed',
-  'invalid_auth',
-  'is_archived',
-  'message_not_found',
-  'missing_scope',
-  'msg_too_long',
-  'no_permission',
-  'not_authed',
-  'not_in_channel',
-  'restricted_action',
-  'thread_not_found',
-  'token_expired',
-  'token_revoked',
-];
-
-function refused(error: string, method: 'GET' | 'POST'): CountersignError {
-  const open = OPEN_ERRORS.includes(error);
-  const passing = PASSING_ERRORS.includes(error);
-  const word = open || passing || FINAL_ERRORS.includes(error) ? error : 'an error not known here';
-  if (open && method === 'POST') return new OutcomeUnknown(`Slack failed (${word})`);
-  return new TargetRefused(`Slack refused (${word})`, {
-    retryable: open || passing,
-    ...(passing && { retryAfterMs: RATE_LIMIT_PAUSE_MS }),
-  });
 }

@@ -4,6 +4,9 @@ import type { TouchedState } from '../run/receipt.ts';
 /** Slack documents no limit of blocks together, and refuses some as msg_blocks_too_long from 13,200 characters of JSON on. */
 const BLOCKS_MAX_CHARACTERS = 12_500;
 
+/** chat.update refuses a longer `text`. */
+export const TEXT_MAX_CHARACTERS = 4_000;
+
 /** Names and links in `text` stay what they are written as. */
 export const AS_WRITTEN = { parse: 'none', link_names: false };
 /** And nothing is fetched to be shown below. Only a new message takes these. */
@@ -25,7 +28,7 @@ export const updatedContent = (wording: Wording) =>
 
 /** Rich text is shown letter for letter. `text`, for notifications, is mrkdwn in any case, and has no sign of it left. */
 function shownAsItIs(text: string) {
-  return { text: escaped(text), blocks: [richTextOf(text)] };
+  return { text: fallbackText(text), blocks: [richTextOf(text)] };
 }
 
 const richTextOf = (text: string) => ({
@@ -39,6 +42,19 @@ export const fitsIntoMessage = (text: string): boolean =>
 /** Outside of blocks Slack reads `&`, `<` and `>` as its own signs: a text that has them would mention, or link. */
 export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** The text of a message whose blocks say everything, for notifications: escaped, and cut where Slack would refuse it. */
+export function fallbackText(text: string): string {
+  const whole = escaped(text);
+  if (whole.length <= TEXT_MAX_CHARACTERS) return whole;
+  let kept = '';
+  for (const character of text) {
+    const next = escaped(character);
+    if (kept.length + next.length >= TEXT_MAX_CHARACTERS) break;
+    kept += next;
+  }
+  return `${kept}…`;
+}
 
 const unescaped = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');

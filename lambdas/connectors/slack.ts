@@ -3,9 +3,16 @@ import { isAs, type Reversal, type TouchedState } from '../run/receipt.ts';
 import { type Access, Markdown, operation, writeKey } from './connector.ts';
 import { OutcomeUnknown, TargetRefused } from './http-exchange.ts';
 import { findChannel, messagesIn, NOT_LISTED, slack } from './slack-api.ts';
-import { fitsIntoMessage, MessageBody, postedContent, stateOf, updatedContent, type Wording } from './slack-text.ts';
+import {
+  fitsIntoMessage,
+  MessageBody,
+  postedContent,
+  stateOf,
+  TEXT_MAX_CHARACTERS,
+  updatedContent,
+  type Wording,
+} from './slack-text.ts';
 
-const TEXT_MAX_CHARACTERS = 4000;
 const MARK_EVENT_TYPE = 'countersign_write';
 /** Slack's clock and ours may differ; looking a little further back costs nothing. */
 const CLOCK_SKEW_SECONDS = 60;

@@ -1,4 +1,4 @@
-import { escaped } from '../connectors/slack-text.ts';
+import { fallbackText } from '../connectors/slack-text.ts';
 import { cut, isolated, revealed } from './reveal.ts';
 
 /**
@@ -157,7 +157,7 @@ export function button(label: string, actionId: string, value: object, style?: B
   };
 }
 
-export const escapedText = (text: string): string => escaped(revealed(text));
+export const escapedText = (text: string): string => fallbackText(revealed(text));
 
 /** A message of one sentence. */
 export function sentence(text: string): Message {

@@ -3,14 +3,14 @@ import type { Decided, Deciding } from '../approval/decide.ts';
 import { type HttpAnswer, type HttpEvent, json } from '../entry/http.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { type Modal, sentence } from './blocks.ts';
+import { type Modal, sentence, shortened } from './blocks.ts';
 import { ACTIONS, type Seen } from './card.ts';
 import {
   EDIT_CALLBACK,
   editModal,
   firstInput,
   hasInputs,
-  REASON_BLOCK,
+  noticeModal,
   REJECT_CALLBACK,
   rejectModal,
   typedEdit,
@@ -45,6 +45,8 @@ interface Actor {
 }
 
 const ACKNOWLEDGED: HttpAnswer = { statusCode: 200, body: '' };
+/** Slack documents no limit; more than this nobody reads below an input. */
+const ERROR_MAX_CHARACTERS = 500;
 const NOT_OURS = 'This is from an older card; look for the newest one.';
 
 /** A click or a submitted modal, signed by Slack for a tenant, by a person that tenant knows. */
@@ -167,8 +169,9 @@ function refusal(error: unknown): string {
   throw error;
 }
 
-/** Said at the first input: a modal has no other place for an error. */
+/** Said at the first input. A modal that has none, to read in, is replaced by one that says it. */
 function shownError({ view }: ViewSubmission, message: string): HttpAnswer {
-  const block = view.callback_id === REJECT_CALLBACK ? REASON_BLOCK : firstInput(view.state.values);
-  return json(200, { response_action: 'errors', errors: { [block]: message } });
+  const block = firstInput(view.state.values);
+  if (block === undefined) return json(200, { response_action: 'update', view: noticeModal(message) });
+  return json(200, { response_action: 'errors', errors: { [block]: shortened(message, ERROR_MAX_CHARACTERS) } });
 }

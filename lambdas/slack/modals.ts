@@ -6,6 +6,7 @@ import { hasUnseen } from './reveal.ts';
 
 export const REJECT_CALLBACK = 'countersign_reject';
 export const EDIT_CALLBACK = 'countersign_edit';
+const NOTICE_CALLBACK = 'countersign_notice';
 export const REASON_BLOCK = 'reason';
 export const INPUT_ACTION = 'typed';
 
@@ -96,8 +97,17 @@ export function typedEdit(
 
 export const hasInputs = ({ blocks }: Modal): boolean => blocks.some(({ type }) => type === 'input');
 
-/** The block to show an error at that belongs to no field. */
-export const firstInput = (typed: Typed): string => Object.keys(typed)[0] ?? blockOf(0);
+/** The block to show an error at that belongs to no field; Slack sends the value of every input there is. */
+export const firstInput = (typed: Typed): string | undefined => Object.keys(typed)[0];
+
+export const noticeModal = (message: string): Modal => ({
+  type: 'modal',
+  callback_id: NOTICE_CALLBACK,
+  private_metadata: '',
+  title: plainText('Not done'),
+  close: plainText('Close'),
+  blocks: [{ type: 'section', text: plainText(message) }],
+});
 
 export function typedReason(typed: Typed): string {
   return (typed[REASON_BLOCK]?.[INPUT_ACTION]?.value ?? '').trim();

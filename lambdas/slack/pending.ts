@@ -2,11 +2,23 @@ import { type Approval, isOpen } from '../approval/approval.ts';
 import type { Person } from '../approval/people.ts';
 import { countedVotes } from '../approval/votes.ts';
 import type { Page, RunStore } from '../run/run-store.ts';
-import { type Block, button, header, type Message, moment, quoted, richText, sentence, words } from './blocks.ts';
+import {
+  type Block,
+  button,
+  CARD_MAX_CHARACTERS,
+  header,
+  type Message,
+  moment,
+  quoted,
+  richText,
+  sentence,
+  words,
+} from './blocks.ts';
 import { ACTIONS } from './card.ts';
 import { approvedSoFar, listed, neededWords, personWords } from './card-words.ts';
 
-const PER_PAGE = 8;
+/** As many as fit into one message: fewer where their texts, or the groups they need, are long. */
+const PER_PAGE = [8, 4, 2, 1];
 const TEXT_MAX_CHARACTERS = 120;
 
 /** Open approvals, those that wait longest first, with who is needed for each. */
@@ -15,7 +27,15 @@ export async function pendingMessage(
   tenant: string,
   after?: string,
 ): Promise<Message> {
-  const page = await runs.pendingApprovals(tenant, { limit: PER_PAGE, ...(after !== undefined && { after }) });
+  for (const limit of PER_PAGE) {
+    const page = await runs.pendingApprovals(tenant, { limit, ...(after !== undefined && { after }) });
+    const message = pageMessage(page, people, after);
+    if (JSON.stringify(message.blocks).length <= CARD_MAX_CHARACTERS) return message;
+  }
+  throw new Error(`the first approval after ${after ?? 'the beginning'} has no form that Slack takes`);
+}
+
+function pageMessage(page: Page<Approval>, people: readonly Person[], after: string | undefined): Message {
   // The index that lists them may be a moment behind.
   const open = page.items.filter(isOpen);
   if (open.length === 0 && page.next === undefined) {

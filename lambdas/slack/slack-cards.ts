@@ -184,7 +184,7 @@ async function findMarked(
   { channel, threadTs, since }: Place,
   mark: string,
 ): Promise<{ channel: string; ts: string } | undefined> {
-  // A channel that is not listed cannot have taken the message either.
+  // Messages of a channel that the app is not in cannot be read. A second card does less harm than none.
   const channelId = await findChannel(access, channel);
   if (channelId === undefined) return undefined;
   const oldest = Math.floor(Date.parse(since) / 1000) - CLOCK_SKEW_SECONDS;

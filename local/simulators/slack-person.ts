@@ -4,7 +4,7 @@ import { sayAnswer } from './slack.ts';
 import { type Outcome, type SlackCallback, sendCallback } from './slack-callback.ts';
 import { inputElements } from './slack-inputs.ts';
 import { blockProblems } from './slack-limits.ts';
-import { APP, type SlackUser, type SlackView, type SlackWorkspace, USERS } from './slack-workspace.ts';
+import { APP, type Block, type SlackUser, type SlackView, type SlackWorkspace, USERS } from './slack-workspace.ts';
 import type { SystemContext } from './system.ts';
 
 const personSchema = z.enum(USERS.map(({ id }) => id));
@@ -243,6 +243,8 @@ function viewSubmission(
   };
 }
 
+const blocksOf = ({ view }: SlackView): Block[] => (Array.isArray(view.blocks) ? view.blocks : []);
+
 /** An accepted submission closes the modal unless the answer asks for something else. */
 function settleView(workspace: SlackWorkspace, opened: SlackView, outcome: Outcome): Outcome {
   if (!outcome.ok) return outcome;
@@ -251,6 +253,10 @@ function settleView(workspace: SlackWorkspace, opened: SlackView, outcome: Outco
     const byBlock = Object.fromEntries(
       Object.entries(fieldsOf(errors)).map(([block, error]) => [block, textOf(error)]),
     );
+    const inputs = blocksOf(opened).filter(({ type }) => type === 'input');
+    const nowhere = Object.keys(byBlock).find((block) => !inputs.some(({ block_id }) => block_id === block));
+    // Slack shows nothing of the error then, only that the app does not respond as it should.
+    if (nowhere !== undefined) return { ...outcome, ok: false, message: `the modal has no input block "${nowhere}"` };
     return { ...outcome, ok: false, message: 'The form was not accepted.', errors: byBlock };
   }
   if (response_action === 'update') workspace.saveView({ ...opened, view: fieldsOf(view) });

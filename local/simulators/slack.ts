@@ -10,6 +10,10 @@ type Method = (args: Arguments) => SimAnswer;
 
 const TOKEN_PREFIXES = [LOCAL_CREDENTIAL_PREFIX, 'xoxb-', 'xoxp-'];
 const DEFAULT_PAGE = 100;
+const MAX_PAGE = 999;
+/** chat.update refuses a longer text, chat.postMessage cuts one that is longer than the second. */
+const MAX_UPDATED_TEXT = 4_000;
+const MAX_POSTED_TEXT = 40_000;
 /** Arguments that are JSON even when the call is a form. */
 const STRUCTURED_ARGUMENTS = ['blocks', 'metadata', 'view', 'attachments'];
 
@@ -52,11 +56,8 @@ function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
     'chat.postMessage': (args) => postMessage(workspace, args),
     'chat.update': (args) => updateMessage(workspace, args),
     'views.open': (args) => openView(workspace, args),
-    'conversations.list': () =>
-      ok({
-        channels: workspace.channels().map(({ id, name }) => ({ id, name })),
-        response_metadata: { next_cursor: '' },
-      }),
+    'conversations.list': (args) => channelPage(workspace, args),
+    'users.conversations': (args) => channelPage(workspace, args),
     'conversations.history': (args) => history(workspace, args),
     'conversations.replies': (args) => replies(workspace, args),
     'users.info': ({ user }) =>
@@ -108,7 +109,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
   const channel = workspace.channelForPost(textOf(args.channel));
   const message = workspace.post(channel, {
-    text: keptText(text),
+    text: keptText(text.slice(0, MAX_POSTED_TEXT)),
     ...(args.blocks !== undefined && { blocks: args.blocks as Block[] }),
     ...(textOf(args.thread_ts) !== '' && { thread_ts: textOf(args.thread_ts) }),
     ...(args.metadata !== undefined && { metadata: args.metadata }),
@@ -130,6 +131,10 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const problems = args.blocks === undefined ? [] : blockProblems(args.blocks);
   if (problems.length > 0) return invalidBlocks(problems);
   if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
+  if (textOf(args.text).length > MAX_UPDATED_TEXT) return refused('msg_too_long');
+  if (isRichText(message.blocks) && Array.isArray(args.blocks) && !args.blocks.some(isRichTextBlock)) {
+    return refused('block_mismatch');
+  }
   const { blocks: oldBlocks, ...rest } = message;
   const blocks =
     args.blocks === undefined ? (args.text === undefined ? oldBlocks : undefined) : (args.blocks as Block[]);
@@ -143,6 +148,9 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   workspace.save(updated);
   return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: shown(workspace, updated) });
 }
+
+const isRichTextBlock = (block: unknown): boolean => fieldsOf(block).type === 'rich_text';
+const isRichText = (blocks: Block[] | undefined): boolean => blocks?.every(isRichTextBlock) ?? false;
 
 function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const problems = viewProblems(args.view);
@@ -189,12 +197,27 @@ function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[
       (oldest === '' || ts > oldest || (inclusive && ts === oldest)) &&
       (latest === '' || ts < latest || (inclusive && ts === latest)),
   );
+  const { items, next_cursor } = pageOf(wanted, args);
+  const has_more = next_cursor !== '';
+  const page = items.map((message) => shown(workspace, message, isTrue(args.include_all_metadata)));
+  return ok({ messages: page, has_more, response_metadata: { next_cursor } });
+}
+
+function pageOf<T>(all: readonly T[], args: Arguments): { items: T[]; next_cursor: string } {
   const start = Number(Buffer.from(textOf(args.cursor), 'base64').toString('utf8').replace('offset:', '')) || 0;
   const end = start + (Number(args.limit ?? DEFAULT_PAGE) || DEFAULT_PAGE);
-  const has_more = end < wanted.length;
-  const next_cursor = has_more ? Buffer.from(`offset:${end}`).toString('base64') : '';
-  const page = wanted.slice(start, end).map((message) => shown(workspace, message, isTrue(args.include_all_metadata)));
-  return ok({ messages: page, has_more, response_metadata: { next_cursor } });
+  return {
+    items: all.slice(start, end),
+    next_cursor: end < all.length ? Buffer.from(`offset:${end}`).toString('base64') : '',
+  };
+}
+
+/** The app is in every channel of the simulator. */
+function channelPage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+  if (Number(args.limit ?? DEFAULT_PAGE) > MAX_PAGE) return refused('invalid_limit');
+  const { items, next_cursor } = pageOf(workspace.channels(), args);
+  const channels = items.map(({ id, name }) => ({ id, name, is_channel: true, is_archived: false }));
+  return ok({ channels, response_metadata: { next_cursor } });
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === '1' || value === 1;

@@ -12,7 +12,10 @@ const answers = (body: object) => vi.stubGlobal('fetch', async () => Response.js
 
 describe('Slack says no with status 200', () => {
   it.each([
-    ['channel_not_found', { code: 'TARGET_REFUSED', retryable: false, message: 'Slack refused (channel_not_found)' }],
+    [
+      'channel_not_found',
+      { code: 'TARGET_REFUSED', retryable: false, message: expect.stringContaining('(channel_not_found)') },
+    ],
     ['ratelimited', { code: 'TARGET_REFUSED', retryable: true, retryAfterMs: 60_000 }],
     ['service_unavailable', { code: 'TARGET_REFUSED', retryable: true }],
     // Of these it says that part of the operation may have succeeded.
@@ -34,6 +37,85 @@ describe('Slack says no with status 200', () => {
     const failure = await postMessage.perform(message, performance).catch((error: Error) => error);
     expect(failure).toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
     expect((failure as Error).message).not.toContain('canary');
+  });
+});
+
+describe('Slack’s errors are final, retryable, or for an admin', () => {
+  it.each([
+    ['msg_too_long', { retryable: false, message: 'Slack refused (msg_too_long)' }],
+    ['not_in_channel', { retryable: false, message: expect.stringContaining('invite the app') }],
+    ['missing_scope', { retryable: false, message: expect.stringContaining('ask an admin') }],
+    ['restricted_action_read_only_channel', { retryable: false, message: expect.stringContaining('ask an admin') }],
+    ['ekm_access_denied', { retryable: false, message: expect.stringContaining('ask an admin') }],
+    ['token_revoked', { retryable: false, message: expect.stringContaining('ask an admin') }],
+    ['message_limit_exceeded', { retryable: true, retryAfterMs: 60_000 }],
+    ['org_login_required', { retryable: true, retryAfterMs: 60_000 }],
+  ])('%s', async (error, meaning) => {
+    answers({ ok: false, error });
+    await expect(postMessage.perform(message, performance)).rejects.toMatchObject({
+      code: 'TARGET_REFUSED',
+      ...meaning,
+    });
+  });
+});
+
+describe('a credential of Slack', () => {
+  it.each([
+    ['with a token that rotates', { botToken: 'xoxe.xoxb-1-abc' }, 'token rotation'],
+    ['with a refresh token', { botToken: 'xoxb-1', refreshToken: 'xoxe-1-abc' }, 'token rotation'],
+    ['with a token of the app itself', { botToken: 'xapp-1-abc' }, 'app-level token'],
+    ['without a token', {}, 'needs "botToken"'],
+    ['that is none', undefined, 'needs "botToken"'],
+  ])('%s is refused with what to do, and nothing is sent', async (_what, credential, said) => {
+    vi.stubGlobal('fetch', () => expect.unreachable('something was sent'));
+    const refused = { code: 'CONNECTION_MISSING', message: expect.stringContaining(said) };
+    const at = { ...performance, access: { ...access, credential } };
+    await expect(postMessage.perform(message, at)).rejects.toMatchObject(refused);
+    await expect(postMessage.probe?.({ ...message, channel: '#a' }, at)).rejects.toMatchObject(refused);
+  });
+});
+
+describe('a channel by its name', () => {
+  const pageOf = (page: number, size = 999) => ({
+    ok: true,
+    channels: Array.from({ length: size }, (_, index) => ({ id: `C${page}X${index}`, name: `c-${page}-${index}` })),
+    response_metadata: { next_cursor: `page ${page + 1}` },
+  });
+  /** Slack with endlessly many channels, and an answer to everything else. */
+  const workspace = (rest: object, asked: string[] = []) => {
+    vi.stubGlobal('fetch', async (url: string) => {
+      const { pathname, searchParams } = new URL(url);
+      asked.push(pathname);
+      if (pathname !== '/api/users.conversations') return Response.json(rest);
+      return Response.json(pageOf(Number(searchParams.get('cursor')?.slice('page '.length) ?? 0)));
+    });
+    return asked;
+  };
+  const fresh = () => ({ ...access, credential: { botToken: 'x' } });
+  const update = { ...edit, channel: '#c-3-998' };
+  const shown = { ok: true, messages: [{ ts: edit.ts, text: 'before' }] };
+
+  it('is looked up once for a step, in four requests for 4,000 channels', async () => {
+    const asked = workspace(shown);
+    const own = fresh();
+    expect(await updateMessage.before?.(update, own)).toEqual({ text: 'before' });
+    expect(asked.filter((path) => path.endsWith('users.conversations'))).toHaveLength(4);
+    workspace({ ok: true, channel: 'C3X998', ts: edit.ts, message: { text: 'x' } }, asked);
+    await updateMessage.perform(update, { ...performance, access: own });
+    expect(asked.filter((path) => path.endsWith('users.conversations'))).toHaveLength(4);
+  });
+
+  it('that is on none of the pages we may read is asked for by its id', async () => {
+    const asked = workspace(shown);
+    const looking = updateMessage.before?.({ ...update, channel: '#nowhere' }, fresh());
+    await expect(looking).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('by its id') });
+    expect(asked).toHaveLength(20);
+  });
+
+  it('waits as long as Slack asks when the list is rate limited', async () => {
+    vi.stubGlobal('fetch', async () => new Response('{}', { status: 429, headers: { 'retry-after': '30' } }));
+    const looking = updateMessage.before?.(update, fresh());
+    await expect(looking).rejects.toMatchObject({ retryable: true, retryAfterMs: 30_000 });
   });
 });
 

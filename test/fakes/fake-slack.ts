@@ -24,7 +24,7 @@ export class FakeSlack {
   answer({ url, parts: [, method], body = {} }: FakeRequest): FakeAnswer {
     if (method === 'chat.postMessage') return this.#post(body);
     if (method === 'chat.update') return this.#update(body);
-    if (method === 'conversations.list') {
+    if (method === 'conversations.list' || method === 'users.conversations') {
       return ok({ channels: [...this.channels.keys()].map((name) => ({ id: slackId(name), name: name.slice(1) })) });
     }
     const messages = this.#inChannel(url.searchParams.get('channel'));

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../../lambdas/slack/commands.ts';
 import { receiveEvent } from '../../lambdas/slack/events.ts';
+import { blockProblems, isTooLongForMessage } from '../../local/simulators/slack-limits.ts';
 import { approvalOf } from './approvals.ts';
 import { ANA, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
 
@@ -36,6 +37,26 @@ describe('/countersign', () => {
     await world.click(ANA, onList, 'more_pending');
     expect(world.pending.asked).toEqual([undefined, 'the second page']);
     expect(await world.told(ANA)).toHaveLength(2);
+  });
+
+  it('pending stays within what Slack takes, however long the texts are, and shows fewer at once', async () => {
+    const long = '"<\u202e>\n'.repeat(100);
+    const groups = Array.from({ length: 4 }, (_, set) =>
+      Array.from({ length: 6 }, (_, n) => `group-${set}-${n}-${'x'.repeat(50)}`),
+    );
+    for (let n = 0; n < 8; n += 1) {
+      const approvalId = `run_0123456789abcde${n}.1`;
+      world.know(
+        approvalOf({ approvalId, title: long, automation: long, requirement: { tier: 'high', quorum: 2, groups } }),
+      );
+    }
+    await type(ANA, '/countersign pending');
+    const [list] = await world.messages();
+    expect(blockProblems(list.blocks)).toEqual([]);
+    expect(isTooLongForMessage(list.blocks)).toBe(false);
+    const shown = list.blocks.filter(({ type }: { type: string }) => type === 'rich_text');
+    expect(shown.length).toBeGreaterThan(0);
+    expect(shown.length).toBeLessThan(8);
   });
 
   it('pending says so when nothing waits, and leaves out what was decided a moment ago', async () => {

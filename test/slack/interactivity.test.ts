@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/approval/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import { interact } from '../../lambdas/slack/interactivity.ts';
+import { viewProblems } from '../../local/simulators/slack-limits.ts';
 import { approvalOf, writing } from './approvals.ts';
 import { ANA, BEN, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
 
@@ -186,6 +187,16 @@ describe('a click on Show all', () => {
       expect((await world.submit(ANA, id, {})).ok).toBe(true);
       expect((await world.modal()).view.title.text).toBe(title);
     }
+  });
+
+  it('that is no longer there says so in the modal, which has no input to say it at', async () => {
+    await world.click(ANA, approval, 'show_all');
+    const { id } = await world.modal();
+    world.approvals.clear();
+    expect((await world.submit(ANA, id, {})).ok).toBe(true);
+    const { view } = await world.modal();
+    expect(viewProblems(view)).toBeUndefined();
+    expect(JSON.stringify(view.blocks)).toContain('There is no such approval any more.');
   });
 
   it('is there for a closed approval too', async () => {

@@ -32,7 +32,7 @@ describe('a card', () => {
   });
 
   it('that may be there is not posted while nobody can look for it', async () => {
-    await fault('conversations.', { kind: 'status', status: 503 });
+    await fault('users.conversations', { kind: 'status', status: 503 });
     await expect(world.cards.post(UNPOSTED, true)).rejects.toMatchObject({ code: 'TARGET_REFUSED' });
     expect(await world.messages()).toEqual([]);
   });

@@ -52,9 +52,9 @@ export async function openSlackWorld() {
     connections: new MemoryConnections({ acme: { slack, pagerduty }, globex: { slack } }),
     runs: {
       approval: async (tenant: string, _runId: string, approvalId: string) => approvals.get(`${tenant}/${approvalId}`),
-      pendingApprovals: async (_tenant: string, { after }: { after?: string }) => {
+      pendingApprovals: async (_tenant: string, { limit, after }: { limit: number; after?: string }) => {
         pending.asked.push(after);
-        return { items: [...approvals.values()], ...(pending.next && { next: pending.next }) };
+        return { items: [...approvals.values()].slice(0, limit), ...(pending.next && { next: pending.next }) };
       },
     },
     decide: async (deciding: Deciding): Promise<Decided> => {
