@@ -32,6 +32,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   check_suite: { has: ['action', 'check_suite'] },
   code_scanning_alert: { has: ['action', 'alert.rule', 'commit_oid'], may: ['ref'] },
   commit_comment: { has: ['action', 'comment.commit_id'] },
+  content_reference: { has: ['action', 'content_reference'] },
   create: { has: ['ref', 'ref_type', 'master_branch'] },
   custom_property: { has: ['action', 'definition'] },
   custom_property_values: { has: ['action', 'new_property_values'] },

@@ -28,11 +28,11 @@ export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterSh
 export type CapWrite =
   | { kind: 'take_slot'; slot: Slot; max: number }
   | { kind: 'return_slot'; slot: Slot }
-  | { kind: 'count_start'; minute: string; max: number }
+  | { kind: 'count_start'; minute: string; max: number; workflow?: string }
   | { kind: 'take_key'; key: string; runId: string }
   | { kind: 'release_key'; key: string; runId: string };
 
-/** The lower of what tenant and workflow allow. */
+/** The lower of what tenant and workflow allow. For slots and starts both hold, each with a counter of its own. */
 export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
   const lower = (a?: number, b?: number) => (a === undefined ? b : b === undefined ? a : Math.min(a, b));
   return {
@@ -42,14 +42,31 @@ export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
   };
 }
 
+/** Whether only this run has no slot: another one that waits may still find one. */
+export function othersMayStart(refused: readonly CapWrite[], tenantShards: number): boolean {
+  return refused.every((write) => {
+    if (write.kind === 'take_slot') return write.slot.workflow !== undefined || tenantShards > 1;
+    return write.kind === 'count_start' ? write.workflow !== undefined : true;
+  });
+}
+
 /** How many writes a run has made with this one; one too many is refused. */
 export function withOneMoreWrite(writes: number, { maxWritesPerRun }: Caps): number {
   if (maxWritesPerRun === undefined || writes < maxWritesPerRun) return writes + 1;
   throw new CountersignError('CAP_EXCEEDED', `a run may make ${maxWritesPerRun} writes, and this would be one more`);
 }
 
-export function slotOf(run: Pick<Run, 'runId' | 'workspace'>, shards: number): Slot {
-  return { shard: shardOf(run.runId, shards), workspace: run.workspace };
+/** Takes one of the tenant's slots or, with a workflow, one of that workflow's own. */
+export function takeSlot(
+  run: Pick<Run, 'runId' | 'workspace'>,
+  maxConcurrency: number,
+  counterShards: number,
+  workflow?: string,
+): CapWrite & { kind: 'take_slot' } {
+  const shards = usableShards(maxConcurrency, counterShards);
+  const shard = shardOf(run.runId, shards);
+  const slot = { shard, workspace: run.workspace, ...(workflow !== undefined && { workflow }) };
+  return { kind: 'take_slot', slot, max: slotsOfShard(maxConcurrency, shards, shard) };
 }
 
 /** The places of one shard: all shards together have exactly the cap, and none has nothing. */

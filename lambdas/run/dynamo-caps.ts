@@ -26,15 +26,15 @@ const holderIs = (runId: string): Condition => ({
 export function capWrite(table: string, tenant: string, write: CapWrite): TransactWriteItem {
   switch (write.kind) {
     case 'take_slot':
-      return add(table, keys.slotCounterKey(tenant, write.slot.shard), slotCount(write.slot, 1), {
+      return add(table, keys.slotCounterKey(tenant, write.slot.shard, write.slot.workflow), slotCount(write.slot, 1), {
         condition: thereIsRoom('#running', write.max),
       });
     case 'return_slot':
-      return add(table, keys.slotCounterKey(tenant, write.slot.shard), slotCount(write.slot, -1));
+      return add(table, keys.slotCounterKey(tenant, write.slot.shard, write.slot.workflow), slotCount(write.slot, -1));
     case 'count_start':
       return add(
         table,
-        keys.startCounterKey(tenant, write.minute),
+        keys.startCounterKey(tenant, write.minute, write.workflow),
         { starts: 1 },
         { condition: thereIsRoom('#starts', write.max), deleteAfterSeconds: startsForgottenAfter(write.minute) },
       );

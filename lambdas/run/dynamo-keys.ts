@@ -83,12 +83,13 @@ export const logEntryKey = (tenant: string, day: string, runId: string): Key => 
 });
 export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
 
-export const slotCounterKey = (tenant: string, shard: number): Key => ({
-  pk: partition('CAPS', tenant, padded(shard, 2)),
+/** Of the tenant or, with a name, of one workflow: each counts its own runs. */
+export const slotCounterKey = (tenant: string, shard: number, workflow?: string): Key => ({
+  pk: partition('CAPS', tenant, padded(shard, 2), ...(workflow === undefined ? [] : [workflow])),
   sk: 'SLOTS',
 });
-export const startCounterKey = (tenant: string, minute: string): Key => ({
-  pk: partition('RATE', tenant, minute),
+export const startCounterKey = (tenant: string, minute: string, workflow?: string): Key => ({
+  pk: partition('RATE', tenant, minute, ...(workflow === undefined ? [] : [workflow])),
   sk: 'STARTS',
 });
 export const concurrencyLockKey = (tenant: string, key: string): Key => ({

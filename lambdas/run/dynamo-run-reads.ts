@@ -10,7 +10,7 @@ import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
 import type { Pause } from './dynamo-transactions.ts';
 import type { Receipt } from './receipt.ts';
-import type { Run, RunStatus, Trigger } from './run.ts';
+import { lostTrigger, type Run, type RunStatus, type Trigger } from './run.ts';
 import {
   type DueItem,
   type EvidenceRecord,
@@ -186,12 +186,14 @@ function dueItem(item: Item): DueItem | undefined {
 }
 
 function assemble(items: Item[]): LoadedRun | undefined {
-  const run = items.find(({ sk }) => sk?.S === keys.RUN_SORT_KEY);
+  const item = items.find(({ sk }) => sk?.S === keys.RUN_SORT_KEY);
   const trigger = items.find(({ sk }) => sk?.S === keys.TRIGGER_SORT_KEY);
-  return (
-    run &&
-    trigger && { run: docOf(run), trigger: docOf<Trigger>(trigger), steps: docsUnder<Step>(items, keys.STEP_PREFIX) }
-  );
+  if (!item) return undefined;
+  const run = docOf<Run>(item);
+  const steps = docsUnder<Step>(items, keys.STEP_PREFIX);
+  return trigger
+    ? { run, trigger: docOf<Trigger>(trigger), steps }
+    : { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
 }
 
 /** Undefined for what is only about the run's evidence. */

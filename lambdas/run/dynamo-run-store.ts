@@ -102,8 +102,9 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     );
     const held = refusals[beforeReceipts + heldAt]?.Item;
     if (heldAt >= 0 && held) return { outcome: 'receipt_held', receipt: docOf(held) };
-    const caps = refusals.slice(refusals.length - change.caps.length);
-    return change.caps.length > 0 && caps.some(isRefusal) ? { outcome: 'no_room' } : { outcome: 'lost' };
+    const beforeCaps = refusals.length - change.caps.length;
+    const refused = change.caps.filter((_cap, index) => isRefusal(refusals[beforeCaps + index]));
+    return refused.length > 0 ? { outcome: 'no_room', refused } : { outcome: 'lost' };
   }
 
   /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */

@@ -1,6 +1,6 @@
 import type { Approval } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
-import type { Waiting } from './caps.ts';
+import type { CapWrite, Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { LogEntry } from './log-entry.ts';
@@ -26,14 +26,16 @@ export type CommitResult =
   | { outcome: 'committed' }
   /** Someone else moved the run or holds the step; this writer must stop. */
   | { outcome: 'lost' }
-  /** There is no room under a cap, or another run holds the concurrency key. */
-  | { outcome: 'no_room' }
+  /** There is no room under these caps, or another run holds the concurrency key. */
+  | { outcome: 'no_room'; refused: CapWrite[] }
   /** The write's key is held by another receipt (a success to reuse, an open intent), or it changed since it was read. */
   | { outcome: 'receipt_held'; receipt: Receipt };
 
 export interface LoadedRun {
   run: Run;
   trigger: Trigger;
+  /** The row of the trigger is gone, although it was written with the run; then `trigger` has no fields and no payload. */
+  triggerIsLost?: true;
   /** In order; steps no commit has reached have no row. */
   steps: Step[];
 }

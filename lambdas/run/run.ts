@@ -64,8 +64,10 @@ interface RunFacts {
   makers?: string[];
   /** Writes begun so far, counted against the cap. */
   writes: number;
-  /** The place taken under the tenant's cap while the run is `running`. */
+  /** The slot under the tenant's cap while the run is `running`. */
   slot?: Slot;
+  /** The slot under its workflow's own cap, meanwhile. */
+  workflowSlot?: Slot;
   /** Held from start to end: no other run with the same key runs meanwhile. */
   concurrencyKey?: string;
   /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
@@ -118,6 +120,8 @@ export interface Compensation {
 export interface Slot {
   shard: number;
   workspace: string;
+  /** Of a workflow's own counter: its name. */
+  workflow?: string;
 }
 
 export interface StopRequest {
@@ -155,6 +159,15 @@ export interface Trigger {
   makers?: string[];
   receivedAt: string;
 }
+
+/** What is left to say of a trigger whose row is gone. */
+export const lostTrigger = ({ trigger: { source, event }, createdAt }: Run): Trigger => ({
+  source,
+  event,
+  fields: {},
+  payload: null,
+  receivedAt: createdAt,
+});
 
 export function isTerminal(run: Run): run is TerminalRun {
   return (TERMINAL_STATUSES as readonly string[]).includes(run.status);

@@ -1,6 +1,7 @@
 import { CountersignError, recordedError } from '../run/errors.ts';
+import { hasExpired } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
-import { draftAndCommit, loadState } from './commit-run.ts';
+import { ContextMissing, draftAndCommit, loadState, passSlotOn } from './commit-run.ts';
 import { concludeRun, SYSTEM } from './conclude-run.ts';
 import { performStep, type StepOutcome } from './perform-step.ts';
 import { settleOutcome } from './settle-outcome.ts';
@@ -41,6 +42,7 @@ async function goOn(worker: Worker, message: StepMessage): Promise<void> {
   };
 
   const taken = await draftAndCommit(worker, state, (draft, from) => takeUp(worker, from, draft));
+  if (taken.outcome === 'no_room') await passSlotOn(worker, state, message, taken.refused);
   if (taken.outcome !== 'committed') return;
   state = taken.state;
   begin(state, taken.holds);
@@ -65,14 +67,19 @@ async function goOn(worker: Worker, message: StepMessage): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** What no row can hold would fail each time it is tried: the run ends, and says why. Any other failure may pass. */
+/** What no row can hold, or a run whose workflow or trigger is gone, would fail each time: the run ends, and says why. */
 async function giveUp(worker: Worker, message: StepMessage, error: unknown): Promise<void> {
-  if (!(error instanceof CountersignError) || error.code !== 'ROW_TOO_LARGE') throw error;
-  const state = await loadState(worker, message);
+  const final =
+    error instanceof ContextMissing || (error instanceof CountersignError && error.code === 'ROW_TOO_LARGE');
+  if (!final) throw error;
+  const state = error instanceof ContextMissing ? error.state : await loadState(worker, message);
   if (!state || isTerminal(state.run)) return;
   await draftAndCommit(worker, state, async (draft, from) => {
-    const inFlight = [...from.steps.values()].some(({ status }) => status === 'running');
-    draft.move(inFlight ? 'needs_human' : 'failed_terminal', SYSTEM, recordedError(error.code, error.message));
+    const inFlight = [...from.steps.values()].filter((step) => step.status === 'running');
+    // Somebody who still knows the workflow may be at work; their lease runs out first.
+    if (error instanceof ContextMissing && inFlight.some(({ lease }) => !hasExpired(lease, draft.at))) return undefined;
+    const to = inFlight.length > 0 ? 'needs_human' : 'failed_terminal';
+    draft.move(to, SYSTEM, recordedError(error.code, error.message));
     return { holds: [], ...(await concludeRun(worker.runs, from, draft)) };
   });
 }

@@ -1,15 +1,19 @@
 import { type Clock, isoNow } from '../entry/ports.ts';
-import { nextInLine, usableShards } from '../run/caps.ts';
+import { type CapWrite, nextInLine, othersMayStart, usableShards } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
+import { CountersignError } from '../run/errors.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import type { Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepMessage } from './step-queue.ts';
 import type { FollowUp, HeldStep, Mover, RunState } from './worker.ts';
 
 const WAITING_LINE_LOOKED_AT = 25;
 /** Each try meets one more receipt that somebody else has changed; a commit begins at most 20 writes. */
 const HELD_RECEIPTS_MET_MAX = 60;
+/** So many runs may be woken in vain for one slot, each by the one before it; then the slot is the sweeper's to fill. */
+const PASSED_OVER_MAX = 100;
 
 export async function loadState(worker: Mover, { tenant, runId }: StepMessage): Promise<RunState | undefined> {
   const loaded = await worker.runs.load(tenant, runId);
@@ -22,15 +26,39 @@ export async function loadState(worker: Mover, { tenant, runId }: StepMessage): 
     worker.definitions.workflow(tenant, name, version),
     worker.definitions.settings(tenant),
   ]);
-  if (!workflow) throw new Error(`run ${runId} is pinned to ${name} version ${version}, which is not published`);
+  const { run, trigger, triggerIsLost } = loaded;
   const steps = new Map(loaded.steps.map((step) => [step.index, step]));
-  return { run: loaded.run, trigger: loaded.trigger, workflow, settings, steps };
+  if (workflow && !triggerIsLost) return { run, trigger, workflow, settings, steps };
+  const missing = workflow ? 'its trigger is not stored' : `its workflow ${name} version ${version} is not published`;
+  throw new ContextMissing({ run, trigger, workflow: workflow ?? nothingLeft(name), settings, steps }, missing);
+}
+
+/** Stands in for a workflow that is gone, so that its run can be ended. */
+const nothingLeft = (name: string): PublishedWorkflow => ({
+  name,
+  onFailure: 'fail',
+  onReject: 'fail',
+  blastRadius: 'high',
+  approvals: {},
+  onDrift: 'refuse',
+  steps: [],
+});
+
+/** A run without its workflow version or its trigger. Trying again does not bring them back. */
+export class ContextMissing extends CountersignError {
+  readonly state: RunState;
+
+  constructor(state: RunState, missing: string) {
+    super('CONTEXT_MISSING', `the run cannot go on from ${state.run.status}: ${missing}`);
+    this.state = state;
+  }
 }
 
 type Drafting = (draft: RunDraft, state: RunState) => Promise<FollowUp | undefined>;
 export type Drafted =
   | { outcome: 'committed'; state: RunState; holds: HeldStep[] }
-  | { outcome: 'nothing' | 'lost' | 'no_room' };
+  | { outcome: 'nothing' | 'lost' }
+  | { outcome: 'no_room'; refused: CapWrite[] };
 
 /** Makes one commit of what `drafting` does to the run, and sends on what follows from it. */
 export async function draftAndCommit(worker: Mover, state: RunState, drafting: Drafting): Promise<Drafted> {
@@ -54,7 +82,7 @@ export async function draftAndCommit(worker: Mover, state: RunState, drafting: D
         seq: change.commit.seq,
         why: result.outcome,
       });
-      return { outcome: result.outcome };
+      return result;
     }
     await sendOn(worker, state, change, followUp);
     return { outcome: 'committed', state: { ...state, run: change.run, steps: draft.steps }, holds: followUp.holds };
@@ -89,14 +117,38 @@ async function sendOn(
   }
 }
 
-/** A place became free: whoever has waited longest, by its workspace's share, is told to look. */
+/** A slot became free: whoever has waited longest, by its workspace's share, is told to look. */
 async function wakeNextInLine(
   worker: Mover,
   tenant: string,
   { caps, workspaces, counterShards }: RunState['settings'],
-) {
+  passedOver: string[] = [],
+): Promise<void> {
   const shards = usableShards(caps.maxConcurrency ?? 1, counterShards);
-  const { waiting, running } = await worker.runs.waitingLine(tenant, WAITING_LINE_LOOKED_AT, shards);
-  const next = nextInLine(waiting, running, workspaces);
-  if (next) await worker.queue.send({ tenant, runId: next.runId });
+  const limit = WAITING_LINE_LOOKED_AT + passedOver.length;
+  const { waiting, running } = await worker.runs.waitingLine(tenant, limit, shards);
+  const next = nextInLine(
+    waiting.filter(({ runId }) => !passedOver.includes(runId)),
+    running,
+    workspaces,
+  );
+  if (next) await worker.queue.send({ tenant, runId: next.runId, passedOver });
+}
+
+/**
+ * The run that was woken for a free slot cannot take it: its concurrency key is held, or its workflow has as many runs as it
+ * may have. Nobody knows that before it tries. The slot goes to the next in line.
+ */
+export async function passSlotOn(
+  worker: Mover,
+  { run, settings }: RunState,
+  { passedOver }: StepMessage,
+  refused: readonly CapWrite[],
+): Promise<void> {
+  if (passedOver === undefined || passedOver.length >= PASSED_OVER_MAX) return;
+  const { caps, counterShards } = settings;
+  if (!othersMayStart(refused, usableShards(caps.maxConcurrency ?? 1, counterShards))) return;
+  await wakeNextInLine(worker, run.tenant, settings, [...passedOver, run.runId]).catch((error: unknown) => {
+    worker.log.warn('the next run in line could not be woken; the sweeper will', { runId: run.runId, error });
+  });
 }

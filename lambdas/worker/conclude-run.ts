@@ -1,5 +1,5 @@
 import { promised } from '../outbox/outbox.ts';
-import { effectiveCaps, slotOf, slotsOfShard, usableShards } from '../run/caps.ts';
+import { takeSlot } from '../run/caps.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import { earlier, later } from '../run/lease.ts';
 import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
@@ -215,17 +215,30 @@ function countPeoplesTime(draft: RunDraft): void {
   }
 }
 
-/** A place is held exactly while the run is `running`: taken and given back by the commits that begin and end it. */
+/**
+ * A slot is held exactly while the run is `running`: taken and returned by the commits that begin and end it. The tenant's
+ * cap counts all its runs, a workflow's the runs of that workflow.
+ */
 function settlePlace({ settings, workflow }: RunState, draft: RunDraft): void {
   const { run, before } = draft;
-  const { maxConcurrency } = effectiveCaps(settings.caps, workflow.caps);
-  if (run.status === 'running' && before.status !== 'running' && maxConcurrency !== undefined) {
-    const shards = usableShards(maxConcurrency, settings.counterShards);
-    const slot = slotOf(run, shards);
-    draft.note({ slot }).cap({ kind: 'take_slot', slot, max: slotsOfShard(maxConcurrency, shards, slot.shard) });
+  const { counterShards, caps } = settings;
+  const ofTenant = caps.maxConcurrency;
+  const ofWorkflow = workflow.caps?.maxConcurrency;
+  if (run.status === 'running' && before.status !== 'running') {
+    if (ofTenant !== undefined) {
+      const taken = takeSlot(run, ofTenant, counterShards);
+      draft.note({ slot: taken.slot }).cap(taken);
+    }
+    if (ofWorkflow !== undefined) {
+      const taken = takeSlot(run, ofWorkflow, counterShards, workflow.name);
+      draft.note({ workflowSlot: taken.slot }).cap(taken);
+    }
   }
   if (run.status !== 'running' && before.slot !== undefined) {
     draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });
+  }
+  if (run.status !== 'running' && before.workflowSlot !== undefined) {
+    draft.note({ workflowSlot: undefined }).cap({ kind: 'return_slot', slot: before.workflowSlot });
   }
   if (isTerminal(run) && run.concurrencyKey !== undefined) {
     // Over in the very commit that would have taken the key: then it is not taken at all.

@@ -2,6 +2,8 @@
 export interface StepMessage {
   tenant: string;
   runId: string;
+  /** The run is woken because a slot became free. These others were woken for it before, and could not start. */
+  passedOver?: string[];
 }
 
 export interface StepQueue {

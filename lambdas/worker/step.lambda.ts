@@ -6,7 +6,11 @@ import { systemLog } from '../entry/system.ts';
 import { advanceRun } from './advance-run.ts';
 import { workerPorts } from './worker-ports.ts';
 
-const StepMessage = z.object({ tenant: z.string(), runId: z.string() });
+const StepMessage = z.object({
+  tenant: z.string(),
+  runId: z.string(),
+  passedOver: z.array(z.string()).optional(),
+});
 
 const worker = workerPorts();
 

@@ -3,7 +3,6 @@ import { findOperation } from '../connectors/registry.ts';
 import { enrich } from '../pipeline/enrich.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
-import { effectiveCaps } from '../run/caps.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { hasExpired, later } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
@@ -79,10 +78,11 @@ async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<
     draft.move('failed_terminal', SYSTEM, recordedError(error.code, error.message));
     return { holds: [], ...(await concludeRun(worker.runs, state, draft)) };
   }
-  const { maxRunsPerMinute } = effectiveCaps(settings.caps, workflow.caps);
-  if (maxRunsPerMinute !== undefined) {
-    draft.cap({ kind: 'count_start', minute: draft.at.slice(0, 16), max: maxRunsPerMinute });
-  }
+  const minute = draft.at.slice(0, 16);
+  const ofTenant = settings.caps.maxRunsPerMinute;
+  if (ofTenant !== undefined) draft.cap({ kind: 'count_start', minute, max: ofTenant });
+  const ofWorkflow = workflow.caps?.maxRunsPerMinute;
+  if (ofWorkflow !== undefined) draft.cap({ kind: 'count_start', minute, max: ofWorkflow, workflow: workflow.name });
   draft.move('ready', webhook).move('running', webhook);
   return carryOn(worker, state, draft);
 }

@@ -29,7 +29,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const [first, second] = [await begin({ tenant }), await begin({ tenant })];
       const taken = change(first).cap({ kind: 'take_slot', slot, max: 1 }).seal();
       await bench.store.commit(taken);
-      expect(await take(second, 1)).toEqual({ outcome: 'no_room' });
+      expect(await take(second, 1)).toMatchObject({ outcome: 'no_room' });
       const returned = change(taken.run).cap({ kind: 'return_slot', slot }).seal();
       expect(await bench.store.commit(returned)).toEqual({ outcome: 'committed' });
       expect(await take(second, 1)).toEqual({ outcome: 'committed' });
@@ -64,12 +64,35 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
             .seal(),
         );
       const minute = AT.slice(0, 16);
-      expect([await start(minute), await start(minute), await start(minute)]).toEqual([
+      expect([await start(minute), await start(minute), await start(minute)]).toMatchObject([
         { outcome: 'committed' },
         { outcome: 'committed' },
         { outcome: 'no_room' },
       ]);
       expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
+    });
+
+    it('count each workflow for itself, beside the tenant, and say which cap refused', async () => {
+      const tenant = newTenant();
+      const both = (workflow: string) => [
+        { kind: 'take_slot', slot, max: 2 } as const,
+        { kind: 'take_slot', slot: { ...slot, workflow }, max: 1 } as const,
+      ];
+      const takeBoth = async (workflow: string) => {
+        const [ofTenant, ofWorkflow] = both(workflow);
+        const draft = change(await begin({ tenant }));
+        return bench.store.commit(
+          draft
+            .cap(ofTenant as never)
+            .cap(ofWorkflow as never)
+            .seal(),
+        );
+      };
+      expect(await takeBoth('triage')).toEqual({ outcome: 'committed' });
+      expect(await takeBoth('triage')).toEqual({ outcome: 'no_room', refused: [both('triage')[1]] });
+      expect(await takeBoth('other')).toEqual({ outcome: 'committed' });
+      expect(await takeBoth('third')).toEqual({ outcome: 'no_room', refused: [both('third')[0]] });
+      expect(await running(tenant)).toEqual({ default: 2 });
     });
 
     it('let one run hold a key until it lets go', async () => {
@@ -78,9 +101,9 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const take_key = (run: Run) => change(run).cap({ kind: 'take_key', key: 'k', runId: run.runId }).seal();
       const taken = take_key(first);
       expect(await bench.store.commit(taken)).toEqual({ outcome: 'committed' });
-      expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'no_room' });
+      expect(await bench.store.commit(take_key(second))).toMatchObject({ outcome: 'no_room' });
       const stolen = change(second).cap({ kind: 'release_key', key: 'k', runId: second.runId }).seal();
-      expect(await bench.store.commit(stolen)).toEqual({ outcome: 'no_room' });
+      expect(await bench.store.commit(stolen)).toMatchObject({ outcome: 'no_room' });
       const released = change(taken.run).cap({ kind: 'release_key', key: 'k', runId: first.runId }).seal();
       expect(await bench.store.commit(released)).toEqual({ outcome: 'committed' });
       expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'committed' });

@@ -1,10 +1,12 @@
 import type { CapWrite } from '../../lambdas/run/caps.ts';
+import type { Slot } from '../../lambdas/run/run.ts';
 import { MemoryRows, type RowWrite, write } from './memory-rows.ts';
 
 /** How many runs a shard's counter says are running, in all and by workspace. */
 export interface SlotCounter {
   tenant: string;
   shard: number;
+  workflow?: string;
   running: number;
   workspaces: Record<string, number>;
 }
@@ -24,7 +26,7 @@ export class MemoryCaps {
       case 'count_start':
         return write(
           this.#starts,
-          [tenant, cap.minute],
+          [tenant, `${cap.minute} ${cap.workflow ?? ''}`],
           (now) => ({ starts: (now?.starts ?? 0) + 1 }),
           (now) => now === undefined || now.starts < cap.max,
         );
@@ -39,7 +41,7 @@ export class MemoryCaps {
   running(tenant: string, shards: number): Record<string, number> {
     const running: Record<string, number> = {};
     for (const counter of this.#slots.peekPartition(tenant)) {
-      if (counter.shard >= shards) continue;
+      if (counter.shard >= shards || counter.workflow !== undefined) continue;
       for (const [workspace, count] of Object.entries(counter.workspaces)) {
         running[workspace] = (running[workspace] ?? 0) + count;
       }
@@ -61,16 +63,16 @@ export class MemoryCaps {
 
   #count(
     tenant: string,
-    { shard, workspace }: { shard: number; workspace: string },
+    { shard, workspace, workflow }: Slot,
     by: 1 | -1,
     allowedIf?: (now: SlotCounter | undefined) => boolean,
   ) {
-    const counted = (now: SlotCounter = { tenant, shard, running: 0, workspaces: {} }): SlotCounter => ({
+    const counted = (now: SlotCounter = { tenant, shard, workflow, running: 0, workspaces: {} }): SlotCounter => ({
       ...now,
       running: now.running + by,
       workspaces: { ...now.workspaces, [workspace]: (now.workspaces[workspace] ?? 0) + by },
     });
-    return write(this.#slots, [tenant, String(shard)], counted, allowedIf);
+    return write(this.#slots, [tenant, `${shard} ${workflow ?? ''}`], counted, allowedIf);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.t
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
-import { isTerminal, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
+import { isTerminal, lostTrigger, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
 import {
   type CommitResult,
   DUE_SHARDS,
@@ -133,7 +133,8 @@ export class MemoryRunStore implements RunStore {
     const wanted = receipts.find(({ expects }, at) => expects !== 'ours' && refusals[2 + steps.length + at]);
     const holder = wanted && this.#receipts.get(run.tenant, wanted.receipt.key);
     if (holder) return { outcome: 'receipt_held', receipt: holder };
-    return refusals.slice(refusals.length - caps.length).includes(true) ? { outcome: 'no_room' } : { outcome: 'lost' };
+    const refused = caps.filter((_cap, index) => refusals[refusals.length - caps.length + index]);
+    return refused.length > 0 ? { outcome: 'no_room', refused } : { outcome: 'lost' };
   }
 
   renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
@@ -151,7 +152,9 @@ export class MemoryRunStore implements RunStore {
       const key = runOf(tenant, runId);
       const run = this.#runs.get(key);
       const trigger = this.#triggers.get(key);
-      return run && trigger && { run, trigger, steps: this.#steps.inPartition(key) };
+      const steps = this.#steps.inPartition(key);
+      if (!run || trigger) return run && trigger && { run, trigger, steps };
+      return { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
     });
   }
 

@@ -5,11 +5,15 @@ import { assertShapeOfEvent } from '../../lambdas/intake/github-event-shape.ts';
 import { unknownEvent } from '../../lambdas/pipeline/known-events.ts';
 
 /** Of GitHub and of the releases of its Enterprise Server. */
-const EVENTS = ['api.github.com', 'ghes-31', 'ghes-35', 'github.ae'].flatMap(
+const EVENTS = ['api.github.com', 'ghes-31', 'ghes-33', 'ghes-35'].flatMap(
   (host): { name: string; examples: Record<string, unknown>[] }[] => {
     const path = createRequire(import.meta.url).resolve(`@octokit/webhooks-examples/${host}/index.json`);
     return JSON.parse(readFileSync(path, 'utf8'));
   },
+);
+/** Those an automation can ask for: no other name starts anything. */
+const NAMES = [...new Set(EVENTS.map(({ name }) => name))].filter(
+  (event) => !unknownEvent({ source: 'github', event }),
 );
 const accepts = (name: string, body: Record<string, unknown>) => {
   try {
@@ -30,11 +34,11 @@ describe('the event that the unsigned header names', () => {
 
   it('is refused with every body that GitHub publishes for any other event', () => {
     const mistaken = EVENTS.flatMap(({ name, examples }) =>
-      EVENTS.filter((other) => other.name !== name).flatMap((other) =>
-        examples.some((example) => accepts(other.name, example)) ? [`${name} as ${other.name}`] : [],
+      NAMES.filter((other) => other !== name).flatMap((other) =>
+        examples.some((example) => accepts(other, example)) ? [`${name} as ${other}`] : [],
       ),
     );
-    expect(EVENTS.length).toBeGreaterThan(50);
+    expect(NAMES.length).toBeGreaterThan(50);
     expect(mistaken).toEqual([]);
   });
 

@@ -174,7 +174,7 @@ async function definitionsAndPolicies(): Promise<void> {
     workflow: yaml,
     source: 'github',
     event: 'issues',
-    payload: { action: 'opened' },
+    payload: { action: 'opened', issue: { number: 1 } },
   });
   await host.api('/policies');
   const dora = JSON.stringify({ name: 'Dora', role: 'member' });

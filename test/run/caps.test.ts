@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { effectiveCaps, nextInLine, slotOf, slotsOfShard, usableShards, type Waiting } from '../../lambdas/run/caps.ts';
+import {
+  effectiveCaps,
+  nextInLine,
+  othersMayStart,
+  slotsOfShard,
+  takeSlot,
+  usableShards,
+  type Waiting,
+} from '../../lambdas/run/caps.ts';
 
 const waiting = (runId: string, workspace: string, minute: number): Waiting => ({
   runId,
@@ -51,8 +59,9 @@ describe('places', () => {
 
   it('are always taken from the same shard by the same run', () => {
     const run = { runId: 'run_1', workspace: 'a' };
-    expect(slotOf(run, 7)).toEqual(slotOf(run, 7));
-    expect(slotOf(run, 1)).toEqual({ shard: 0, workspace: 'a' });
+    expect(takeSlot(run, 50, 7)).toEqual(takeSlot(run, 50, 7));
+    expect(takeSlot(run, 5, 1)).toEqual({ kind: 'take_slot', slot: { shard: 0, workspace: 'a' }, max: 5 });
+    expect(takeSlot(run, 1, 7, 'triage').slot).toEqual({ shard: 0, workspace: 'a', workflow: 'triage' });
   });
 });
 
@@ -63,4 +72,18 @@ it('a workflow may lower a cap of its tenant, never raise it', () => {
     maxWritesPerRun: 2,
   });
   expect(effectiveCaps({ maxConcurrency: 5 }, { maxConcurrency: 3 }).maxConcurrency).toBe(3);
+});
+
+it('a free slot goes to another run unless the tenant itself has none', () => {
+  const slot = { shard: 0, workspace: 'a' };
+  const key = { kind: 'take_key', key: 'k', runId: 'r' } as const;
+  const ofTenant = { kind: 'take_slot', slot, max: 1 } as const;
+  const ofWorkflow = { kind: 'take_slot', slot: { ...slot, workflow: 'triage' }, max: 1 } as const;
+  const start = { kind: 'count_start', minute: '2026-01-02T03:04', max: 1 } as const;
+  expect(othersMayStart([key], 1)).toBe(true);
+  expect(othersMayStart([key, ofWorkflow, { ...start, workflow: 'triage' }], 1)).toBe(true);
+  expect(othersMayStart([key, ofTenant], 1)).toBe(false);
+  expect(othersMayStart([start], 4)).toBe(false);
+  // A slot of another shard may have become free.
+  expect(othersMayStart([ofTenant], 4)).toBe(true);
 });

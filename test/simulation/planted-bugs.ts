@@ -268,6 +268,24 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     worlds: 'one-at-a-time',
   },
   {
+    name: 'a workflow’s own slot is not taken',
+    edits: [{ file: CONCLUDE, find: 'if (ofWorkflow !== undefined) {', replace: 'if (ofWorkflow === 0) {' }],
+    violates: ['a running run holds a place', 'never more runs of a workflow than its cap'],
+    shapes: 'one-of-its-kind',
+  },
+  {
+    name: 'a workflow’s own slot is not given back',
+    edits: [
+      {
+        file: CONCLUDE,
+        find: "draft.note({ workflowSlot: undefined }).cap({ kind: 'return_slot', slot: before.workflowSlot });",
+        replace: 'draft.note({ workflowSlot: undefined });',
+      },
+    ],
+    violates: ['counters equal the runs that hold a place'],
+    shapes: 'one-of-its-kind',
+  },
+  {
     name: 'a run that is over at once keeps its concurrency key',
     edits: [{ file: CONCLUDE, find: "draft.waiveCap('take_key');", replace: 'draft.cap();' }],
     violates: ['an ended run lets go of its key'],

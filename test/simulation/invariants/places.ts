@@ -1,5 +1,5 @@
 import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/caps.ts';
-import type { Run } from '../../../lambdas/run/run.ts';
+import type { Run, Slot } from '../../../lambdas/run/run.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import { isWrite } from './governed-writes.ts';
@@ -37,27 +37,39 @@ export class PlacesJudge {
 
   #judgeCounters(tenant: string): void {
     const expected = new Map<string, number>();
-    const count = (key: string) => expected.set(key, (expected.get(key) ?? 0) + 1);
+    const count = (slot: Slot) => {
+      for (const key of [counterOf(slot), `${counterOf(slot)}/${slot.workspace}`]) {
+        expected.set(key, (expected.get(key) ?? 0) + 1);
+      }
+    };
+    const running = new Map<string, number>();
     for (const run of this.#store.inside.runs()) {
       if (run.tenant !== tenant) continue;
-      const capped = this.#capsOf(run).maxConcurrency !== undefined;
-      if (run.status === 'running' && capped && !run.slot) {
-        this.#report('a running run holds a place', run.runId);
-      }
-      if (run.status !== 'running' && run.slot) this.#report('only a running run holds a place', run.runId);
-      if (!run.slot) continue;
-      count(`${run.slot.shard}`);
-      count(`${run.slot.shard}/${run.slot.workspace}`);
+      const workflowCap = this.#workflow(run)?.caps?.maxConcurrency;
+      const capped = this.#settings(tenant).caps.maxConcurrency !== undefined;
+      if (run.status === 'running') {
+        if ((capped && !run.slot) || (workflowCap !== undefined && !run.workflowSlot)) {
+          this.#report('a running run holds a place', run.runId);
+        }
+        const ofWorkflow = (running.get(run.workflow.name) ?? 0) + 1;
+        running.set(run.workflow.name, ofWorkflow);
+        if (workflowCap !== undefined && ofWorkflow > workflowCap) {
+          this.#report('never more runs of a workflow than its cap', `${run.workflow.name}: ${ofWorkflow}`);
+        }
+      } else if (run.slot || run.workflowSlot) this.#report('only a running run holds a place', run.runId);
+      if (run.slot) count(run.slot);
+      if (run.workflowSlot) count(run.workflowSlot);
     }
     let taken = 0;
     for (const counter of this.#store.inside.caps.counters()) {
       if (counter.tenant !== tenant) continue;
-      const { shard, running, workspaces } = counter;
-      taken += running;
-      const told: [string, number][] = Object.entries(workspaces).map(([name, value]) => [`${shard}/${name}`, value]);
-      for (const [key, value] of [[`${shard}`, running] as [string, number], ...told]) {
-        if (value === (expected.get(key) ?? 0)) continue;
-        this.#report('counters equal the runs that hold a place', `${key} counts ${value}, not ${expected.get(key)}`);
+      const { workspaces } = counter;
+      if (counter.workflow === undefined) taken += counter.running;
+      const key = counterOf(counter);
+      const told: [string, number][] = Object.entries(workspaces).map(([name, value]) => [`${key}/${name}`, value]);
+      for (const [each, value] of [[key, counter.running] as [string, number], ...told]) {
+        if (value === (expected.get(each) ?? 0)) continue;
+        this.#report('counters equal the runs that hold a place', `${each} counts ${value}, not ${expected.get(each)}`);
       }
     }
     const { maxConcurrency } = this.#settings(tenant).caps;
@@ -113,3 +125,5 @@ export class PlacesJudge {
     return effectiveCaps(this.#settings(run.tenant).caps, this.#workflow(run)?.caps);
   }
 }
+
+const counterOf = ({ shard, workflow = '' }: Pick<Slot, 'shard' | 'workflow'>) => `${workflow} ${shard}`;
