@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writePrivateFile } from './private-files.ts';
 
 /** setTimeout silently fires at once beyond this, so a longer wait is taken in slices. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
@@ -39,7 +40,7 @@ export class HostClock {
   advance(byMs: number): void {
     if (!(byMs >= 0)) throw new RangeError(`the clock only moves forward, not by ${byMs} ms`);
     this.sharedOffset[0] = (this.sharedOffset[0] ?? 0) + byMs;
-    writeFileSync(this.#file, JSON.stringify({ offsetMs: this.sharedOffset[0] }));
+    writePrivateFile(this.#file, JSON.stringify({ offsetMs: this.sharedOffset[0] }));
     for (const timer of [...this.#timers].sort((a, b) => a.atMs - b.atMs)) this.#arm(timer);
   }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
+import { privateFolder } from './private-files.ts';
 
 export { createTables } from './dynamodb-tables.ts';
 
@@ -37,6 +38,7 @@ const POLL_EVERY_MS = 10;
  * reading end of a pipe from the host: when the host is gone the kernel closes the pipe, `cat` ends, the engine is ended.
  */
 const WATCHER = `
+umask 077
 pid_file=$1; shift
 exec 3<&0
 "$@" </dev/null 3<&- & engine=$!
@@ -59,7 +61,7 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
   } = options;
   if (env.AWS_ENDPOINT_URL_DYNAMODB) return { url: env.AWS_ENDPOINT_URL_DYNAMODB, stop: async () => {} };
   const binary = findBinary(env);
-  mkdirSync(dataFolder, { recursive: true });
+  privateFolder(dataFolder);
   const pidFile = join(dataFolder, 'dynamodb.pid');
   const database = join(dataFolder, 'dynamodb.sqlite');
   await previousGone(pidFile, database, waitForPreviousMs);

@@ -8,6 +8,7 @@ import { dynamoDbProxy } from './dynamodb-proxy.ts';
 import { faultReply } from './fault-replies.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { Iam } from './iam.ts';
+import { turnAway } from './loopback-requests.ts';
 import { HOST_CALLER, type RequestCounts } from './requests.ts';
 import type { ResolvedStack } from './template.ts';
 import { credentialOf, errorReply, readRequest, send, type WireReply } from './wire.ts';
@@ -50,6 +51,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const proxy = dynamoDbProxy(options.dynamodbUrl);
   const gateway = new GatewayCalls(options, proxy.forward);
   const server = createServer({ noDelay: true }, (request, response) => {
+    if (turnAway(request, response)) return;
     gateway.serve(request, response).catch((error: unknown) => {
       options.log?.(`gateway: ${error instanceof Error ? error.stack : String(error)}`);
       response.destroy();

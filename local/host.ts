@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { InvokeFunction } from './aws.ts';
 import { HostClock } from './clock.ts';
@@ -12,6 +12,7 @@ import { hostedServices } from './hosted-services.ts';
 import { HttpApi } from './http-api.ts';
 import { Iam } from './iam.ts';
 import { LocalControl } from './local-control.ts';
+import { privateFolder } from './private-files.ts';
 import { RequestCounts } from './requests.ts';
 import { LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
 import { openSimulators } from './simulators/index.ts';
@@ -43,7 +44,7 @@ export interface Host {
 export async function startHost(options: HostOptions): Promise<Host> {
   const { dataFolder, log } = options;
   if (options.fresh) rmSync(dataFolder, { recursive: true, force: true });
-  mkdirSync(dataFolder, { recursive: true });
+  privateFolder(dataFolder);
   // What is stopped when starting fails half way, or in the end: the last started first.
   const stops: (() => unknown)[] = [];
   const stop = async () => {

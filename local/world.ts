@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { HttpApi } from './http-api.ts';
 import type { LocalControl } from './local-control.ts';
+import { turnAway } from './loopback-requests.ts';
 import type { Simulators } from './simulators/index.ts';
 
 export interface World {
@@ -21,6 +22,7 @@ interface Behind {
 export async function startWorld(port: number): Promise<World> {
   const { promise: opened, resolve: open } = Promise.withResolvers<Behind>();
   const server = createServer((request, response) => {
+    if (turnAway(request, response)) return;
     opened
       .then((behind) => route(behind, request, response))
       .catch((error: unknown) => {

@@ -1,7 +1,8 @@
 /** How the local services keep what must survive `kill -9`. */
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { privateFile, privateFolder, writePrivateFile } from '../private-files.ts';
 
 /** Another process may hold the file for a moment while it shuts down. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -11,8 +12,10 @@ const BUSY_TIMEOUT_MS = 5_000;
  * to the kernel) at a tenth of the cost of an fsync. Only a power cut may lose the last commits, never corrupt the file.
  */
 export function openDatabase(dataFolder: string, name: string, schema: string): DatabaseSync {
-  mkdirSync(dataFolder, { recursive: true });
-  const database = new DatabaseSync(join(dataFolder, `${name}.sqlite`), { timeout: BUSY_TIMEOUT_MS });
+  privateFolder(dataFolder);
+  const path = join(dataFolder, `${name}.sqlite`);
+  privateFile(path);
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;');
   database.exec(schema);
   return database;
@@ -31,9 +34,9 @@ export function inTransaction<Result>(database: DatabaseSync, run: () => Result)
 }
 
 /** A reader sees the old content or the new one, never half of it. */
-export function replaceFile(path: string, content: string | Uint8Array, mode = 0o644): void {
-  mkdirSync(dirname(path), { recursive: true });
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  privateFolder(dirname(path));
   const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, content, { mode });
+  writePrivateFile(temporary, content);
   renameSync(temporary, path);
 }

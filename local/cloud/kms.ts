@@ -18,7 +18,6 @@ export interface KeyDefinition {
 
 const MAX_RAW_MESSAGE_BYTES = 4_096;
 const SHA_256_BYTES = 32;
-const OWNER_ONLY = 0o600;
 
 /** Symmetric keys exist only to be named (a table's or bucket's encryption); the local host has nothing to encrypt. */
 const SYMMETRIC = 'SYMMETRIC_DEFAULT';
@@ -80,7 +79,7 @@ export class LocalKms implements JsonService {
       stored[key.id] = pem;
       this.#signing.set(key.arn, { ...key, scheme, privateKey: createPrivateKey(pem) });
     }
-    replaceFile(path, JSON.stringify(stored, null, 2), OWNER_ONLY);
+    replaceFile(path, JSON.stringify(stored, null, 2));
   }
 
   async call(operation: string, input: Fields): Promise<Fields> {

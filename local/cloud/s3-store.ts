@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { privateFolder } from '../private-files.ts';
 import { inTransaction, openDatabase, replaceFile } from './durable-file.ts';
 
 export type LockMode = 'GOVERNANCE' | 'COMPLIANCE';
@@ -49,7 +50,7 @@ export class S3Store {
 
   constructor(dataFolder: string) {
     this.#folder = join(dataFolder, 's3');
-    mkdirSync(this.#folder, { recursive: true });
+    privateFolder(this.#folder);
     this.#database = openDatabase(dataFolder, 's3', SCHEMA);
     this.#statements = prepare(this.#database);
     this.#removeUnnamedFiles();

@@ -29,7 +29,6 @@ interface Version {
   binary?: string;
 }
 
-const OWNER_ONLY = 0o600;
 const DEFAULT_LENGTH = 32;
 const MAX_SECRET_BYTES = 65_536;
 const ARN_SUFFIX_LENGTH = 6;
@@ -135,7 +134,7 @@ export class LocalSecretsManager implements JsonService {
   }
 
   #save(): void {
-    replaceFile(this.#path, JSON.stringify(this.#stored, null, 2), OWNER_ONLY);
+    replaceFile(this.#path, JSON.stringify(this.#stored, null, 2));
   }
 }
 

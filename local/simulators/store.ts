@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { privateFile, privateFolder } from '../private-files.ts';
 
 /** One kind of thing a simulated system keeps, in insertion order. `parent` is what its things are listed by. */
 export interface Collection<T> {
@@ -50,8 +50,10 @@ export class SimulatorStore {
   #depth = 0;
 
   constructor(dataFolder: string) {
-    mkdirSync(dataFolder, { recursive: true });
-    this.database = new DatabaseSync(join(dataFolder, 'simulators.sqlite'));
+    privateFolder(dataFolder);
+    const path = join(dataFolder, 'simulators.sqlite');
+    privateFile(path);
+    this.database = new DatabaseSync(path);
     this.database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
     this.database.exec(SCHEMA);
   }

@@ -33,7 +33,7 @@ const counters = () =>
 /** Starts a run and leaves it `running`, with its slot, for somebody with more time. */
 async function begun(yaml: string): Promise<StepMessage> {
   const message = await shop.begin(yaml);
-  await advanceRun({ ...shop.worker, hasTime: () => false }, message);
+  await advanceRun({ ...shop.worker, timeLeftMs: () => 0 }, message);
   shop.queue.receive();
   expect(await statusOf(message)).toBe('running');
   return message;
