@@ -74,7 +74,7 @@ function changes({ effect, before, after, fields }: Call): Line[] {
 function verdict({ outcome, decision, gate, coveredBy }: Call): Line[] {
   const why = whyOf(decision) && `: ${whyOf(decision)}`;
   if (outcome === 'denied') return [{ text: `denied${why}`, tone: 'bad' }];
-  if (coveredBy !== null) return [{ text: `is approved with ${coveredBy}, once for the phase`, tone: 'waiting' }];
+  if (coveredBy) return [{ text: `is approved with ${coveredBy}, once for the phase`, tone: 'waiting' }];
   if (gate) return [{ text: `waits for ${peopleInWords(gate)}${gate.asks === 'policy' ? why : ''}`, tone: 'waiting' }];
   return [];
 }
