@@ -44,19 +44,24 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   }
 
   async ingest(ingest: Ingest): Promise<IngestResult> {
-    const first = await this.#ingest(ingest, ROW_IS_NEW);
-    if (first.outcome === 'created' || first.record.key !== ingest.records[0]?.key) return first;
-    if (first.record.expiresAt > ingest.at) return first;
+    const { records, runs, at } = ingest;
+    let held = await this.#putIngest(ingest, ROW_IS_NEW);
+    const expired = held && held.key === records[0]?.key && held.expiresAt <= at ? held : undefined;
     // Its record is still there although its time is over: it is replaced, and whoever asked is told.
-    const again = await this.#ingest(ingest, recordIsNewOrExpired(ingest.at));
-    return again.outcome === 'created' ? { outcome: 'created', expired: first.record } : again;
+    if (expired) held = await this.#putIngest(ingest, recordIsNewOrExpired(at));
+    if (!held) return { outcome: 'created', ...(expired && { expired }) };
+    const { runIds } = held;
+    // The same run ids can only come from this very transaction, applied with its reply lost.
+    const own = runs.length > 0 && runs.every(({ run }) => runIds.includes(run.runId));
+    return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
   }
 
-  async #ingest({ records, trigger, runs, at }: Ingest, ownRecord: Condition): Promise<IngestResult> {
+  /** Gives the record that keeps it from being written, if one does. */
+  async #putIngest({ records, trigger, runs, at }: Ingest, own: Condition): Promise<IdempotencyRecord | undefined> {
     const triggers = triggerItems(runs, trigger);
     const refusals = await this.#transact([
       ...records.map((record, index) =>
-        this.rows.put(idempotencyItem(record), index === 0 ? ownRecord : recordIsNewOrExpired(at)),
+        this.rows.put(idempotencyItem(record), index === 0 ? own : recordIsNewOrExpired(at)),
       ),
       ...runs.flatMap(({ run, commit }) => [
         this.rows.put(runItem(run), ROW_IS_NEW),
@@ -64,13 +69,10 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       ]),
       ...triggers.map((item) => this.rows.put(item)),
     ]);
-    if (!refusals) return { outcome: 'created' };
+    if (!refusals) return undefined;
     const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
     if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
-    const held = docOf<IdempotencyRecord>(item);
-    // The same run ids can only come from this very transaction, applied with its reply lost.
-    const own = runs.length > 0 && runs.every(({ run }) => held.runIds.includes(run.runId));
-    return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
+    return docOf<IdempotencyRecord>(item);
   }
 
   async commit(change: RunChange): Promise<CommitResult> {
