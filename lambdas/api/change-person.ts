@@ -1,5 +1,5 @@
 import { coversRightsOf, standIn } from '../approval/eligibility.ts';
-import { effectiveRole, type Person } from '../approval/people.ts';
+import { effectiveRole, hasIdentity, type Person } from '../approval/people.ts';
 import { provenanceOf, type Vouching } from '../approval/provenance.ts';
 import { widenings } from '../approval/widening.ts';
 import { Problem } from '../entry/http.ts';
@@ -48,6 +48,12 @@ export function acting(people: readonly Person[], caller: Caller): Caller {
   return { ...caller, role: effectiveRole(caller.role, person) };
 }
 
+/** Nobody knows who uses the key of a machine: it could be the second pair of hands of the one who must not act alone. */
+export function assertNoMachine({ person, machine }: Caller, what: string): void {
+  if (!machine) return;
+  throw new Problem(403, 'FORBIDDEN', `${person} is a machine, and only a person may ${what}; use a key of your own`);
+}
+
 /** Makes a change, or stores it until a second owner confirms it. */
 export async function changePerson(
   api: PeopleChanger,
@@ -59,12 +65,13 @@ export async function changePerson(
   await assertValid(api, caller.tenant, people, after);
   const before = people.find(({ id }) => id === after.id);
   const widens = widenings(before, after);
+  if (widens.length > 0) assertNoMachine(caller, 'widen who may approve');
   if (widens.length > 0 && api.peopleRules.secondOwner) {
     return { pending: await askSecondOwner(api, caller.tenant, people, { by, before, after, widens }) };
   }
   const { coolDownMs } = api.peopleRules;
   const person = vouchedFor(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
-  await api.definitions.savePerson(caller.tenant, person, by);
+  await api.definitions.savePerson(caller.tenant, person, by, { replaces: before ?? null });
   return { person };
 }
 
@@ -76,12 +83,18 @@ export function vouchedFor(
   vouching: Vouching,
 ): Person {
   const given = provenanceOf(people, vouching);
-  const ownRightsWiden = widenings(before, { ...after, delegates: before?.delegates }).length > 0;
-  const rights = !before || ownRightsWiden ? given : before.rights;
+  const isSame = before && !becomesSomebodyElse(before, after);
+  const rights = isSame ? before.rights : provenanceOf(people, { ...vouching, before: before?.rights });
   const delegates = after.delegates?.map(
     ({ person }) => before?.delegates?.find((each) => each.person === person) ?? { person, rights: given },
   );
   return { ...after, ...(delegates && { delegates }), ...(rights && { rights }) };
+}
+
+/** With other rights, or other names elsewhere: those decide whose votes are theirs, also if they may approve only later. */
+function becomesSomebodyElse(before: Person, after: Person): boolean {
+  const names = (person: Person) => JSON.stringify([...person.identities].sort());
+  return widenings(before, { ...after, delegates: before.delegates }).length > 0 || names(before) !== names(after);
 }
 
 interface Asked {
@@ -154,7 +167,7 @@ export function assertOwnerLeft(people: readonly Person[], others: readonly Pers
 /** An identity of two people would let one of them be counted twice. */
 function assertOwnIdentities({ id, identities }: Person, others: readonly Person[]): void {
   for (const other of others) {
-    const shared = identities.find((identity) => other.identities.includes(identity));
+    const shared = identities.find((identity) => hasIdentity(other, identity));
     if (shared) throw new Problem(422, 'PERSON_INVALID', `${shared} is ${other.id}; it cannot be ${id} too`);
   }
 }

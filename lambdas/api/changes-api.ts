@@ -9,7 +9,7 @@ import { cutToFit } from './answer-size.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
-import { acting, assertValid, authorOf, type PeopleChanger, vouchedFor } from './change-person.ts';
+import { acting, assertNoMachine, assertValid, authorOf, type PeopleChanger, vouchedFor } from './change-person.ts';
 import { type Paged, PageQuery, pageByPlace, readPage } from './paging.ts';
 import { parseBody, parseQuery } from './request.ts';
 
@@ -57,6 +57,7 @@ async function confirm(api: ChangesApi, caller: Caller, event: HttpEvent): Promi
   const people = await api.definitions.people(caller.tenant);
   const as = acting(people, caller);
   mayOrRefuse(as, 'own', 'confirm a change of people');
+  assertNoMachine(as, 'confirm a change of people');
   const pending = await mustBePending(api, as, event);
   const { requestedBy, after } = pending;
   const confirmer = people.find(({ id }) => id === as.person);
@@ -78,7 +79,7 @@ async function confirm(api: ChangesApi, caller: Caller, event: HttpEvent): Promi
   const { coolDownMs } = api.peopleRules;
   const vouching = { changedBy: requestedBy, confirmedBy: as.person, at: by.at, coolDownMs };
   const person = vouchedFor(people, before, after, vouching);
-  await api.definitions.savePerson(as.tenant, person, by, pending);
+  await api.definitions.savePerson(as.tenant, person, by, { replaces: before ?? null, confirms: pending });
   return json(200, person);
 }
 

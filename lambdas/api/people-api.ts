@@ -7,7 +7,14 @@ import type { PendingChange } from '../pipeline/changes.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
-import { acting, assertOwnerLeft, authorOf, changePerson, type PeopleChanger } from './change-person.ts';
+import {
+  acting,
+  assertNoMachine,
+  assertOwnerLeft,
+  authorOf,
+  changePerson,
+  type PeopleChanger,
+} from './change-person.ts';
 import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
 import { parseBody, parseQuery } from './request.ts';
 
@@ -102,8 +109,9 @@ async function confirm(api: PeopleApi, caller: Caller, event: HttpEvent): Promis
   const people = await api.definitions.people(caller.tenant);
   const as = acting(people, caller);
   mayOrRefuse(as, 'define', 'confirm the rights of somebody');
+  assertNoMachine(as, 'confirm the rights of somebody');
   const person = known(people, event);
-  if (as.person === person.id || !people.some(({ id }) => id === as.person)) {
+  if (as.person === person.id) {
     throw new Problem(403, 'FORBIDDEN', 'only another person can confirm the rights of somebody');
   }
   assertMayChange(as, [person]);
@@ -118,7 +126,7 @@ async function confirm(api: PeopleApi, caller: Caller, event: HttpEvent): Promis
     );
   }
   const confirmed = { ...person, rights };
-  await api.definitions.savePerson(caller.tenant, confirmed, authorOf(api, as));
+  await api.definitions.savePerson(caller.tenant, confirmed, authorOf(api, as), { replaces: person });
   return json(200, confirmed);
 }
 

@@ -56,7 +56,13 @@ export type Person = z.infer<typeof Person>;
 /** The person behind an identity; an identity nobody has claimed stands for itself. */
 export function personBehind(people: readonly Person[], identity: string): string {
   const wanted = identityForm(identity);
-  return people.find(({ id, identities }) => id === wanted || identities.includes(wanted))?.id ?? wanted;
+  return people.find((person) => person.id === wanted || hasIdentity(person, wanted))?.id ?? wanted;
+}
+
+/** Whether an identity is one of theirs, however it is spelled: rows that an operator writes are as they were typed. */
+export function hasIdentity({ identities }: Pick<Person, 'identities'>, identity: string): boolean {
+  const wanted = identityForm(identity);
+  return identities.some((each) => identityForm(each) === wanted);
 }
 
 export const may = (role: Role, right: Right): boolean => RIGHTS[role].includes(right);

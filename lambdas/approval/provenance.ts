@@ -25,20 +25,22 @@ export interface Vouching {
   confirmedBy?: string;
   at: string;
   coolDownMs: number;
+  /** Where the right came from before this change, which nobody but a confirmer vouches for anew. */
+  before?: Provenance;
 }
 
 /** The provenance of a right that these people give now. */
 export function provenanceOf(
   people: readonly Known[],
-  { changedBy, confirmedBy, at, coolDownMs }: Vouching,
+  { changedBy, confirmedBy, at, coolDownMs, before }: Vouching,
 ): Provenance {
-  const vouchers = confirmedBy === undefined ? [changedBy] : [changedBy, confirmedBy];
+  const changed = [...behind(people, changedBy), ...(before?.dependsOn ?? [])];
   return {
     changedBy,
     ...(confirmedBy !== undefined && { confirmedBy }),
     changedAt: at,
     countsFrom: new Date(Date.parse(at) + coolDownMs).toISOString(),
-    dependsOn: inEach(vouchers.map((voucher) => behind(people, voucher))),
+    dependsOn: inEach(confirmedBy === undefined ? [changed] : [changed, behind(people, confirmedBy)]),
   };
 }
 

@@ -59,12 +59,18 @@ export interface Dismissal {
   reason?: string;
 }
 
+export interface SavedPerson {
+  /** What the change was judged against, null for nobody: if it is something else by now, nothing is saved. */
+  replaces?: Person | null;
+  /** The pending change that is made by this, in the same transaction, once. */
+  confirms?: PendingChange;
+}
+
 /** The people of a tenant as they change, and the history of everything that does. */
 export interface RecordedChanges {
   person(tenant: string, id: string): Promise<Person | undefined>;
-  /** Makes the pending change that it `confirms` in the same transaction, once. */
-  savePerson(tenant: string, person: Person, by: ChangeAuthor, confirms?: PendingChange): Promise<void>;
-  /** The id is never given again: a key of the former person would work for the new one. */
+  savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void>;
+  /** As they were read: whoever was changed since is not deleted. The id is never given again: a key of the former person would work for the new one. */
   deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void>;
   wasDeleted(tenant: string, id: string): Promise<boolean>;
 

@@ -17,6 +17,7 @@ import {
   placeOfChange,
   type RecordedChanges,
   recorded,
+  type SavedPerson,
 } from './changes.ts';
 
 /** A pending change nobody decided on is deleted this long after it expired. */
@@ -41,9 +42,12 @@ export class DynamoChanges implements RecordedChanges {
   }
 
   /** Puts the document and its entry; what is there already is not written again. */
-  async save({ tenant, kind, name, key, by }: Saved, document: object, confirms?: PendingChange): Promise<void> {
+  async save({ tenant, kind, name, key, by }: Saved, document: object, how: SavedPerson = {}): Promise<void> {
+    const { replaces, confirms } = how;
     const read = await this.#rows.getItem(key);
     const before = read && docOf<object>(read);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces))
+      throw changedMeanwhile(`${kind} ${name}`);
     if (before && !confirms && isSame(before, document)) return;
     const { changeId, requestedBy } = confirms ?? {};
     await this.#write(`${kind} ${name}`, [
@@ -75,17 +79,19 @@ export class DynamoChanges implements RecordedChanges {
     return this.#rows.get(keys.personKey(tenant, id));
   }
 
-  savePerson(tenant: string, person: Person, by: ChangeAuthor, confirms?: PendingChange): Promise<void> {
+  savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void> {
     const key = keys.personKey(tenant, person.id);
-    return this.save({ tenant, kind: 'person', name: person.id, key, by }, person, confirms);
+    return this.save({ tenant, kind: 'person', name: person.id, key, by }, person, how);
   }
 
-  async deletePerson(tenant: string, { id }: Person, by: ChangeAuthor): Promise<void> {
+  async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
+    const { id } = person;
     const key = keys.personKey(tenant, id);
     const read = await this.#rows.getItem(key);
-    const before = recorded(read && docOf<object>(read));
+    if (!read || hashOf(docOf<object>(read)) !== hashOf(person)) throw changedMeanwhile(`person ${id}`);
+    const before = recorded(docOf<object>(read));
     await this.#write(`person ${id}`, [
-      this.#rows.remove(key, read ? rowIsStill(read) : ROW_EXISTS),
+      this.#rows.remove(key, rowIsStill(read)),
       this.#rows.put(toItem(keys.formerPersonKey(tenant, id), { id, deletedAt: by.at, deletedBy: by.actor })),
       this.#entry(tenant, { ...by, kind: 'person', name: id, action: 'deleted', before, after: null }),
     ]);
@@ -145,11 +151,14 @@ export class DynamoChanges implements RecordedChanges {
 
   async #write(what: string, writes: TransactWriteItem[]): Promise<void> {
     if ((await this.#rows.transact(writes, this.#pause)) === undefined) return;
-    throw new CountersignError(
-      'CONFLICT',
-      `somebody else changed ${what} at the same moment; read it again, then repeat your change`,
-    );
+    throw changedMeanwhile(what);
   }
 }
+
+const changedMeanwhile = (what: string): CountersignError =>
+  new CountersignError(
+    'CONFLICT',
+    `somebody else changed ${what} at the same moment; read it again, then repeat your change`,
+  );
 
 const isSame = (a: object, b: object): boolean => hashOf(a) === hashOf(JSON.parse(JSON.stringify(b)));

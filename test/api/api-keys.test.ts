@@ -49,7 +49,7 @@ describe('whoever calls with a key', () => {
     await benIs('admin');
     expect(await keyFor('admin')).toBe('admin');
     expect(await keyFor('admin', { tenant: 'globex' })).toBeUndefined();
-    await holders.definitions.deletePerson('acme', BEN, byTest());
+    await holders.definitions.deletePerson('acme', { ...BEN, role: 'admin' }, byTest());
     expect(await keyFor('admin')).toBeUndefined();
     expect(await keyFor('owner')).toBeUndefined();
   });

@@ -27,6 +27,8 @@ const askProd = (route: string, asking: Asking = {}) => ask(route, { peopleRules
 const history = async (): Promise<Change[]> => (await ask('GET /api/v1/changes')).body.changes;
 const person = (id: string) => definitions.person('acme', id);
 
+const askOutsideProd = (as: Asking['as']) => ask(PUT, { id: 'dora', body: dora, as });
+
 /** Olivia asks for it in prod; the id of the change that waits. */
 async function requested(asking: Asking): Promise<string> {
   const { status, body } = await askProd(PUT, asking);
@@ -125,6 +127,17 @@ describe('in prod, a change that widens who may approve', () => {
     const changeId = await requested({ id: 'dora', body: dora });
     await expect(askProd(CONFIRM, { id: changeId, as })).rejects.toMatchObject({ status: 403 });
     expect(await person('dora')).toBeUndefined();
+  });
+
+  it('is not asked for with the key of a machine, which may be in the hands of the owner who then confirms it', async () => {
+    const as = { person: 'ci', role: 'admin', machine: true };
+    for (const ask of [askProd(PUT, { id: 'dora', body: dora, as }), askOutsideProd(as)]) {
+      await expect(ask).rejects.toMatchObject({ status: 403, message: /ci is a machine/ });
+    }
+    expect((await ask('GET /api/v1/changes/pending')).body.pending).toEqual([]);
+    expect(await person('dora')).toBeUndefined();
+    // What widens nothing is left to machines.
+    expect((await askProd(PUT, { id: 'chloe', body: { name: 'Chloe', role: 'member' }, as })).status).toBe(200);
   });
 
   it('is not confirmed by an owner whom the one who asks has made', async () => {

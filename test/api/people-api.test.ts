@@ -112,6 +112,47 @@ describe('people', () => {
     await expect(ask(DELEGATES, { id: 'ana', body: { delegates: ['nobody'] } })).rejects.toMatchObject({ status: 422 });
   });
 
+  it('depend on everybody who made them what they are, until somebody independent confirms', async () => {
+    await definitions.savePerson('acme', { ...OLIVIA, id: 'otto', identities: [] });
+    const asOtto = { person: 'otto', role: 'owner' };
+    const dependsOn = async (id: string) => (await definitions.person('acme', id))?.rights?.dependsOn;
+    // Olivia makes Dora an approver. That Otto adds a group does not make it his doing alone.
+    await ask(PUT, { id: 'dora', body: dora });
+    await ask(PUT, { as: asOtto, id: 'dora', body: { ...dora, groups: ['network'] } });
+    expect(await dependsOn('dora')).toEqual(['olivia', 'otto']);
+    // Olivia gives a member of Otto's a name in Slack, with which she may speak once Otto makes it an approver.
+    await ask(PUT, { as: asOtto, id: 'dan', body: { name: 'Dan', role: 'member' } });
+    await ask(PUT, { id: 'dan', body: { name: 'Dan', role: 'member', identities: ['slack:T1/U8'] } });
+    await ask(PUT, { as: asOtto, id: 'dan', body: { name: 'Dan', role: 'approver', identities: ['slack:T1/U8'] } });
+    expect(await dependsOn('dan')).toEqual(['olivia', 'otto']);
+    await definitions.savePerson('acme', { ...OLIVIA, id: 'ada', role: 'admin', identities: [] });
+    await ask('POST /api/v1/people/{id}/confirm', { as: { person: 'ada', role: 'admin' }, id: 'dan' });
+    expect(await dependsOn('dan')).toEqual([]);
+  });
+
+  it('are not changed by who has not seen the last change of them', async () => {
+    const { id: _id, ...ben } = BEN;
+    const peopleOf = definitions.people.bind(definitions);
+    /** Otto demotes Ben between what the request reads and what it writes. */
+    const demotedMeanwhile = () => {
+      definitions.people = async (tenant) => {
+        const read = structuredClone(await peopleOf(tenant));
+        definitions.people = peopleOf;
+        await definitions.savePerson(tenant, { ...BEN, role: 'member' });
+        return read;
+      };
+    };
+    demotedMeanwhile();
+    await expect(ask(PUT, { id: 'ben', body: { ...ben, name: 'Benjamin' } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+    expect(await definitions.person('acme', 'ben')).toMatchObject({ role: 'member', name: 'Ben' });
+    await definitions.savePerson('acme', BEN);
+    demotedMeanwhile();
+    await expect(ask(DELETE, { id: 'ben' })).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(await definitions.person('acme', 'ben')).toMatchObject({ role: 'member' });
+  });
+
   it('are deleted by owners and admins, never the last owner, and nobody else gets the id', async () => {
     const asBen = { person: 'ben', role: 'approver' };
     await expect(ask(DELETE, { as: asBen, id: 'ana' })).rejects.toMatchObject({ status: 403 });

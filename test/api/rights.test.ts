@@ -30,7 +30,7 @@ const MAY: Record<string, Role[]> = {
   'POST /api/v1/people/{id}/confirm': [],
   'GET /api/v1/changes': AUDIT,
   'GET /api/v1/changes/pending': AUDIT,
-  'POST /api/v1/changes/pending/{id}/confirm': OWN,
+  'POST /api/v1/changes/pending/{id}/confirm': [],
   'POST /api/v1/changes/pending/{id}/reject': OWN,
   'POST /api/v1/policies/replay': AUDIT,
   'POST /api/v1/workflows/simulate': CONTROL,

@@ -22,6 +22,12 @@ describe('an identity', () => {
     expect(personBehind([ben], identity)).toBe(person);
   });
 
+  it('is recognised in a row as an operator has typed it', () => {
+    const typed = { ...ben, identities: [' github:Ben-Okafor ', 'servicenow: Ben.O'] };
+    expect(personBehind([typed], 'github:ben-okafor')).toBe('ben');
+    expect(personBehind([typed], 'servicenow:BEN.O')).toBe('ben');
+  });
+
   it('names the system it is from, so that none can pass for a person’s own name', () => {
     expect(Person.safeParse({ ...ben, identities: ['ana'] }).success).toBe(false);
   });

@@ -243,6 +243,21 @@ export function describeDefinitionsContract(
         await expect(again).rejects.toMatchObject({ code: 'CONFLICT' });
       });
 
+      it('changes and deletes a person only as they were read', async () => {
+        const tenant = newTenant();
+        const changed = { ...ana, tier: 'high' as const };
+        const save = (person: Person, replaces: Person | null, second: number) =>
+          definitions.savePerson(tenant, person, byTest({ at: at(second) }), { replaces });
+        await save(ana, null, 1);
+        await save(changed, ana, 2);
+        await expect(save(ana, null, 3)).rejects.toMatchObject({ code: 'CONFLICT' });
+        await expect(save({ ...ana, name: 'Anna' }, ana, 4)).rejects.toMatchObject({ code: 'CONFLICT' });
+        const late = definitions.deletePerson(tenant, ana, byTest({ at: at(5) }));
+        await expect(late).rejects.toMatchObject({ code: 'CONFLICT' });
+        expect(await definitions.person(tenant, 'ana')).toEqual(changed);
+        expect(await told(tenant)).toHaveLength(2);
+      });
+
       it('keeps a change until it is confirmed or dismissed, which happens once', async () => {
         const tenant = newTenant();
         const pending = (changeId: string) => ({
@@ -262,12 +277,14 @@ export function describeDefinitionsContract(
         expect(await ids({ limit: 2, after: 'chg_2' })).toEqual(['chg_3']);
         expect(await definitions.pendingChange(tenant, 'chg_1')).toEqual(pending('chg_1'));
         expect(await definitions.pendingChange(newTenant(), 'chg_1')).toBeUndefined();
-        await definitions.savePerson(tenant, ana, byTest({ actor: 'otto', at: at(2) }), pending('chg_1'));
+        await definitions.savePerson(tenant, ana, byTest({ actor: 'otto', at: at(2) }), { confirms: pending('chg_1') });
         expect(await definitions.person(tenant, 'ana')).toEqual(ana);
         const rejected = { action: 'rejected' as const, reason: 'no' };
         await definitions.dismissChange(tenant, pending('chg_2'), byTest({ actor: 'otto', at: at(3) }), rejected);
         expect(await ids({ limit: 9 })).toEqual(['chg_3']);
-        const twice = definitions.savePerson(tenant, { ...ana, tier: 'high' }, byTest({ at: at(4) }), pending('chg_1'));
+        const twice = definitions.savePerson(tenant, { ...ana, tier: 'high' }, byTest({ at: at(4) }), {
+          confirms: pending('chg_1'),
+        });
         await expect(twice).rejects.toMatchObject({ code: 'CONFLICT' });
         expect(await definitions.person(tenant, 'ana')).toEqual(ana);
         expect((await told(tenant)).slice(0, 2)).toEqual([

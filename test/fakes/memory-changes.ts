@@ -8,6 +8,7 @@ import {
   placeOfChange,
   type RecordedChanges,
   recorded,
+  type SavedPerson,
 } from '../../lambdas/pipeline/changes.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
@@ -35,9 +36,12 @@ export class MemoryChanges implements RecordedChanges {
     [partition, sort]: readonly [string, string],
     document: T,
     { tenant, kind, name, by }: Saved,
-    confirms?: PendingChange,
+    { replaces, confirms }: SavedPerson = {},
   ): void {
     const before = rows.get(partition, sort);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) {
+      throw new CountersignError('CONFLICT', `${name} was changed meanwhile`);
+    }
     if (before && !confirms && hashOf(before) === hashOf(JSON.parse(JSON.stringify(document)))) return;
     rows.set(partition, sort, document);
     this.record(tenant, {
@@ -59,14 +63,17 @@ export class MemoryChanges implements RecordedChanges {
     return this.peopleRows.get(tenant, id);
   }
 
-  async savePerson(tenant: string, person: Person, by = BY_SETUP, confirms?: PendingChange): Promise<void> {
-    if (confirms) this.#settle(tenant, confirms);
-    this.save(this.peopleRows, [tenant, person.id], person, { tenant, kind: 'person', name: person.id, by }, confirms);
+  async savePerson(tenant: string, person: Person, by = BY_SETUP, how: SavedPerson = {}): Promise<void> {
+    if (how.confirms && !this.#pending.get(tenant, how.confirms.changeId)) throw settled(how.confirms);
+    this.save(this.peopleRows, [tenant, person.id], person, { tenant, kind: 'person', name: person.id, by }, how);
+    if (how.confirms) this.#settle(tenant, how.confirms);
   }
 
-  async deletePerson(tenant: string, { id }: Person, by: ChangeAuthor): Promise<void> {
+  async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
+    const { id } = person;
     const before = this.peopleRows.get(tenant, id);
-    if (!before) throw new CountersignError('CONFLICT', `person ${id} is gone already`);
+    if (!before || hashOf(before) !== hashOf(person))
+      throw new CountersignError('CONFLICT', `person ${id} is gone already`);
     this.peopleRows.set(tenant, id, undefined);
     this.#former.set(tenant, id, id);
     const deleted = { kind: 'person' as const, name: id, action: 'deleted' as const, after: null };
@@ -111,8 +118,11 @@ export class MemoryChanges implements RecordedChanges {
     return { items, ...(last && rest.length > limit && { next: placeOfChange(last) }) };
   }
 
-  #settle(tenant: string, { changeId }: PendingChange): void {
-    if (!this.#pending.get(tenant, changeId)) throw new CountersignError('CONFLICT', `${changeId} is settled already`);
+  #settle(tenant: string, pending: PendingChange): void {
+    const { changeId } = pending;
+    if (!this.#pending.get(tenant, changeId)) throw settled(pending);
     this.#pending.set(tenant, changeId, undefined);
   }
 }
+
+const settled = ({ changeId }: PendingChange) => new CountersignError('CONFLICT', `${changeId} is settled already`);
