@@ -24,15 +24,38 @@ const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
   'lambdas/policy/shipped-policies.ts': ['policies/{schema.cedarschema,default.cedar}'],
 };
 
+/** The program of a process that a source file starts: it lies as one file beside every bundle that has the source. */
+const PROGRAMS: Record<string, { entry: string; file: string }> = {
+  'lambdas/workflow/expression-process.ts': { entry: 'lambdas/workflow/evaluator.child.ts', file: 'evaluator.mjs' },
+};
+
 /** Where the bundle of each entry point is: `intake/github` → a folder with its index.mjs. */
 export type FunctionBundles = (entry: string) => string;
 
 /** Bundles every `*.lambda.ts` in one call: one small minified ESM file for each function, nothing shared at run time. */
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
-  const { outputFiles, metafile } = buildSync({
-    entryPoints: Object.fromEntries(entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)])),
-    outdir: outputFolder,
+  const { outputFiles, metafile } = bundled(
+    Object.fromEntries(entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)])),
+    outputFolder,
+  );
+  for (const { path, contents } of outputFiles) replaceIfChanged(path, contents);
+  const programs = bundledPrograms(outputFolder);
+  for (const [path, output] of Object.entries(metafile.outputs)) placeBeside(join(ROOT, path), output, programs);
+  return (entry) => {
+    if (!entries.includes(entry)) {
+      throw new Error(
+        `${relative(ROOT, join(SOURCE, entry))}.lambda.ts does not exist; there are ${entries.join(', ')}`,
+      );
+    }
+    return dirname(join(outputFolder, entry, 'index.mjs'));
+  };
+}
+
+function bundled(entryPoints: Record<string, string>, outdir: string) {
+  return buildSync({
+    entryPoints,
+    outdir,
     outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
@@ -49,16 +72,17 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     metafile: true,
     write: false,
   });
-  for (const { path, contents } of outputFiles) replaceIfChanged(path, contents);
-  for (const [path, output] of Object.entries(metafile.outputs)) placeBeside(join(ROOT, path), output);
-  return (entry) => {
-    if (!entries.includes(entry)) {
-      throw new Error(
-        `${relative(ROOT, join(SOURCE, entry))}.lambda.ts does not exist; there are ${entries.join(', ')}`,
-      );
-    }
-    return dirname(join(outputFolder, entry, 'index.mjs'));
-  };
+}
+
+/** The contents of each program, by the source that starts it. */
+function bundledPrograms(outdir: string): Map<string, Uint8Array> {
+  return new Map(
+    Object.entries(PROGRAMS).map(([source, { entry, file }]) => {
+      const [output] = bundled({ [file.replace(/\.mjs$/, '')]: join(ROOT, entry) }, outdir).outputFiles;
+      if (!output) throw new Error(`${entry} was not bundled`);
+      return [source, output.contents];
+    }),
+  );
 }
 
 /** All that functions are made of. */
@@ -78,7 +102,17 @@ export function buildOf(root: string): string {
 }
 
 /** What a bundle no longer needs goes, so that what is deployed does not depend on what was built before. */
-function placeBeside(bundle: string, { inputs }: Metafile['outputs'][string]): void {
+function placeBeside(
+  bundle: string,
+  { inputs }: Metafile['outputs'][string],
+  programs: ReadonlyMap<string, Uint8Array>,
+): void {
+  for (const [source, { file }] of Object.entries(PROGRAMS)) {
+    const place = join(dirname(bundle), file);
+    const contents = inputs[source] && programs.get(source);
+    if (contents) replaceIfChanged(place, contents);
+    else rmSync(place, { force: true });
+  }
   for (const [source, patterns] of Object.entries(NEEDED_AT_RUN_TIME)) {
     for (const file of globSync([...patterns], { cwd: ROOT })) {
       const place = join(dirname(bundle), file);

@@ -10,6 +10,7 @@ import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../plan/environment.ts';
 import { systemPolicy } from '../policy/policy-ports.ts';
 import { DynamoRunReads } from '../run/dynamo-run-reads.ts';
+import { systemExpressions } from '../workflow/expression-ports.ts';
 import { answerPlan } from './plan-api.ts';
 
 /** What is left after the slowest read must do for the rest of the plan. */
@@ -24,6 +25,7 @@ const planner = {
   runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
   policy: systemPolicy(definitions),
+  expressions: systemExpressions(),
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,
   clock: systemClock,

@@ -7,6 +7,7 @@ import { later } from '../run/lease.ts';
 import type { Trigger } from '../run/run.ts';
 import type { IngestResult, RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
+import type { Expressions } from '../workflow/expressions.ts';
 import type { Delivery } from './delivery.ts';
 import { newRun } from './new-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
@@ -20,6 +21,7 @@ export interface Intake {
   runs: Pick<RunStore, 'ingest'>;
   definitions: Pick<Definitions, 'automations'>;
   queue: StepQueue;
+  expressions: Expressions;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -46,7 +48,8 @@ export async function acceptDelivery(
 ): Promise<Accepted> {
   const { source, event, fields, payload, makers } = delivery;
   const trigger: Trigger = { source, event, fields, payload, makers, receivedAt: isoNow(intake.clock) };
-  const matching = await matchAutomations(await intake.definitions.automations(tenant), trigger, ({ name }, error) =>
+  const automations = await intake.definitions.automations(tenant);
+  const matching = await matchAutomations(intake.expressions, tenant, automations, trigger, ({ name }, error) =>
     intake.log.error('the filter of an automation failed; it starts no run', { tenant, automation: name, error }),
   );
   if (matching.length === 0) return { runIds: [], deduplicated: false };

@@ -8,6 +8,7 @@ import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
+import { systemExpressions } from '../workflow/expression-ports.ts';
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';
 
@@ -25,6 +26,7 @@ export function intakePorts() {
       systemClock.now,
       systemLog,
     ),
+    expressions: systemExpressions(),
     clock: systemClock,
     ids: systemIds,
     log: systemLog,

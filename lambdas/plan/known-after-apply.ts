@@ -1,5 +1,6 @@
-import { asText, type ExpressionContext, evaluate, type Rendering, render } from '../workflow/expressions.ts';
-import { type Reference, referencesIn } from '../workflow/references.ts';
+import { planOf } from '../workflow/expression-plan.ts';
+import { asText, type ExpressionContext, renderWith, type Scope } from '../workflow/expressions.ts';
+import type { Reference } from '../workflow/references.ts';
 import { wholeUrl } from '../workflow/url-template.ts';
 
 /** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */
@@ -13,16 +14,14 @@ export class KnownAfterApply {
 export const KNOWN_AFTER_APPLY = new KnownAfterApply('(known after apply)');
 
 /** As `render`, but whatever depends on a value that is not known yet is not known yet either, instead of wrong. */
-export const renderKnown = (template: unknown, context: ExpressionContext): Promise<unknown> =>
-  render(template, context, AS_FAR_AS_KNOWN);
-
-const AS_FAR_AS_KNOWN: Rendering = {
-  evaluate: evaluateKnown,
-  join(parts) {
-    const shown = parts.map((part) => asText(shownValue(part))).join('');
-    return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
-  },
-};
+export const renderKnown = (scope: Scope, template: unknown): Promise<unknown> =>
+  renderWith(template, {
+    evaluate: (sources) => evaluateKnown(scope, sources),
+    join(parts) {
+      const shown = parts.map((part) => asText(shownValue(part))).join('');
+      return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
+    },
+  });
 
 /** As `wholeUrl`; what is not known yet is not encoded, since it is only shown. */
 export function wholeUrlAsFarAsKnown(parts: readonly unknown[]): unknown {
@@ -30,10 +29,16 @@ export function wholeUrlAsFarAsKnown(parts: readonly unknown[]): unknown {
   return new KnownAfterApply(parts.map((part) => asText(shownValue(part))).join(''));
 }
 
-function evaluateKnown(source: string, context: ExpressionContext): Promise<unknown> | KnownAfterApply {
-  const looksAt = referencesIn(source).flatMap((reference) => valuesAt(context, reference));
-  return looksAt.some(holdsUnknown) ? KNOWN_AFTER_APPLY : evaluate(source, context);
+async function evaluateKnown({ expressions, ...where }: Scope, all: string[]): Promise<unknown[]> {
+  const isKnown = (source: string) => !looksAtUnknown(source, where.context);
+  const sources = all.filter(isKnown);
+  const values = sources.length > 0 ? await expressions.evaluate({ ...where, sources }) : [];
+  const next = values.values();
+  return all.map((source) => (isKnown(source) ? next.next().value : KNOWN_AFTER_APPLY));
 }
+
+const looksAtUnknown = (source: string, context: ExpressionContext): boolean =>
+  planOf(source).references.some((reference) => valuesAt(context, reference).some(holdsUnknown));
 
 /** What a reference leads to; through a list, it leads to that of each item. */
 function valuesAt(value: unknown, [name, ...rest]: Reference): unknown[] {

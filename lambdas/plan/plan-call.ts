@@ -16,7 +16,7 @@ import type { WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
 import { leaveWritten, lookBeforeWrite, readNow } from './look-at-target.ts';
 import { type MadeBy, madeAlready } from './made-already.ts';
-import type { Planner, PlanRequest, Walk } from './plan.ts';
+import { type Planner, type PlanRequest, scopeOf, type Walk } from './plan.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
 
@@ -81,7 +81,7 @@ export async function planCall(
     if (called.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
     leaveWritten(walk, known);
   }
-  const closed = willing && !made ? await gateOf(request, walk, called, action, decision) : null;
+  const closed = willing && !made ? await gateOf(planner, request, walk, called, action, decision) : null;
   const coveredBy = closed && coveringPhase(request, walk, called, closed);
   const gate = coveredBy === null ? closed : null;
   if (!made) {
@@ -171,13 +171,16 @@ function runOf({ tenant, automation, workspace, workflow, version, trigger }: Pl
 }
 
 async function gateOf(
-  { workflow }: PlanRequest,
-  { context }: Walk,
+  planner: Planner,
+  request: PlanRequest,
+  walk: Walk,
   { index, step }: CalledStep,
   action: ProposedAction,
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
-  const confidence = step.confidence === undefined ? undefined : await renderKnown(step.confidence, context);
+  const confidence =
+    step.confidence === undefined ? undefined : await renderKnown(scopeOf(planner, request, walk), step.confidence);
+  const { workflow } = request;
   const gate = gateFor({ decision, action, workflow, index, confidence });
   return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
 }

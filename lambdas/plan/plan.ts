@@ -14,7 +14,14 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { Enrichment, Trigger } from '../run/run.ts';
 import type { RunReads } from '../run/run-store.ts';
 import type { Step } from '../run/step.ts';
-import { conditionHolds, type ExpressionContext } from '../workflow/expressions.ts';
+import { EVALUATION_MAX_MS } from '../workflow/expression-pool.ts';
+import {
+  type Budget,
+  conditionHolds,
+  type ExpressionContext,
+  type Expressions,
+  type Scope,
+} from '../workflow/expressions.ts';
 import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
 import { inOrder, needsOf } from '../workflow/order.ts';
 import { renderInput } from '../workflow/url-template.ts';
@@ -26,6 +33,7 @@ import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
 export interface Planner {
   definitions: Pick<Definitions, 'settings' | 'connection' | 'people'>;
   connections: Connections;
+  expressions: Expressions;
   runs: Pick<RunReads, 'receipts'>;
   policy: Policy;
   environment: Environment;
@@ -43,6 +51,9 @@ export interface PlanRequest {
   version: number;
   trigger: Trigger;
 }
+
+/** Whoever asks for a plan waits for it; what is left of the function's time is for reading from targets. */
+const EXPRESSIONS_MAX_MS = 5_000;
 
 interface PlannedFacts {
   id: string;
@@ -82,6 +93,8 @@ export interface Plan {
 /** Where the plan stands: what later steps can refer to, and what earlier writes would have left. */
 export interface Walk {
   context: ExpressionContext & { steps: Record<string, { output: unknown }> };
+  /** For all expressions of the plan. */
+  budget: Budget;
   /** Calls so far, as the rules for gates look at them. */
   begun: Map<number, Step>;
   makers: string[];
@@ -128,6 +141,7 @@ async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enr
   ]);
   return {
     context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
+    budget: { leftMs: EXPRESSIONS_MAX_MS, eachMs: EVALUATION_MAX_MS },
     begun: new Map(),
     makers: makersOf(people, { trigger, enrichment, workflow }),
     phases: new Map(),
@@ -151,15 +165,16 @@ async function planStep(
     walk.context.steps[step.id] = { output: facts.conditional ? KNOWN_AFTER_APPLY : output };
   };
   handOn(KNOWN_AFTER_APPLY);
+  const scope = scopeOf(planner, request, walk);
   try {
-    const when = step.when === undefined || (await renderKnown(step.when, walk.context));
+    const when = step.when === undefined || (await renderKnown(scope, step.when));
     facts.conditional = holdsUnknown(when);
     if (!facts.conditional && !conditionHolds(when)) {
       handOn(null);
       return { ...facts, kind: 'skipped' };
     }
     const operation = findOperation(step.tool);
-    const known = (given: unknown) => renderKnown(given, walk.context);
+    const known = (given: unknown) => renderKnown(scope, given);
     const input = await renderInput(operation, step.with, known, wholeUrlAsFarAsKnown);
     if (operation) {
       const { call, output } = await planCall(planner, request, walk, { ...facts, index, step, operation, input });
@@ -176,6 +191,14 @@ async function planStep(
     return { ...facts, kind: 'failing', error: recordedError(error.code, error.message) };
   }
 }
+
+/** What the expressions of a plan are evaluated with. */
+export const scopeOf = ({ expressions }: Planner, { tenant }: PlanRequest, { context, budget }: Walk): Scope => ({
+  expressions,
+  tenant,
+  context,
+  budget,
+});
 
 /** What is not known yet may turn out to be anything: people are then asked as if it were not there. */
 function gateOf(input: unknown): { gate: PlannedGate; message: unknown } {

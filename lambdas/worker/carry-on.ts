@@ -10,7 +10,7 @@ import type { WorkflowStep } from '../workflow/workflow.ts';
 import { hasTime } from './attempt-time.ts';
 import { claimStep } from './claim-step.ts';
 import { concludeRun } from './conclude-run.ts';
-import { expressionContext } from './expression-context.ts';
+import { expressionScope } from './expression-context.ts';
 import { takeNextBack } from './roll-back.ts';
 import { fail, succeed } from './step-endings.ts';
 import { parseWait } from './wait-step.ts';
@@ -73,12 +73,12 @@ export async function beginStep(
     ...(retriedBy && { retriedBy }),
   };
   try {
-    const context = expressionContext(state, draft);
-    if (definition.when !== undefined && !conditionHolds(await render(definition.when, context))) {
+    const scope = expressionScope(worker, state, draft);
+    if (definition.when !== undefined && !conditionHolds(await render(scope, definition.when))) {
       succeed(draft, step, { output: null, skipped: true });
       return undefined;
     }
-    const input = await renderInput(findOperation(definition.tool), definition.with, (given) => render(given, context));
+    const input = await renderInput(findOperation(definition.tool), definition.with, (given) => render(scope, given));
     switch (definition.tool) {
       case 'transform':
         succeed(draft, step, { output: input });

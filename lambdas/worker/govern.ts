@@ -11,7 +11,7 @@ import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, Prepared, StepFacts } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
-import { expressionContext } from './expression-context.ts';
+import { expressionScope } from './expression-context.ts';
 import { phaseApproval } from './phase-approval.ts';
 import { actionOf } from './step-action.ts';
 import { fail, scheduleRetry } from './step-endings.ts';
@@ -79,7 +79,7 @@ export async function govern(
     const because = stale ?? 'used';
     draft.record({ type: 'approval.stale', step: id, index, approvalId, because, approvedHash, actionHash: hash });
   }
-  const confidence = await confidenceOf(state, draft, step);
+  const confidence = await confidenceOf(worker, state, draft, step);
   const { workflow } = state;
   const { retry } = proposed;
   const { index } = step;
@@ -151,9 +151,9 @@ async function staleness(
   return stillMissing({ ...approval, makers: [...approval.makers, ...makers] }, people) > 0 ? 'voters' : undefined;
 }
 
-async function confidenceOf(state: RunState, draft: RunDraft, step: StepFacts): Promise<unknown> {
+async function confidenceOf(worker: Worker, state: RunState, draft: RunDraft, step: StepFacts): Promise<unknown> {
   const expression = step.undoes === undefined ? state.workflow.steps[step.index]?.confidence : undefined;
-  return expression === undefined ? undefined : render(expression, expressionContext(state, draft));
+  return expression === undefined ? undefined : render(expressionScope(worker, state, draft), expression);
 }
 
 export function decided(

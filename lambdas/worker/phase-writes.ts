@@ -11,10 +11,11 @@ import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
 import { conditionHolds, render } from '../workflow/expressions.ts';
 import { inOrder } from '../workflow/order.ts';
 import { unknownNeeds } from '../workflow/unknown-needs.ts';
+import { renderInput } from '../workflow/url-template.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { accessFor } from './access.ts';
 import { hasTime } from './attempt-time.ts';
-import { expressionContext } from './expression-context.ts';
+import { expressionScope } from './expression-context.ts';
 import { look } from './look-at-target.ts';
 import { actionOf } from './step-action.ts';
 import type { RunState, Worker } from './worker.ts';
@@ -85,9 +86,10 @@ async function foresee(
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
   const operation = findOperation(step.tool) as Operation;
   try {
-    const context = expressionContext(state, draft);
-    if (step.when !== undefined && !conditionHolds(await render(step.when, context))) return undefined;
-    return await propose(worker, state, draft, { index, step, operation, input: await render(step.with, context) });
+    const scope = expressionScope(worker, state, draft);
+    if (step.when !== undefined && !conditionHolds(await render(scope, step.when))) return undefined;
+    const input = await renderInput(operation, step.with, (given) => render(scope, given));
+    return await propose(worker, state, draft, { index, step, operation, input });
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     return { because: `it cannot be proposed: ${error.message}` };

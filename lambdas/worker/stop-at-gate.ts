@@ -10,7 +10,7 @@ import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import { render } from '../workflow/expressions.ts';
-import { expressionContext } from './expression-context.ts';
+import { expressionScope } from './expression-context.ts';
 import { look, type Unreadable } from './look-at-target.ts';
 import { restOfPhase } from './phase-writes.ts';
 import { fail, scheduleRetry } from './step-endings.ts';
@@ -44,7 +44,7 @@ export async function stopAtGate(
     return;
   }
   const before = 'error' in seen ? undefined : seen.before;
-  const message = await messageOf(state, draft, step);
+  const message = await messageOf(worker, state, draft, step);
   const perPhase = state.workflow.validation?.mode === 'per_phase' && step.undoes === undefined;
   const rest = perPhase ? await restOfPhase(worker, state, draft, step) : undefined;
   openGate(state, draft, {
@@ -70,10 +70,15 @@ export async function stopAtGate(
 }
 
 /** What the workflow wants approvers to read beside the fields themselves. */
-async function messageOf(state: RunState, draft: RunDraft, step: StepFacts): Promise<string | undefined> {
+async function messageOf(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: StepFacts,
+): Promise<string | undefined> {
   const template = step.undoes === undefined ? state.workflow.steps[step.index]?.message : undefined;
   if (template === undefined) return undefined;
-  const message = await render(template, expressionContext(state, draft));
+  const message = await render(expressionScope(worker, state, draft), template);
   return typeof message === 'string' ? message : JSON.stringify(message);
 }
 

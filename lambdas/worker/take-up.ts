@@ -69,7 +69,9 @@ async function start(worker: Worker, state: RunState, draft: RunDraft): Promise<
       .note({ enrichment, startedAt: draft.at })
       .record({ type: 'run.enriched', enrichmentHash: hashOf(enrichment) });
     if (workflow.concurrencyKey !== undefined) {
-      const text = await render(workflow.concurrencyKey, { trigger: triggerView(trigger), enrichment });
+      const { expressions } = worker;
+      const context = { trigger: triggerView(trigger), enrichment };
+      const text = await render({ expressions, tenant: draft.run.tenant, context }, workflow.concurrencyKey);
       const key = sha256Hex(`${workflow.name}\n${JSON.stringify(text)}`);
       draft.note({ concurrencyKey: key }).cap({ kind: 'take_key', key, runId: draft.run.runId });
     }

@@ -12,6 +12,7 @@ import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { systemPolicy } from '../policy/policy-ports.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { systemExpressions } from '../workflow/expression-ports.ts';
 import { MoverEnvironment, WorkerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';
 import type { Worker } from './worker.ts';
@@ -62,6 +63,7 @@ export function workerPorts(): Omit<Worker, 'timeLeftMs'> {
       },
       { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
     ),
+    expressions: systemExpressions(),
     ids: systemIds,
     random: systemPause.random,
     every: systemEvery,

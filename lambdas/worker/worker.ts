@@ -8,6 +8,7 @@ import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { RunningStep, Steps } from '../run/step.ts';
+import type { Expressions } from '../workflow/expressions.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
 
@@ -27,6 +28,7 @@ export interface Worker extends Mover {
   /** Decides before every call to the outside. */
   policy: Policy;
   connections: Connections;
+  expressions: Expressions;
   /** What kind of stage this is. */
   environment: Environment;
   ids: Ids;

@@ -1,4 +1,4 @@
-import { syntaxError } from './expressions.ts';
+import { syntaxError } from './jsonata-syntax.ts';
 import { referencesIn } from './references.ts';
 import { readTemplate, type Text, textsIn } from './template.ts';
 import { unusableParts } from './unusable-parts.ts';

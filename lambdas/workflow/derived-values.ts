@@ -1,4 +1,4 @@
-import { type SyntaxNode, syntaxTree } from './expressions.ts';
+import { type SyntaxNode, syntaxTree } from './jsonata-syntax.ts';
 import { type Reference, referencesOf } from './references.ts';
 import { readTemplate } from './template.ts';
 

@@ -1,4 +1,4 @@
-import { type SyntaxNode, syntaxTree } from './expressions.ts';
+import { type SyntaxNode, syntaxTree } from './jsonata-syntax.ts';
 
 /** A way from the root of what an expression can see, `["trigger", "items"]`; whatever is beneath it may be read too. */
 export type Reference = string[];
@@ -6,29 +6,47 @@ export type Reference = string[];
 const EVERYTHING: Reference = [];
 
 /** What an expression looks at. It may name more than is really read, never less. */
-export const referencesIn = (source: string): Reference[] => referencesOf(syntaxTree(source), true);
+export const referencesIn = (source: string): Reference[] => referencesOf(syntaxTree(source));
 
-/** `atRoot`: whether a bare name here is one of the root's; in a filter or after a dot it belongs to something else. */
-export function referencesOf(part: unknown, atRoot: boolean): Reference[] {
-  if (Array.isArray(part)) return part.flatMap((each) => referencesOf(each, atRoot));
-  if (part === null || typeof part !== 'object') return [];
-  const node = part as SyntaxNode;
-  if (node.type === 'path') return ofPath(node, atRoot);
-  // `|pattern|update|` is about what it is applied to.
-  const within = atRoot && node.type !== 'transform';
-  const ofParts = Object.values(node).flatMap((child) => referencesOf(child, within));
-  return looksAtEverything(node, atRoot) ? [EVERYTHING, ...ofParts] : ofParts;
+export function referencesOf(tree: unknown, atRoot = true): Reference[] {
+  const found: Reference[] = [];
+  collect(tree, atRoot, found);
+  return found;
 }
 
-function ofPath(path: SyntaxNode, atRoot: boolean): Reference[] {
+/** `atRoot`: whether a bare name here is one of the root's; in a filter or after a dot it belongs to something else. */
+function collect(part: unknown, atRoot: boolean, found: Reference[]): void {
+  if (part === null || typeof part !== 'object') return;
+  if (Array.isArray(part)) {
+    for (const each of part) collect(each, atRoot, found);
+    return;
+  }
+  const node = part as SyntaxNode;
+  if (node.type === 'path') {
+    collectPath(node, atRoot, found);
+    return;
+  }
+  if (looksAtEverything(node, atRoot)) found.push(EVERYTHING);
+  // `value ~> $function()` hands the value over as the first argument.
+  if (node.type === 'apply' && (node.rhs as SyntaxNode).type === 'function') {
+    const { procedure, arguments: given } = node.rhs as SyntaxNode;
+    collect([node.lhs, procedure, given], atRoot, found);
+    return;
+  }
+  // `|pattern|update|` is about what it is applied to.
+  const within = atRoot && node.type !== 'transform';
+  for (const child of Object.values(node)) collect(child, within, found);
+}
+
+function collectPath(path: SyntaxNode, atRoot: boolean, found: Reference[]): void {
   const [first, ...rest] = path.steps ?? [];
-  if (!first) return [];
-  const inside = referencesOf([first.stages, first.predicate, rest, path.group], false);
+  if (!first) return;
   // Binding a place to a variable, and `%`, reach back to where the path came from.
-  if (path.steps?.some((step) => step.tuple === true)) return [EVERYTHING, ...inside];
-  if (isRoot(first, atRoot)) return [plainNames(rest), ...inside];
-  if (atRoot && first.type === 'name') return [plainNames([first, ...rest]), ...inside];
-  return [...referencesOf({ ...first, stages: undefined, predicate: undefined }, atRoot), ...inside];
+  if (path.steps?.some((step) => step.tuple === true)) found.push(EVERYTHING);
+  else if (isRoot(first, atRoot)) found.push(plainNames(rest));
+  else if (atRoot && first.type === 'name') found.push(plainNames([first, ...rest]));
+  else collect({ ...first, stages: undefined, predicate: undefined }, atRoot, found);
+  collect([first.stages, first.predicate, rest, path.group], false, found);
 }
 
 /** As far as the path is names alone; a filter may look at anything of what it filters. */
@@ -46,6 +64,15 @@ const isRoot = ({ type, value }: SyntaxNode, atRoot: boolean) =>
 function looksAtEverything(node: SyntaxNode, atRoot: boolean): boolean {
   if (isRoot(node, atRoot) || node.type === 'parent') return true;
   if (node.type === 'wildcard' || node.type === 'descendant') return atRoot;
-  // What `$eval` is given may be any expression.
-  return node.type === 'variable' && node.value === 'eval';
+  return atRoot && takesWhatItStandsOn(node);
+}
+
+/** With fewer arguments than these, a function takes what it stands on as its first one: `$keys()`. */
+const ARGUMENTS: Readonly<Record<string, number>> = { now: 0, millis: 0, random: 0, lookup: 2, each: 2, sift: 2 };
+
+function takesWhatItStandsOn({ type, procedure, arguments: given }: SyntaxNode): boolean {
+  if (type !== 'function' && type !== 'partial') return false;
+  const { type: kind, value } = (procedure ?? {}) as SyntaxNode;
+  const expected = kind === 'variable' ? (ARGUMENTS[String(value)] ?? 1) : 1;
+  return Array.isArray(given) && given.length < expected;
 }

@@ -1,9 +1,10 @@
-import { NO_PATTERNS, type SyntaxNode, syntaxTree } from './expressions.ts';
+import { NO_EVAL } from './evaluate.ts';
+import { NO_PATTERNS, type SyntaxNode, syntaxTree } from './jsonata-syntax.ts';
 
-/** The functions there are: JSONata has no list of them to ask for. */
+/** The functions there are, without `$eval`: JSONata has no list of them to ask for. */
 export const FUNCTIONS: readonly string[] =
   `abs append assert average base64decode base64encode boolean ceil clone contains count decodeUrl decodeUrlComponent
-  distinct each encodeUrl encodeUrlComponent error eval exists filter floor formatBase formatInteger formatNumber
+  distinct each encodeUrl encodeUrlComponent error exists filter floor formatBase formatInteger formatNumber
   fromMillis join keys length lookup lowercase map match max merge millis min not now number pad parseInteger power random
   reduce replace reverse round shuffle sift single sort split spread sqrt string substring substringAfter substringBefore
   sum toMillis trim type uppercase zip`.split(/\s+/);
@@ -25,10 +26,11 @@ export function unusableParts(source: string): string[] {
   });
 }
 
-function nodesIn(part: unknown): SyntaxNode[] {
-  if (part === null || typeof part !== 'object') return [];
-  const within = Object.values(part).flatMap(nodesIn);
-  return Array.isArray(part) ? within : [part as SyntaxNode, ...within];
+function nodesIn(part: unknown, found: SyntaxNode[] = []): SyntaxNode[] {
+  if (part === null || typeof part !== 'object') return found;
+  if (!Array.isArray(part)) found.push(part as SyntaxNode);
+  for (const child of Object.values(part)) nodesIn(child, found);
+  return found;
 }
 
 /** `$x := …`, `function($x) {…}`, `items@$x`, `items#$x`. */
@@ -46,6 +48,7 @@ function calledWithoutDollar({ type, procedure }: SyntaxNode): string | undefine
 }
 
 function nothingCalled(name: string): string {
+  if (name === 'eval') return NO_EVAL;
   const start = name.slice(0, SAME_START).toLowerCase();
   const like = start.length === SAME_START && FUNCTIONS.find((each) => each.toLowerCase().startsWith(start));
   return `there is no $${name}; ${like ? `is $${like} meant?` : 'give it a value first: ($name := value; ...)'}`;

@@ -11,6 +11,7 @@ import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
 
 export const SECRET = 'a-github-secret-of-acme';
@@ -24,6 +25,7 @@ export function openIntake(queuePassage: Passage = undisturbed) {
     log: new MemoryLog(),
     runs: new MemoryRunStore(),
     definitions: new MemoryDefinitions(),
+    expressions: new OwnThreadExpressions(() => clock.now()),
     queue: new MemoryStepQueue(clock, queuePassage),
     secrets: new MemorySigningSecrets({ acme: { github: SECRET } }),
   };

@@ -3,7 +3,10 @@ import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { matchAutomations } from '../../lambdas/pipeline/match-automations.ts';
 import type { Trigger } from '../../lambdas/run/run.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import { automation } from '../intake/intake-world.ts';
+
+const expressions = new OwnThreadExpressions(() => 0);
 
 const trigger: Trigger = {
   source: 'github',
@@ -14,7 +17,7 @@ const trigger: Trigger = {
 };
 
 async function starts(wanted: Automation, given = trigger): Promise<boolean> {
-  return (await matchAutomations([wanted], given, () => {})).length === 1;
+  return (await matchAutomations(expressions, 'acme', [wanted], given, () => {})).length === 1;
 }
 
 describe('an automation', () => {
@@ -50,7 +53,7 @@ describe('an automation', () => {
   it('whose filter breaks starts nothing, is reported, and does not keep others from starting', async () => {
     const broken: string[] = [];
     const all = [automation('a'), automation('b', { filter: '{% $error("no") %}' }), automation('c')];
-    const matching = await matchAutomations(all, trigger, ({ name }) => broken.push(name));
+    const matching = await matchAutomations(expressions, 'acme', all, trigger, ({ name }) => broken.push(name));
     expect(matching.map(({ name }) => name)).toEqual(['a', 'c']);
     expect(broken).toEqual(['b']);
   });

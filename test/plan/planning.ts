@@ -9,6 +9,7 @@ import { FakeOutside } from '../fakes/fake-outside.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 export const SYS_ID = '9d385017c611228701d22104cc95c371';
 const TENANT = 'acme';
@@ -48,6 +49,7 @@ export class PlanningTable {
     definitions: this.definitions,
     connections: new MemoryConnections({ [TENANT]: this.outside.access() }),
     runs: { receipts: async (_tenant, keys) => keys.flatMap((key) => this.receipts.get(key) ?? []) },
+    expressions: new OwnThreadExpressions(() => this.clock.now()),
     policy: this.policy,
     environment: 'dev',
     region: 'eu-west-1',

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import * as z from 'zod';
 import { loggedError } from '../../lambdas/entry/logged-error.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
-import { evaluate } from '../../lambdas/workflow/expressions.ts';
+import { evaluate } from '../../lambdas/workflow/evaluate.ts';
 
 const CANARY = 'canary-person';
 
@@ -31,7 +31,7 @@ it('shows what an error of ours is, its sentence, where it was thrown, and what 
 });
 
 it.each<[string, () => unknown]>([
-  ['an expression that fails over a text', () => evaluate('$number(trigger.title)', { trigger: { title: CANARY } })],
+  ['an expression that fails over a text', () => evaluate('$number(trigger.title)', { trigger: { title: CANARY } }, 0)],
   ['a text that is no JSON', () => JSON.parse(CANARY)],
   ['a property that nobody knows', () => z.strictObject({}).parse({ [CANARY]: 1 })],
   ['a thrown text', () => Promise.reject(CANARY)],

@@ -13,6 +13,7 @@ import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts'
 import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import type { Crossings } from './crossings.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
@@ -224,6 +225,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
     tokens,
     environment: 'dev' as const,
     connections,
+    expressions: new OwnThreadExpressions(clock.now),
     store: store_,
     exports: { store: store_, wanted: [] },
     signer,

@@ -21,6 +21,7 @@ import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemoryOutbox } from '../fakes/memory-outbox.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { type AcceptedOptions, accepted } from '../fakes/story.ts';
@@ -69,6 +70,7 @@ export class Workshop {
       policy: this.policy,
       environment: 'dev',
       connections: new MemoryConnections({ [TENANT]: this.outside.access() }),
+      expressions: new OwnThreadExpressions(() => this.clock.now()),
       queue: this.queue,
       outbox: this.outbox,
       clock: this.clock,

@@ -40,7 +40,7 @@ describe('what an expression looks at', () => {
     expect(referencesIn(source)).toEqual(references);
   });
 
-  it.each(['$$', '$', '*', '**.output', '$eval("steps.a")', '($e := $eval; $e("run"))', 'trigger@$t.steps.x', 'a.%.b'])(
+  it.each(['$$', '$', '*', '**.output', '$keys()', '$lookup("run")', '$each($f)', 'trigger@$t.steps.x', 'a.%.b'])(
     '%s may look at everything',
     (source) => {
       expect(referencesIn(source)).toContainEqual([]);

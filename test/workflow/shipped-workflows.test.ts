@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { render } from '../../lambdas/workflow/expressions.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 const SHIPPED = join(import.meta.dirname, '..', '..', 'workflows');
 const shipped = (file: string) => parseWorkflow(readFileSync(join(SHIPPED, file), 'utf8'), file);
@@ -16,12 +17,19 @@ describe('triage-incident', () => {
   const trigger = { sysId: 'x', number: 'INC1', priority: '1', payload: { record: { category: 'database' } } };
   /** What a step is given once the others have given these. */
   const given = (id: string, outputs: Record<string, unknown>) =>
-    render(steps.find((step) => step.id === id)?.with, {
-      trigger,
-      enrichment: { title: 'Orders are slow' },
-      steps: Object.fromEntries(Object.entries(outputs).map(([name, output]) => [name, { output }])),
-      run: { id: 'run_1' },
-    });
+    render(
+      {
+        expressions: new OwnThreadExpressions(() => 0),
+        tenant: 'acme',
+        context: {
+          trigger,
+          enrichment: { title: 'Orders are slow' },
+          steps: Object.fromEntries(Object.entries(outputs).map(([name, output]) => [name, { output }])),
+          run: { id: 'run_1' },
+        },
+      },
+      steps.find((step) => step.id === id)?.with,
+    );
   const NETWORK = '19bba1f613c636a33e096de45697b880';
   const DATABASE = '7db8c0366047d2b436c8dcd13dde2bf8';
 

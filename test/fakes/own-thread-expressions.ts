@@ -1,0 +1,17 @@
+import { evaluate } from '../../lambdas/workflow/evaluate.ts';
+import type { Evaluation, Expressions } from '../../lambdas/workflow/expressions.ts';
+
+/** Evaluates every expression here, one after the other: what a simulation repeats exactly. */
+export class OwnThreadExpressions implements Expressions {
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  async evaluate({ sources, context }: Evaluation): Promise<unknown[]> {
+    const values: unknown[] = [];
+    for (const source of sources) values.push((await evaluate(source, context, this.#now())).value);
+    return values;
+  }
+}
