@@ -5,12 +5,14 @@ import { Automation, type Definitions } from '../pipeline/definitions.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../pipeline/kept-definitions.ts';
 import { unknownEvent } from '../pipeline/known-events.ts';
 import { expressionProblems } from '../workflow/check-expressions.ts';
+import type { Expressions } from '../workflow/expressions.ts';
+import { tried } from '../workflow/try-expressions.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
 import { authorOf } from './change-person.ts';
 import { type Paged, PageQuery, pageOf, readPage } from './paging.ts';
-import { parseBody, parseQuery } from './request.ts';
+import { parseBody, parseQuery, whatIsWrong } from './request.ts';
 
 /** The name is the path's; a body that names it anyway must mean the same. */
 const AutomationBody = Automation.extend({ name: z.string().optional() });
@@ -19,6 +21,7 @@ export interface AutomationsApi extends Paged {
   definitions: Pick<Definitions, 'automations' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
   clock: Clock;
   ids: Ids;
+  expressions: Expressions;
 }
 
 export const AUTOMATION_ANSWERS: Answers<AutomationsApi, 'automations'> = {
@@ -47,13 +50,15 @@ async function save(api: AutomationsApi, caller: Caller, event: HttpEvent): Prom
   mayOrRefuse(caller, 'define', 'change automations');
   const body = parseBody(AutomationBody, event);
   const named = Automation.safeParse({ ...body, name: event.pathParameters?.name });
-  if (!named.success) throw new Problem(400, 'BAD_REQUEST', z.prettifyError(named.error));
+  if (!named.success) throw new Problem(400, 'BAD_REQUEST', whatIsWrong(named.error));
   const automation = named.data;
   if (body.name !== undefined && body.name !== automation.name) {
     throw new Problem(400, 'BAD_REQUEST', `the body is about ${body.name}, the path about ${automation.name}`);
   }
   const [wrong] = expressionProblems(automation.trigger.filter, { roots: ['trigger'], steps: new Set() });
   if (wrong) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.filter: ${wrong.message}`);
+  const [endless] = await tried(api.expressions, caller.tenant, automation.trigger.filter);
+  if (endless) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.filter: ${endless.message}`);
   const unknown = unknownEvent(automation.trigger);
   if (unknown) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.event: ${unknown}`);
   await assertPublished(api, caller.tenant, automation);

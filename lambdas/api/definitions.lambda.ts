@@ -3,6 +3,7 @@ import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
 import { systemClock, systemIds } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { systemExpressions } from '../workflow/expression-ports.ts';
 import { answerDefinitions } from './definitions-api.ts';
 import { DefinitionsEnvironment } from './environment.ts';
 import { cursorSecret } from './secrets-cursor-secret.ts';
@@ -18,6 +19,7 @@ const api = {
     coolDownMs: environment.APPROVER_COOL_DOWN_HOURS * 60 * 60 * 1000,
     secondOwner: environment.STAGE_KIND === 'prod',
   },
+  expressions: systemExpressions(),
 };
 
 export const handler = httpHandler((event) => answerDefinitions(api, event));

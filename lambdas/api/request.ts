@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type HttpEvent, Problem, rawBody } from '../entry/http.ts';
+import { assertShallow } from '../intake/json-depth.ts';
 import { jsonOf } from '../run/canonical-json.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
@@ -11,6 +12,7 @@ export function parseQuery<Schema extends z.ZodType>(schema: Schema, event: Http
 /** A body that must be JSON of this shape; none at all counts as an empty object. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {
   const text = rawText(event);
+  assertShallow(text);
   const body = text === '' ? {} : jsonOf(text);
   if (body === undefined) throw new Problem(400, 'BAD_REQUEST', 'the body is not JSON');
   return parsed(schema, body);
@@ -25,5 +27,14 @@ export function rawText(event: HttpEvent): string {
 function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new Problem(400, 'BAD_REQUEST', z.prettifyError(result.error));
+  throw new Problem(400, 'BAD_REQUEST', whatIsWrong(result.error));
+}
+
+/** A body can be wrong in thousands of places; the first ones are enough to go on. */
+const SAID_MAX_CHARACTERS = 2_000;
+const ISSUES_MAX = 20;
+
+export function whatIsWrong({ issues }: z.ZodError): string {
+  const said = z.prettifyError({ issues: issues.slice(0, ISSUES_MAX) });
+  return said.length > SAID_MAX_CHARACTERS ? `${said.slice(0, SAID_MAX_CHARACTERS).toWellFormed()}…` : said;
 }

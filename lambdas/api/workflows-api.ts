@@ -1,8 +1,11 @@
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { Clock, Ids } from '../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
+import type { Expressions } from '../workflow/expressions.ts';
 import { type FileProblem, readWorkflow } from '../workflow/parse-workflow.ts';
 import { publishNextVersion } from '../workflow/publish-workflow.ts';
+import { triedWorkflow } from '../workflow/try-expressions.ts';
+import type { Workflow } from '../workflow/workflow.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';
@@ -13,6 +16,7 @@ export interface WorkflowsApi extends Paged {
   definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow'>;
   clock: Clock;
   ids: Ids;
+  expressions: Expressions;
 }
 
 export const WORKFLOW_ANSWERS: Answers<WorkflowsApi, 'workflows'> = {
@@ -26,7 +30,7 @@ export const WORKFLOW_ANSWERS: Answers<WorkflowsApi, 'workflows'> = {
 /** The body is the file: 201 with the version it became, 200 if it is the newest version already. */
 async function publish(api: WorkflowsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
   mayOrRefuse(caller, 'define', 'publish workflows');
-  const read = readWorkflow(rawText(event));
+  const read = await readAndTry(api, caller, event);
   if ('problems' in read) throw new Problem(422, 'WORKFLOW_INVALID', inLines(read.problems));
   const { workflow } = read;
   const published = await publishNextVersion(api, caller.tenant, workflow, caller.person);
@@ -37,10 +41,25 @@ async function publish(api: WorkflowsApi, caller: Caller, event: HttpEvent): Pro
 export const inLines = (problems: FileProblem[]) =>
   problems.map(({ line, path, message }) => `line ${line}: ${path ? `${path}: ` : ''}${message}`).join('\n');
 
-async function validate(_api: WorkflowsApi, _caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
-  const read = readWorkflow(rawText(event));
+async function validate(api: WorkflowsApi, caller: Caller, event: HttpEvent): Promise<HttpAnswer> {
+  const read = await readAndTry(api, caller, event);
   const problems = 'problems' in read ? read.problems : [];
   return json(200, { valid: problems.length === 0, problems });
+}
+
+/** What can be read is tried too: an expression that never ends is refused before a run meets it. */
+async function readAndTry(
+  { expressions }: WorkflowsApi,
+  { tenant }: Caller,
+  event: HttpEvent,
+): Promise<{ workflow: Workflow } | { problems: FileProblem[] }> {
+  const read = readWorkflow(rawText(event));
+  if ('problems' in read) return read;
+  const problems = await triedWorkflow(expressions, tenant, read.workflow);
+  if (problems.length === 0) return read;
+  return {
+    problems: problems.map(({ path, message }) => ({ line: read.lineOf(path), path: path.join('.'), message })),
+  };
 }
 
 async function list(api: WorkflowsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpAnswer> {

@@ -1,5 +1,5 @@
-import { syntaxError } from './jsonata-syntax.ts';
-import { referencesIn } from './references.ts';
+import { readSyntax } from './jsonata-syntax.ts';
+import { referencesOf } from './references.ts';
 import { readTemplate, type Text, textsIn } from './template.ts';
 import { unusableParts } from './unusable-parts.ts';
 
@@ -15,14 +15,21 @@ export interface Visible {
   steps: ReadonlySet<string>;
 }
 
+const SHOWN_MAX_CHARACTERS = 200;
 const ENRICHED = ['title', 'actor', 'severity', 'links'];
 
 /** Whether every expression of a template is JSONata, and speaks only of what there will be when it is evaluated. */
 export function expressionProblems(template: unknown, visible: Visible): Problem[] {
-  return textsIn(template).flatMap((text) =>
-    [...new Set(textProblems(text, visible))].map((message) => ({ path: text.path, message })),
-  );
+  const problems: Problem[] = [];
+  for (const text of textsIn(template)) {
+    for (const message of new Set(textProblems(text, visible))) problems.push({ path: text.path, message });
+    if (problems.length >= PROBLEMS_MAX) break;
+  }
+  return problems;
 }
+
+/** Of one template: more at once helps nobody. */
+const PROBLEMS_MAX = 25;
 
 function textProblems({ text, isName }: Text, visible: Visible): string[] {
   if (isName) return text.includes('{%') ? ['a name cannot be an expression; write it out'] : [];
@@ -37,11 +44,12 @@ function textProblems({ text, isName }: Text, visible: Visible): string[] {
 }
 
 function sourceProblems(source: string, visible: Visible): string[] {
-  const wrong = syntaxError(source);
-  if (wrong) return [`the expression "${source}" is not JSONata: ${wrong}`];
-  const unusable = unusableParts(source);
+  const read = readSyntax(source);
+  if ('wrong' in read)
+    return [`the expression "${source.slice(0, SHOWN_MAX_CHARACTERS)}" is not JSONata: ${read.wrong}`];
+  const unusable = unusableParts(read.tree);
   if (unusable.length > 0) return unusable;
-  return referencesIn(source).flatMap((reference) => referenceProblem(reference, visible) ?? []);
+  return referencesOf(read.tree).flatMap((reference) => referenceProblem(reference, visible) ?? []);
 }
 
 function referenceProblem([root, name, part]: string[], { roots, steps }: Visible): string | undefined {

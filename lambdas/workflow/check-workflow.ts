@@ -7,18 +7,40 @@ import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
 import { modelFlowProblems } from './check-model-flow.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
+import { EXPRESSION_MAX_CHARACTERS } from './jsonata-syntax.ts';
 import { needsItself, stepsBefore } from './order.ts';
+import { expressionsIn } from './template.ts';
 import { urlProblems } from './url-template.ts';
-import type { Workflow, WorkflowStep } from './workflow.ts';
+import { NEEDS_MAX, STEPS_MAX, type Workflow, type WorkflowStep } from './workflow.ts';
 
 /** Everything about a well-formed workflow that would only show when it runs, or never: each with its place and what to do. */
-export function workflowProblems(workflow: Workflow): Problem[] {
-  return [
-    ...settingProblems(workflow),
-    ...workflow.steps.flatMap((step, index) =>
-      stepProblems(workflow, step, index).map(({ path, message }) => ({ path: ['steps', index, ...path], message })),
-    ),
-  ];
+export function workflowProblems(workflow: Workflow, max: number): Problem[] {
+  // What the form allows at most: a longer one is refused for that.
+  const steps = workflow.steps.slice(0, STEPS_MAX);
+  const bounded = { ...workflow, steps };
+  const large = expressionsTooLarge(bounded);
+  if (large) return [large];
+  const problems = settingProblems(bounded);
+  for (const [index, step] of steps.entries()) {
+    if (problems.length >= max) break;
+    for (const { path, message } of stepProblems(bounded, step, index)) {
+      problems.push({ path: ['steps', index, ...path], message });
+    }
+  }
+  return problems.slice(0, max);
+}
+
+/** JSONata's parser takes time by the square of an expression's length, in the worst case: this bounds it for all of them. */
+const PARSING_MAX = 3 * EXPRESSION_MAX_CHARACTERS ** 2;
+
+function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | undefined {
+  const templates = steps.map((step) => [step.with, step.when, step.confidence, step.message]);
+  const parsing = expressionsIn([concurrencyKey, templates]).reduce((sum, { source }) => sum + source.length ** 2, 0);
+  if (parsing <= PARSING_MAX) return undefined;
+  return {
+    path: ['steps'],
+    message: 'its expressions are too many or too long to be read at once; split the workflow',
+  };
 }
 
 const TOOLS = [...Object.keys(INNER_TOOL_INPUTS), ...toolNames()];
@@ -125,11 +147,16 @@ function toolsLike(tool: string): string[] {
   return related.length > 0 ? related : TOOLS;
 }
 
+/** As many names as a sentence bears. */
+const NAMED_MAX = 20;
+
 function needsProblems(workflow: Workflow, step: WorkflowStep, index: number): string[] {
-  const others = workflow.steps.map(({ id }) => id).filter((id) => id !== step.id);
-  const strangers = (step.needs ?? []).filter((need) => !others.includes(need));
+  const others = new Set(workflow.steps.map(({ id }) => id).filter((id) => id !== step.id));
+  const strangers = (step.needs ?? []).slice(0, NEEDS_MAX).filter((need) => !others.has(need));
   if (strangers.length > 0) {
-    const there = others.length > 0 ? `there are ${others.join(', ')}` : 'there is none; take "needs" out';
+    const some = [...others].slice(0, NAMED_MAX).join(', ');
+    const there =
+      others.size > 0 ? `there are ${some}${others.size > NAMED_MAX ? ', …' : ''}` : 'there is none; take "needs" out';
     return strangers.map((need) => `"${need}" is no other step; ${there}`);
   }
   return needsItself(workflow, index)

@@ -169,8 +169,9 @@ class Reading {
   }
 }
 
-function nodesIn(part: unknown): SyntaxNode[] {
-  if (part === null || typeof part !== 'object') return [];
-  const within = Object.values(part).flatMap(nodesIn);
-  return Array.isArray(part) ? within : [part as SyntaxNode, ...within];
+function nodesIn(part: unknown, found: SyntaxNode[] = []): SyntaxNode[] {
+  if (part === null || typeof part !== 'object') return found;
+  if (!Array.isArray(part)) found.push(part as SyntaxNode);
+  for (const child of Object.values(part)) nodesIn(child, found);
+  return found;
 }

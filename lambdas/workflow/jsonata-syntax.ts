@@ -1,7 +1,7 @@
 import jsonata from 'jsonata';
 
 /** Nobody reads a longer one, and parsing takes time that nothing can interrupt. */
-export const EXPRESSION_MAX_CHARACTERS = 8_000;
+export const EXPRESSION_MAX_CHARACTERS = 4_000;
 /** What is read recursively is bounded: no expression that people write comes near it. */
 export const EXPRESSION_MAX_DEPTH = 100;
 
@@ -33,15 +33,29 @@ export interface SyntaxNode {
 /** How JSONata understands an expression. */
 export const syntaxTree = (source: string): unknown => compile(source).ast();
 
-/** Says what is wrong with an expression's size or syntax, or nothing. */
-export function syntaxError(source: string): string | undefined {
+/** An expression's syntax tree, or what is wrong with its size or syntax. */
+export function readSyntax(source: string): { tree: unknown } | { wrong: string } {
   const large = tooLarge(source);
-  if (large !== undefined) return large;
+  if (large !== undefined) return { wrong: large };
   try {
-    compile(source);
-    return undefined;
+    const tree = syntaxTree(source);
+    return treeDepth(tree) > TREE_MAX_DEPTH ? { wrong: TOO_DEEP } : { tree };
   } catch (error) {
-    return hasMessage(error) ? error.message : String(error);
+    if (error instanceof RangeError) return { wrong: TOO_DEEP };
+    return { wrong: hasMessage(error) ? error.message : String(error) };
+  }
+}
+
+/** Beyond what brackets nest: chains of operators, each of which holds the one before it. */
+const TREE_MAX_DEPTH = 1_000;
+const TOO_DEEP = 'it is too long a chain, or nests too deep; split it over several steps';
+
+/** Found without calling itself, so that whatever walks the tree afterwards may. */
+function treeDepth(tree: unknown): number {
+  let level: unknown[] = [tree];
+  for (let depth = 0; ; depth += 1) {
+    if (level.length === 0 || depth > TREE_MAX_DEPTH) return depth;
+    level = level.flatMap((part) => (part !== null && typeof part === 'object' ? Object.values(part) : []));
   }
 }
 

@@ -55,9 +55,19 @@ function followed(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
     const writes = (findOperation(step.tool)?.effect ?? 'read') !== 'read';
     const decided = when && writes ? [{ field: 'when', path: ['when'], ...when }] : [];
     if (picked.length + decided.length > 0) targets.set(index, [...picked, ...decided]);
-    outputs.set(step.id, outputOf(step, origin, when, picked));
+    outputs.set(step.id, remembered(outputOf(step, origin, when, picked)));
   }
   return targets;
+}
+
+/** Steps hand on what earlier ones gave, in many ways at once: each is followed once. */
+function remembered(output: Output): Output {
+  const followedPaths = new Map<string, Derived | undefined>();
+  return (path) => {
+    const key = JSON.stringify(path);
+    if (!followedPaths.has(key)) followedPaths.set(key, output(path));
+    return followedPaths.get(key);
+  };
 }
 
 function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedTarget[] {

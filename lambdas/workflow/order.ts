@@ -1,23 +1,50 @@
 import { isFinished, type Steps } from '../run/step.ts';
 import type { Workflow } from './workflow.ts';
 
+/** Where each step stands, found once for a workflow. */
+const PLACES = new WeakMap<Workflow['steps'], ReadonlyMap<string, number>>();
+
+function placesOf({ steps }: Workflow): ReadonlyMap<string, number> {
+  const known = PLACES.get(steps);
+  if (known) return known;
+  // The first of two that are called the same.
+  const places = new Map(steps.map(({ id }, index) => [id, index] as const).reverse());
+  PLACES.set(steps, places);
+  return places;
+}
+
 /** The indexes of the steps that must have succeeded before this one. Without `needs`, that is every earlier one. */
 export function needsOf(workflow: Workflow, index: number): number[] {
   const { needs } = workflow.steps[index] ?? {};
   if (!needs) return Array.from({ length: index }, (_, earlier) => earlier);
-  return needs.map((id) => workflow.steps.findIndex((step) => step.id === id));
+  const places = placesOf(workflow);
+  return needs.map((id) => places.get(id) ?? -1);
 }
 
 /** The indexes of the steps that have surely run before this one. */
 export function stepsBefore(workflow: Workflow, index: number): ReadonlySet<number> {
   const found = new Set<number>();
-  const open = needsOf(workflow, index);
+  const open: number[] = [];
+  let allBelow = 0;
+  const look = (step: number) => {
+    if (workflow.steps[step]?.needs) open.push(...needsOf(workflow, step));
+    // Every earlier one, each of which is looked at once.
+    else for (; allBelow < step; allBelow += 1) open.push(allBelow);
+  };
+  look(index);
   for (let need = open.pop(); need !== undefined; need = open.pop()) {
     if (need < 0 || found.has(need)) continue;
     found.add(need);
-    open.push(...needsOf(workflow, need));
+    look(need);
   }
   return found;
+}
+
+/** Whether all that this step needs is done. */
+function needsAreMet(workflow: Workflow, index: number, isDone: (need: number) => boolean): boolean {
+  if (workflow.steps[index]?.needs) return needsOf(workflow, index).every(isDone);
+  for (let earlier = 0; earlier < index; earlier += 1) if (!isDone(earlier)) return false;
+  return true;
 }
 
 /** The commit that ends a run closes all its open steps, up to three rows each, and a transaction holds 100. */
@@ -34,9 +61,7 @@ export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
   }
   const open = [...steps.values()].filter((step) => !isFinished(step)).length;
   const runnable = workflow.steps.flatMap((_, index) =>
-    !steps.has(index) && needsOf(workflow, index).every((need) => steps.get(need)?.status === 'succeeded')
-      ? [index]
-      : [],
+    !steps.has(index) && needsAreMet(workflow, index, (need) => steps.get(need)?.status === 'succeeded') ? [index] : [],
   );
   return runnable.slice(0, Math.max(0, OPEN_STEPS_MAX - open));
 }
@@ -47,7 +72,7 @@ export function inOrder(workflow: Workflow): number[] {
   for (let before = -1; placed.size > before; ) {
     before = placed.size;
     for (const index of workflow.steps.keys()) {
-      if (!placed.has(index) && needsOf(workflow, index).every((need) => placed.has(need))) placed.add(index);
+      if (!placed.has(index) && needsAreMet(workflow, index, (need) => placed.has(need))) placed.add(index);
     }
   }
   return [...placed];

@@ -1,11 +1,12 @@
-import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isNode, isScalar } from 'yaml';
 import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './check-expressions.ts';
 import { schemaProblems } from './check-input.ts';
 import { workflowProblems } from './check-workflow.ts';
+import { type ReadYaml, readYaml } from './read-yaml.ts';
 import { readablePart } from './readable-part.ts';
 import { Workflow } from './workflow.ts';
-import { ALIASES_EXPLODE, noAnchor, yamlMistake } from './yaml-mistakes.ts';
+import { ALIASES_EXPLODE } from './yaml-mistakes.ts';
 
 /** A published workflow is one row, read by every run of it. */
 export const WORKFLOW_MAX_BYTES = 256 * 1024;
@@ -18,45 +19,56 @@ export interface FileProblem {
   message: string;
 }
 
-export type ReadWorkflow = { workflow: Workflow } | { problems: FileProblem[] };
+export type ReadWorkflow =
+  | { workflow: Workflow; lineOf: (path: PropertyKey[]) => number }
+  | { problems: FileProblem[] };
 
-/** Reads a workflow file; everything wrong with it is reported at once, each with its line and what to do. */
+/** More at once helps nobody; the others are told when these are mended. */
+const PROBLEMS_MAX = 25;
+
+/** Reads a workflow file; what is wrong with it is reported at once, each with its line and what to do. */
 export function readWorkflow(text: string): ReadWorkflow {
   if (Buffer.byteLength(text) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error', prettyErrors: false });
-  const mistakes = [
-    ...document.errors.map((error) => inFile(lines.linePos(error.pos[0]).line, yamlMistake(error))),
-    ...strayAliases(document).map(({ source, range }) => inFile(lines.linePos(range?.[0] ?? 0).line, noAnchor(source))),
-  ];
-  // What follows a mistake on the same line mostly follows from it.
-  if (mistakes.length > 0) {
-    return {
-      problems: mistakes.filter(({ line }, index) => mistakes.findIndex((each) => each.line === line) === index),
-    };
+  const read = readYaml(text);
+  if ('mistakes' in read) {
+    return { problems: bounded(read.mistakes).map(({ line, message }) => inFile(line, cut(message))) };
   }
-  const content = contentOf(document);
+  const content = contentOf(read.document);
   if ('problem' in content) return { problems: [content.problem] };
-  const problems = problemsOf(content.value);
+  // Aliases may have made far more of it than was written.
+  if (jsonBytes(content.value) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
+  const problems = bounded(problemsOf(content.value));
+  const lineOf = (path: PropertyKey[]) => lineIn(read, path);
   if (problems.length > 0) {
     return {
       problems: problems
-        .map(({ path, message }) => ({ line: lineOf(document, lines, path), path: path.join('.'), message }))
+        .map(({ path, message }) => ({ line: lineOf(path), path: cut(path.join('.')), message: cut(message) }))
         .sort((a, b) => a.line - b.line),
     };
   }
   const workflow = Workflow.parse(content.value);
-  // Aliases may have made far more of it than was written.
-  if (Buffer.byteLength(JSON.stringify(workflow)) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  return { workflow };
+  if (jsonBytes(workflow) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
+  return { workflow, lineOf };
 }
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
+
+function bounded<Item>(problems: Item[]): Item[] {
+  return problems.slice(0, PROBLEMS_MAX);
+}
+
+const SAID_MAX_CHARACTERS = 500;
+
+const cut = (text: string): string =>
+  text.length > SAID_MAX_CHARACTERS ? `${text.slice(0, SAID_MAX_CHARACTERS).toWellFormed()}…` : text;
 
 /** What is wrong with its form, and with the rest as far as that can be read all the same. */
 function problemsOf(content: unknown): Problem[] {
   if (content === null || typeof content !== 'object' || Array.isArray(content)) return [NO_WORKFLOW];
-  const ofForm = schemaProblems(Workflow, content);
+  const ofForm = bounded(schemaProblems(Workflow, content));
+  if (ofForm.length === PROBLEMS_MAX) return ofForm;
   const readable = readablePart(content);
-  const others = readable ? workflowProblems(readable) : [];
+  const others = readable ? workflowProblems(readable, PROBLEMS_MAX) : [];
   return [...ofForm, ...others.filter(({ path }) => !ofForm.some((known) => isWithin(path, known.path)))];
 }
 
@@ -82,17 +94,6 @@ const NO_WORKFLOW: Problem = {
   message: 'a workflow is "name: ..." and "steps: ..."; see workflows/ for some',
 };
 
-/** Where something is repeated that has no name before. */
-function strayAliases(document: Document): Alias[] {
-  const stray: Alias[] = [];
-  visit(document, {
-    Alias(_key, alias) {
-      if (!alias.resolve(document)) stray.push(alias);
-    },
-  });
-  return stray;
-}
-
 /** The reader refuses aliases that multiply beyond reason: a mistake in the file like any other. */
 function contentOf(document: Document): { value: unknown } | { problem: FileProblem } {
   try {
@@ -103,13 +104,13 @@ function contentOf(document: Document): { value: unknown } | { problem: FileProb
 }
 
 /** The line of the deepest part of the path that is in the file: a missing field is reported at its parent. */
-function lineOf(document: Document, lines: LineCounter, path: PropertyKey[]): number {
+function lineIn({ document, lineAt }: Extract<ReadYaml, { document: Document }>, path: PropertyKey[]): number {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
     const name = path[depth - 1];
     const key = isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === name)?.key;
     const node = key || document.getIn(path.slice(0, depth), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+    if (isNode(node) && node.range) return lineAt(node.range[0]);
   }
   return 1;
 }

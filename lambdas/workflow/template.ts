@@ -1,6 +1,7 @@
 /** Exactly one expression: no second one hides in it. */
 export const ONE_EXPRESSION = /^\s*\{%((?:(?!%\})[\s\S])*)%\}\s*$/;
-const EXPRESSION = /\{%([\s\S]*?)%\}/g;
+const OPENS = '{%';
+const CLOSES = '%}';
 
 /** A text of a template: one expression, which may give anything, or words with expressions between them. */
 export type Template = { whole: string } | { parts: (string | { expression: string })[] };
@@ -10,11 +11,13 @@ export function readTemplate(text: string): Template {
   if (whole !== undefined) return { whole: whole.trim() };
   const parts: (string | { expression: string })[] = [];
   let from = 0;
-  for (const match of text.matchAll(EXPRESSION)) {
-    parts.push(text.slice(from, match.index), { expression: match[1]?.trim() ?? '' });
-    from = match.index + match[0].length;
+  for (;;) {
+    const opens = text.indexOf(OPENS, from);
+    const closes = opens < 0 ? -1 : text.indexOf(CLOSES, opens + OPENS.length);
+    if (closes < 0) return { parts: [...parts, text.slice(from)] };
+    parts.push(text.slice(from, opens), { expression: text.slice(opens + OPENS.length, closes).trim() });
+    from = closes + CLOSES.length;
   }
-  return { parts: [...parts, text.slice(from)] };
 }
 
 /** Whether a text holds no expression. */
@@ -39,4 +42,14 @@ export function textsIn(template: unknown, path: PropertyKey[] = []): Text[] {
     { path: [...path, name], text: name, isName: true },
     ...textsIn(value, [...path, name]),
   ]);
+}
+
+/** Every expression in a JSON value and where it stands. */
+export function expressionsIn(template: unknown): { path: PropertyKey[]; source: string }[] {
+  return textsIn(template).flatMap(({ path, text, isName }) => {
+    if (isName) return [];
+    const written = readTemplate(text);
+    const parts = 'whole' in written ? [{ expression: written.whole }] : written.parts;
+    return parts.flatMap((part) => (typeof part === 'string' ? [] : [{ path, source: part.expression }]));
+  });
 }

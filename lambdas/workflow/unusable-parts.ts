@@ -1,5 +1,5 @@
 import { NO_EVAL } from './evaluate.ts';
-import { NO_PATTERNS, type SyntaxNode, syntaxTree } from './jsonata-syntax.ts';
+import { NO_PATTERNS, type SyntaxNode } from './jsonata-syntax.ts';
 
 /** The functions there are, without `$eval`: JSONata has no list of them to ask for. */
 export const FUNCTIONS: readonly string[] =
@@ -15,8 +15,8 @@ const PLACES = ['', '$'];
 const SAME_START = 4;
 
 /** What no evaluation of a well-formed expression can make sense of, and what to write instead. */
-export function unusableParts(source: string): string[] {
-  const nodes = nodesIn(syntaxTree(source));
+export function unusableParts(tree: unknown): string[] {
+  const nodes = nodesIn(tree);
   const known = new Set([...FUNCTIONS, ...PLACES, ...nodes.flatMap(namesGivenBy)]);
   return nodes.flatMap((node) => {
     if (node.type === 'regex') return [NO_PATTERNS];

@@ -11,6 +11,8 @@ export const PHASES = ['prechecks', 'main', 'postchecks'] as const;
 export const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
 export type ValidationMode = (typeof VALIDATION_MODES)[number];
 export const STEPS_MAX = 1000;
+/** What a step may need by name; without `needs` it needs all before it. */
+export const NEEDS_MAX = 100;
 const DEADLINE_MAX_SECONDS = 30 * 24 * 3600;
 
 /** A condition is one whole expression, written as everywhere else: `{% trigger.priority = "1" %}`. */
@@ -34,7 +36,7 @@ export const WorkflowStep = z.strictObject({
   /** An expression; when it is false the step succeeds without running. */
   when: Expression.optional(),
   /** Steps that must have succeeded before; without it, all that stand before this one. */
-  needs: z.array(z.string()).optional(),
+  needs: z.array(z.string()).max(NEEDS_MAX).optional(),
   retry: Retry.optional(),
   /** What it puts at risk, if that is more than the tool itself says. */
   risk: z.enum(RISKS).optional(),

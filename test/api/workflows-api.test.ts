@@ -1,9 +1,15 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { ENDLESS } from '../workflow/attack-expressions.ts';
+import { HOSTILE_WORKFLOWS } from '../workflow/hostile-workflows.ts';
+
+const expressions = systemExpressions();
+afterAll(() => expressions.stop());
 
 let definitions: MemoryDefinitions;
 beforeEach(() => {
@@ -36,6 +42,7 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
     cursorSecret: async () => 'secret',
     clock: new FakeClock(),
     ids: new CountingIds(),
+    expressions,
     peopleRules: { coolDownMs: 0, secondOwner: false },
   };
   const answer = await answerDefinitions(api, event);
@@ -232,4 +239,66 @@ describe('automations', () => {
 
 it('there is nothing at any other place', async () => {
   await expect(ask('GET /api/v1/other')).rejects.toEqual(problem(404, 'NOT_FOUND'));
+});
+
+/** Work done, not time passed: a busy machine changes little about it. Before there were bounds, most took minutes. */
+const PROMPT_CPU_MS = 2_000;
+const ANSWER_MAX_CHARACTERS = 40_000;
+
+async function askPromptly(route: string, asked: Asked) {
+  const began = process.cpuUsage();
+  const answer = await ask(route, asked).catch((error: { status?: number; message: string }) => ({
+    status: error.status,
+    body: { detail: error.message },
+  }));
+  const { user } = process.cpuUsage(began);
+  expect(user / 1000).toBeLessThan(PROMPT_CPU_MS);
+  expect(JSON.stringify(answer.body).length).toBeLessThan(ANSWER_MAX_CHARACTERS);
+  return answer;
+}
+
+describe('a body that is meant to exhaust whoever reads it', () => {
+  it.each(HOSTILE_WORKFLOWS)('(%s) is answered promptly, by both routes, with what is wrong', async (_what, body) => {
+    const validated = await askPromptly(VALIDATE, { body, role: 'auditor' });
+    expect(validated).toMatchObject({ status: 200, body: { valid: false } });
+    expect(validated.body.problems.length).toBeLessThanOrEqual(25);
+    expect((await askPromptly(PUBLISH, { body })).status).toBe(422);
+  });
+
+  it('an expression that never ends is refused with its line before a run meets it', async () => {
+    const text = ENDLESS.replaceAll('"', '\\"');
+    const body = `name: x\nsteps:\n  - id: a\n    tool: transform\n    with: { x: "{% ${text} %}" }\n`;
+    const validated = await ask(VALIDATE, { body, role: 'auditor' });
+    const message = expect.stringContaining('it takes too long');
+    expect(validated.body).toEqual({ valid: false, problems: [{ line: 5, path: 'steps.0.with.x', message }] });
+    await expect(ask(PUBLISH, { body })).rejects.toEqual(problem(422, 'WORKFLOW_INVALID', 'line 5: steps.0.with.x'));
+    expect(await definitions.newestWorkflows('acme', { limit: 10 })).toEqual([]);
+  });
+
+  it.each([
+    ['one that nests too deep', `{"trigger":${'['.repeat(50_000)}${']'.repeat(50_000)}}`],
+    [
+      'one of unknown names',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`u${at}`, 1]))),
+    ],
+    ['one long name', JSON.stringify({ ['x'.repeat(900_000)]: 1 })],
+    [
+      'a filter that never ends',
+      JSON.stringify({
+        trigger: { source: 'github', event: 'issues', filter: `{% ${ENDLESS} %}` },
+        workflow: { name: 'route', version: 1 },
+      }),
+    ],
+    [
+      'a filter of dots',
+      JSON.stringify({
+        trigger: { source: 'github', event: 'issues', filter: `{% ${'a.'.repeat(300_000)}b %}` },
+        workflow: { name: 'route', version: 1 },
+      }),
+    ],
+  ])('an automation, %s, is refused promptly', async (_what, body) => {
+    const { status } = await askPromptly(SAVE, { path: { name: 'x' }, body });
+    expect([400, 422]).toContain(status);
+    expect(await definitions.automations('acme')).toEqual([]);
+  });
 });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { workThrough } from '../../lambdas/entry/sqs-batch.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
+import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
@@ -92,14 +93,14 @@ describe('an automation whose filter never ends', () => {
     await intake.definitions.saveAutomation('acme', automation('direct', { filter: '{% trigger.number = 7 %}' }));
     await intake.definitions.saveAutomation('acme', automation('z-last', { filter: ordinary }));
     const fields = { title: 'Checkout fails', number: 7 };
-    const delivery = {
+    const delivery: Delivery = {
       source: 'github',
       event: 'issues.opened',
       key: 'github:1',
       fields,
       payload: {},
       makers: [],
-    } as const;
+    };
     const { runIds } = await acceptDelivery(intake, 'acme', delivery, 'hash');
     const runs = await Promise.all(runIds.map((runId) => intake.runs.load('acme', runId)));
     expect(runs.map((loaded) => loaded?.run.automation).sort()).toEqual(['any', 'direct', 'z-last']);
@@ -112,14 +113,14 @@ describe('an automation whose filter never ends', () => {
     for (let index = 0; index < 40; index += 1) {
       await intake.definitions.saveAutomation('acme', automation(`never-${index}`, { filter: `{% ${ENDLESS} %}` }));
     }
-    const delivery = {
+    const delivery: Delivery = {
       source: 'github',
       event: 'issues.opened',
       key: 'github:1',
       fields: {},
       payload: {},
       makers: [],
-    } as const;
+    };
     expect(await acceptDelivery(intake, 'acme', delivery, 'hash')).toMatchObject({ runIds: [] });
     const why = intake.log.lines.map(({ details }) => String((details.error as Error).message));
     expect(why).toHaveLength(40);
