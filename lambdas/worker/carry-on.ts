@@ -88,7 +88,7 @@ export async function beginStep(
         return undefined;
       case 'wait':
       case 'wait.external': {
-        const awaits = parseWait(definition.tool, input, draft.at);
+        const awaits = parseWait(definition.tool, input, draft);
         draft.put({ ...step, status: 'waiting_external', awaits }).record({
           type: 'step.waiting',
           step: step.id,

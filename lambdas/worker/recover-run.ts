@@ -8,10 +8,14 @@ import type { RunState, Worker } from './worker.ts';
 export const ORPHAN_RESUMES_MAX = 3;
 
 /** Past its deadline, or resumed in vain: why the run ends now. The time people take does not count. */
-export function overdueError({ run }: RunState, now: string) {
+export function overdueError({ run, steps }: RunState, now: string) {
   if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
   if (run.deadlineAt <= now) {
-    return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}`);
+    const signals = [...steps.values()].flatMap((step) =>
+      step.status === 'waiting_external' && step.awaits.kind === 'signal' ? [`"${step.awaits.event}"`] : [],
+    );
+    const waited = signals.length > 0 ? `; it waited for the signal ${signals.join(', ')}` : '';
+    return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}${waited}`);
   }
   const resumes = run.orphanResumes ?? 0;
   if (isOrphaned(run, now) && resumes >= ORPHAN_RESUMES_MAX) {

@@ -1,9 +1,10 @@
 import { parsedInput } from '../run/input-flaws.ts';
 import { later } from '../run/lease.ts';
+import type { RunDraft } from '../run/run-draft.ts';
 import type { Awaited } from '../run/step.ts';
 import { SignalWait, TimeWait } from '../workflow/inner-tools.ts';
 
-export function parseWait(tool: 'wait' | 'wait.external', input: unknown, at: string): Awaited {
+export function parseWait(tool: 'wait' | 'wait.external', input: unknown, { at, run }: RunDraft): Awaited {
   if (tool === 'wait') {
     const wait = parsedInput(TimeWait, tool, input);
     return {
@@ -12,5 +13,6 @@ export function parseWait(tool: 'wait' | 'wait.external', input: unknown, at: st
     };
   }
   const { event, timeoutSeconds } = parsedInput(SignalWait, tool, input);
-  return { kind: 'signal', event, until: later(at, timeoutSeconds * 1000) };
+  const until = timeoutSeconds === undefined ? run.deadlineAt : later(at, timeoutSeconds * 1000);
+  return { kind: 'signal', event, until };
 }

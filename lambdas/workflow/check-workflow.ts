@@ -1,3 +1,4 @@
+import { APPROVAL_EXPIRES_AFTER_MS } from '../approval/approval.ts';
 import { connectorOf, type Operation } from '../connectors/connector.ts';
 import { findOperation, toolNames } from '../connectors/registry.ts';
 import { finalWrite } from '../policy/gates.ts';
@@ -6,6 +7,7 @@ import { expressionProblems, type Problem, type Visible } from './check-expressi
 import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
 import { modelFlowProblems } from './check-model-flow.ts';
+import { waitProblems } from './check-waits.ts';
 import { INNER_TOOL_INPUTS } from './inner-tools.ts';
 import { EXPRESSION_MAX_CHARACTERS } from './jsonata-syntax.ts';
 import { needsItself, stepsBefore } from './order.ts';
@@ -55,9 +57,12 @@ function settingProblems(workflow: Workflow): Problem[] {
   const { approvals, onFailure, onDrift, concurrencyKey, steps } = workflow;
   const problems = finalOnlyProblems(workflow);
   const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
-  const { slaSeconds, expiresSeconds } = approvals;
-  if (slaSeconds !== undefined && expiresSeconds !== undefined && slaSeconds >= expiresSeconds) {
-    at(['approvals', 'slaSeconds'], `others are called before it is over: make it less than ${expiresSeconds}`);
+  const { slaSeconds, expiresSeconds = APPROVAL_EXPIRES_AFTER_MS / 1000 } = approvals;
+  if (slaSeconds !== undefined && slaSeconds >= expiresSeconds) {
+    at(
+      ['approvals', 'slaSeconds'],
+      `an approval expires after ${expiresSeconds} s, and others are called before that: make slaSeconds less, or expiresSeconds more`,
+    );
   }
   if (toolsAreKnown(workflow) && onFailure === 'rollback' && !steps.some(isReversible)) {
     at(['onFailure'], 'no step writes anything that can be taken back; use fail or pause');
@@ -118,6 +123,7 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
   }
   for (const { path, message } of modelFlowProblems(workflow, index)) at(path, message);
+  for (const { path, message } of waitProblems(workflow, step, earlier)) at(path, message);
   const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
   for (const { path, message } of operation
     ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]

@@ -4,7 +4,6 @@ import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
 import { GroupSets } from '../policy/requirement.ts';
 
 const WAIT_MAX_SECONDS = 30 * 24 * 3600;
-const SIGNAL_TIMEOUT_DEFAULT_SECONDS = 24 * 3600;
 const GATE_MESSAGE_MAX_CHARACTERS = 2000;
 
 const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
@@ -12,10 +11,10 @@ const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
 /** `wait: {seconds | until}` waits for a time. */
 export const TimeWait = z.union([z.strictObject({ seconds: Seconds }), z.strictObject({ until: z.iso.datetime() })]);
 
-/** `wait.external: {event, timeoutSeconds}` waits for a signal until then. */
+/** `wait.external: {event, timeoutSeconds}` waits for a signal until then; without a time, as long as the run may. */
 export const SignalWait = z.strictObject({
   event: z.string().min(1).max(100),
-  timeoutSeconds: Seconds.default(SIGNAL_TIMEOUT_DEFAULT_SECONDS),
+  timeoutSeconds: Seconds.optional(),
 });
 
 /** `approval: {message, tier, quorum, groups}`: a gate the workflow itself asks for, whatever comes after it. */

@@ -3,6 +3,7 @@ import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 export interface Asking {
   as?: { tenant?: string; person: string; role: string; machine?: boolean };
@@ -29,7 +30,14 @@ export async function askAbout(definitions: MemoryDefinitions, routeKey: string,
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner', ...as } } },
   } as unknown as HttpEvent;
   const answer = await answerDefinitions(
-    { definitions, cursorSecret: async () => 'secret', clock, ids, peopleRules },
+    {
+      definitions,
+      cursorSecret: async () => 'secret',
+      clock,
+      ids,
+      peopleRules,
+      expressions: new OwnThreadExpressions(() => 0),
+    },
     event,
   );
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };

@@ -30,7 +30,7 @@ beforeAll(async () => {
         with: { sysId: '{% trigger.payload.sysId %}', fields: { assignment_group: AFTER } },
       },
       { id: 'label', tool: 'github.labels.add', with: { ...issue, labels: ['handed-over'] } },
-      { id: 'hold', tool: 'wait.external', with: { event: 'go', timeoutSeconds: 86_400 } },
+      { id: 'hold', tool: 'wait.external', with: { event: 'go' } },
       { id: 'comment', tool: 'github.comment.create', with: { ...issue, body: 'handed over' } },
     ],
   });

@@ -125,7 +125,7 @@ const TEXTS: Record<string, string[]> = {
     'deadlineSeconds: 150',
     'steps:',
     NOTE('note', 'soon'),
-    '  - {id: rest, tool: wait, with: {seconds: 400}}',
+    '  - {id: rest, tool: wait, with: {seconds: "{% 400 %}"}}',
   ],
   'one-of-its-kind': ['caps: {maxConcurrency: 1}', 'steps:', UPDATE('take', 'state: "2"'), NOTE('note', 'only')],
   'retried-by-hand': ['steps:', POST('post', 'again {% trigger.sysId %}'), NOTE('note', 'done')],

@@ -268,6 +268,18 @@ describe('leases', () => {
 });
 
 describe('the deadline', () => {
+  it('ends a wait for a signal that has no time of its own, and says which signal', async () => {
+    const message = await shop.begin('name: waits\nsteps:\n  - { id: told, tool: wait.external, with: { event: go } }');
+    await shop.work(message);
+    const { run, steps } = await shop.now(message);
+    // Two hours, whatever else there may be: tests hold the numbers of the sources, not the constants.
+    expect(Date.parse(run.deadlineAt) - Date.parse(run.createdAt)).toBe(2 * 60 * 60 * 1000);
+    expect(steps).toMatchObject([{ status: 'waiting_external', awaits: { kind: 'signal', until: run.deadlineAt } }]);
+    const { run: ended } = await shop.finish(message);
+    const why = expect.stringContaining('it waited for the signal "go"');
+    expect(ended).toMatchObject({ status: 'timed_out', error: { code: 'RUN_TIMED_OUT', message: why } });
+  });
+
   it('ends a run that waits for a retry', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', { status: 429, retryAfterSeconds: 86_400 });

@@ -305,6 +305,26 @@ describe('a workflow file', () => {
       `name: x\napprovals: { slaSeconds: 60, expiresSeconds: 60 }\nsteps:\n  - { id: a, tool: transform }\n`,
       'approvals.slaSeconds:',
     ],
+    [
+      'help that comes later than an approval expires by default',
+      'name: x\napprovals: { slaSeconds: 86400 }\nsteps:\n  - { id: a, tool: transform }\n',
+      'approvals.slaSeconds: an approval expires after 86400 s',
+    ],
+    [
+      'a signal awaited for longer than a run may take by default',
+      step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 7200 } }'),
+      'with.timeoutSeconds: the run ends 7200 s after it began; set deadlineSeconds to more than 7200',
+    ],
+    [
+      'a signal awaited for longer than its own deadline',
+      `deadlineSeconds: 60\n${step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 61 } }')}`,
+      'the run ends 60 s after it began',
+    ],
+    [
+      'waits that are too long together',
+      `${step('{ id: b, tool: wait, with: { seconds: 4000 } }')}  - { id: c, tool: wait, with: { seconds: 3200 } }\n`,
+      'set deadlineSeconds to more than 7200',
+    ],
   ])('with %s is refused, saying what to do', (_what, text, says) => {
     const found = problems(text);
     expect(found).toHaveLength(1);
@@ -314,6 +334,14 @@ describe('a workflow file', () => {
   it.each([
     ['expressions where any value may come', update('{ sysId: "{% trigger.sysId %}", fields: { state: "{% 2 %}" } }')],
     ['a whole part of its input from an expression', update(`{ sysId: ${SYS_ID}, fields: "{% trigger.fields %}" }`)],
+    [
+      'a wait within its deadline',
+      `deadlineSeconds: 90000\n${step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 86400 } }')}`,
+    ],
+    [
+      'a wait that may be skipped',
+      `${step('{ id: b, tool: wait, when: "{% trigger.x %}", with: { seconds: 7000 } }')}  - { id: c, tool: wait, with: { seconds: 7000 } }\n`,
+    ],
     ['an end of its wait from an expression', step('{ id: b, tool: wait, with: { until: "{% trigger.until %}" } }')],
     [
       'a rollback of what an earlier step wrote',
