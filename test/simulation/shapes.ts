@@ -192,7 +192,7 @@ const TEXTS: Record<string, string[]> = {
     'steps:',
     UPDATE('take', 'state: "2"'),
     UPDATE('close', 'state: "6"'),
-    '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
+    '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: "{% 400 %}"}}',
   ],
   'partly-irreversible': [
     'onFailure: rollback',
