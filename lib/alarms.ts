@@ -5,7 +5,6 @@ import {
   type AlarmProps,
   ComparisonOperator,
   type IMetric,
-  MathExpression,
   Metric,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
@@ -56,13 +55,14 @@ export class Alarms extends Construct {
     this.#whenAny(id, api.metricServerError(), 'The API answers with 5xx');
   }
 
-  /** Lambda refused to run these: their reservation or the account's concurrency is used up. */
-  throttled(id: string, functions: Record<string, NodeFunction>, runbookHeading: string): void {
-    const usingMetrics = Object.fromEntries(
-      Object.entries(functions).map(([name, each]) => [name, each.metricThrottles()]),
-    );
-    const expression = Object.keys(usingMetrics).join(' + ');
-    this.#whenAny(id, new MathExpression({ expression, usingMetrics, label: 'throttled' }), runbookHeading);
+  /**
+   * Lambda refused to run one of these: its reservation or the account's concurrency is used up. An alarm for each: a sum
+   * has no value in periods in which one of the functions was not called, and would never raise an alarm.
+   */
+  throttled(functions: Record<string, NodeFunction>, runbookHeading: string): void {
+    for (const [name, each] of Object.entries(functions)) {
+      this.#whenAny(`${name}Throttled`, each.metricThrottles(), runbookHeading);
+    }
   }
 
   /** A metric of ours that must stay below a bound. */

@@ -99,12 +99,8 @@ export class CountersignStack extends Stack {
     const alarms = new Alarms(this, 'Alarms', config);
     const takingIn = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
     alarms.serverErrors('ServerErrors', door.api);
-    alarms.throttled('IntakeThrottled', takingIn, 'Functions are throttled');
-    alarms.throttled(
-      'WorkersThrottled',
-      { worker: worker.step, sweeper, seal: evidence.seal },
-      'Functions are throttled',
-    );
+    const working = { worker: worker.step, sweeper, seal: evidence.seal };
+    alarms.throttled({ ...takingIn, ...working }, 'Functions are throttled');
     alarms.waiting('StepMessagesWait', stepQueue);
     alarms.waiting('EvidenceMessagesWait', sealQueue);
     alarms.waiting('ApprovalMessagesWait', approvals.queue);

@@ -20,15 +20,21 @@ export interface DueReader {
  * Everything that is due, by tenant, each tenant's longest due first. All pages are read before anything is sent: reading
  * 5,000 entries is one request, and only whoever has seen them all can give every tenant its share.
  */
-export async function dueByTenant(reader: DueReader, now: string): Promise<Map<string, DueItem[]>> {
+export async function dueByTenant(
+  reader: DueReader,
+  now: string,
+): Promise<{ byTenant: Map<string, DueItem[]>; unreadShards: number }> {
   const all = new Map<string, DueItem[]>();
+  let unreadShards = 0;
   const reads = Array.from({ length: DUE_SHARDS }, (_, shard) => dueInShard(reader, shard, now));
   for (const read of await Promise.allSettled(reads)) {
-    if (read.status === 'rejected') reader.log.error('what is due could not be read', { error: read.reason });
-    else for (const [tenant, items] of read.value) all.set(tenant, (all.get(tenant) ?? []).concat(items));
+    if (read.status === 'rejected') {
+      unreadShards += 1;
+      reader.log.error('what is due could not be read', { error: read.reason });
+    } else for (const [tenant, items] of read.value) all.set(tenant, (all.get(tenant) ?? []).concat(items));
   }
   for (const items of all.values()) items.sort((a, b) => (a.dueAt < b.dueAt ? -1 : a.dueAt > b.dueAt ? 1 : 0));
-  return all;
+  return { byTenant: all, unreadShards };
 }
 
 async function dueInShard({ runs, hasTimeToRead }: DueReader, shard: number, now: string) {

@@ -22,6 +22,6 @@ export const handler = functionHandler<unknown, Swept>().handler(async (_event: 
     hasTimeToRead: () => left() > TIME_TO_SEND_MS,
     hasTimeToSend: () => left() > TIME_FOR_A_BATCH_MS,
   });
-  await recordGauges(gauges, swept.oldestDueAt);
+  await recordGauges(gauges, swept);
   return swept;
 });

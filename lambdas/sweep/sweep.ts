@@ -33,6 +33,8 @@ export interface Swept {
   left: number;
   /** When the row became due that was due longest. */
   oldestDueAt?: string;
+  /** Shards of the due index that could not be read, if any: nobody knows what is due there. */
+  unreadShards?: number;
 }
 
 /**
@@ -47,10 +49,16 @@ export interface Swept {
  */
 export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const now = isoNow(sweeper.clock);
-  const byTenant = await dueByTenant(sweeper, now);
+  const { byTenant, unreadShards } = await dueByTenant(sweeper, now);
   const due = inTurns(byTenant);
   const [oldestDueAt] = [...byTenant.values()].flatMap(([longestDue]) => longestDue?.dueAt ?? []).sort();
-  const swept: Swept = { runs: 0, promises: 0, left: 0, ...(oldestDueAt !== undefined && { oldestDueAt }) };
+  const swept: Swept = {
+    runs: 0,
+    promises: 0,
+    left: 0,
+    ...(oldestDueAt !== undefined && { oldestDueAt }),
+    ...(unreadShards > 0 && { unreadShards }),
+  };
   const sendBatches = async () => {
     for (let batch = take(due); batch.length > 0; batch = take(due)) {
       if (sweeper.hasTimeToSend()) await sendBatch(sweeper, batch, now, swept);

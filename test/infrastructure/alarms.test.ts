@@ -39,6 +39,7 @@ it('a sweeper that fails raises an alarm, and so does one that has not been call
     JSON.stringify(Properties?.Dimensions ?? []).includes('SweepSweeper'),
   );
   expect(onSweeper.map(({ Properties }) => Properties)).toMatchObject([
+    { MetricName: 'Throttles', Threshold: 1 },
     { MetricName: 'Errors', Threshold: 1, ComparisonOperator: 'GreaterThanOrEqualToThreshold' },
     {
       MetricName: 'Invocations',
@@ -95,13 +96,14 @@ it('server errors, throttles and messages that wait raise an alarm', () => {
       EvaluationPeriods: 3,
     });
   }
-  const throttles = [one('IntakeThrottled'), one('WorkersThrottled')].map((alarm) =>
-    ((alarm?.Metrics ?? []) as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[]).map(
-      ({ Expression, MetricStat }) => Expression ?? MetricStat?.Metric.MetricName,
-    ),
-  );
-  expect(throttles).toEqual([
-    ['github + servicenow + slack', 'Throttles', 'Throttles', 'Throttles'],
-    ['worker + sweeper + seal', 'Throttles', 'Throttles', 'Throttles'],
-  ]);
+  const throttled = ['github', 'servicenow', 'slack', 'worker', 'sweeper', 'seal'].map((id) => one(`${id}Throttled`));
+  for (const alarm of throttled) {
+    expect(alarm).toMatchObject({ Namespace: 'AWS/Lambda', MetricName: 'Throttles', Statistic: 'Sum', Threshold: 1 });
+  }
+  expect(new Set(throttled.map((alarm) => JSON.stringify(alarm?.Dimensions))).size).toBe(throttled.length);
+});
+
+it('no alarm adds up metrics: a sum has no value while one of them has none, and the alarm would stay silent', () => {
+  const added = alarms.filter(({ Properties }) => Properties?.Metrics !== undefined);
+  expect(added).toEqual([]);
 });

@@ -7,12 +7,11 @@ import { FakeClock } from '../fakes/fake-clock.ts';
 const PENDING: Record<string, number> = { acme: 3, globex: 4 };
 
 /** What CloudWatch would show after gauges were recorded once. */
-async function recorded(oldestDueAt?: string) {
-  const collected = new CollectedMetrics();
+async function recorded(oldestDueAt?: string, unreadShards?: number, collected = new CollectedMetrics()) {
   const clock = new FakeClock('2026-03-01T10:01:00.000Z');
   const runs = { countPendingApprovals: async (tenant: string) => PENDING[tenant] ?? 0 };
   const metrics = new EmbeddedMetrics('acme-prod', clock, (line) => collected.collect('Sweeper', line));
-  await recordGauges({ runs, tenants: Object.keys(PENDING), metrics, clock }, oldestDueAt);
+  await recordGauges({ runs, tenants: Object.keys(PENDING), metrics, clock }, { oldestDueAt, unreadShards });
   return collected.list().map(({ namespace, name, unit, max }) => [namespace, name, unit, max]);
 }
 
@@ -24,4 +23,12 @@ it('shows for how long the oldest row has been due, and 0 when nothing is', asyn
 
 it('counts the approvals that wait, of all tenants together', async () => {
   expect((await recorded())[1]).toEqual(['Countersign/acme-prod', 'ApprovalsWaiting', 'Count', 7]);
+});
+
+it('fails, and does not show that nothing is due, when part of what is due could not be read', async () => {
+  const collected = new CollectedMetrics();
+  await expect(recorded(undefined, 2, collected)).rejects.toThrow('2 shards of what is due could not be read');
+  expect(collected.list().map(({ name }) => name)).toEqual(['ApprovalsWaiting']);
+  await expect(recorded('2026-03-01T09:50:30.000Z', 1, collected)).rejects.toThrow('1 shards');
+  expect(collected.list().map(({ name }) => name)).toContain('OldestDueSeconds');
 });

@@ -133,13 +133,14 @@ describe('the sweeper', () => {
     expect(queue.receive()).toHaveLength(2);
   });
 
-  it('is not stopped by a shard that cannot be read', async () => {
+  it('is not stopped by a shard that cannot be read, and says how many there were', async () => {
     await queued(40);
     clock.advance(30_000);
     const due: RunStore['due'] = (shard, ...asked) =>
       shard === 3 ? Promise.reject(new Error('throttled')) : runs.due(shard, ...asked);
-    const { runs: first } = await swept({ due });
+    const { runs: first, unreadShards } = await swept({ due });
     expect(first).toBeGreaterThan(20);
+    expect(unreadShards).toBe(1);
     expect((await swept()).runs).toBe(40 - first);
   });
 
