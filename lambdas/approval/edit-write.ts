@@ -103,6 +103,10 @@ function editedWrite({ workflow }: RunState, { approval, step, vote }: Vetted, f
       `${foreign.field} is not one of the fields that are written: ${written}`,
     );
   }
+  const fixed = changes.find(({ field }) => operation.fixed?.includes(field));
+  if (fixed) {
+    throw new CountersignError('INPUT_INVALID', `${fixed.field} picks where the write goes; an edit may not change it`);
+  }
   const { instance, environment, derived } = action;
   const input = operation.edited(operation.parse(step.input), fields);
   const proposal = operation.propose(operation.parse(input), instance);

@@ -77,6 +77,8 @@ export interface Definition<Input> {
   content?: readonly string[];
   /** Within `content`, what names people or groups: `fields.assigned_to`. */
   recipients?: readonly string[];
+  /** Fields that policy and people see and that an edit may not change: they pick where the write goes. */
+  fixed?: readonly string[];
   /** It hands on ids and times of the target's, and nothing of what was written. */
   answersWithIds?: true;
   /** What it hands on are the words of a model. */

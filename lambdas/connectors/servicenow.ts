@@ -35,7 +35,8 @@ export const getIncident = operation({
   input: GetInput,
   propose: ({ sysId, fields }, instance) => ({
     target: targetOf(sysId, instance),
-    fields: {},
+    // What is read of it: policy may permit some fields and not others.
+    fields: { fields: [...fields] },
     key: writeKey(['sn', 'incident', 'get', instance, sysId], [...fields].sort()),
   }),
   async perform({ sysId, fields }, { access }) {

@@ -45,11 +45,12 @@ export const postMessage = operation({
   connection: 'slack',
   input: PostInput,
   content: ['text'],
+  fixed: ['threadTs'],
   answersWithIds: true,
   markdownField: 'text',
   propose: ({ channel, threadTs, ...wording }, instance) => ({
     target: `slack:${channel}`,
-    fields: wordingOf(wording),
+    fields: { ...wordingOf(wording), ...(threadTs !== undefined && { threadTs }) },
     key: writeKey(['slack', 'post', instance, channel, threadTs ?? ''], wordingOf(wording)),
   }),
   async perform({ channel, threadTs, ...wording }, { access, mark }) {

@@ -312,14 +312,14 @@ describe('an edit', () => {
   });
 });
 
-it('what nobody sees on a card can neither be edited nor change after an approval', async () => {
+it('the thread of a message is seen by people and policy, and can neither be edited nor change after an approval', async () => {
   const post = `
 name: post
 steps:
   - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: hello, threadTs: "1.0" } }
 `;
   const { message, approval } = await shop.upToGate(post);
-  expect(approval.action?.fields).toEqual({ text: 'hello' });
+  expect(approval.action?.fields).toEqual({ text: 'hello', threadTs: '1.0' });
   const elsewhere = shop.say(approval, 'ana', { kind: 'edit', fields: { threadTs: '2.0' } });
   await expect(elsewhere).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   await shop.say(approval, 'ana');
@@ -327,7 +327,7 @@ steps:
   vi.spyOn(shop.runs, 'load').mockImplementation(async (...asked) => {
     const loaded = await load(...asked);
     const steps = loaded?.steps.map((step) =>
-      JSON.parse(JSON.stringify(step).replace('"threadTs":"1.0"', '"threadTs":"2.0"')),
+      JSON.parse(JSON.stringify(step).replaceAll('"threadTs":"1.0"', '"threadTs":"2.0"')),
     );
     return loaded && { ...loaded, steps: steps ?? [] };
   });
