@@ -29,13 +29,27 @@ function collect(part: unknown, atRoot: boolean, found: Reference[]): void {
   if (looksAtEverything(node, atRoot)) found.push(EVERYTHING);
   // `value ~> $function()` hands the value over as the first argument.
   if (node.type === 'apply' && (node.rhs as SyntaxNode).type === 'function') {
-    const { procedure, arguments: given } = node.rhs as SyntaxNode;
-    collect([node.lhs, procedure, given], atRoot, found);
+    collect(node.lhs, atRoot, found);
+    collectCall(node.rhs as SyntaxNode, 1, atRoot, found);
+    return;
+  }
+  if (node.type === 'function' || node.type === 'partial') {
+    collectCall(node, 0, atRoot, found);
     return;
   }
   // `|pattern|update|` is about what it is applied to.
   const within = atRoot && node.type !== 'transform';
   for (const child of Object.values(node)) collect(child, within, found);
+}
+
+function collectCall(call: SyntaxNode, handedOver: number, atRoot: boolean, found: Reference[]): void {
+  const { procedure, arguments: given, ...rest } = call;
+  const { type, value } = (procedure ?? {}) as SyntaxNode;
+  const expected = type === 'variable' ? (ARGUMENTS[String(value)] ?? 1) : 1;
+  if (atRoot && Array.isArray(given) && given.length + handedOver < expected) found.push(EVERYTHING);
+  // Called by its own name, a function is judged by the arguments it is given here.
+  const isNamed = Object.keys(procedure ?? {}).every((part) => NAMED_PARTS.includes(part)) && type === 'variable';
+  collect([isNamed ? undefined : procedure, given, Object.values(rest)], atRoot, found);
 }
 
 function collectPath(path: SyntaxNode, atRoot: boolean, found: Reference[]): void {
@@ -64,15 +78,12 @@ const isRoot = ({ type, value }: SyntaxNode, atRoot: boolean) =>
 function looksAtEverything(node: SyntaxNode, atRoot: boolean): boolean {
   if (isRoot(node, atRoot) || node.type === 'parent') return true;
   if (node.type === 'wildcard' || node.type === 'descendant') return atRoot;
-  return atRoot && takesWhatItStandsOn(node);
+  // Under another name, `($f := $lookup; $f("steps"))`, nobody sees with how many arguments it is called.
+  if (node.type === 'variable') return Number(ARGUMENTS[String(node.value)]) > 1;
+  // So may a function that says what it takes: `function($x, $y)<o-n>{ $x }(1)`.
+  return node.type === 'lambda' && node.signature !== undefined;
 }
 
 /** With fewer arguments than these, a function takes what it stands on as its first one: `$keys()`. */
 const ARGUMENTS: Readonly<Record<string, number>> = { now: 0, millis: 0, random: 0, lookup: 2, each: 2, sift: 2 };
-
-function takesWhatItStandsOn({ type, procedure, arguments: given }: SyntaxNode): boolean {
-  if (type !== 'function' && type !== 'partial') return false;
-  const { type: kind, value } = (procedure ?? {}) as SyntaxNode;
-  const expected = kind === 'variable' ? (ARGUMENTS[String(value)] ?? 1) : 1;
-  return Array.isArray(given) && given.length < expected;
-}
+const NAMED_PARTS = ['type', 'value', 'position'];

@@ -77,6 +77,8 @@ describe('of a target, a model’s words are', () => {
     ['tested', '$contains(steps.classify.output.text, "database") ? "#db" : "#ops"'],
     ['one of all there is to see', '$lookup($$.steps, trigger.name).output.channel'],
     ['what another step was chosen by', 'steps.facts.output.picked'],
+    ['a function under another name', '[$lookup][0]("steps").classify.output.text'],
+    ['a function that takes what it stands on', '(function($o, $n)<o-n:x>{ $o })(1).steps.classify.output.text'],
     ['what another choice is put together with', '"x" & steps.facts.output.picked'],
   ])('%s: people must agree', (_what, expression) => {
     const step = POST(`{% ${expression} %}`);

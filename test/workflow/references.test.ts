@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { compile } from '../../lambdas/workflow/jsonata-syntax.ts';
 import { referencesIn } from '../../lambdas/workflow/references.ts';
 
 describe('what an expression looks at', () => {
@@ -44,6 +45,35 @@ describe('what an expression looks at', () => {
     '%s may look at everything',
     (source) => {
       expect(referencesIn(source)).toContainEqual([]);
+    },
+  );
+
+  const seen = { trigger: { items: [1] }, steps: { m: { output: { channel: '#x' } } } };
+
+  it.each([
+    '(function($o, $n)<o-n:x>{ $o })(1).steps.m.output.channel',
+    '($f := function($o, $n)<o-n:x>{ $o }; $f(1).steps.m.output.channel)',
+    '("steps" ~> $lookup()).m.output.channel',
+    '(function(){ true } ~> $sift()).steps.m.output.channel',
+    '($l := $lookup; $l("steps").m.output.channel)',
+    '($l := $sift; $l(function(){ true }).steps.m.output.channel)',
+    '(trigger; $lookup)("steps").m.output.channel',
+    '[$lookup][0]("steps").m.output.channel',
+    '(true ? $lookup : 1)("steps").m.output.channel',
+    '$map([$sift], function($f){ $f(function(){ true }).steps.m.output.channel })',
+    '$reduce([$sift, 1], function($f, $b){ $f(function(){ true }).steps.m.output.channel })',
+    '$sift(function(){ true }).steps.m.output.channel',
+    '$clone().steps.m.output.channel',
+    '$spread().steps.m.output.channel',
+  ])('%s takes what it stands on, which is everything', async (source) => {
+    expect(JSON.stringify(await compile(source).evaluate(seen))).toBe('"#x"');
+    expect(referencesIn(source)).toContainEqual([]);
+  });
+
+  it.each(['$map(trigger.items, $string)', 'trigger.items ~> $map($uppercase)', '$lookup(trigger, "title")'])(
+    '%s looks at the trigger alone',
+    (source) => {
+      expect(referencesIn(source).map(([root]) => root)).toEqual(['trigger']);
     },
   );
 });
