@@ -108,8 +108,8 @@ describe('runs show', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(new RegExp(`^${triaged} {2}succeeded\nOrders database is slow\n`));
     expect(stdout).toMatch(/^workflow +triage-incident, version 1$/m);
-    expect(stdout).toMatch(/^route +transform +succeeded +- +- +-$/m);
-    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allows +1 +succeeded$/m);
+    expect(stdout).toMatch(/^route +transform +succeeded +- +- +\d+ ms +-$/m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allows +1 +\d+ m?s +succeeded$/m);
     expect(stdout).toMatch(/^ {2}fields +assignment_group\n {2}outcome +succeeded$/m);
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
     expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be taken back/m);
@@ -125,7 +125,7 @@ describe('runs show', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^error +TARGET_REFUSED: ServiceNow refused \(404\)/m);
     expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +asks +1 /m);
-    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +- +-$/m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +- +- +-$/m);
   });
 
   test('gives what the API gives with --json', async () => {

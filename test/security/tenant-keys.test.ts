@@ -12,8 +12,16 @@ const OF_NO_TENANT = [
   'dueSortKey',
   'dueSortKeysUpTo',
   'workflowPrefix',
+  // The beginning of sort keys, within the partitions of the outbox.
+  'outboxPrefix',
 ];
-const READ_BACK = ['versionOfWorkflowKey', 'parseRunPartition', 'tenantOfOutboxEntry', 'parseDueSortKey'];
+const READ_BACK = [
+  'versionOfWorkflowKey',
+  'parseRunPartition',
+  'tenantOfOutboxEntry',
+  'runOfOutboxEntry',
+  'parseDueSortKey',
+];
 
 const made = Object.entries(keys).flatMap(([name, key]) =>
   typeof key === 'function' && ![...OF_NO_TENANT, ...READ_BACK].includes(name)

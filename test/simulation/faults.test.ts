@@ -109,6 +109,7 @@ const TRIALS: Trial[] = [
     fault: '22 and 23. a promise sent twice, by a commit and by the sweeper, is kept once',
     rates: { message_doubled: 0.5, lost_reply: 0.1, crash_before: 0.05 },
     meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
+    seeds: 30,
   },
   {
     fault: '24. nothing is left un-awaited when a commit fails',
