@@ -54,7 +54,8 @@ export async function govern(
   const restsOnApproval = approvalId !== undefined || state.workflow.validation?.mode === 'per_phase';
   const decision = await worker.policy.decide(request, { fresh: restsOnApproval });
   if (decision.verdict === 'deny' && decision.retryable) {
-    const error = recordedError(decision.code, whyOf(decision));
+    // What an earlier attempt did stays unknown: if the run is stopped meanwhile, its compensation log must say so.
+    const error = recordedError(proposed.unsettled ? 'OUTCOME_UNKNOWN' : decision.code, whyOf(decision));
     scheduleRetry(worker, draft, { ...step, input }, error, { retryAfterMs: POLICIES_READ_AGAIN_AFTER_MS });
     return undefined;
   }

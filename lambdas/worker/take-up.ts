@@ -142,10 +142,13 @@ async function resume(
   return held || waitsForPolicies(draft, step) ? held : askHuman(draft, step, own);
 }
 
-/** Policies could not be read: nothing is decided yet, and what the earlier attempt did is looked for when they can be. */
+/**
+ * Policies could not be read, so the step waits once more: nothing is decided yet, and what the earlier attempt did is
+ * looked for when they can be read. Its time had come before, so a later one was set in this very draft.
+ */
 function waitsForPolicies({ steps, at }: RunDraft, { index }: Step): boolean {
   const now = steps.get(index);
-  return now?.status === 'failed_retryable' && now.error.code === 'POLICY_ERROR' && now.retryAt > at;
+  return now?.status === 'failed_retryable' && now.retryAt > at;
 }
 
 /** A step whose input is known: claimed, or failed for the reason it cannot be. */

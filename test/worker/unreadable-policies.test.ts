@@ -86,6 +86,19 @@ describe('a step whose policies cannot be read', () => {
     expect(run.status).toBe('succeeded');
     expect(receipts).toMatchObject([{ outcome: 'succeeded' }]);
   });
+
+  it('is still reported as unknown when the run is canceled before anybody has looked for it', async () => {
+    shop.policy.decision = () => ALLOWED;
+    const message = await shop.begin(ASSIGN());
+    shop.outside.next('PATCH servicenow', 'lost_answer');
+    await shop.work(message);
+    unreadable(Number.POSITIVE_INFINITY);
+    shop.clock.advance(10 * 60_000);
+    await shop.work(message);
+    await shop.command(message, { kind: 'cancel' });
+    const { run } = await shop.finish(message);
+    expect(run).toMatchObject({ status: 'canceled', compensation: [{ step: 'assign', outcome: 'unknown' }] });
+  });
 });
 
 describe('reading policies from DynamoDB', () => {
