@@ -14,6 +14,8 @@ import {
 } from './slack-text.ts';
 
 const MARK_EVENT_TYPE = 'countersign_write';
+const MARKS_HIDDEN =
+  'Slack hides the metadata of messages, by which this one would be found: give the app the scope metadata.message:read';
 /** Slack's clock and ours may differ; looking a little further back costs nothing. */
 const CLOCK_SKEW_SECONDS = 60;
 
@@ -74,6 +76,8 @@ export const postMessage = operation({
     const oldest = Math.floor(Date.parse(openSince) / 1000) - CLOCK_SKEW_SECONDS;
     const query = `include_all_metadata=true&oldest=${oldest}`;
     for await (const { ts, metadata } of messagesIn(access, { channelId: id, threadTs, query })) {
+      // A message of ours whose mark is hidden may be the one: that there is no other mark says nothing.
+      if (metadata?.event_type === MARK_EVENT_TYPE && !metadata.event_payload) throw new OutcomeUnknown(MARKS_HIDDEN);
       if (metadata?.event_payload?.mark !== mark) continue;
       return { output: { channel: id, ts }, reversal: SEEN, response: { ts }, recovered: true };
     }

@@ -3,7 +3,7 @@ import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './slack-limits.ts';
 import { keptText, richTextOf } from './slack-rich-text.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './slack-workspace.ts';
-import type { SimulatedSystem, SystemContext } from './system.ts';
+import type { SimulatedSystem, Surprise, SystemContext } from './system.ts';
 
 type Arguments = Record<string, unknown>;
 type Method = (args: Arguments) => SimAnswer;
@@ -28,7 +28,7 @@ export function openSlack(context: SystemContext): Slack {
   const workspaceOf = (token: string) => workspaces.find(({ team }) => token.endsWith(`-${team.domain}`)) ?? first;
   return {
     workspaces,
-    answer: (call) => {
+    answer: (call, surprise) => {
       const [root, name = '', responseUrlId = ''] = call.segments;
       if (root === 'actions' && call.method === 'POST') {
         const workspace = workspaces.find(({ team }) => team.id === name);
@@ -41,10 +41,31 @@ export function openSlack(context: SystemContext): Slack {
       if (token === '') return refused('not_authed');
       const workspace = workspaceOf(token);
       if (!workspace || !TOKEN_PREFIXES.some((prefix) => token.startsWith(prefix))) return refused('invalid_auth');
-      return methodsOf(workspace)[name]?.(args) ?? refused('unknown_method', { req_method: name });
+      if (surprise === 'lists_limited' && LISTS.includes(name)) return LIMITED;
+      const answer = methodsOf(workspace)[name]?.(surprised(args, surprise));
+      return answer ? withWarnings(answer, surprise) : refused('unknown_method', { req_method: name });
     },
     refuse: (status) => ({ status, body: { ok: false, error: status === 429 ? 'ratelimited' : 'internal_error' } }),
   };
+}
+
+const LISTS = ['conversations.list', 'users.conversations', 'conversations.history', 'conversations.replies'];
+const LIMITED: SimAnswer = { status: 429, body: { ok: false, error: 'ratelimited' }, headers: { 'retry-after': '30' } };
+const CUT_TO_CHARACTERS = 10;
+
+function surprised(args: Arguments, surprise: Surprise | undefined): Arguments {
+  if (surprise === 'payload_hidden') return { ...args, include_all_metadata: false };
+  if (surprise !== 'text_cut') return args;
+  return { ...args, text: textOf(args.text).slice(0, CUT_TO_CHARACTERS), blocks: undefined };
+}
+
+function withWarnings(answer: SimAnswer, surprise: Surprise | undefined): SimAnswer {
+  const warning =
+    surprise === 'text_cut' ? 'message_truncated' : surprise === 'warnings' ? 'missing_charset' : undefined;
+  if (warning === undefined) return answer;
+  const body = fieldsOf(answer.body);
+  const response_metadata = { ...fieldsOf(body.response_metadata), warnings: [warning] };
+  return { ...answer, body: { ...body, warning, response_metadata } };
 }
 
 function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
@@ -146,7 +167,8 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
     edited: { user: APP.user, ts: workspace.timestamp() },
   };
   workspace.save(updated);
-  return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: shown(workspace, updated) });
+  const { ts: _ts, ...withoutTime } = shown(workspace, updated);
+  return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: withoutTime });
 }
 
 const isRichTextBlock = (block: unknown): boolean => fieldsOf(block).type === 'rich_text';

@@ -11,10 +11,13 @@ export type SystemName = (typeof SYSTEM_NAMES)[number];
  *   fields are dropped from a write, or left out of an answer, without a word.
  * - GitHub: a secondary rate limit that does not say for how long; people who are not assigned, without a word; pages that
  *   hold less than was asked for.
+ * - Slack: metadata without its payload, though all of it was asked for (the app lacks a scope); lists that are rate
+ *   limited; a text that is cut; `ok: true` with warnings.
  */
 export const SURPRISES = {
   servicenow: ['rows_hidden', 'clause_ignored', 'fields_dropped', 'fields_hidden'],
   github: ['secondary_limit', 'assignees_ignored', 'short_pages'],
+  slack: ['payload_hidden', 'lists_limited', 'text_cut', 'warnings'],
 } as const;
 export type Surprise = (typeof SURPRISES)[keyof typeof SURPRISES][number];
 
