@@ -118,7 +118,7 @@ export class ExpressionPool implements Expressions {
     let process: ExpressionProcess | undefined;
     try {
       if (maxMs > 0) {
-        process = this.#idle.pop() ?? this.#ports.start();
+        process = this.#takeIdle() ?? this.#ports.start();
         const { end, tookMs } = await process.perform(asked, maxMs);
         budget.leftMs -= tookMs;
         resolve(end);
@@ -131,6 +131,12 @@ export class ExpressionPool implements Expressions {
       this.#busy.delete(tenant);
       this.#next();
     }
+  }
+
+  /** One may have ended while it waited, for reasons that are not those of the next expression: it is passed over. */
+  #takeIdle(): ExpressionProcess | undefined {
+    this.#idle = this.#idle.filter(({ isUsable }) => isUsable);
+    return this.#idle.pop();
   }
 
   /** Ends the processes that wait for work. */
