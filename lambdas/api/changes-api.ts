@@ -66,6 +66,10 @@ async function confirm(api: ChangesApi, caller: Caller, event: HttpEvent): Promi
   }
   const uncounted = whyNotCounted(confirmer, [requestedBy], isoNow(api.clock));
   if (uncounted !== undefined) throw new Problem(403, 'FORBIDDEN', uncounted);
+  const requester = people.find(({ id }) => id === requestedBy);
+  if (requester?.rights?.dependsOn.includes(as.person)) {
+    throw new Problem(403, 'FORBIDDEN', `you gave ${requestedBy} their rights; an owner who did not must confirm this`);
+  }
   const before = people.find(({ id }) => id === pending.person);
   if (hashOf(before ?? null) !== hashOf(pending.before)) {
     throw new Problem(

@@ -150,6 +150,14 @@ describe('in prod, a change that widens who may approve', () => {
     });
   });
 
+  it('is not confirmed by an owner who has made the one who asks', async () => {
+    await ask(PUT, { id: 'puppet', body: { name: 'Puppet', role: 'owner' } });
+    const changeId = await requested({ id: 'dora', body: dora, as: { person: 'puppet', role: 'owner' } });
+    await expect(askProd(CONFIRM, { id: changeId })).rejects.toMatchObject({ status: 403, message: /you gave puppet/ });
+    expect(await person('dora')).toBeUndefined();
+    expect((await askProd(CONFIRM, { id: changeId, as: asOtto })).status).toBe(200);
+  });
+
   it.each([
     ['a higher role', 'ben', { ...BEN, role: 'admin' }],
     ['a higher tier', 'ben', { ...BEN, tier: 'high' }],
