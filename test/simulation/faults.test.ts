@@ -235,6 +235,18 @@ const TRIALS: Trial[] = [
     meets: ['there is no room under a cap', 'a run leaves the queue after waiting for room'],
   },
   {
+    fault: 'orphans: a run that no worker moved for half an hour is resumed',
+    rates: { message_lost: 0.3, crash_after: 0.05 },
+    world: { shapes: ['workers-away'], outage: { fromMs: 1_000, toMs: 33 * 60_000 } },
+    meets: ['an orphaned run is resumed'],
+  },
+  {
+    fault: 'retries: people agree before a write that reaches far is sent again',
+    rates: { server_error: 0.3, rate_limited: 0.3 },
+    world: { shapes: ['reaches-far'], manners: 'anyone' },
+    meets: ['people agree that a write is sent again'],
+  },
+  {
     fault: 'rollback: each write is taken back once, newest first, under crashes',
     rates: { crash_before: 0.03, crash_after: 0.03, lost_reply: 0.05, server_error_after: 0.05 },
     world: { shapes: ['third-write-fails', 'partly-irreversible', 'undone-by-hand'], nervousness: 0.3 },

@@ -52,7 +52,12 @@ export const SITUATIONS = [
   'an undo ends as kept',
 ] as const;
 /** Come about too seldom by chance to be insisted on; faults.test.ts brings them about. */
-export const SELDOM: readonly Situation[] = ['a lease is renewed', 'a renewal of a lost lease is refused'];
+export const SELDOM: readonly Situation[] = [
+  'a lease is renewed',
+  'a renewal of a lost lease is refused',
+  'an orphaned run is resumed',
+  'people agree that a write is sent again',
+];
 export type Situation = (typeof SITUATIONS)[number];
 
 export class Situations {
