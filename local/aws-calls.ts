@@ -1,5 +1,6 @@
 import { type AccessCheck, accessChecks, s3Checks } from './access-checks.ts';
 import { AwsError, type JsonService } from './aws.ts';
+import { assertKeySizes } from './dynamodb-key-sizes.ts';
 import { TRACE_HEADER } from './recursion.ts';
 import type { ResolvedStack } from './template.ts';
 import { errorReply, type WireReply, type WireRequest } from './wire.ts';
@@ -70,7 +71,10 @@ export function describeCall(
     input,
     checks: () => accessChecks(service, operation, input, hosted.stack),
     execute: async () => {
-      if (!jsonService) return forwardToDynamoDb(request);
+      if (!jsonService) {
+        assertKeySizes(hosted.stack, input);
+        return forwardToDynamoDb(request);
+      }
       const contentType = request.headers['content-type'] ?? 'application/x-amz-json-1.0';
       const body = JSON.stringify(await jsonService.call(operation, input, request.headers[TRACE_HEADER]));
       return { status: 200, headers: { 'content-type': contentType }, body };

@@ -30,6 +30,7 @@ function identityForm(identity: string): string {
 
 const Identity = z
   .string()
+  .max(300)
   .regex(/^\s*[a-z]+:\s*\S/, 'write an identity as system:name, like github:ana-dev')
   .transform(identityForm);
 
@@ -41,11 +42,11 @@ export const Person = z.strictObject({
   role: z.enum(ROLES),
   /** The highest tier an approver may approve; owners and admins may approve any. */
   tier: z.enum(RISKS).default('medium'),
-  groups: z.array(z.string()).default([]),
+  groups: z.array(z.string().max(100)).max(100).default([]),
   /** `slack:T0ACME/U0ANA`, `github:ana-dev`, `servicenow:ana.m`: each belongs to one person only. */
-  identities: z.array(Identity).default([]),
+  identities: z.array(Identity).max(100).default([]),
   /** While away, this person's place is taken by another, who keeps their own. */
-  away: z.strictObject({ until: z.iso.datetime(), delegate: z.string() }).optional(),
+  away: z.strictObject({ until: z.iso.datetime(), delegate: z.string().max(63) }).optional(),
   /** Those whom an owner allowed to take this person's place with all its rights, though their own role has fewer. */
   delegates: z.array(z.strictObject({ person: z.string(), rights: Provenance })).optional(),
   /** Who last widened what this person may approve. */

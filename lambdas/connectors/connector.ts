@@ -114,7 +114,13 @@ export const connectorOf = (tool: string): string => tool.split('.')[0] ?? tool;
 /** Stands for a text of somebody's choosing in targets and keys, which evidence shows: the same text, the same digits. */
 export const unread = (text: string): string => sha256Hex(text).slice(0, 16);
 
-export const writeKey = (parts: string[], fields: unknown) => [...parts, hashOf(fields)].join(':');
+export function writeKey(parts: string[], fields: unknown): string {
+  const target = parts.join(':');
+  const named = Buffer.byteLength(target) <= WRITE_TARGET_MAX_BYTES ? target : `${parts[0]}:${sha256Hex(target)}`;
+  return `${named}:${hashOf(fields)}`;
+}
+/** A key of DynamoDB has 2,048 bytes, with the tenant, a hash, a run and a step in it. A longer target is named by its hash. */
+const WRITE_TARGET_MAX_BYTES = 1_024;
 
 /** Short, the same for every attempt of one write, and different for any other. */
 export const markOf = (tenant: string, key: string) => `countersign:${sha256Hex(`${tenant} ${key}`).slice(0, 20)}`;

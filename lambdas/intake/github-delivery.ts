@@ -13,9 +13,13 @@ const Titled = z.looseObject({
   html_url: z.string().optional(),
 });
 const Payload = z.looseObject({
-  action: z.string().optional(),
+  action: z.string().max(200).optional(),
   repository: z
-    .looseObject({ name: z.string().optional(), full_name: z.string().optional(), html_url: z.string().optional() })
+    .looseObject({
+      name: z.string().optional(),
+      full_name: z.string().max(300).optional(),
+      html_url: z.string().optional(),
+    })
     .nullish(),
   sender: z.looseObject({ login: z.string().optional() }).nullish(),
   issue: Titled.nullish(),

@@ -15,6 +15,9 @@ const Payload = z.strictObject({
   record: z.record(z.string(), z.string().nullable()),
 });
 
+/** ServiceNow's own numbers have 10 to 40; a longer one is no number that anybody looks for. */
+const NUMBER_MAX_CHARACTERS = 200;
+
 export function servicenowDelivery(payload: unknown): Delivery {
   const parsed = Payload.safeParse(payload);
   if (!parsed.success) {
@@ -26,7 +29,7 @@ export function servicenowDelivery(payload: unknown): Delivery {
     source: 'servicenow',
     event: `${table}.${operation}`,
     key: deliveryKey.servicenow({ instance, table, sysId, modCount }),
-    subject: `servicenow:${instance}:${record.number ?? sysId}`,
+    subject: `servicenow:${instance}:${(record.number ?? '').length <= NUMBER_MAX_CHARACTERS ? (record.number ?? sysId) : sysId}`,
     fields: {
       title: record.short_description,
       actor: makers[0],

@@ -1,7 +1,7 @@
 import { type HttpAnswer, type HttpEvent, json, Problem, rawBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex, wellFormed } from '../run/canonical-json.ts';
-import { CountersignError } from '../run/errors.ts';
+import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
 import type { Delivery } from './delivery.ts';
@@ -53,9 +53,8 @@ export async function receiveWebhook(
       intake.log.error('more automations match a delivery than it may start', { tenant, source, error });
       throw new Problem(422, error.code, error.message);
     }
-    if (error instanceof CountersignError && error.code === 'ROW_TOO_LARGE') {
-      throw new Problem(413, error.code, error.message);
-    }
+    const refusal = refusalOf(error);
+    if (refusal) throw new Problem(refusal.status, refusal.code, refusal.message);
     throw error;
   }
 }

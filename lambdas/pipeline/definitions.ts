@@ -17,20 +17,20 @@ export const Automation = z.strictObject({
   trigger: z.strictObject({
     source: z.enum(['github', 'servicenow']),
     /** `issues.opened`, `incident.insert`; the part after the dot may be left out to mean any. */
-    event: z.string(),
+    event: z.string().max(300),
     /** An expression over `trigger`; only a true value starts a run. */
     filter: Expression.optional(),
   }),
-  workflow: z.strictObject({ name: z.string(), version: z.int().positive() }),
+  workflow: z.strictObject({ name: z.string().max(63), version: z.int().positive().max(999_999) }),
 });
 export type Automation = z.infer<typeof Automation>;
 
 /** Where a connector reaches a system. The credential itself lives in Secrets Manager under the same name. */
 export const Connection = z.strictObject({
-  name: z.string(),
+  name: z.string().max(63),
   baseUrl: z.url(),
   /** The system's own name for itself: part of every idempotency key, so two instances never share one. */
-  instance: z.string(),
+  instance: z.string().max(255),
   /** For `http`: the hosts that `http.request` may speak to. */
   allowedHosts: z.array(z.string()).optional(),
 });

@@ -43,6 +43,7 @@ const CONDITIONED = [
 
 /** Throws `ROW_TOO_LARGE` for what no row can hold, even compressed. */
 export function toItem(key: keys.Key, doc: object, besides: Record<string, unknown> = {}): Item {
+  keys.assertSortKeys(key.sk);
   const text = JSON.stringify(doc);
   const conditioned = Object.entries(doc).filter(([name]) => CONDITIONED.includes(name));
   const item = marshall(

@@ -1,3 +1,4 @@
+import { CountersignError } from './errors.ts';
 import { OUTBOX_SHARDS } from './run-store.ts';
 import { shardOf } from './shards.ts';
 
@@ -22,7 +23,26 @@ export type RowKind =
   | 'CHANGE'
   | 'APIKEY';
 
-const partition = (kind: RowKind, ...parts: string[]) => [kind, ...parts].join('#');
+/** What DynamoDB takes of a key, in the table and in its indexes. */
+const PARTITION_KEY_MAX_BYTES = 2_048;
+const SORT_KEY_MAX_BYTES = 1_024;
+
+/** Throws `KEY_TOO_LONG`: DynamoDB would refuse the request each time it is tried, with an error that nobody can act on. */
+function bounded(what: string, text: string, maxBytes: number): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= maxBytes) return text;
+  throw new CountersignError(
+    'KEY_TOO_LONG',
+    `a name, id or target is too long: with it the ${what} would have ${bytes} bytes, at most ${maxBytes} are possible`,
+  );
+}
+
+const partition = (kind: RowKind, ...parts: string[]) =>
+  bounded(`key of ${kind}`, [kind, ...parts].join('#'), PARTITION_KEY_MAX_BYTES);
+/** For every key that is sent to DynamoDB; partition keys are bounded where they are made. */
+export function assertSortKeys(...sortKeys: string[]): void {
+  for (const sk of sortKeys) bounded('sort key', sk, SORT_KEY_MAX_BYTES);
+}
 const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
 
 /** One sorts before and one after all that is in a sort key. */

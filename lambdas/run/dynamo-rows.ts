@@ -12,7 +12,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { docOf, type Item } from './dynamo-items.ts';
-import { FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
+import { assertSortKeys, FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
 import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
@@ -105,6 +105,7 @@ export class DynamoRows {
   }
 
   async getItem(key: Key): Promise<Item | undefined> {
+    assertSortKeys(key.sk);
     const { Item } = await this.#client.send(
       new GetItemCommand({ TableName: this.#table, Key: marshall(key), ConsistentRead: true }),
     );
@@ -117,6 +118,7 @@ export class DynamoRows {
 
   /** Keys that DynamoDB left unread, because it was throttled or the answer was full, are asked for again, ever later. */
   async batchGetItems(wanted: Key[], pause: Pause): Promise<Item[]> {
+    assertSortKeys(...wanted.map(({ sk }) => sk));
     const found: Item[] = [];
     let open = wanted.map((key) => marshall(key));
     for (let inVain = 0; open.length > 0; ) {
@@ -148,6 +150,7 @@ export class DynamoRows {
     { pk, from, to }: Range,
     { limit = Number.POSITIVE_INFINITY, newestFirst = false } = {},
   ): AsyncGenerator<Item[]> {
+    assertSortKeys(from, to);
     let left = limit;
     let ExclusiveStartKey: Item | undefined;
     do {

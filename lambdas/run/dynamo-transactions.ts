@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { type Item, itemBytes, tooLarge } from './dynamo-items.ts';
-import { type Key, TTL_ATTRIBUTE } from './dynamo-keys.ts';
+import { assertSortKeys, type Key, TTL_ATTRIBUTE } from './dynamo-keys.ts';
 
 /** Two transactions that touch one row cancel each other; a few jittered tries let both through. */
 const CONFLICT_ATTEMPTS_MAX = 6;
@@ -32,6 +32,7 @@ export function put(table: string, item: Item, condition?: Condition): TransactW
 }
 
 export function remove(table: string, key: Key, condition?: Condition): TransactWriteItem {
+  assertSortKeys(key.sk);
   return { Delete: { TableName: table, Key: marshall(key), ...(condition && conditionFields(condition)) } };
 }
 

@@ -1,4 +1,4 @@
-import { CountersignError, recordedError } from '../run/errors.ts';
+import { CountersignError, type ErrorCode, recordedError } from '../run/errors.ts';
 import { hasExpired } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
 import { ContextMissing, draftAndCommit, loadState, passSlotOn } from './commit-run.ts';
@@ -67,10 +67,13 @@ async function goOn(worker: Worker, message: StepMessage): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
+/** Storing it fails each time it is tried. */
+const NEVER_STORED: readonly ErrorCode[] = ['ROW_TOO_LARGE', 'KEY_TOO_LONG'];
+
 /** What no row can hold, or a run whose workflow or trigger is gone, would fail each time: the run ends, and says why. */
 async function giveUp(worker: Worker, message: StepMessage, error: unknown): Promise<void> {
   const final =
-    error instanceof ContextMissing || (error instanceof CountersignError && error.code === 'ROW_TOO_LARGE');
+    error instanceof ContextMissing || (error instanceof CountersignError && NEVER_STORED.includes(error.code));
   if (!final) throw error;
   const state = error instanceof ContextMissing ? error.state : await loadState(worker, message);
   if (!state || isTerminal(state.run)) return;

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_ROUTES } from '../../lambdas/api/routes.ts';
+import { publish } from './definitions.ts';
+import { githubRequest, incident, incidentInserted, issueOpened, servicenowRequest } from './deliveries.ts';
+import { ACME_KEY, isTerminal } from './host-client.ts';
+import { startTestHost, type TestHost } from './test-host.ts';
+
+let host: TestHost;
+beforeAll(async () => {
+  host = await startTestHost();
+});
+afterAll(() => host.stop());
+
+/** Too long for a sort key, for a partition key, for both in bytes but not in characters, and letters that mean something. */
+const LONG_RUN = `run_${'a'.repeat(3_000)}`;
+const ODD = [
+  'a'.repeat(1_100),
+  'b'.repeat(3_000),
+  '😀'.repeat(600),
+  LONG_RUN,
+  `${LONG_RUN}.gate.1`,
+  `run_0.${'a'.repeat(2_000)}.1`,
+  'a#b',
+  '..',
+  'run_0#',
+  '\u0000',
+  '~',
+  ' ',
+  '%',
+  'é',
+];
+const headers = { 'x-api-key': ACME_KEY, 'content-type': 'application/json' };
+const ROUTES = Object.values(API_ROUTES).flat();
+
+it.each(ROUTES)('%s answers any id, name, query and body without a fault', async (route) => {
+  const [method = '', template = ''] = route.split(' ');
+  const places = template.match(/\{\w+\}/g) ?? [];
+  const paths =
+    places.length === 0 ? [template] : ODD.map((odd) => template.replaceAll(/\{\w+\}/g, encodeURIComponent(odd)));
+  for (const path of paths) {
+    for (const odd of ODD.slice(0, 3)) {
+      const body = method === 'GET' ? {} : { body: JSON.stringify(bodyWith(odd)) };
+      const query = method === 'GET' ? `?cursor=${encodeURIComponent(odd)}` : '';
+      for (const suffix of new Set(['', query])) {
+        const { status, text } = await host.request(method, `${path}${suffix}`, { headers, ...body });
+        expect([route, path.slice(0, 80), status, status >= 500 ? text : '']).toEqual([
+          route,
+          path.slice(0, 80),
+          status,
+          '',
+        ]);
+        expect([401, 403]).not.toContain(status);
+        expect(status).toBeLessThan(500);
+      }
+      if (method === 'GET') break;
+    }
+  }
+});
+
+/** What bodies of these routes have in them, all at once: strict schemas refuse most of it, and must do so. */
+const bodyWith = (odd: string) => ({
+  id: odd,
+  name: odd,
+  reason: odd,
+  step: odd,
+  event: odd,
+  workflow: { name: odd, version: 1 },
+  trigger: { source: 'github', event: odd },
+});
+
+describe('what passes the schema of its route', () => {
+  const put = (path: string, body: object) => host.request('PUT', path, { headers, body: JSON.stringify(body) });
+  const automation = { trigger: { source: 'github', event: 'issues.opened' } };
+
+  it.each(ODD)('and names a workflow, a delegate or an identity %#', async (odd) => {
+    const answers = [
+      await put('/api/v1/automations/odd', { ...automation, workflow: { name: odd, version: 1 } }),
+      await put('/api/v1/people/odd', { name: 'Odd', role: 'member', identities: [`github:${odd}`], groups: [odd] }),
+      await put('/api/v1/people/odd/away', { until: '2027-01-01T00:00:00Z', delegate: odd }),
+      await host.request('POST', '/api/v1/workflows/simulate', {
+        headers,
+        body: JSON.stringify({ workflow: { name: odd }, source: 'github', event: 'issues', payload: issueOpened(1) }),
+      }),
+    ];
+    expect(answers.map(({ status }) => status).filter((status) => status >= 500)).toEqual([]);
+  });
+});
+
+describe('a signed webhook', () => {
+  it('with any text in the fields that become keys is taken or refused, and never fails', async () => {
+    const text = fc.constantFrom(...ODD);
+    await fc.assert(
+      fc.asyncProperty(text, text, text, async (name, number, action) => {
+        const filed = incident('odd', { number });
+        const requests = [
+          githubRequest({ ...issueOpened(1), action, repository: { full_name: name } }),
+          githubRequest({ ...issueOpened(1), repository: { full_name: `${name}/${number}` } }),
+          githubRequest(issueOpened(1), { event: name }),
+          servicenowRequest(
+            { ...incidentInserted(filed, Math.floor(Math.random() * 1e9)) },
+            { atMs: await host.now() },
+          ),
+        ];
+        for (const request of requests) {
+          const odd = Object.values(request.headers).some(
+            (value) => !/^[\x20-\x7e]*$/.test(value) || value.length > 4_000,
+          );
+          if (odd) continue;
+          const { status, text: answered } = await host.request('POST', request.path, request);
+          expect([status, status >= 500 ? answered : '']).toEqual([status, '']);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('that leads to a write with a very long target ends its run, and no message comes again and again', async () => {
+    await publish(host, {
+      name: 'long-target',
+      event: 'issues.opened',
+      steps: [
+        {
+          id: 'ask',
+          tool: 'http.get',
+          with: { url: `${host.url}/_sim/{% $pad("", 3000, "x") %}` },
+        },
+      ],
+    });
+    const { body } = await host.sendGithub(issueOpened(2));
+    for (const runId of body.runIds) expect(isTerminal(await host.waitForRun(runId, isTerminal))).toBe(true);
+  });
+});
