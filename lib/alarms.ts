@@ -21,8 +21,11 @@ import type { WorkQueue } from './work-queue.ts';
 
 /** Many times as long as anything that runs by the clock may take between two runs. */
 const SILENT_FOR = Duration.minutes(15);
-/** A message that nobody has taken for so long waits for a consumer that is down, throttled or too slow. */
-const MESSAGE_AGE_MAX = Duration.minutes(5);
+/**
+ * A message that is there for so long waits for a consumer that is down, throttled or too slow. Longer than the 15 minutes
+ * by which a message may be delayed, and than a message that fails five times needs to become a dead letter.
+ */
+const MESSAGE_AGE_MAX = Duration.minutes(20);
 
 /** What a person must hear of. Each alarm says under which heading of the RUNBOOK to read on. */
 export class Alarms extends Construct {

@@ -92,7 +92,7 @@ it('server errors, throttles and messages that wait raise an alarm', () => {
   for (const id of ['StepMessagesWait', 'EvidenceMessagesWait', 'ApprovalMessagesWait']) {
     expect(one(id)).toMatchObject({
       MetricName: 'ApproximateAgeOfOldestMessage',
-      Threshold: 300,
+      Threshold: 1200,
       EvaluationPeriods: 3,
     });
   }
