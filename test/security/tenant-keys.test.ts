@@ -16,6 +16,7 @@ const OF_NO_TENANT = [
   'outboxPrefix',
 ];
 const READ_BACK = [
+  'assertSortKeys',
   'versionOfWorkflowKey',
   'parseRunPartition',
   'tenantOfOutboxEntry',
