@@ -349,8 +349,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/workflow/order.ts',
-        find: "needsOf(workflow, index).every((need) => steps.get(need)?.status === 'succeeded')",
-        replace: "needsOf(workflow, index).every((need) => steps.get(need)?.status !== 'failed_terminal')",
+        find: "(need) => steps.get(need)?.status === 'succeeded'",
+        replace: "(need) => steps.get(need)?.status !== 'failed_terminal'",
       },
     ],
     violates: ['a step begins only when what it needs has succeeded'],
