@@ -139,7 +139,10 @@ function recordsOf(
   if (burstKey !== undefined && !isKnown(burstKey)) records.push(remembered(burstKey, BURST_WINDOW_MS));
   // A third hook may bring the same event: each automation added now has a record of its own beside the one that stands.
   for (const [standing, forMs] of [[key, retentionMs] as const, [burstKey, BURST_WINDOW_MS] as const]) {
-    if (standing === undefined || !isKnown(standing)) continue;
+    if (standing === undefined) continue;
+    // One that was added to an earlier burst has a later end than that burst: a new burst must find its record.
+    const mayOutlive = standing === burstKey && automations.length <= ADDED_RUNS_MAX;
+    if (!isKnown(standing) && !mayOutlive) continue;
     for (const [index, { name }] of automations.entries()) {
       const own = remembered(deliveryKey.forAutomation({ key: standing, automation: name }), forMs);
       records.push({ ...own, runIds: runIds.slice(index, index + 1), automations: [name] });
