@@ -51,6 +51,20 @@ describe('events about one pull request within five seconds', () => {
     expect(await started()).toEqual(['on-bug', 'on-urgent']);
   });
 
+  it('start an automation once within five seconds, also one that only a later hook has started', async () => {
+    await save('on-label', 'pull_request.labeled');
+    await save('on-app', 'pull_request.labeled', '{% $exists(trigger.payload.installation) %}');
+    const byApp = labeled('bug', { installation: { id: 1 } });
+    await send(labeled('bug'), { id: 'd-1', hook: '1' });
+    intake.clock.advance(3_000);
+    await send(byApp, { id: 'd-1', hook: '2' });
+    expect(await started()).toEqual(['on-app', 'on-label']);
+    // The first event is six seconds old by now, the app's only three.
+    intake.clock.advance(3_000);
+    await send(JSON.stringify(byApp, null, 1), { id: 'd-2', hook: '2' });
+    expect((await started()).filter((name) => name === 'on-app')).toEqual(['on-app']);
+  });
+
   it('start one automation once for each: two labels, two review comments', async () => {
     await save('on-label', 'pull_request.labeled');
     await save('on-comment', 'pull_request_review_comment.created');
