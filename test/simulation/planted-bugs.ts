@@ -330,7 +330,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/intake/accept-delivery.ts',
-        find: 'if (standing === undefined || !isKnown(standing)) continue;',
+        find: 'if (!isKnown(standing) && !mayOutlive) continue;',
         replace: 'if (standing === undefined || isKnown(standing)) continue;',
       },
     ],
