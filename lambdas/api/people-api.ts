@@ -93,14 +93,15 @@ async function setDelegates(api: PeopleApi, caller: Caller, event: HttpEvent): P
   const as = acting(people, caller);
   mayOrRefuse(as, 'own', 'allow others to take the place of somebody');
   const person = known(people, event);
-  const placeholder = {
+  // As if nobody else were behind it; `changePerson` works out on whom each permission depends.
+  const rights = {
     changedBy: as.person,
     changedAt: isoNow(api.clock),
     countsFrom: isoNow(api.clock),
     dependsOn: [],
   };
   const ids = [...new Set(parseBody(DelegatesBody, event).delegates)];
-  const delegates = ids.map((id) => ({ person: id, rights: placeholder }));
+  const delegates = ids.map((id) => ({ person: id, rights }));
   return answer(await changePerson(api, as, people, { ...person, delegates }));
 }
 
