@@ -15,7 +15,7 @@ import { DemoHost } from './demo/demo-host.ts';
 import { ClaimFailed, Narrator } from './demo/narrator.ts';
 import { SlackPeople } from './demo/slack-people.ts';
 import { Stage } from './demo/stage.ts';
-import { type Host, startHost } from './host.ts';
+import { type Host, startHost } from './host/host.ts';
 
 /** When the story breaks off, the last of what the functions said helps to see why. */
 const LOG_LINES_SHOWN = 15;

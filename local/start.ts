@@ -3,8 +3,8 @@ process.env.TZ = 'UTC';
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startHost } from './host.ts';
-import { terminalLog } from './terminal-log.ts';
+import { startHost } from './host/host.ts';
+import { terminalLog } from './host/terminal-log.ts';
 
 const USAGE = `npm start -- [--port 4500] [--data .countersign] [--fresh] [--quiet]
 

@@ -1,9 +1,9 @@
 /** Bedrock's Converse without a model: it answers what it was told to, or says that nobody told it anything. */
 import * as z from 'zod';
-import type { AccessCheck } from '../access-checks.ts';
-import { ACCOUNT, AwsError, REGION } from '../aws.ts';
-import type { RestService } from '../aws-calls.ts';
-import type { WireReply, WireRequest } from '../wire.ts';
+import { ACCOUNT, AwsError, REGION } from '../aws/aws.ts';
+import type { RestService } from '../aws/aws-calls.ts';
+import type { WireReply, WireRequest } from '../aws/wire.ts';
+import type { AccessCheck } from '../iam/access-checks.ts';
 
 const CONVERSE = /^\/model\/([^/]+)\/converse$/;
 /** A geography in front of a model's id makes it an inference profile, which belongs to the account. */

@@ -2,7 +2,7 @@
 import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { privateFile, privateFolder, writePrivateFile } from '../private-files.ts';
+import { privateFile, privateFolder, writePrivateFile } from '../host/private-files.ts';
 
 /** Another process may hold the file for a moment while it shuts down. */
 const BUSY_TIMEOUT_MS = 5_000;

@@ -1,5 +1,5 @@
 /** Reads fields of a JSON-protocol request, refusing wrong ones the way AWS does: before anything has happened. */
-import { AwsError } from '../aws.ts';
+import { AwsError } from '../aws/aws.ts';
 
 export type Fields = Record<string, unknown>;
 

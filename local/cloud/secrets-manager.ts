@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AwsError, type JsonService } from '../aws.ts';
+import { AwsError, type JsonService } from '../aws/aws.ts';
 import { replaceFile } from './durable-file.ts';
 import { type Fields, fieldReader, operationOf } from './request-fields.ts';
 

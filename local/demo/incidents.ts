@@ -1,4 +1,4 @@
-import { seededSysId } from '../simulators/servicenow-seed.ts';
+import { seededSysId } from '../simulators/servicenow/seed.ts';
 
 export interface Incident {
   number: string;

@@ -1,6 +1,6 @@
 import type { ShownApproval } from '../../bin/commands/api.ts';
 import { ACTIONS } from '../../lambdas/slack/card.ts';
-import type { PageCards } from '../simulators/cards.ts';
+import type { PageCards } from '../simulators/page/cards.ts';
 import type { DemoHost } from './demo-host.ts';
 import { ClaimFailed } from './narrator.ts';
 

@@ -1,9 +1,9 @@
 import type { CallRecord } from './calls.ts';
-import type { GitHub } from './github.ts';
-import type { PagerDuty } from './pagerduty.ts';
-import type { ServiceNow } from './servicenow.ts';
-import type { Slack } from './slack.ts';
-import { USERS } from './slack-workspace.ts';
+import type { GitHub } from './github/github.ts';
+import type { PagerDuty } from './pagerduty/pagerduty.ts';
+import type { ServiceNow } from './servicenow/servicenow.ts';
+import type { Slack } from './slack/slack.ts';
+import { USERS } from './slack/workspace.ts';
 
 /** The page asks every second: what it gets must not grow with what a load test leaves behind. */
 const INCIDENTS_SHOWN = 30;

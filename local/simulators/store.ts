@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { privateFile, privateFolder } from '../private-files.ts';
+import { privateFile, privateFolder } from '../host/private-files.ts';
 
 /** One kind of thing a simulated system keeps, in insertion order. `parent` is what its things are listed by. */
 export interface Collection<T> {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { localSecretValue } from '../../local/seed.ts';
+import { localSecretValue } from '../../local/host/seed.ts';
 import { ACME_KEY, isTerminal } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { onTerminal, ROOT } from './command-line.ts';

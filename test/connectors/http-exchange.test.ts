@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { EXCHANGE_ANSWER_MAX_BYTES, exchange } from '../../lambdas/connectors/http-exchange.ts';
-import { freePort } from '../../local/free-port.ts';
+import { freePort } from '../../local/host/free-port.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../../lambdas/connectors/http-address.ts';
 import { httpOperations } from '../../lambdas/connectors/http-request.ts';
 import { type SentRequest, sendToChecked } from '../../lambdas/connectors/http-send.ts';
-import { freePort } from '../../local/free-port.ts';
+import { freePort } from '../../local/host/free-port.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;

@@ -7,7 +7,7 @@ import { addLabels } from '../../lambdas/connectors/github-labels.ts';
 import { KeptToken } from '../../lambdas/connectors/kept-token.ts';
 import { SecretsConnections } from '../../lambdas/connectors/secrets-connections.ts';
 import { getIncident } from '../../lambdas/connectors/servicenow.ts';
-import { seededSysId } from '../../local/simulators/servicenow-seed.ts';
+import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { openWorld, type World } from '../local/simulators/world.ts';

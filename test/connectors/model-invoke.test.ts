@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invokeModel } from '../../lambdas/connectors/model-invoke.ts';
 import { usdOf } from '../../lambdas/connectors/model-prices.ts';
 import { StageConnections } from '../../lambdas/connectors/stage-connections.ts';
-import { freePort } from '../../local/free-port.ts';
+import { freePort } from '../../local/host/free-port.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
 interface Received {

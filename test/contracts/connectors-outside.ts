@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 import type { Access } from '../../lambdas/connectors/connector.ts';
-import { seededSysId } from '../../local/simulators/servicenow-seed.ts';
+import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeOutside } from '../fakes/fake-outside.ts';
 import { openWorld, type VendorJson } from '../local/simulators/world.ts';

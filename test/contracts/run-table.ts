@@ -1,9 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { inject } from 'vitest';
-import { createTables, startDynamoDb } from '../../local/dynamodb.ts';
-import { tablesOf } from '../../local/dynamodb-tables.ts';
-import { readAssembly } from '../../local/synthesize.ts';
-import { resolveTemplate } from '../../local/template.ts';
+import { createTables, startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
+import { tablesOf } from '../../local/dynamodb/tables.ts';
+import { readAssembly } from '../../local/template/synthesize.ts';
+import { resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 
 /** The run table of the synthesized template, on the embedded engine. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
-import { readAssembly } from '../../local/synthesize.ts';
+import { readAssembly } from '../../local/template/synthesize.ts';
 
 const runbook = readFileSync(join(import.meta.dirname, '..', '..', 'RUNBOOK.md'), 'utf8');
 const resourcesOf = (stage: 'local' | 'acme-prod') =>

@@ -2,8 +2,8 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StageConfig } from '../../lib/stage-config.ts';
-import { type Assembly, synthesize } from '../../local/synthesize.ts';
-import { type ResolvedStack, resolveTemplate } from '../../local/template.ts';
+import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
+import { type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 
 /** Names of regions and accounts differ in length, so nothing may use a limit up completely. */

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { buildOf } from '../../lib/bundle-functions.ts';
-import { readAssembly } from '../../local/synthesize.ts';
+import { readAssembly } from '../../local/template/synthesize.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { STAGES } from './synthesized.ts';
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CloudFormationTemplate } from '../../local/template.ts';
+import type { CloudFormationTemplate } from '../../local/template/template.ts';
 import { type Ended, runCommand } from '../local/commands.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 

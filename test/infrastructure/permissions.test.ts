@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wildcardMatches } from '../../local/iam-conditions.ts';
+import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
 /** What AWS gives no narrower way for, and what is named after things that do not exist yet. */

@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
-import { readAssembly } from '../../local/synthesize.ts';
-import { type CloudFormationTemplate, resolveTemplate } from '../../local/template.ts';
+import { readAssembly } from '../../local/template/synthesize.ts';
+import { type CloudFormationTemplate, resolveTemplate } from '../../local/template/template.ts';
 
 export const STAGES = ['local', 'acme-prod'] as const;
 export type Stage = (typeof STAGES)[number];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { FaultRuleInput } from '../../local/faults.ts';
+import type { FaultRuleInput } from '../../local/aws/faults.ts';
 import { incident } from './deliveries.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';
 import { labelWrites, triageWrites } from './seen-writes.ts';

@@ -2,10 +2,10 @@ import type { Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { RunStatus } from '../../lambdas/run/run.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
-import type { FaultRuleInput, ListedFault } from '../../local/faults.ts';
-import type { FunctionStats } from '../../local/functions.ts';
-import type { UnusedGrant } from '../../local/iam.ts';
-import type { RequestReport } from '../../local/requests.ts';
+import type { FaultRuleInput, ListedFault } from '../../local/aws/faults.ts';
+import type { RequestReport } from '../../local/aws/request-counts.ts';
+import type { UnusedGrant } from '../../local/iam/iam.ts';
+import type { FunctionStats } from '../../local/lambda/functions.ts';
 import type { RecordedCall } from '../../local/simulators/calls.ts';
 import {
   githubRequest,

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import type { Assembly } from '../../local/synthesize.ts';
+import type { Assembly } from '../../local/template/synthesize.ts';
 import { publish } from './definitions.ts';
 import { eventually } from './eventually.ts';
 import { startTestHost, type TestHost } from './test-host.ts';

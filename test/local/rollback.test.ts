@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Compensation } from '../../lambdas/run/run.ts';
-import type { FaultRuleInput } from '../../local/faults.ts';
+import type { FaultRuleInput } from '../../local/aws/faults.ts';
 import { publish } from './definitions.ts';
 import { type Incident, incident } from './deliveries.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';

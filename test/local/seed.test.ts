@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Person } from '../../lambdas/approval/people.ts';
-import { seedTenant } from '../../local/seed.ts';
+import { seedTenant } from '../../local/host/seed.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
 const WORLD = 'http://127.0.0.1:4500';

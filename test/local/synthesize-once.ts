@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { synthesize } from '../../local/synthesize.ts';
+import { synthesize } from '../../local/template/synthesize.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
-import { REGION } from '../../local/aws.ts';
-import { HOST_CREDENTIALS } from '../../local/gateway.ts';
-import { type Host, startHost } from '../../local/host.ts';
-import { type Assembly, readAssembly } from '../../local/synthesize.ts';
+import { REGION } from '../../local/aws/aws.ts';
+import { HOST_CREDENTIALS } from '../../local/aws/aws-endpoint.ts';
+import { type Host, startHost } from '../../local/host/host.ts';
+import { type Assembly, readAssembly } from '../../local/template/synthesize.ts';
 import { eventually, inParallel } from './eventually.ts';
 import { HostClient, type ShownRun } from './host-client.ts';
 

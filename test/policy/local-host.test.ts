@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Assembly } from '../../local/synthesize.ts';
+import type { Assembly } from '../../local/template/synthesize.ts';
 import { onTerminal } from '../cli/command-line.ts';
 import { ACME_KEY, isTerminal, type ShownRun } from '../local/host-client.ts';
 import { labelWrites } from '../local/seen-writes.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { checkedSecrets } from '../../lambdas/intake/signing-secret.ts';
-import { localSecretValue } from '../../local/seed.ts';
+import { localSecretValue } from '../../local/host/seed.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 
 const GOOD = 'a-good-secret-of-github';

@@ -4,7 +4,7 @@ import type { Modal } from '../../lambdas/slack/blocks.ts';
 import { editModal, hasInputs, rejectModal, type Typed, typedEdit, typedReason } from '../../lambdas/slack/modals.ts';
 import { cut } from '../../lambdas/slack/reveal.ts';
 import { showAllModal } from '../../lambdas/slack/show-all.ts';
-import { viewProblems } from '../../local/simulators/slack-limits.ts';
+import { viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf, writing } from './approvals.ts';
 import { hostileText, TRICKS } from './hostile-text.ts';
 import { readable, shownTexts } from './shown-text.ts';

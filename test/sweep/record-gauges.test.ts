@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EmbeddedMetrics } from '../../lambdas/entry/metrics.ts';
 import { recordGauges } from '../../lambdas/sweep/record-gauges.ts';
-import { Metrics as CollectedMetrics } from '../../local/metrics.ts';
+import { Metrics as CollectedMetrics } from '../../local/lambda/metrics.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 
 const PENDING: Record<string, number> = { acme: 3, globex: 4 };

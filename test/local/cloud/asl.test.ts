@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { choose } from '../../../local/cloud/asl-choice.ts';
-import { checkDefinition } from '../../../local/cloud/asl-definition.ts';
-import { fillTemplate, placeResult } from '../../../local/cloud/asl-paths.ts';
+import { choose } from '../../../local/cloud/step-functions/asl-choice.ts';
+import { checkDefinition } from '../../../local/cloud/step-functions/asl-definition.ts';
+import { fillTemplate, placeResult } from '../../../local/cloud/step-functions/asl-paths.ts';
 
 const machine = (First: object) => ({ StartAt: 'First', States: { First } });
 const data = {

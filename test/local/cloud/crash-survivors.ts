@@ -1,5 +1,5 @@
 /** What the killed process and the one that looks afterwards have in common. */
-import type { MachineOptions } from '../../../local/cloud/step-functions.ts';
+import type { MachineOptions } from '../../../local/cloud/step-functions/step-functions.ts';
 
 export const plainBucket = { name: 'plain', objectLock: false, versioned: false };
 

@@ -1,8 +1,9 @@
 /** A process that is killed while it works: after each acknowledged change it writes a line that names it. */
-import { HostClock } from '../../../local/clock.ts';
-import { LocalS3 } from '../../../local/cloud/s3.ts';
-import { LocalSqs } from '../../../local/cloud/sqs.ts';
-import { LocalStepFunctions } from '../../../local/cloud/step-functions.ts';
+
+import { LocalS3 } from '../../../local/cloud/s3/s3.ts';
+import { LocalSqs } from '../../../local/cloud/sqs/sqs.ts';
+import { LocalStepFunctions } from '../../../local/cloud/step-functions/step-functions.ts';
+import { HostClock } from '../../../local/host/clock.ts';
 import { approvalMachine, plainBucket } from './crash-survivors.ts';
 import { orders, queues } from './queues.ts';
 

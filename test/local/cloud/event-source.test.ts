@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FunctionError } from '../../../local/aws.ts';
-import { HostClock } from '../../../local/clock.ts';
-import { type EventSource, type EventSourceOptions, startEventSource } from '../../../local/cloud/event-source.ts';
-import { LocalSqs } from '../../../local/cloud/sqs.ts';
+import { FunctionError } from '../../../local/aws/aws.ts';
+import { LocalSqs } from '../../../local/cloud/sqs/sqs.ts';
+import { HostClock } from '../../../local/host/clock.ts';
+import { type EventSource, type EventSourceOptions, startEventSource } from '../../../local/lambda/event-source.ts';
 import { orders, ordersDead, queues } from './queues.ts';
 import { temporaryFolder, until } from './wire.ts';
 

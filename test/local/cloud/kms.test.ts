@@ -10,7 +10,7 @@ import {
   VerifyCommand,
 } from '@aws-sdk/client-kms';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type KeyDefinition, LocalKms } from '../../../local/cloud/kms.ts';
+import { type KeyDefinition, LocalKms } from '../../../local/cloud/kms/kms.ts';
 import { openWire, temporaryFolder, type Wire } from './wire.ts';
 
 const key = (id: string, keySpec: string, keyUsage = 'SIGN_VERIFY'): KeyDefinition => ({

@@ -1,4 +1,4 @@
-import type { QueueDefinition } from '../../../local/cloud/sqs.ts';
+import type { QueueDefinition } from '../../../local/cloud/sqs/sqs.ts';
 
 const queue = (name: string): QueueDefinition => ({
   logicalId: name,

@@ -15,8 +15,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HostClock } from '../../../local/clock.ts';
-import { decodeAwsChunked, LocalS3, s3Operation } from '../../../local/cloud/s3.ts';
+import { decodeAwsChunked, LocalS3, s3Operation } from '../../../local/cloud/s3/s3.ts';
+import { HostClock } from '../../../local/host/clock.ts';
 import { openWire, temporaryFolder, type Wire } from './wire.ts';
 
 const DAY_MS = 86_400_000;

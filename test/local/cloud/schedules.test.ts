@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HostClock } from '../../../local/clock.ts';
-import { parseSchedule } from '../../../local/cloud/cron.ts';
-import { type ScheduleRule, type Schedules, startSchedules } from '../../../local/cloud/schedules.ts';
+import { parseSchedule } from '../../../local/cloud/scheduler/cron.ts';
+import { type ScheduleRule, type Schedules, startSchedules } from '../../../local/cloud/scheduler/schedules.ts';
+import { HostClock } from '../../../local/host/clock.ts';
 import { temporaryFolder, until } from './wire.ts';
 
 const MINUTE_MS = 60_000;

@@ -14,8 +14,8 @@ import {
   StartMessageMoveTaskCommand,
 } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HostClock } from '../../../local/clock.ts';
-import { LocalSqs } from '../../../local/cloud/sqs.ts';
+import { LocalSqs } from '../../../local/cloud/sqs/sqs.ts';
+import { HostClock } from '../../../local/host/clock.ts';
 import { orders, ordersDead, queues } from './queues.ts';
 import { openWire, temporaryFolder, type Wire } from './wire.ts';
 

@@ -10,9 +10,9 @@ import {
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AwsError, FunctionError } from '../../../local/aws.ts';
-import { HostClock } from '../../../local/clock.ts';
-import { LocalStepFunctions } from '../../../local/cloud/step-functions.ts';
+import { AwsError, FunctionError } from '../../../local/aws/aws.ts';
+import { LocalStepFunctions } from '../../../local/cloud/step-functions/step-functions.ts';
+import { HostClock } from '../../../local/host/clock.ts';
 import { openWire, temporaryFolder, until, type Wire } from './wire.ts';
 
 const SECOND_MS = 1_000;

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AwsError, type JsonService } from '../../../local/aws.ts';
-import { decodeAwsChunked, type LocalS3, s3Operation } from '../../../local/cloud/s3.ts';
-import { SQS_QUERY_ERROR_CODES } from '../../../local/cloud/sqs-protocol.ts';
+import { AwsError, type JsonService } from '../../../local/aws/aws.ts';
+import { decodeAwsChunked, type LocalS3, s3Operation } from '../../../local/cloud/s3/s3.ts';
+import { SQS_QUERY_ERROR_CODES } from '../../../local/cloud/sqs/protocol.ts';
 
 export interface Wire {
   /** The configuration of any SDK client that should talk to the services. */

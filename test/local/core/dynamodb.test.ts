@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DescribeTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createTables, type DynamoDb, startDynamoDb } from '../../../local/dynamodb.ts';
-import { resolveTemplate } from '../../../local/template.ts';
+import { createTables, type DynamoDb, startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
+import { resolveTemplate } from '../../../local/template/template.ts';
 import { REPOSITORY, temporaryFolder } from './small-host.ts';
 import { runsTable, template } from './small-template.ts';
 
@@ -73,7 +73,7 @@ it('says why the engine does not start', async () => {
 
 it('dies with a host that is killed, and the next host waits for it', async () => {
   const program = `
-    import { startDynamoDb } from ${JSON.stringify(join(REPOSITORY, 'local/dynamodb.ts'))};
+    import { startDynamoDb } from ${JSON.stringify(join(REPOSITORY, 'local/dynamodb/dynamodb.ts'))};
     const { url } = await startDynamoDb({ dataFolder: ${JSON.stringify(folder.path)}, log: () => {}, env: {} });
     console.log(url);
     setInterval(() => {}, 1000);`;

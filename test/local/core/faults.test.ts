@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Faults, namesFunction } from '../../../local/faults.ts';
+import { Faults, namesFunction } from '../../../local/aws/faults.ts';
 
 const call = { functionLogicalId: 'StepWorkerFunction8A1B2C3D', service: 'dynamodb', operation: 'PutItem' };
 const kindsOf = (faults: Faults, times: number) =>

@@ -12,7 +12,7 @@ import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-sec
 import { SendTaskSuccessCommand, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AwsError, type JsonService } from '../../../local/aws.ts';
+import { AwsError, type JsonService } from '../../../local/aws/aws.ts';
 import { type SmallHost, startSmallHost } from './small-host.ts';
 import { arnOf, functionWith, runsTable, template } from './small-template.ts';
 

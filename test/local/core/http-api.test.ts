@@ -1,10 +1,10 @@
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ACCOUNT, FunctionError, REGION } from '../../../local/aws.ts';
-import { HttpApi } from '../../../local/http-api.ts';
-import { Iam } from '../../../local/iam.ts';
-import { resolveTemplate, type TemplateResource } from '../../../local/template.ts';
+import { HttpApi } from '../../../local/api-gateway/http-api.ts';
+import { ACCOUNT, FunctionError, REGION } from '../../../local/aws/aws.ts';
+import { Iam } from '../../../local/iam/iam.ts';
+import { resolveTemplate, type TemplateResource } from '../../../local/template/template.ts';
 import { apiPermission, arnOf, functionWith, httpApi, routeTo, template } from './small-template.ts';
 
 type Event = Record<string, unknown> & { requestContext: Record<string, unknown>; headers: Record<string, string> };

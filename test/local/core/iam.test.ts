@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { accessChecks, s3Checks } from '../../../local/access-checks.ts';
-import { type AccessRequest, Iam } from '../../../local/iam.ts';
-import { resolveTemplate } from '../../../local/template.ts';
+import { accessChecks, s3Checks } from '../../../local/iam/access-checks.ts';
+import { type AccessRequest, Iam } from '../../../local/iam/iam.ts';
+import { resolveTemplate } from '../../../local/template/template.ts';
 import { arnOf, functionWith, type Grant, httpApi, routeTo, runsTable, template } from './small-template.ts';
 
 const stackWith = (grants: Grant[]) =>

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { foreignRequest } from '../../../local/loopback-requests.ts';
-import { startWorld } from '../../../local/world.ts';
+import { startWorld } from '../../../local/host/http-server.ts';
+import { foreignRequest } from '../../../local/host/loopback-requests.ts';
 
 const asked = (headers: Record<string, string>, method = 'POST') => foreignRequest({ headers, method });
 const HOST = '127.0.0.1:4000';

@@ -1,4 +1,4 @@
-import type { CloudFormationTemplate, TemplateResource } from '../../../local/template.ts';
+import type { CloudFormationTemplate, TemplateResource } from '../../../local/template/template.ts';
 
 /** Hand-made pieces of a template, as small as a test needs them. */
 

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are CloudFormation's.
 import { describe, expect, it } from 'vitest';
-import { resolveTemplate } from '../../../local/template.ts';
+import { resolveTemplate } from '../../../local/template/template.ts';
 import { arnOf, functionWith, runsTable, template } from './small-template.ts';
 
 const urls = { stackName: 'Test', gatewayUrl: 'http://127.0.0.1:4501', worldUrl: 'http://127.0.0.1:4500' };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { mrkdwn } from '../../../local/simulators/slack-mrkdwn.ts';
+import { mrkdwn } from '../../../local/simulators/slack/mrkdwn.ts';
 import { BASIC, BEARER, openWorld, type World } from './world.ts';
 
 let world: World;

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSimulators, type Simulators } from '../../../local/simulators/index.ts';
-import { TEAMS } from '../../../local/simulators/slack-workspace.ts';
+import { openSimulators, type Simulators } from '../../../local/simulators/simulators.ts';
+import { TEAMS } from '../../../local/simulators/slack/workspace.ts';
 
 export const SIGNING_SECRET = 'local-slack-signing-secret';
 export const BASIC = { authorization: `Basic ${Buffer.from('countersign:local').toString('base64')}` };

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ACCOUNT, type InvokeFunction, REGION } from '../aws/aws.ts';
+import type { HostClock } from '../host/clock.ts';
+import type { Iam } from '../iam/iam.ts';
+import type { ResolvedStack } from '../template/template.ts';
+import { HttpAuthorizer } from './http-authorizer.ts';
+import { type HttpReply, httpReply, messageReply, proxyEvent, type WorldRequest, worldRequest } from './http-events.ts';
+import { type HttpRoute, httpRoutes, matchRoute, type RouteMatch } from './http-routes.ts';
+
+export interface HttpApiOptions {
+  stack: ResolvedStack;
+  iam: Iam;
+  invoke: InvokeFunction;
+  clock: Pick<HostClock, 'now'>;
+  log?(line: string): void;
+  /** Only these APIs; all HTTP APIs of the stack if not given. */
+  apis?: string[];
+}
+
+/** HTTP APIs take no larger body. */
+const LARGEST_BODY_BYTES = 10 * 1024 * 1024;
+
+/** The HTTP APIs of the template, as API Gateway would run them. */
+export class HttpApi {
+  readonly #options: HttpApiOptions;
+  readonly #routes: HttpRoute[];
+  readonly #authorizers: Map<string, HttpAuthorizer>;
+
+  constructor(options: HttpApiOptions) {
+    this.#options = options;
+    this.#routes = httpRoutes(options.stack, options.apis);
+    const used = new Set(this.#routes.map((route) => route.authorizerId));
+    const authorizers = options.stack.ofType('AWS::ApiGatewayV2::Authorizer').filter(({ ref }) => used.has(ref));
+    this.#authorizers = new Map(
+      authorizers.map((resource) => [resource.ref, new HttpAuthorizer(resource, options.invoke, options.clock)]),
+    );
+  }
+
+  handles(method: string, path: string): boolean {
+    return matchRoute(this.#routes, method, path) !== undefined;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = randomUUID();
+    const reply = await this.#reply(request, requestId);
+    response.writeHead(reply.status, {
+      ...reply.headers,
+      'content-length': String(Buffer.byteLength(reply.body)),
+      'apigw-requestid': requestId,
+    });
+    response.end(reply.body);
+  }
+
+  async #reply(request: IncomingMessage, requestId: string): Promise<HttpReply> {
+    const path = (request.url ?? '/').split('?')[0] ?? '/';
+    const body = await readBody(request);
+    if (!body) return messageReply(413, 'Request Entity Too Large');
+    const match = matchRoute(this.#routes, request.method ?? 'GET', path);
+    if (!match) return messageReply(404, 'Not Found');
+    const world = worldRequest(request, body, { requestId, timeEpochMs: this.#options.clock.now() });
+    try {
+      return await this.#authorizeAndInvoke(world, match);
+    } catch (error) {
+      this.#options.log?.(`${match.route.routeKey}: ${error instanceof Error ? error.message : String(error)}`);
+      return messageReply(500, 'Internal Server Error');
+    }
+  }
+
+  async #authorizeAndInvoke(request: WorldRequest, match: RouteMatch): Promise<HttpReply> {
+    const { route } = match;
+    const routeArn = executeApiArn(route);
+    const authorizer = route.authorizerId === undefined ? undefined : this.#authorizer(route.authorizerId);
+    let context: Record<string, unknown> | undefined;
+    if (authorizer) {
+      this.#requirePermission(authorizer.functionArn, `${executeApiRoot(route)}/authorizers/${authorizer.id}`);
+      const authorization = await authorizer.authorize(request, match, routeArn);
+      if (authorization.kind === 'unauthorized') return messageReply(401, 'Unauthorized');
+      if (authorization.kind === 'forbidden') return messageReply(403, 'Forbidden');
+      context = authorization.context;
+    }
+    this.#requirePermission(route.functionArn, routeArn);
+    const result = await withinOrUndefined(
+      route.timeoutMs,
+      this.#options.invoke(route.functionArn, proxyEvent(request, match, context)),
+    );
+    return result ? httpReply(result.value) : messageReply(503, 'Service Unavailable');
+  }
+
+  #authorizer(id: string): HttpAuthorizer {
+    const authorizer = this.#authorizers.get(id);
+    if (!authorizer) throw new Error(`the template has no authorizer ${id}`);
+    return authorizer;
+  }
+
+  #requirePermission(functionArn: string, sourceArn: string): void {
+    const decision = this.#options.iam.mayInvoke(functionArn, { principal: 'apigateway.amazonaws.com', sourceArn });
+    if (!decision.allowed) throw new Error(decision.message);
+  }
+}
+
+function executeApiRoot({ apiId }: HttpRoute): string {
+  return `arn:aws:execute-api:${REGION}:${ACCOUNT}:${apiId}`;
+}
+
+/** `…/$default/GET/runs/{id}`: stage, method, and the path as the route spells it. */
+function executeApiArn(route: HttpRoute): string {
+  const resource = route.routeKey === '$default' ? '$default' : `${route.method}/${route.segments.join('/')}`;
+  return `${executeApiRoot(route)}/$default/${resource}`;
+}
+
+/** Undefined if it is too large; the rest is still read, so that the client gets to see the answer. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= LARGEST_BODY_BYTES) chunks.push(chunk);
+  }
+  return bytes > LARGEST_BODY_BYTES ? undefined : Buffer.concat(chunks);
+}
+
+/** The function goes on running after API Gateway has given up on it. */
+async function withinOrUndefined<T>(limitMs: number, work: Promise<T>): Promise<{ value: T } | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), limitMs);
+  });
+  try {
+    return await Promise.race([work.then((value) => ({ value })), tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,165 @@
+import type { IncomingMessage } from 'node:http';
+import { ACCOUNT } from '../aws/aws.ts';
+import type { HttpRoute, RouteMatch } from './http-routes.ts';
+
+/** A request of the world with its body, ready to become an event. */
+export interface WorldRequest {
+  method: string;
+  path: string;
+  rawQueryString: string;
+  protocol: string;
+  sourceIp: string;
+  /** Lower-case names, repeated ones joined with commas; without cookies. */
+  headers: Record<string, string>;
+  cookies: string[];
+  body: Buffer;
+  requestId: string;
+  timeEpochMs: number;
+}
+
+export interface HttpReply {
+  status: number;
+  headers: Record<string, string | string[]>;
+  body: Buffer | string;
+}
+
+export function worldRequest(
+  request: IncomingMessage,
+  body: Buffer,
+  { requestId, timeEpochMs }: { requestId: string; timeEpochMs: number },
+): WorldRequest {
+  const [path = '/', ...query] = (request.url ?? '/').split('?');
+  const { cookie, ...distinct } = request.headersDistinct;
+  const headers = Object.fromEntries(
+    Object.entries(distinct).map(([name, values]) => [name, (values ?? []).join(',')]),
+  );
+  const sourceIp = (request.socket.remoteAddress ?? '127.0.0.1').replace(/^::ffff:/, '');
+  return {
+    method: request.method ?? 'GET',
+    path,
+    rawQueryString: query.join('?'),
+    protocol: `HTTP/${request.httpVersion}`,
+    sourceIp,
+    headers: {
+      ...headers,
+      'x-forwarded-for': [headers['x-forwarded-for'], sourceIp].filter(Boolean).join(', '),
+      'x-forwarded-port': String(request.socket.localPort ?? ''),
+      'x-forwarded-proto': 'http',
+    },
+    cookies: (cookie ?? []).flatMap((line) => line.split(/;\s*/)),
+    body,
+    requestId,
+    timeEpochMs,
+  };
+}
+
+/** The event of payload format 2.0. */
+export function proxyEvent(request: WorldRequest, match: RouteMatch, authorizer?: Record<string, unknown>) {
+  const text = isText(request.headers['content-type']);
+  return {
+    version: '2.0',
+    ...commonEvent(request, match),
+    requestContext: {
+      ...requestContext(request, match.route),
+      ...(authorizer ? { authorizer: { lambda: authorizer } } : {}),
+    },
+    ...(request.body.length > 0 ? { body: request.body.toString(text ? 'utf8' : 'base64') } : {}),
+    isBase64Encoded: request.body.length > 0 && !text,
+  };
+}
+
+/** The event of a Lambda authorizer with payload format 2.0. */
+export function authorizerEvent(request: WorldRequest, match: RouteMatch, identitySource: string[], routeArn: string) {
+  return {
+    version: '2.0',
+    type: 'REQUEST',
+    routeArn,
+    identitySource,
+    ...commonEvent(request, match),
+    requestContext: requestContext(request, match.route),
+  };
+}
+
+function commonEvent(request: WorldRequest, { route, pathParameters }: RouteMatch) {
+  const query = queryParameters(request.rawQueryString);
+  return {
+    routeKey: route.routeKey,
+    rawPath: request.path,
+    rawQueryString: request.rawQueryString,
+    ...(request.cookies.length > 0 ? { cookies: request.cookies } : {}),
+    headers: request.headers,
+    ...(Object.keys(query).length > 0 ? { queryStringParameters: query } : {}),
+    ...(Object.keys(pathParameters).length > 0 ? { pathParameters } : {}),
+  };
+}
+
+function requestContext(request: WorldRequest, route: HttpRoute) {
+  const domainName = request.headers.host ?? 'localhost';
+  return {
+    accountId: ACCOUNT,
+    apiId: route.apiId,
+    domainName,
+    domainPrefix: domainName.split('.')[0] ?? '',
+    http: {
+      method: request.method,
+      path: request.path,
+      protocol: request.protocol,
+      sourceIp: request.sourceIp,
+      userAgent: request.headers['user-agent'] ?? '',
+    },
+    requestId: request.requestId,
+    routeKey: route.routeKey,
+    stage: '$default',
+    time: commonLogTime(request.timeEpochMs),
+    timeEpoch: request.timeEpochMs,
+  };
+}
+
+/** Repeated parameters are joined with commas in this format. */
+function queryParameters(rawQueryString: string): Record<string, string> {
+  const joined: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(rawQueryString)) {
+    joined[name] = name in joined ? `${joined[name]},${value}` : value;
+  }
+  return joined;
+}
+
+/** HTTP APIs pass these as text and all else in base64, forms included: a handler that forgets that works nowhere. */
+function isText(contentType: string | undefined): boolean {
+  const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  return /^text\/|^application\/(json|javascript|xml)$|^application\/.+\+(json|xml)$/.test(type);
+}
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** `16/Nov/2026:01:40:00 +0000` */
+function commonLogTime(epochMs: number): string {
+  const [date = '', time = ''] = new Date(epochMs).toISOString().split(/[T.]/);
+  const [year, month, day] = date.split('-');
+  return `${day}/${MONTHS[Number(month) - 1]}/${year}:${time} +0000`;
+}
+
+export class MalformedResponse extends Error {}
+
+/** What API Gateway makes of a function's return value. */
+export function httpReply(result: unknown): HttpReply {
+  if (typeof result !== 'object' || result === null || !('statusCode' in result)) {
+    const body = typeof result === 'string' ? result : JSON.stringify(result);
+    return { status: 200, headers: { 'content-type': 'application/json' }, body };
+  }
+  const { statusCode, headers, multiValueHeaders, cookies, body, isBase64Encoded } = result as Record<string, unknown>;
+  const status = Number(statusCode);
+  if (!Number.isInteger(status) || status < 100 || status > 599)
+    throw new MalformedResponse(`statusCode ${String(statusCode)}`);
+  if (body !== undefined && body !== null && typeof body !== 'string') throw new MalformedResponse('body is no string');
+  const merged: Record<string, string | string[]> = { 'content-type': 'text/plain;charset=UTF-8' };
+  for (const [name, value] of Object.entries({ ...(multiValueHeaders ?? {}), ...(headers ?? {}) })) {
+    merged[name.toLowerCase()] = Array.isArray(value) ? value.map(String) : String(value);
+  }
+  if (Array.isArray(cookies) && cookies.length > 0) merged['set-cookie'] = cookies.map(String);
+  return { status, headers: merged, body: Buffer.from(body ?? '', isBase64Encoded === true ? 'base64' : 'utf8') };
+}
+
+export function messageReply(status: number, message: string): HttpReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message }) };
+}

@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { dynamoDbProxy } from '../dynamodb/proxy.ts';
+import { turnAway } from '../host/loopback-requests.ts';
+import type { AccessCheck } from '../iam/access-checks.ts';
+import type { Iam } from '../iam/iam.ts';
+import type { ResolvedStack } from '../template/template.ts';
+import { AwsError, type JsonService } from './aws.ts';
+import { type AwsCall, describeCall, type RestService, type S3Front } from './aws-calls.ts';
+import { faultReply } from './fault-replies.ts';
+import type { FaultRule, Faults } from './faults.ts';
+import { HOST_CALLER, type RequestCounts } from './request-counts.ts';
+import { credentialOf, errorReply, readRequest, send, type WireReply } from './wire.ts';
+
+export interface Caller {
+  functionLogicalId: string;
+  roleLogicalId: string;
+}
+
+export interface GatewayOptions {
+  /** 0, the default, is any free port. */
+  port?: number;
+  stack: ResolvedStack;
+  iam: Iam;
+  requests: RequestCounts;
+  faults: Faults;
+  dynamodbUrl: string;
+  /** By the name in the credential scope: `sqs`, `states`, `secretsmanager`, `kms`. */
+  services: Record<string, JsonService>;
+  s3: S3Front;
+  /** Services addressed by path, such as `execute-api` for `@connections`. */
+  rest?: Record<string, RestService>;
+  /** By access key id; every function thread has its own. */
+  callers: Map<string, Caller>;
+  /** Ends the thread that holds this access key; resolves once it has ended. */
+  crash(functionLogicalId: string, accessKeyId: string): Promise<void> | void;
+  log?(line: string): void;
+}
+
+export interface Gateway {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** The host itself (seeding, tooling): not bound by any role, counted apart. */
+export const HOST_CREDENTIALS = { accessKeyId: 'LOCALHOST', secretAccessKey: 'local' };
+
+/** The one port through which functions reach AWS services. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const proxy = dynamoDbProxy(options.dynamodbUrl);
+  const gateway = new GatewayCalls(options, proxy.forward);
+  const server = createServer({ noDelay: true }, (request, response) => {
+    if (turnAway(request, response)) return;
+    gateway.serve(request, response).catch((error: unknown) => {
+      options.log?.(`gateway: ${error instanceof Error ? error.stack : String(error)}`);
+      response.destroy();
+    });
+  });
+  // The SDK keeps connections open; closing an idle one just as it is reused would look like a fault nobody injected.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      proxy.stop();
+      await closed;
+    },
+  };
+}
+
+type KnownCaller = { accessKeyId: string; functionLogicalId: string; roleLogicalId?: string };
+
+class GatewayCalls {
+  readonly #options: GatewayOptions;
+  readonly #forward: ReturnType<typeof dynamoDbProxy>['forward'];
+
+  constructor(options: GatewayOptions, forward: ReturnType<typeof dynamoDbProxy>['forward']) {
+    this.#options = options;
+    this.#forward = forward;
+  }
+
+  /** identify → count → fault before → IAM → execute → fault after → answer */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const wire = await readRequest(request);
+    const credential = credentialOf(wire);
+    const service = credential?.service ?? 'unknown';
+    const caller = this.#identify(credential?.accessKeyId);
+    if (!caller) return send(response, unrecognized(service, credential?.accessKeyId));
+    const call = describeCall(service, wire, this.#options, this.#forward);
+    if ('refusal' in call) return send(response, call.refusal);
+
+    this.#options.requests.count(caller.functionLogicalId, service, call.operation);
+    const { delayMs, rule } = this.#options.faults.strike({ ...caller, service, operation: call.operation });
+    if (delayMs > 0) await delay(delayMs);
+    if (rule?.kind === 'crash_before') return this.#crash(caller, response);
+    const injected = rule && faultReply(rule, call);
+    if (injected) return send(response, injected);
+
+    const reply = this.#refusal(caller, call) ?? (await this.#execute(call));
+    await this.#answer(reply, rule, caller, response);
+  }
+
+  async #answer(reply: WireReply, rule: FaultRule | undefined, caller: KnownCaller, response: ServerResponse) {
+    if (rule?.kind === 'crash_after') return this.#crash(caller, response);
+    if (rule?.kind === 'lost_reply') return void response.destroy();
+    send(response, reply);
+  }
+
+  #identify(accessKeyId: string | undefined): KnownCaller | undefined {
+    if (accessKeyId === undefined) return undefined;
+    if (accessKeyId === HOST_CREDENTIALS.accessKeyId) return { accessKeyId, functionLogicalId: HOST_CALLER };
+    const caller = this.#options.callers.get(accessKeyId);
+    return caller && { accessKeyId, ...caller };
+  }
+
+  #refusal({ functionLogicalId, roleLogicalId }: KnownCaller, call: AwsCall): WireReply | undefined {
+    for (const check of call.checks()) {
+      const message = this.#denial(check, functionLogicalId, roleLogicalId);
+      if (message === undefined) continue;
+      this.#options.log?.(`denied: ${message}`);
+      const [code, status] =
+        call.service === 's3' ? (['AccessDenied', 403] as const) : (['AccessDeniedException', 400] as const);
+      return errorReply({ service: call.service, code, message, status });
+    }
+    return undefined;
+  }
+
+  /** The host is bound by no role, but what a bucket's policy denies it denies to everybody. */
+  #denial(check: AccessCheck, caller: string, roleLogicalId: string | undefined): string | undefined {
+    const { iam } = this.#options;
+    const byBucket = iam.deniedByBucket(check);
+    if (byBucket !== undefined || roleLogicalId === undefined) return byBucket;
+    const decision = iam.authorize({ roleLogicalId, caller, ...check });
+    return decision.allowed ? undefined : decision.message;
+  }
+
+  async #execute(call: AwsCall): Promise<WireReply> {
+    const { service } = call;
+    try {
+      return await call.execute();
+    } catch (error) {
+      if (error instanceof AwsError) {
+        return errorReply({ service, code: error.code, message: error.message, status: error.httpStatus });
+      }
+      this.#options.log?.(`${service}.${call.operation}: ${error instanceof Error ? error.stack : String(error)}`);
+      const code = service === 's3' ? 'InternalError' : 'InternalServerError';
+      return errorReply({ service, code, message: `the local ${service} failed: ${String(error)}`, status: 500 });
+    }
+  }
+
+  /** The socket stays open until the thread is gone, or its SDK would retry in its last moments. */
+  async #crash({ functionLogicalId, accessKeyId }: KnownCaller, response: ServerResponse): Promise<void> {
+    if (functionLogicalId !== HOST_CALLER) await this.#options.crash(functionLogicalId, accessKeyId);
+    response.destroy();
+  }
+}
+
+function unrecognized(service: string, accessKeyId: string | undefined): WireReply {
+  const [code, status] =
+    service === 's3' ? (['InvalidAccessKeyId', 403] as const) : (['UnrecognizedClientException', 400] as const);
+  const message = accessKeyId
+    ? `The access key ${accessKeyId} belongs to no function of this host`
+    : 'The request is not signed';
+  return errorReply({ service, code, message, status });
+}

@@ -1,0 +1,56 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { WireReply, WireRequest } from '../aws/wire.ts';
+import { ENGINE_ACCESS_KEY_ID } from './tables.ts';
+
+export interface DynamoDbProxy {
+  forward(request: WireRequest): Promise<WireReply>;
+  stop(): void;
+}
+
+const MOST_CONNECTIONS = 64;
+
+/** DynamoDB Local keeps one database per access key, so every caller is the same one there; IAM was checked before. */
+const AUTHORIZATION =
+  `AWS4-HMAC-SHA256 Credential=${ENGINE_ACCESS_KEY_ID}/20260101/us-east-1/dynamodb/aws4_request, ` +
+  'SignedHeaders=host;x-amz-date;x-amz-target, Signature=local';
+
+/** Hands requests to the engine over kept-open connections; bodies pass untouched, so their x-amz-crc32 stays right. */
+export function dynamoDbProxy(url: string): DynamoDbProxy {
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
+  return {
+    forward: ({ headers, body }) =>
+      new Promise((resolve, reject) => {
+        const forwarded = httpRequest(
+          url,
+          { agent, method: 'POST', headers: engineHeaders(headers, body) },
+          (response) => {
+            const chunks: Buffer[] = [];
+            response.on('data', (chunk: Buffer) => chunks.push(chunk));
+            response.on('error', reject);
+            response.on('end', () => {
+              const status = response.statusCode ?? 500;
+              resolve({ status, headers: replyHeaders(response.headers), body: Buffer.concat(chunks) });
+            });
+          },
+        );
+        forwarded.on('error', reject);
+        forwarded.end(body);
+      }),
+    stop: () => agent.destroy(),
+  };
+}
+
+function engineHeaders(headers: Record<string, string>, body: Buffer): Record<string, string> {
+  return {
+    'content-type': headers['content-type'] ?? 'application/x-amz-json-1.0',
+    'content-length': String(body.length),
+    'x-amz-target': headers['x-amz-target'] ?? '',
+    'x-amz-date': headers['x-amz-date'] ?? '20260101T000000Z',
+    authorization: AUTHORIZATION,
+  };
+}
+
+function replyHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const kept = ['content-type', 'x-amzn-requestid', 'x-amz-crc32', 'x-amzn-errortype'];
+  return Object.fromEntries(kept.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : [])));
+}

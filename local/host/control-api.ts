@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import * as z from 'zod';
+import { BadFaultRule, type Faults } from '../aws/faults.ts';
+import type { RequestCounts } from '../aws/request-counts.ts';
+import type { LocalBedrock } from '../cloud/bedrock.ts';
+import type { Iam } from '../iam/iam.ts';
+import type { Functions } from '../lambda/functions.ts';
+import type { ResolvedStack } from '../template/template.ts';
+import type { HostClock } from './clock.ts';
+
+const BODY_MAX_BYTES = 64 * 1024;
+
+const Advance = z.strictObject({
+  /** How far to move the clock, in any of these units. */
+  advanceMs: z.number().nonnegative().optional(),
+  advanceSeconds: z.number().nonnegative().optional(),
+  advanceMinutes: z.number().nonnegative().optional(),
+});
+
+export interface ControlOptions {
+  clock: HostClock;
+  faults: Faults;
+  requests: RequestCounts;
+  iam: Iam;
+  functions: Functions;
+  stack: ResolvedStack;
+  bedrock: LocalBedrock;
+  sweep(): Promise<void>;
+}
+
+/** `/_local/…`: what tests and tools may do to the host that nobody may do to AWS. */
+export class LocalControl {
+  readonly #routes: Record<string, (body: unknown) => unknown>;
+
+  constructor({ clock, faults, requests, iam, functions, stack, bedrock, sweep }: ControlOptions) {
+    const now = () => ({ now: new Date(clock.now()).toISOString() });
+    this.#routes = {
+      'GET /_local/requests': () => requests.report(),
+      'DELETE /_local/requests': () => {
+        requests.reset();
+        return requests.report();
+      },
+      'GET /_local/metrics': () => ({ metrics: functions.metrics() }),
+      'GET /_local/functions': () => functions.stats(),
+      'GET /_local/grants/unused': () => ({ unused: iam.unusedGrants() }),
+      'GET /_local/outputs': () => stack.outputs,
+      'GET /_local/faults': () => ({ faults: faults.list() }),
+      'POST /_local/faults': (body) => faults.add(body),
+      'DELETE /_local/faults': () => {
+        faults.clear();
+        return { faults: [] };
+      },
+      'GET /_local/models': () => bedrock.report(),
+      'POST /_local/models': (body) => bedrock.script(body),
+      'DELETE /_local/models': () => bedrock.forget(),
+      'GET /_local/clock': now,
+      'POST /_local/clock': (body) => {
+        const { advanceMs = 0, advanceSeconds = 0, advanceMinutes = 0 } = Advance.parse(body);
+        clock.advance(advanceMs + advanceSeconds * 1000 + advanceMinutes * 60_000);
+        return now();
+      },
+      'POST /_local/sweep': async () => {
+        await sweep();
+        return { swept: true };
+      },
+    };
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const action = this.#routes[`${request.method} ${pathname}`];
+    if (!action) return answer(response, 404, { error: `try one of: ${Object.keys(this.#routes).join(', ')}` });
+    try {
+      return answer(response, 200, await action(await readJson(request)));
+    } catch (error) {
+      if (error instanceof z.ZodError) return answer(response, 400, { error: z.prettifyError(error) });
+      if (error instanceof BadFaultRule || error instanceof SyntaxError) {
+        return answer(response, 400, { error: error.message });
+      }
+      throw error;
+    }
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request) {
+    text += chunk;
+    if (text.length > BODY_MAX_BYTES) throw new SyntaxError(`a body here has at most ${BODY_MAX_BYTES} bytes`);
+  }
+  return text === '' ? {} : JSON.parse(text);
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body, null, 2)}\n`);
+}

@@ -1,0 +1,217 @@
+import { AwsError, type InvokeFunction, type JsonService } from '../aws/aws.ts';
+import type { RestService, S3Front } from '../aws/aws-calls.ts';
+import { LocalBedrock } from '../cloud/bedrock.ts';
+import { LocalKms } from '../cloud/kms/kms.ts';
+import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from '../cloud/s3/s3.ts';
+import { type ScheduleRule, startSchedules } from '../cloud/scheduler/schedules.ts';
+import { LocalSecretsManager } from '../cloud/secrets-manager.ts';
+import { LocalSqs, type QueueDefinition } from '../cloud/sqs/sqs.ts';
+import { LocalStepFunctions } from '../cloud/step-functions/step-functions.ts';
+import type { Iam } from '../iam/iam.ts';
+import { startEventSource } from '../lambda/event-source.ts';
+import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
+import type { HostClock } from './clock.ts';
+import { localSecretValue } from './seed.ts';
+
+interface HostedOptions {
+  stack: ResolvedStack;
+  clock: HostClock;
+  iam: Iam;
+  dataFolder: string;
+  invoke: InvokeFunction;
+  log(source: string, line: string): void;
+}
+
+export interface HostedServices {
+  /** By the name in a request's credential scope. */
+  json: Record<string, JsonService>;
+  s3: S3Front;
+  /** By the same name; addressed by path. */
+  rest: Record<string, RestService>;
+  /** No resource of the template, and there all the same: the account's models. */
+  bedrock: LocalBedrock;
+  /** Starts what acts by itself: event sources and schedules. */
+  start(): { sweep(): Promise<void>; stop(): Promise<void> };
+}
+
+/** CloudFormation's defaults where the template is silent. */
+const SQS_DEFAULTS = { visibilitySeconds: 30, retentionSeconds: 4 * 24 * 3600 };
+const EVENT_SOURCE_BATCH_DEFAULT = 10;
+/** Two cores do not get faster by more pollers than this. */
+const EVENT_SOURCE_CONCURRENCY_MAX = 4;
+
+/** The services of the template that run in this process, each made from its resources. */
+export function hostedServices(options: HostedOptions): HostedServices {
+  const { stack, clock, dataFolder } = options;
+  const sqs = new LocalSqs({ dataFolder, clock, queues: stack.ofType('AWS::SQS::Queue').map(queue) });
+  const s3 = new LocalS3({ dataFolder, clock, buckets: stack.ofType('AWS::S3::Bucket').map(bucket) });
+  const states = new LocalStepFunctions({
+    dataFolder,
+    clock,
+    machines: stack.ofType('AWS::StepFunctions::StateMachine').map((machine) => stateMachine(machine, options)),
+  });
+  const secretsmanager = new LocalSecretsManager({
+    dataFolder,
+    clock,
+    secrets: stack.ofType('AWS::SecretsManager::Secret').map(secret),
+  });
+  const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
+  const bedrock = new LocalBedrock();
+  return {
+    json: { sqs, states, secretsmanager, kms },
+    rest: { bedrock },
+    bedrock,
+    s3: { operation: s3Operation, decode: decodeAwsChunked, handle: (request) => s3.handle(request) },
+    start() {
+      const sources = stack
+        .ofType('AWS::Lambda::EventSourceMapping')
+        .map((mapping) => startEventSource({ sqs, clock, ...eventSource(mapping, options) }));
+      const rules = stack.ofType('AWS::Events::Rule').map(rule);
+      const schedules = startSchedules({
+        clock,
+        rules,
+        invoke: scheduledInvoke(options, rules),
+        onError: (error) => options.log('schedule', String(error)),
+      });
+      return {
+        sweep: async () => {
+          for (const { logicalId } of rules) await schedules.fire(logicalId);
+        },
+        async stop() {
+          await schedules.stop();
+          states.stop();
+          await Promise.all(sources.map((source) => source.stop()));
+          sqs.close();
+          s3.close();
+        },
+      };
+    },
+  };
+}
+
+function queue({ logicalId, arn, ref, properties, attributes }: ResolvedResource): QueueDefinition {
+  const redrive = properties.RedrivePolicy as { deadLetterTargetArn: string; maxReceiveCount: number } | undefined;
+  return {
+    logicalId,
+    name: attributes.QueueName ?? logicalId,
+    url: ref,
+    arn,
+    visibilityTimeoutSeconds: Number(properties.VisibilityTimeout ?? SQS_DEFAULTS.visibilitySeconds),
+    delaySeconds: Number(properties.DelaySeconds ?? 0),
+    retentionSeconds: Number(properties.MessageRetentionPeriod ?? SQS_DEFAULTS.retentionSeconds),
+    ...(redrive && {
+      redrive: { deadLetterArn: redrive.deadLetterTargetArn, maxReceiveCount: Number(redrive.maxReceiveCount) },
+    }),
+  };
+}
+
+function bucket({ ref, properties }: ResolvedResource): BucketDefinition {
+  const versioning = properties.VersioningConfiguration as { Status?: string } | undefined;
+  const lock = properties.ObjectLockConfiguration as
+    | { Rule?: { DefaultRetention?: { Mode: 'GOVERNANCE' | 'COMPLIANCE'; Days?: number; Years?: number } } }
+    | undefined;
+  const retention = lock?.Rule?.DefaultRetention;
+  return {
+    name: ref,
+    objectLock: properties.ObjectLockEnabled === true,
+    versioned: versioning?.Status === 'Enabled',
+    ...(retention && {
+      defaultRetention: { mode: retention.Mode, days: retention.Days ?? (retention.Years ?? 0) * 365 },
+    }),
+  };
+}
+
+function secret({ arn, properties }: ResolvedResource) {
+  const name = String(properties.Name ?? arn);
+  const generate = properties.GenerateSecretString as Record<string, unknown> | undefined;
+  return {
+    arn,
+    name,
+    initialValue: localSecretValue(name),
+    ...(generate && {
+      generate: {
+        length: generate.PasswordLength as number | undefined,
+        excludeCharacters: generate.ExcludeCharacters as string | undefined,
+        excludePunctuation: generate.ExcludePunctuation as boolean | undefined,
+        secretStringTemplate: generate.SecretStringTemplate as string | undefined,
+        generateStringKey: generate.GenerateStringKey as string | undefined,
+      },
+    }),
+  };
+}
+
+function key({ ref, arn, properties }: ResolvedResource) {
+  return {
+    id: ref,
+    arn,
+    keySpec: String(properties.KeySpec ?? 'SYMMETRIC_DEFAULT'),
+    keyUsage: String(properties.KeyUsage ?? 'ENCRYPT_DECRYPT'),
+  };
+}
+
+function stateMachine(
+  { logicalId, arn, attributes, properties }: ResolvedResource,
+  { stack, iam, invoke }: HostedOptions,
+) {
+  const roleLogicalId = stack.byArn(String(properties.RoleArn))?.logicalId ?? '';
+  const mayInvoke: InvokeFunction = async (functionArn, event) => {
+    const decision = iam.authorize({
+      roleLogicalId,
+      caller: logicalId,
+      action: 'lambda:InvokeFunction',
+      resource: functionArn,
+    });
+    if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
+    return invoke(functionArn, event);
+  };
+  const definition = JSON.parse(String(properties.DefinitionString));
+  return { logicalId, name: attributes.Name ?? logicalId, arn, definition, invoke: mayInvoke };
+}
+
+/** The function's own role must allow it to read the queue, as Lambda requires. */
+function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log }: HostedOptions) {
+  const queueArn = String(properties.EventSourceArn);
+  const name = String(properties.FunctionName);
+  const target = stack.ofType('AWS::Lambda::Function').find(({ ref, arn }) => name === ref || name === arn);
+  if (!target) throw new Error(`an event source mapping names ${name}, which is no function of this stack`);
+  const roleLogicalId = stack.byArn(String(target.properties.Role))?.logicalId ?? '';
+  const scaling = properties.ScalingConfig as { MaximumConcurrency?: number } | undefined;
+  const responses = (properties.FunctionResponseTypes ?? []) as string[];
+  return {
+    queueArn,
+    functionArn: target.arn,
+    batchSize: Number(properties.BatchSize ?? EVENT_SOURCE_BATCH_DEFAULT),
+    batchingWindowSeconds: Number(properties.MaximumBatchingWindowInSeconds ?? 0),
+    maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), EVENT_SOURCE_CONCURRENCY_MAX),
+    reportBatchItemFailures: responses.includes('ReportBatchItemFailures'),
+    invoke,
+    mayPoll() {
+      for (const operation of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) {
+        const action = `sqs:${operation}`;
+        const decision = iam.authorize({ roleLogicalId, caller: target.logicalId, action, resource: queueArn });
+        if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
+      }
+    },
+    onError: (error: unknown) => log(target.logicalId, `a batch stays in its queue: ${String(error)}`),
+  };
+}
+
+function rule({ logicalId, arn, properties }: ResolvedResource): ScheduleRule {
+  const targets = (properties.Targets ?? []) as { Arn: string; Input?: string }[];
+  return {
+    logicalId,
+    expression: String(properties.ScheduleExpression),
+    enabled: properties.State !== 'DISABLED',
+    targets: targets.map(({ Arn, Input }) => ({ functionArn: Arn, ruleArn: arn, ...(Input && { input: Input }) })),
+  };
+}
+
+function scheduledInvoke({ iam, invoke }: HostedOptions, rules: ScheduleRule[]): InvokeFunction {
+  const targets = rules.flatMap((each) => each.targets);
+  return async (functionArn, event) => {
+    const sourceArn = targets.find((target) => target.functionArn === functionArn)?.ruleArn ?? '';
+    const decision = iam.mayInvoke(functionArn, { principal: 'events.amazonaws.com', sourceArn });
+    if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
+    return invoke(functionArn, event);
+  };
+}

@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type * as z from 'zod';
+import type { Caller } from '../../lambdas/api/api-keys.ts';
+import { DynamoApiKeys } from '../../lambdas/api/dynamo-api-keys.ts';
+import { Person } from '../../lambdas/approval/people.ts';
+import { isoNow } from '../../lambdas/entry/ports.ts';
+import { systemClock, systemIds } from '../../lambdas/entry/system.ts';
+import type { ChangeAuthor } from '../../lambdas/pipeline/changes.ts';
+import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
+import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
+import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { REGION } from '../aws/aws.ts';
+import { ENGINE_ACCESS_KEY_ID } from '../dynamodb/tables.ts';
+import { READ_ONLY_CREDENTIAL_PREFIX } from '../simulators/credentials.ts';
+import { TEAM, TEAMS } from '../simulators/slack/workspace.ts';
+
+const WORKFLOWS = join(import.meta.dirname, '..', '..', 'workflows');
+
+/** Fixed and documented: they guard nothing but this machine's simulators. */
+export const LOCAL_SLACK_SIGNING_SECRET = 'local-slack-signing-secret';
+const GLOBEX_SLACK_SIGNING_SECRET = 'local-globex-slack-signing-secret';
+
+/** What each system calls the tenant; Slack's callbacks are told apart by it. */
+const SLACK_TEAMS: Record<string, string> = Object.fromEntries(TEAMS.map(({ domain, id }) => [domain, id]));
+
+/** By team id. */
+export const LOCAL_SLACK_SIGNING_SECRETS: Readonly<Record<string, string>> = {
+  [SLACK_TEAMS.acme ?? '']: LOCAL_SLACK_SIGNING_SECRET,
+  [SLACK_TEAMS.globex ?? '']: GLOBEX_SLACK_SIGNING_SECRET,
+};
+
+const WEBHOOK_SECRETS: Record<string, object> = {
+  acme: {
+    github: ['local-github-secret'],
+    servicenow: ['local-servicenow-secret'],
+    slack: [LOCAL_SLACK_SIGNING_SECRET],
+  },
+  globex: {
+    github: ['local-globex-github-secret'],
+    servicenow: ['local-globex-servicenow-secret'],
+    slack: [GLOBEX_SLACK_SIGNING_SECRET],
+  },
+};
+
+const CONNECTION_CREDENTIALS = {
+  servicenow: { username: 'countersign', password: 'local-servicenow-password' },
+  github: { token: 'local-github-token' },
+  http: { hosts: {} },
+};
+
+/** A token is for one workspace; the simulator knows whose it is by its end. */
+const messagingCredentials = (tenant: string) => ({
+  slack: { botToken: tenant === 'acme' ? 'xoxb-local' : `xoxb-local-${tenant}` },
+  pagerduty: { routingKey: 'local'.padEnd(32, '0') },
+});
+
+/** What plans look at targets with: every simulator lets them read, and refuses them every write. */
+const planCredentials = (tenant: string) => ({
+  servicenow: { username: 'countersign', password: `${READ_ONLY_CREDENTIAL_PREFIX}servicenow` },
+  github: { token: `${READ_ONLY_CREDENTIAL_PREFIX}github` },
+  slack: { botToken: `${READ_ONLY_CREDENTIAL_PREFIX}slack-${tenant}` },
+  pagerduty: { routingKey: 'read-only'.padEnd(32, '0') },
+  http: { hosts: {} },
+});
+
+const API_KEYS: Record<string, Caller> = {
+  'local-owner-key': { tenant: 'acme', person: 'olivia', role: 'owner' },
+  'local-operator-key': { tenant: 'acme', person: 'oscar', role: 'operator' },
+  'local-approver-key': { tenant: 'acme', person: 'ana', role: 'approver' },
+  'local-approver2-key': { tenant: 'acme', person: 'ben', role: 'approver' },
+  'local-member-key': { tenant: 'acme', person: 'chloe', role: 'member' },
+  'local-auditor-key': { tenant: 'acme', person: 'ada', role: 'auditor' },
+  'local-globex-owner-key': { tenant: 'globex', person: 'greta', role: 'owner' },
+};
+
+/** The people behind the keys, with the names that Slack, GitHub and ServiceNow have for them. */
+const PEOPLE: Record<string, z.input<typeof Person>[]> = {
+  acme: [
+    { id: 'olivia', name: 'Olivia Owner', role: 'owner', identities: ['github:olivia'] },
+    { id: 'oscar', name: 'Oscar Operator', role: 'operator' },
+    {
+      id: 'ana',
+      name: 'Ana Ortiz',
+      role: 'approver',
+      tier: 'high',
+      groups: ['network', 'database'],
+      identities: [`slack:${TEAM.id}/U100ANA`, 'github:ana-ortiz', 'servicenow:ana'],
+    },
+    {
+      id: 'ben',
+      name: 'Ben Okafor',
+      role: 'approver',
+      tier: 'high',
+      groups: ['platform'],
+      identities: [`slack:${TEAM.id}/U200BEN`, 'github:ben-okafor', 'servicenow:ben'],
+    },
+    {
+      id: 'chloe',
+      name: 'Chloe Martin',
+      role: 'member',
+      identities: [`slack:${TEAM.id}/U300CHLOE`, 'github:chloe', 'servicenow:chloe'],
+    },
+    { id: 'ada', name: 'Ada Auditor', role: 'auditor' },
+  ],
+  globex: [{ id: 'greta', name: 'Greta Globex', role: 'owner', identities: [`slack:${SLACK_TEAMS.globex}/U400GRETA`] }],
+};
+
+const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
+  {
+    name: 'label-new-issue',
+    description: 'New GitHub issues go into triage',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.opened' },
+  },
+  {
+    name: 'reopened-bug',
+    description: 'Bugs that are reopened are regressions until somebody looks after them',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.reopened', filter: '{% "bug" in trigger.payload.issue.labels.name %}' },
+  },
+  {
+    name: 'triage-incident',
+    description: 'Incidents of priority 1 and 2 are routed at once',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
+  },
+];
+
+/** The history of changes shows what was there from the start, too. */
+const bySetup = (): ChangeAuthor => ({ actor: 'setup', at: isoNow(systemClock), changeId: systemIds.next('chg') });
+
+/** The value a secret of the template starts with on this machine; undefined where it is generated, as in AWS. */
+export function localSecretValue(secretName: string): string | undefined {
+  const [, , tenant = '', purpose] = secretName.split('/');
+  if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
+  if (purpose === 'connections') return JSON.stringify(CONNECTION_CREDENTIALS);
+  if (purpose === 'messaging') return JSON.stringify(messagingCredentials(tenant));
+  if (purpose === 'plan-connections') return JSON.stringify(planCredentials(tenant));
+  return undefined;
+}
+
+/** Gives the local stage its tenants, people, connections and example automations. */
+export async function seed(dynamodbUrl: string, table: string, worldUrl: string): Promise<void> {
+  const credentials = { accessKeyId: ENGINE_ACCESS_KEY_ID, secretAccessKey: 'local' };
+  const client = new DynamoDBClient({ endpoint: dynamodbUrl, region: REGION, credentials });
+  const definitions = new DynamoDefinitions(client, table);
+  const keys = new DynamoApiKeys(client, table);
+  await Promise.all([
+    ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller, bySetup())),
+    ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, worldUrl)),
+  ]);
+  client.destroy();
+}
+
+/** Starting again changes nothing that people have: only connections follow the host, which may answer elsewhere now. */
+export async function seedTenant(definitions: Definitions, tenant: string, worldUrl: string): Promise<void> {
+  for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
+    const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
+    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance }, bySetup());
+  }
+  const allowedHosts = [new URL(worldUrl).host];
+  await definitions.saveConnection(
+    tenant,
+    { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts },
+    bySetup(),
+  );
+  const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
+  for (const person of PEOPLE[tenant] ?? []) {
+    if (people.has(person.id) || (await definitions.wasDeleted(tenant, person.id))) continue;
+    await definitions.savePerson(tenant, Person.parse(person), bySetup());
+  }
+  const automations = new Set((await definitions.automations(tenant)).map(({ name }) => name));
+  for (const automation of AUTOMATIONS) {
+    if (automations.has(automation.name)) continue;
+    const file = `${automation.name}.yaml`;
+    const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);
+    const version = await publish(definitions, tenant, workflow);
+    await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } }, bySetup());
+  }
+}
+
+/** The version that is this very workflow, or a new one: those that are published never change. */
+async function publish(definitions: Definitions, tenant: string, workflow: Workflow): Promise<number> {
+  const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
+  for (let version = 1; ; version += 1) {
+    const published = await definitions.workflow(tenant, workflow.name, version);
+    if (published && canonicalJson(published) === wanted) return version;
+    if (published) continue;
+    await definitions.publishWorkflow(tenant, workflow, version, bySetup());
+    return version;
+  }
+}

@@ -1,0 +1,177 @@
+import { Worker } from 'node:worker_threads';
+import { FunctionError } from '../aws/aws.ts';
+import type { FunctionDefinition } from './function-definition.ts';
+
+export interface InstanceOptions {
+  definition: FunctionDefinition;
+  accessKeyId: string;
+  environment: Record<string, string>;
+  clockOffset: Float64Array;
+  onLine(line: string): void;
+  /** Called once, whatever ended the thread. */
+  onExit(): void;
+}
+
+type ThreadMessage =
+  | { kind: 'ready' }
+  | { kind: 'log'; text: string }
+  | { kind: 'result'; resultJson: string }
+  /** The handler threw, or could not be loaded at all. */
+  | { kind: 'error' | 'failed'; error: ThreadError };
+
+interface ThreadError {
+  errorType: string;
+  message: string;
+  stack?: string;
+}
+
+interface Pending {
+  resolve(resultJson: string): void;
+  reject(error: Error): void;
+}
+
+/** Lambda gives ten seconds; here many functions may start at once on few cores. */
+const INIT_TIMEOUT_MS = 60_000;
+
+/** One execution environment: a thread with the bundled handler, one invocation at a time. */
+export class FunctionInstance {
+  readonly accessKeyId: string;
+  readonly #definition: FunctionDefinition;
+  readonly #options: InstanceOptions;
+  readonly #worker: Worker;
+  readonly #ready: Promise<void>;
+  #settleReady: Pending = { resolve: () => {}, reject: () => {} };
+  #pending: Pending | undefined;
+  /** Why the thread was ended from outside, if it was. */
+  #endedBy: FunctionError | undefined;
+  #partialLine = '';
+  #exited = false;
+
+  constructor(options: InstanceOptions) {
+    this.#options = options;
+    this.#definition = options.definition;
+    this.accessKeyId = options.accessKeyId;
+    const { handlerFile, handlerName, name, arn, memoryMb } = options.definition;
+    this.#ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve: () => resolve(), reject };
+    });
+    // Whoever waits for it sees the rejection; between invocations nobody does.
+    this.#ready.catch(() => {});
+    this.#worker = new Worker(new URL('./function-thread.mjs', import.meta.url), {
+      env: options.environment,
+      argv: [],
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+      workerData: {
+        clockOffset: options.clockOffset,
+        handlerFile,
+        handlerName,
+        functionContext: {
+          functionName: name,
+          functionVersion: '$LATEST',
+          invokedFunctionArn: arn,
+          memoryLimitInMB: String(memoryMb),
+          logGroupName: `/aws/lambda/${name}`,
+          logStreamName: options.accessKeyId,
+        },
+      },
+    });
+    this.#worker.unref();
+    this.#listen();
+  }
+
+  get alive(): boolean {
+    return !this.#exited && this.#endedBy === undefined;
+  }
+
+  async invoke(eventJson: string, requestContext: Record<string, unknown>, traceHeader: string): Promise<string> {
+    this.#worker.ref();
+    try {
+      await this.#within(INIT_TIMEOUT_MS, this.#ready);
+      const timeoutMs = this.#definition.timeoutMs;
+      const result = new Promise<string>((resolve, reject) => {
+        this.#pending = { resolve, reject };
+      });
+      this.#worker.postMessage({ eventJson, requestContext, traceHeader, deadlineMs: Date.now() + timeoutMs });
+      return await this.#within(timeoutMs, result);
+    } finally {
+      this.#pending = undefined;
+      this.#worker.unref();
+    }
+  }
+
+  /** Ends the thread at once, as a crash of the runtime; resolves when it is gone. */
+  async crash(): Promise<void> {
+    await this.#end(new FunctionError('Runtime.ExitError', 'Runtime exited with error: signal: killed'));
+  }
+
+  /** Work that outlives its limit is ended with its thread, as Lambda does. */
+  async #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => {
+      const seconds = (limitMs / 1000).toFixed(2);
+      void this.#end(new FunctionError('Sandbox.Timedout', `Task timed out after ${seconds} seconds`));
+    }, limitMs);
+    try {
+      return await work;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #end(reason: FunctionError): Promise<void> {
+    this.#endedBy ??= reason;
+    this.#fail(this.#endedBy);
+    await this.#worker.terminate();
+  }
+
+  #fail(error: Error): void {
+    this.#settleReady.reject(error);
+    this.#pending?.reject(error);
+    this.#pending = undefined;
+  }
+
+  #listen(): void {
+    this.#worker.on('message', (message: ThreadMessage) => this.#receive(message));
+    this.#worker.on('error', (error: unknown) => {
+      this.#exited = true;
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#options.onLine(text);
+      this.#fail(new FunctionError('Runtime.ExitError', `Runtime exited with error: ${firstLine(text)}`));
+    });
+    this.#worker.on('exit', (code) => {
+      this.#exited = true;
+      this.#fail(this.#endedBy ?? new FunctionError('Runtime.ExitError', `Runtime exited with exit status ${code}`));
+      if (this.#partialLine) this.#options.onLine(this.#partialLine);
+      this.#options.onExit();
+    });
+    for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
+      stream.on('data', (chunk: Buffer) => this.#log(chunk.toString()));
+    }
+  }
+
+  #receive(message: ThreadMessage): void {
+    if (message.kind === 'ready') this.#settleReady.resolve('');
+    else if (message.kind === 'log') this.#log(message.text);
+    else if (message.kind === 'result') this.#pending?.resolve(message.resultJson);
+    else this.#receiveError(message.kind, message.error);
+  }
+
+  #receiveError(kind: 'error' | 'failed', { errorType, message, stack }: ThreadError): void {
+    this.#options.onLine(stack ?? `${errorType}: ${message}`);
+    const error = new FunctionError(errorType, message);
+    // Without its handler the thread is of no use; the next invocation tries a new one.
+    if (kind === 'failed') void this.#end(error);
+    else this.#fail(error);
+  }
+
+  #log(text: string): void {
+    const lines = (this.#partialLine + text).split('\n');
+    this.#partialLine = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') this.#options.onLine(line);
+  }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { FunctionError } from '../aws/aws.ts';
+import type { Caller } from '../aws/aws-endpoint.ts';
+import type { HostClock } from '../host/clock.ts';
+import type { ResolvedStack } from '../template/template.ts';
+import { environmentOf, type FunctionDefinition, functionDefinitions } from './function-definition.ts';
+import { FunctionInstance } from './function-instance.ts';
+import { Metrics, type MetricTotal } from './metrics.ts';
+import { INVOCATIONS_IN_A_CHAIN_MAX, oneMoreInvocation } from './recursion.ts';
+
+export interface FunctionsOptions {
+  stack: ResolvedStack;
+  clock: Pick<HostClock, 'sharedOffset'>;
+  gatewayUrl: string;
+  /** The bundled code of a function, by logical id. */
+  codeFolder(logicalId: string): string;
+  log(functionLogicalId: string, line: string): void;
+  /** Tells the gateway whose access key this is; called before the thread runs. */
+  registerCaller(accessKeyId: string, caller: Caller): void;
+  /** Most threads of a function; a smaller reservation in the template wins. */
+  concurrencyOf?(logicalId: string): number;
+}
+
+export interface InvocationContext {
+  awsRequestId?: string;
+  clientContext?: unknown;
+}
+
+export interface FunctionStats {
+  threads: number;
+  busy: number;
+  queued: number;
+  /** Most that ran at once. */
+  peak: number;
+  invocations: number;
+  errors: number;
+  /** Invocations that recursive loop detection refused. */
+  stoppedLoops: number;
+}
+
+/** Enough to see concurrency bugs; threads cost memory, so the lead may give the busy ones more. */
+const DEFAULT_CONCURRENCY = 4;
+/** Lambda's limit for a synchronous request and for its response. */
+const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
+
+/** The functions of the template: warm threads are reused, one invocation each, the rest waits its turn. */
+export class Functions {
+  readonly #pools: FunctionPool[];
+  readonly #byName = new Map<string, FunctionPool>();
+  readonly #metrics = new Metrics();
+
+  constructor(options: FunctionsOptions) {
+    this.#pools = functionDefinitions(options.stack, options.codeFolder).map(
+      (definition) => new FunctionPool(definition, options, this.#metrics),
+    );
+    for (const pool of this.#pools) {
+      const { logicalId, name, arn } = pool.definition;
+      for (const key of [logicalId, name, arn]) this.#byName.set(key, pool);
+    }
+  }
+
+  /** Resolves to what the handler returned; rejects with `FunctionError` if it threw, timed out or crashed. */
+  async invoke(
+    functionArnOrLogicalId: string,
+    event: unknown,
+    context: InvocationContext = {},
+    chain?: string,
+  ): Promise<unknown> {
+    const withoutQualifier = functionArnOrLogicalId.replace(/(:function:[^:]+):.+$/, '$1');
+    const pool = this.#byName.get(functionArnOrLogicalId) ?? this.#byName.get(withoutQualifier);
+    if (!pool) throw new FunctionError('ResourceNotFoundException', `Function not found: ${functionArnOrLogicalId}`);
+    const eventJson = JSON.stringify(event) ?? 'null';
+    refuseTooLarge(eventJson, 'RequestEntityTooLargeException', 'Request');
+    const resultJson = await pool.invoke(eventJson, { awsRequestId: randomUUID(), ...context }, chain);
+    refuseTooLarge(resultJson, 'Function.ResponseSizeTooLarge', 'Response');
+    return JSON.parse(resultJson);
+  }
+
+  /** Ends the thread that holds this access key, as if its runtime had died; resolves when it is gone. */
+  async crash(accessKeyId: string): Promise<void> {
+    await Promise.all(this.#pools.map((pool) => pool.crash(accessKeyId)));
+  }
+
+  stats(): Record<string, FunctionStats> {
+    return Object.fromEntries(this.#pools.map((pool) => [pool.definition.logicalId, pool.stats()]));
+  }
+
+  metrics(): MetricTotal[] {
+    return this.#metrics.list();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#pools.map((pool) => pool.stop()));
+  }
+}
+
+function refuseTooLarge(json: string, errorType: string, what: string): void {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= PAYLOAD_LIMIT_BYTES) return;
+  const message = `${what} payload size (${bytes} bytes) exceeded maximum allowed payload size (${PAYLOAD_LIMIT_BYTES} bytes).`;
+  throw new FunctionError(errorType, message);
+}
+
+class FunctionPool {
+  readonly definition: FunctionDefinition;
+  readonly #options: FunctionsOptions;
+  readonly #metrics: Metrics;
+  readonly #limit: number;
+  readonly #instances = new Set<FunctionInstance>();
+  readonly #idle: FunctionInstance[] = [];
+  readonly #waiting: { resolve(instance: FunctionInstance): void; reject(error: Error): void }[] = [];
+  #started = 0;
+  #busy = 0;
+  #peak = 0;
+  #invocations = 0;
+  #errors = 0;
+  #stoppedLoops = 0;
+  #stopped = false;
+
+  constructor(definition: FunctionDefinition, options: FunctionsOptions, metrics: Metrics) {
+    this.definition = definition;
+    this.#options = options;
+    this.#metrics = metrics;
+    const offered = options.concurrencyOf?.(definition.logicalId) ?? DEFAULT_CONCURRENCY;
+    this.#limit = Math.min(offered, definition.reservedConcurrency ?? offered);
+  }
+
+  async invoke(eventJson: string, requestContext: Record<string, unknown>, chain?: string): Promise<string> {
+    const traceHeader = this.#partOf(chain);
+    if (this.#limit === 0) throw new FunctionError('TooManyRequestsException', 'its reserved concurrency is 0');
+    const instance = await this.#take();
+    this.#invocations += 1;
+    try {
+      return await instance.invoke(eventJson, requestContext, traceHeader);
+    } catch (error) {
+      this.#errors += 1;
+      throw error;
+    } finally {
+      this.#release(instance);
+    }
+  }
+
+  /** Lambda does not invoke a function again that goes round in a loop, unless its template allows it. */
+  #partOf(chain: string | undefined): string {
+    const { arn, allowsRecursion } = this.definition;
+    const { count, traceHeader } = oneMoreInvocation(arn, chain);
+    if (count <= INVOCATIONS_IN_A_CHAIN_MAX || allowsRecursion) return traceHeader;
+    this.#stoppedLoops += 1;
+    throw new FunctionError('RecursiveInvocationException', 'Lambda has detected and stopped a recursive loop');
+  }
+
+  async crash(accessKeyId: string): Promise<void> {
+    for (const instance of this.#instances) if (instance.accessKeyId === accessKeyId) await instance.crash();
+  }
+
+  stats(): FunctionStats {
+    const [threads, queued] = [this.#instances.size, this.#waiting.length];
+    const [busy, peak, invocations, errors] = [this.#busy, this.#peak, this.#invocations, this.#errors];
+    return { threads, busy, queued, peak, invocations, errors, stoppedLoops: this.#stoppedLoops };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const stopped = new FunctionError('ServiceException', 'the local host is stopping');
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(stopped);
+    await Promise.all([...this.#instances].map((instance) => instance.crash()));
+  }
+
+  #take(): Promise<FunctionInstance> {
+    if (this.#stopped) return Promise.reject(new FunctionError('ServiceException', 'the local host is stopping'));
+    if (this.#busy >= this.#limit) {
+      return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    }
+    this.#busy += 1;
+    this.#peak = Math.max(this.#peak, this.#busy);
+    return Promise.resolve(this.#warmOrNew());
+  }
+
+  /** The place passes straight to the next in line, so nobody overtakes. */
+  #release(instance: FunctionInstance): void {
+    if (instance.alive) this.#idle.push(instance);
+    const next = this.#waiting.shift();
+    if (next) next.resolve(this.#warmOrNew());
+    else this.#busy -= 1;
+  }
+
+  /** The one used last is the warmest. */
+  #warmOrNew(): FunctionInstance {
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (idle.alive) return idle;
+    return this.#start();
+  }
+
+  #start(): FunctionInstance {
+    this.#started += 1;
+    const { logicalId, roleLogicalId } = this.definition;
+    const accessKeyId = `LOCAL${logicalId}.${this.#started}`;
+    this.#options.registerCaller(accessKeyId, { functionLogicalId: logicalId, roleLogicalId });
+    const instance = new FunctionInstance({
+      definition: this.definition,
+      accessKeyId,
+      environment: environmentOf(this.definition, { accessKeyId, gatewayUrl: this.#options.gatewayUrl }),
+      clockOffset: this.#options.clock.sharedOffset,
+      onLine: (line) => {
+        this.#metrics.collect(logicalId, line);
+        this.#options.log(logicalId, line);
+      },
+      onExit: () => this.#instances.delete(instance),
+    });
+    this.#instances.add(instance);
+    return instance;
+  }
+}
