@@ -1,5 +1,5 @@
 import type { PolicyRequest } from '../lambdas/policy/policy.ts';
-import { systemPolicy } from '../lambdas/policy/policy-ports.ts';
+import { systemPolicy } from '../lambdas/policy/policy.wiring.ts';
 
 const DECISIONS = 2_000;
 

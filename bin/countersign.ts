@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from './commands/command-line.ts';
 import { EXIT } from './commands/failure.ts';
-import { processTerminal } from './commands/terminal.ts';
+import { processTerminal } from './terminal/terminal.ts';
 
 // `countersign runs list | head` closes the pipe early; that is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

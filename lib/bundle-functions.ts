@@ -26,7 +26,10 @@ const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
 
 /** The program of a process that a source file starts: it lies as one file beside every bundle that has the source. */
 const PROGRAMS: Record<string, { entry: string; file: string }> = {
-  'lambdas/workflow/expression-process.ts': { entry: 'lambdas/workflow/evaluator.child.ts', file: 'evaluator.mjs' },
+  'lambdas/workflow/expressions/expression-process.ts': {
+    entry: 'lambdas/workflow/expressions/evaluator.child.ts',
+    file: 'evaluator.mjs',
+  },
 };
 
 /** Where the bundle of each entry point is: `intake/github` → a folder with its index.mjs. */

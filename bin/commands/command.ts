@@ -1,7 +1,7 @@
-import { Api } from './api.ts';
+import { Api } from '../client/api-client.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { type ExitCode, UsageError } from './failure.ts';
-import { LOCAL_TENANT, localOwnerKey } from './sign-delivery.ts';
-import type { Terminal } from './terminal.ts';
+import { LOCAL_TENANT, localOwnerKey } from './webhook/sign-delivery.ts';
 
 export interface Option {
   /** Name of the value in the usage; an option without one is a switch. */

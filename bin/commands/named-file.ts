@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { EXIT, Failure } from './failure.ts';
-import { read } from './webhook-send.ts';
+import { read } from './webhook/send.ts';
 
 /** A YAML or JSON file about one thing. The server checks what it says; only its name must be known to ask. */
 export function readNamed<Name extends string>(

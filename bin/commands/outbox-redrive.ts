@@ -1,7 +1,7 @@
-import type { StuckEntry } from './api.ts';
+import type { StuckEntry } from '../client/api-client.ts';
+import { printable } from '../terminal/terminal.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './failure.ts';
-import { printable } from './terminal.ts';
 
 export const outboxRedrive: Command = {
   name: 'outbox redrive',

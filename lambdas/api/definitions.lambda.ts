@@ -3,7 +3,7 @@ import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
 import { systemClock, systemIds } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { systemExpressions } from '../workflow/expression-ports.ts';
+import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { answerDefinitions } from './definitions-api.ts';
 import { DefinitionsEnvironment } from './environment.ts';
 import { cursorSecret } from './secrets-cursor-secret.ts';

@@ -8,9 +8,9 @@ import { systemClock, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../plan/environment.ts';
-import { systemPolicy } from '../policy/policy-ports.ts';
+import { systemPolicy } from '../policy/policy.wiring.ts';
 import { DynamoRunReads } from '../run/dynamo-run-reads.ts';
-import { systemExpressions } from '../workflow/expression-ports.ts';
+import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { answerPlan } from './plan-api.ts';
 
 /** What is left after the slowest read must do for the rest of the plan. */

@@ -3,8 +3,8 @@ import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts
 import type { Clock, Ids } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { checkPolicies, type SoundPolicies } from '../policy/check-policies.ts';
-import type { PolicyEngines } from '../policy/engine.ts';
 import type { Policy, TenantPolicies } from '../policy/policy.ts';
+import type { PolicyEngines } from '../policy/policy-engine.ts';
 import { type RecordedDecision, replay } from '../policy/replay.ts';
 import type { ShippedPolicies } from '../policy/shipped-policies.ts';
 import type { Run } from '../run/run.ts';

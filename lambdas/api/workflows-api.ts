@@ -1,10 +1,10 @@
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { Clock, Ids } from '../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../pipeline/definitions.ts';
-import type { Expressions } from '../workflow/expressions.ts';
+import { triedWorkflow } from '../workflow/checks/expression-limits.ts';
+import type { Expressions } from '../workflow/expressions/expressions.ts';
 import { type FileProblem, readWorkflow } from '../workflow/parse-workflow.ts';
 import { publishNextVersion } from '../workflow/publish-workflow.ts';
-import { triedWorkflow } from '../workflow/try-expressions.ts';
 import type { Workflow } from '../workflow/workflow.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';

@@ -4,7 +4,7 @@ import { parsedInput } from '../run/input-flaws.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState, Worker } from '../worker/worker.ts';
-import { approverIsDerived } from '../workflow/check-model-flow.ts';
+import { approverIsDerived } from '../workflow/checks/check-model-flow.ts';
 import { GateInput } from '../workflow/inner-tools.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
 import { openGate } from './open-gate.ts';

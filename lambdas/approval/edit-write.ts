@@ -1,8 +1,8 @@
 import { findOperation } from '../connectors/registry.ts';
 import { actionHash } from '../policy/action-hash.ts';
+import { stricter } from '../policy/approval-requirement.ts';
 import { type ApprovalRequirement, groundsOf, type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
-import { stricter } from '../policy/requirement.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';

@@ -1,5 +1,5 @@
+import { atLeast, groupsInWords } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
-import { atLeast, groupsInWords } from '../policy/requirement.ts';
 import { may, type Person } from './people.ts';
 import { whyNotCounted } from './provenance.ts';
 

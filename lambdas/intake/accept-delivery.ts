@@ -7,7 +7,7 @@ import { later } from '../run/lease.ts';
 import type { Trigger } from '../run/run.ts';
 import type { IngestResult, RunStore } from '../run/run-store.ts';
 import type { StepQueue } from '../worker/step-queue.ts';
-import type { Expressions } from '../workflow/expressions.ts';
+import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Delivery } from './delivery.ts';
 import { newRun } from './new-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';

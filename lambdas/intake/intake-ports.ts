@@ -8,7 +8,7 @@ import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
-import { systemExpressions } from '../workflow/expression-ports.ts';
+import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';
 

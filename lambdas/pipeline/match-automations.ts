@@ -1,5 +1,5 @@
 import type { Trigger } from '../run/run.ts';
-import { type Expressions, render, type Scope } from '../workflow/expressions.ts';
+import { type Expressions, render, type Scope } from '../workflow/expressions/expressions.ts';
 import type { Automation } from './definitions.ts';
 
 /** All filters of one delivery together: its sender waits for the answer. */

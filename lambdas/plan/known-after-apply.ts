@@ -1,6 +1,6 @@
-import { planOf } from '../workflow/expression-plan.ts';
-import { asText, type ExpressionContext, renderWith, type Scope } from '../workflow/expressions.ts';
-import type { Reference } from '../workflow/references.ts';
+import { planOf } from '../workflow/expressions/expression-plan.ts';
+import { asText, type ExpressionContext, renderWith, type Scope } from '../workflow/expressions/expressions.ts';
+import type { Reference } from '../workflow/expressions/references.ts';
 import { wholeUrl } from '../workflow/url-template.ts';
 
 /** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */

@@ -14,16 +14,16 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { Enrichment, Trigger } from '../run/run.ts';
 import type { RunReads } from '../run/run-store.ts';
 import type { Step } from '../run/step.ts';
-import { EVALUATION_MAX_MS } from '../workflow/expression-pool.ts';
+import { EVALUATION_MAX_MS } from '../workflow/expressions/expression-pool.ts';
 import {
   type Budget,
   conditionHolds,
   type ExpressionContext,
   type Expressions,
   type Scope,
-} from '../workflow/expressions.ts';
+} from '../workflow/expressions/expressions.ts';
 import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
-import { inOrder, needsOf } from '../workflow/order.ts';
+import { inOrder, needsOf } from '../workflow/step-order.ts';
 import { renderInput } from '../workflow/url-template.ts';
 import type { PublishedWorkflow, WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue, wholeUrlAsFarAsKnown } from './known-after-apply.ts';

@@ -1,10 +1,10 @@
 import { hashOf } from '../run/canonical-json.ts';
+import { stricter } from './approval-requirement.ts';
 import { cedarQuestion } from './cedar-request.ts';
 import type { CedarRuntime } from './cedar-runtime.ts';
 import { APPROVAL_ACTION, type CedarPolicy, problemAt, readCedarTexts } from './cedar-texts.ts';
-import { InvalidPolicies, type Mention, type PolicyEngine, type PreparedPolicies } from './engine.ts';
 import type { ApprovalRequirement, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
-import { stricter } from './requirement.ts';
+import { InvalidPolicies, type Mention, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
 import type { ShippedPolicies } from './shipped-policies.ts';
 
 type CedarTexts = Extract<TenantPolicies, { engine: 'cedar' }>;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
-import { InvalidPolicies, type Mention } from './engine.ts';
 import { QUORUM_MAX_PEOPLE } from './policy.ts';
+import { InvalidPolicies, type Mention } from './policy-engine.ts';
 
 export const APPROVAL_ACTION = 'executeWithApproval';
 

@@ -1,6 +1,6 @@
 import { connectorOf, RISKS } from '../connectors/connector.ts';
-import { InvalidPolicies, type Mention, type PolicyEngines, prepare } from './engine.ts';
 import type { PolicyRequest, ProposedAction, TenantPolicies } from './policy.ts';
+import { InvalidPolicies, type Mention, type PolicyEngines, prepare } from './policy-engine.ts';
 
 export interface SoundPolicies {
   hash: string;

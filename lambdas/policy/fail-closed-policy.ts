@@ -2,7 +2,6 @@ import { LOGGED } from '../entry/environment.ts';
 import { Kept } from '../entry/kept.ts';
 import type { Log } from '../entry/ports.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { type PolicyEngines, type PreparedPolicies, prepare } from './engine.ts';
 import {
   PoliciesUnavailable,
   type Policy,
@@ -10,6 +9,7 @@ import {
   type PolicyRequest,
   type TenantPolicies,
 } from './policy.ts';
+import { type PolicyEngines, type PreparedPolicies, prepare } from './policy-engine.ts';
 
 /** Warm, a decision takes half a millisecond; cold, with the engine to load, a few hundred, and seconds on a busy machine. */
 export const POLICY_TIMEOUT_MS = 10_000;

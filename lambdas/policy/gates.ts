@@ -1,9 +1,9 @@
 import type { Approval, GateReason } from '../approval/approval.ts';
 import { findOperation } from '../connectors/registry.ts';
-import { inOrder, stepsBefore } from '../workflow/order.ts';
+import { inOrder, stepsBefore } from '../workflow/step-order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
+import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
-import { atLeast, stricter } from './requirement.ts';
 
 /** Whatever policy says, nobody alone lets a write happen that hits much or cannot be made good. */
 const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };

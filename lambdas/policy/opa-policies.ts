@@ -2,10 +2,10 @@ import { gunzipSync } from 'node:zlib';
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
-import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './engine.ts';
+import { GroupSets } from './approval-requirement.ts';
 import { loadOpa, type Opa } from './opa-runtime.ts';
 import { type PolicyDecision, type PolicyRequest, QUORUM_MAX_PEOPLE, type TenantPolicies } from './policy.ts';
-import { GroupSets } from './requirement.ts';
+import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
 
 type CompiledRego = Extract<TenantPolicies, { engine: 'rego' }>;
 

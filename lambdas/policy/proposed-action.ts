@@ -2,8 +2,8 @@ import { connectorOf, type Operation, type Proposal } from '../connectors/connec
 import type { Run } from '../run/run.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
+import { higher } from './approval-requirement.ts';
 import type { Environment, PolicyRequest, ProposedAction } from './policy.ts';
-import { higher } from './requirement.ts';
 
 interface Proposed {
   operation: Operation;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Governed } from '../run/step.ts';
+import { demandsAtLeast, groupsInOrder } from './approval-requirement.ts';
 import type { ApprovalRequirement, Policy, PolicyDecision } from './policy.ts';
-import { demandsAtLeast, groupsInOrder } from './requirement.ts';
 
 /** What policy once said about a step of a run. */
 export interface RecordedDecision {

@@ -7,7 +7,7 @@ import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Awaited, type FailedStep, isFinished, type Step } from '../run/step.ts';
 import type { ExternalEventContext } from '../run/transitions.ts';
-import { runnableSteps } from '../workflow/order.ts';
+import { runnableSteps } from '../workflow/step-order.ts';
 import { keepTheRest, leftToTakeBack, mayHaveBeenMade, tellUnknown, undoUnderWay } from './roll-back.ts';
 import { closeOpenSteps } from './stop-run.ts';
 import type { FollowUp, RunState } from './worker.ts';

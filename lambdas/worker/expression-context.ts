@@ -1,6 +1,6 @@
 import { triggerView } from '../pipeline/match-automations.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { ExpressionContext, Scope } from '../workflow/expressions.ts';
+import type { ExpressionContext, Scope } from '../workflow/expressions/expressions.ts';
 import type { RunState, Worker } from './worker.ts';
 
 /** What the expressions of a run are evaluated with. */

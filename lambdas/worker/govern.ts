@@ -10,7 +10,7 @@ import type { PolicyDecided } from '../run/commit.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, Prepared, StepFacts } from '../run/step.ts';
-import { render } from '../workflow/expressions.ts';
+import { render } from '../workflow/expressions/expressions.ts';
 import { expressionScope } from './expression-context.ts';
 import { phaseApproval } from './phase-approval.ts';
 import { actionOf } from './step-action.ts';

@@ -1,8 +1,8 @@
 import { type Approval, isOpen } from '../approval/approval.ts';
 import { approvedHashOf } from '../approval/approval-phase.ts';
 import { stillMissing } from '../approval/votes.ts';
+import { demandsAtLeast } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
-import { demandsAtLeast } from '../policy/requirement.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState, Worker } from './worker.ts';

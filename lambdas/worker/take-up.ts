@@ -17,7 +17,7 @@ import {
   type RunningStep,
   type Step,
 } from '../run/step.ts';
-import { render } from '../workflow/expressions.ts';
+import { render } from '../workflow/expressions/expressions.ts';
 import { hasTime } from './attempt-time.ts';
 import { beginStep, carryOn } from './carry-on.ts';
 import { claimStep, isOpenWrite } from './claim-step.ts';

@@ -8,7 +8,7 @@ import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { RunningStep, Steps } from '../run/step.ts';
-import type { Expressions } from '../workflow/expressions.ts';
+import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
+import { GroupSets } from '../policy/approval-requirement.ts';
 import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
-import { GroupSets } from '../policy/requirement.ts';
 
 const WAIT_MAX_SECONDS = 30 * 24 * 3600;
 const GATE_MESSAGE_MAX_CHARACTERS = 2000;

@@ -1,9 +1,9 @@
 import type { Operation } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
-import { asChoice, combined, type Derived, derivedTemplate, type Origin } from './derived-values.ts';
-import { inOrder } from './order.ts';
-import type { Reference } from './references.ts';
-import { textsIn } from './template.ts';
+import { asChoice, combined, type Derived, derivedTemplate, type Origin } from './expressions/derived-values.ts';
+import type { Reference } from './expressions/references.ts';
+import { textsIn } from './expressions/template.ts';
+import { inOrder } from './step-order.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
 /** A part of a step that a model has to do with, and that decides where the step reaches or who is asked. */

@@ -1,10 +1,10 @@
 import { type Document, isMap, isNode, isScalar } from 'yaml';
 import { CountersignError } from '../run/errors.ts';
-import type { Problem } from './check-expressions.ts';
-import { schemaProblems } from './check-input.ts';
-import { workflowProblems } from './check-workflow.ts';
+import type { Problem } from './checks/check-expressions.ts';
+import { schemaProblems } from './checks/check-input.ts';
+import { workflowProblems } from './checks/check-workflow.ts';
+import { readablePart } from './parse-valid-parts.ts';
 import { type ReadYaml, readYaml } from './read-yaml.ts';
-import { readablePart } from './readable-part.ts';
 import { Workflow } from './workflow.ts';
 import { ALIASES_EXPLODE } from './yaml-mistakes.ts';
 

@@ -1,8 +1,8 @@
 import type { Operation } from '../connectors/connector.ts';
 import { asUrlData, PlainUrl } from '../connectors/http-url.ts';
 import { CountersignError } from '../run/errors.ts';
-import type { Problem } from './check-expressions.ts';
-import { isConstant, readTemplate } from './template.ts';
+import type { Problem } from './checks/check-expressions.ts';
+import { isConstant, readTemplate } from './expressions/template.ts';
 
 /** Scheme, host and port, and the beginning of path or query: whatever follows cannot change where a request goes. */
 const CONSTANT_START = /^https?:\/\/[^/?#]+[/?]/;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { Caps } from '../run/caps.ts';
-import { ONE_EXPRESSION } from './template.ts';
+import { ONE_EXPRESSION } from './expressions/template.ts';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 /** No dashes: in an expression, `steps.add-note` would be a subtraction. */

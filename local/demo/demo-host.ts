@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { RunDetail, RunEvents } from '../../bin/commands/api.ts';
-import { hasEnded } from '../../bin/commands/run-words.ts';
-import { localSecret, signedHeaders } from '../../bin/commands/sign-delivery.ts';
+import type { RunDetail, RunEvents } from '../../bin/client/api-client.ts';
+import { hasEnded } from '../../bin/commands/runs/run-text.ts';
+import { localSecret, signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { RunStatus, TriggerSource } from '../../lambdas/run/run.ts';
 import type { FaultRuleInput, ListedFault } from '../aws/faults.ts';

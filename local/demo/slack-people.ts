@@ -1,4 +1,4 @@
-import type { ShownApproval } from '../../bin/commands/api.ts';
+import type { ShownApproval } from '../../bin/client/api-client.ts';
 import { ACTIONS } from '../../lambdas/slack/card.ts';
 import type { PageCards } from '../simulators/page/cards.ts';
 import type { DemoHost } from './demo-host.ts';

@@ -1,6 +1,6 @@
 import { runCommandLine } from '../../bin/commands/command-line.ts';
 import type { ExitCode } from '../../bin/commands/failure.ts';
-import { eventInWords, withShortIds } from '../../bin/commands/run-words.ts';
+import { eventInWords, withShortIds } from '../../bin/commands/runs/run-text.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { DemoHost } from './demo-host.ts';
 import type { Incident } from './incidents.ts';

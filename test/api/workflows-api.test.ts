@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
-import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
+import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ShownApproval } from '../../bin/commands/api.ts';
+import type { ShownApproval } from '../../bin/client/api-client.ts';
 import { onTerminal, type StubApi, stubApi } from './command-line.ts';
 
 const RUN_ID = `run_${'ab12'.repeat(8)}`;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { cut, widthOf } from '../../bin/commands/fit-text.ts';
-import { processTerminal } from '../../bin/commands/terminal.ts';
+import { cut, widthOf } from '../../bin/terminal/fit-text.ts';
+import { processTerminal } from '../../bin/terminal/terminal.ts';
 import {
   countersign,
   onTerminal,

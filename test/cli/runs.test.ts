@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunPage } from '../../bin/commands/api.ts';
+import type { RunPage } from '../../bin/client/api-client.ts';
 import { incident, incidentInserted } from '../local/deliveries.ts';
 import { GLOBEX_KEY } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';

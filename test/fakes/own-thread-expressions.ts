@@ -1,5 +1,5 @@
-import { evaluate } from '../../lambdas/workflow/evaluate.ts';
-import type { Evaluation, Expressions } from '../../lambdas/workflow/expressions.ts';
+import { evaluate } from '../../lambdas/workflow/expressions/evaluate.ts';
+import type { Evaluation, Expressions } from '../../lambdas/workflow/expressions/expressions.ts';
 
 /** Evaluates every expression here, one after the other: what a simulation repeats exactly. */
 export class OwnThreadExpressions implements Expressions {

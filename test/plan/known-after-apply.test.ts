@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KNOWN_AFTER_APPLY, renderKnown, shownValue } from '../../lambdas/plan/known-after-apply.ts';
-import { render } from '../../lambdas/workflow/expressions.ts';
+import { render } from '../../lambdas/workflow/expressions/expressions.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 const UNKNOWN = '(known after apply)';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
-import { InvalidPolicies } from '../../lambdas/policy/engine.ts';
 import type { PolicyDecision, PolicyRequest } from '../../lambdas/policy/policy.ts';
+import { InvalidPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { aRequest } from './requests.ts';
 

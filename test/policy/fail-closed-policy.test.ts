@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { RISKS } from '../../lambdas/connectors/connector.ts';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
-import type { PolicyEngines, PreparedPolicies } from '../../lambdas/policy/engine.ts';
 import { FailClosedPolicy, POLICY_TIMEOUT_MS, type Stopwatch } from '../../lambdas/policy/fail-closed-policy.ts';
 import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type PolicyRequest,
   type TenantPolicies,
 } from '../../lambdas/policy/policy.ts';
+import type { PolicyEngines, PreparedPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { InvalidPolicies } from '../../lambdas/policy/engine.ts';
 import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
 import type { loadOpa } from '../../lambdas/policy/opa-runtime.ts';
+import { InvalidPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { compiledRego } from './rego.ts';
 import { aRequest } from './requests.ts';
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import * as z from 'zod';
 import { loggedError } from '../../lambdas/entry/logged-error.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
-import { evaluate } from '../../lambdas/workflow/evaluate.ts';
+import { evaluate } from '../../lambdas/workflow/expressions/evaluate.ts';
 
 const CANARY = 'canary-person';
 

@@ -348,7 +348,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a step begins before what it needs',
     edits: [
       {
-        file: 'lambdas/workflow/order.ts',
+        file: 'lambdas/workflow/step-order.ts',
         find: "(need) => steps.get(need)?.status === 'succeeded'",
         replace: "(need) => steps.get(need)?.status !== 'failed_terminal'",
       },

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { signedHeaders } from '../../bin/commands/sign-delivery.ts';
+import { signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import { isSignedAsStandardWebhook } from '../../lambdas/intake/signature.ts';
 
 const secrets = fc

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vites
 import { workThrough } from '../../lambdas/entry/sqs-batch.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
-import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
+import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
 import { ENDLESS } from '../workflow/attack-expressions.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NOT_DIRECT } from '../../lambdas/workflow/direct-evaluation.ts';
-import { evaluate, plainResult } from '../../lambdas/workflow/evaluate.ts';
-import { planOf } from '../../lambdas/workflow/expression-plan.ts';
-import { ExpressionPool } from '../../lambdas/workflow/expression-pool.ts';
+import { NOT_DIRECT } from '../../lambdas/workflow/expressions/direct-evaluation.ts';
+import { evaluate, plainResult } from '../../lambdas/workflow/expressions/evaluate.ts';
+import { planOf } from '../../lambdas/workflow/expressions/expression-plan.ts';
+import { ExpressionPool } from '../../lambdas/workflow/expressions/expression-pool.ts';
 
 const NAMES = ['a', 'b', 'c'];
 const path = fc

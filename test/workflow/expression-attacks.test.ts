@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
+import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { ATTACKS, ENDLESS } from './attack-expressions.ts';
 
 const expressions = systemExpressions();

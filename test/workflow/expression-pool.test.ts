@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemStopwatch } from '../../lambdas/entry/system.ts';
-import { ExpressionPool } from '../../lambdas/workflow/expression-pool.ts';
-import { ExpressionProcess } from '../../lambdas/workflow/expression-process.ts';
+import { ExpressionPool } from '../../lambdas/workflow/expressions/expression-pool.ts';
+import { ExpressionProcess } from '../../lambdas/workflow/expressions/expression-process.ts';
 
 it('takes new processes when those that waited for work have ended meanwhile, as Lambda may end them', async () => {
   const started: ExpressionProcess[] = [];

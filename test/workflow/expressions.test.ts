@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemExpressions } from '../../lambdas/workflow/expression-ports.ts';
-import { conditionHolds, type ExpressionContext, render as renderIn } from '../../lambdas/workflow/expressions.ts';
-import { readSyntax } from '../../lambdas/workflow/jsonata-syntax.ts';
-import { textsIn } from '../../lambdas/workflow/template.ts';
-import { FUNCTIONS } from '../../lambdas/workflow/unusable-parts.ts';
+import { FUNCTIONS } from '../../lambdas/workflow/checks/unsupported-jsonata.ts';
+import {
+  conditionHolds,
+  type ExpressionContext,
+  render as renderIn,
+} from '../../lambdas/workflow/expressions/expressions.ts';
+import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { readSyntax } from '../../lambdas/workflow/expressions/jsonata-syntax.ts';
+import { textsIn } from '../../lambdas/workflow/expressions/template.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 const context = {

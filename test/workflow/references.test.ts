@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compile } from '../../lambdas/workflow/jsonata-syntax.ts';
-import { referencesIn } from '../../lambdas/workflow/references.ts';
+import { compile } from '../../lambdas/workflow/expressions/jsonata-syntax.ts';
+import { referencesIn } from '../../lambdas/workflow/expressions/references.ts';
 
 describe('what an expression looks at', () => {
   it.each<[string, string[][]]>([

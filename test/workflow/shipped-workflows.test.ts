@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { render } from '../../lambdas/workflow/expressions.ts';
+import { render } from '../../lambdas/workflow/expressions/expressions.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 

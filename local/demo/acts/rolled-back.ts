@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { RunDetail } from '../../../bin/commands/api.ts';
+import type { RunDetail } from '../../../bin/client/api-client.ts';
 import { KEYS } from '../demo-host.ts';
 import { DISPLAY_IS_DARK, GROUPS, type Incident, VPN_DROPS } from '../incidents.ts';
 import type { Stage } from '../stage.ts';

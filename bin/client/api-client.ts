@@ -1,0 +1,311 @@
+import type { QueueCount } from '../../lambdas/api/dead-letters-api.ts';
+import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/run-views.ts';
+import type { Outcome } from '../../lambdas/approval/decide.ts';
+import type { Person } from '../../lambdas/approval/people.ts';
+import type { Change, PendingChange } from '../../lambdas/pipeline/changes.ts';
+import type { Automation } from '../../lambdas/pipeline/definitions.ts';
+import type { Plan } from '../../lambdas/plan/plan.ts';
+import type { CheckedPolicies, SoundPolicies } from '../../lambdas/policy/check-policies.ts';
+import type { TenantPolicies } from '../../lambdas/policy/policy.ts';
+import type { Flip } from '../../lambdas/policy/replay.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import type { Receipt } from '../../lambdas/run/receipt.ts';
+import type { RunStatus } from '../../lambdas/run/run.ts';
+import { EXIT, Failure, UsageError } from '../commands/failure.ts';
+
+export type { ShownStep };
+
+/** Some of a run's steps, with what belongs to them. */
+export interface StepsPage {
+  steps: ShownStep[];
+  receipts: ShownReceipt[];
+  approvals: ShownApproval[];
+  nextCursor: string | null;
+}
+
+export type RunSummary = ReturnType<typeof runSummary>;
+export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' | 'commits'> & {
+  steps: ShownStep[];
+  receipts: ShownReceipt[];
+  commits: Commit[];
+};
+export type ShownApproval = ReturnType<typeof approvalView>;
+export type ShownReceipt = WithoutEach<Receipt, 'schemaVersion' | 'tenant'>;
+
+export interface RunPage {
+  runs: RunSummary[];
+  nextCursor: string | null;
+}
+
+export interface ApprovalPage {
+  approvals: ShownApproval[];
+  nextCursor: string | null;
+}
+
+export interface AutomationPage {
+  automations: Automation[];
+  nextCursor: string | null;
+}
+
+/** A changed person, or what waits for a second owner and what to do then. */
+export type PersonChanged = Person | { pending: PendingChange; next: string };
+
+/** What became of an approval by somebody's word. */
+export type Decided = Outcome & { approval: ShownApproval };
+
+/** What happened after a commit: `next` is where to go on, `more` says whether there is more already. */
+export interface RunEvents {
+  status: RunStatus;
+  commits: Commit[];
+  next: number;
+  more: boolean;
+}
+
+/** A set that decides from now on, and what decided until then. */
+export type PublishedPolicies = SoundPolicies & { replaced: CheckedPolicies };
+
+/** Some runs' recorded decisions, asked again: those that would flip. */
+export interface ReplayPage {
+  runs: number;
+  examined: number;
+  flips: Flip[];
+  nextCursor: string | null;
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+const PARTIAL_CONTENT = 206;
+
+/** An outbox entry that somebody has to look at. */
+export interface StuckEntry {
+  id: string;
+  attempts: number;
+  failed: { at: string; reason: string } | null;
+}
+
+/** Nobody answered, or not for long; asking again may help. */
+export class Unavailable extends Failure {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(EXIT.refused, message, options);
+  }
+}
+
+export class Api {
+  readonly #url: string;
+  readonly #key: string;
+
+  constructor({ url, key }: { url: string; key: string }) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  runs(query: { status?: string; limit?: string; cursor?: string }): Promise<RunPage> {
+    return this.#get('/api/v1/runs', query);
+  }
+
+  run(runId: string): Promise<RunDetail> {
+    return this.#get(`/api/v1/runs/${runId}`);
+  }
+
+  steps(runId: string, cursor: string): Promise<StepsPage> {
+    return this.#get(`/api/v1/runs/${runId}/steps`, { cursor, limit: '100' });
+  }
+
+  events(runId: string, since: number): Promise<RunEvents> {
+    return this.#get(`/api/v1/runs/${runId}/events`, { since: String(since) });
+  }
+
+  control(runId: string, command: string, body: unknown): Promise<RunSummary> {
+    return this.#ask(`/api/v1/runs/${runId}/${command}`, { method: 'POST', body: JSON.stringify(body) });
+  }
+
+  approvals(query: { limit?: string; cursor?: string }): Promise<ApprovalPage> {
+    return this.#get('/api/v1/approvals', query);
+  }
+
+  approval(approvalId: string): Promise<ShownApproval> {
+    return this.#get(`/api/v1/approvals/${approvalId}`);
+  }
+
+  decide(approvalId: string, body: unknown): Promise<Decided> {
+    return this.#ask(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
+  }
+
+  deadLetters(): Promise<{ queues: QueueCount[] }> {
+    return this.#get('/api/v1/dead-letters');
+  }
+
+  redrive(): Promise<{ redriven: QueueCount[] }> {
+    return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
+  }
+
+  redriveOutbox(body: { dryRun: boolean }): Promise<{ entries: StuckEntry[]; more: boolean }> {
+    return this.#ask('/api/v1/outbox/redrive', { method: 'POST', body: JSON.stringify(body) });
+  }
+
+  publishWorkflow(file: string): Promise<{ name: string; version: number }> {
+    return this.#ask('/api/v1/workflows', {
+      method: 'POST',
+      body: file,
+      headers: { 'content-type': 'application/yaml' },
+    });
+  }
+
+  simulateWorkflow(asked: { workflow: string; source: string; event?: string; payload: unknown }): Promise<Plan> {
+    return this.#ask('/api/v1/workflows/simulate', { method: 'POST', body: JSON.stringify(asked) });
+  }
+
+  automations(query: { limit?: string; cursor?: string }): Promise<AutomationPage> {
+    return this.#get('/api/v1/automations', query);
+  }
+
+  automation(name: string): Promise<Automation> {
+    return this.#get(`/api/v1/automations/${encodeURIComponent(name)}`);
+  }
+
+  saveAutomation(
+    automation: { name: string } & Record<string, unknown>,
+  ): Promise<Automation & { effectiveWithinSeconds: number }> {
+    const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
+    return this.#ask(path, { method: 'PUT', body: JSON.stringify(automation) });
+  }
+
+  people(query: { limit?: string; cursor?: string }): Promise<{ people: Person[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/people', query);
+  }
+
+  person(id: string): Promise<Person> {
+    return this.#get(`/api/v1/people/${encodeURIComponent(id)}`);
+  }
+
+  savePerson(id: string, body: unknown): Promise<PersonChanged> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'PUT', body: JSON.stringify(body) });
+  }
+
+  deletePerson(id: string): Promise<{ deleted: string }> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
+  confirmPerson(id: string): Promise<Person> {
+    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}/confirm`, { method: 'POST' });
+  }
+
+  saveDelegates(id: string, delegates: string[]): Promise<PersonChanged> {
+    const path = `/api/v1/people/${encodeURIComponent(id)}/delegates`;
+    return this.#ask(path, { method: 'PUT', body: JSON.stringify({ delegates }) });
+  }
+
+  changes(query: { limit?: string; cursor?: string }): Promise<{ changes: Change[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/changes', query);
+  }
+
+  pendingChanges(query: {
+    limit?: string;
+    cursor?: string;
+  }): Promise<{ pending: (PendingChange & { expired: boolean })[]; nextCursor: string | null }> {
+    return this.#get('/api/v1/changes/pending', query);
+  }
+
+  confirmChange(changeId: string): Promise<Person> {
+    return this.#ask(`/api/v1/changes/pending/${encodeURIComponent(changeId)}/confirm`, { method: 'POST' });
+  }
+
+  rejectChange(changeId: string, reason: string): Promise<{ rejected: string }> {
+    const path = `/api/v1/changes/pending/${encodeURIComponent(changeId)}/reject`;
+    return this.#ask(path, { method: 'POST', body: JSON.stringify({ reason }) });
+  }
+
+  publishPolicies(policies: TenantPolicies): Promise<PublishedPolicies> {
+    return this.#ask('/api/v1/policies', { method: 'PUT', body: JSON.stringify(policies) });
+  }
+
+  replayPolicies(asked: { policies: TenantPolicies; since?: string; cursor?: string }): Promise<ReplayPage> {
+    return this.#ask('/api/v1/policies/replay', { method: 'POST', body: JSON.stringify(asked) });
+  }
+
+  /** A file of a run's evidence, byte for byte, in as many parts as it takes. */
+  async evidenceFile(runId: string, file: string): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let from = 0; ; ) {
+      const asked = { headers: { 'x-api-key': this.#key, range: `bytes=${from}-` } };
+      const { status, text, bytes, headers } = await send(this.#url, `/api/v1/runs/${runId}/evidence/${file}`, asked);
+      if (status !== PARTIAL_CONTENT) throw this.#failure(status, parse(text));
+      parts.push(bytes);
+      from += bytes.length;
+      const size = Number(headers.get('content-range')?.split('/')[1]);
+      if (bytes.length === 0 || !(from < size)) return Buffer.concat(parts);
+    }
+  }
+
+  #get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
+    const search = new URLSearchParams(
+      Object.entries(query).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as [string, string]],
+      ),
+    );
+    return this.#ask(`${path}${search.size > 0 ? `?${search}` : ''}`, {});
+  }
+
+  async #ask<T>(path: string, init: RequestInit): Promise<T> {
+    const headers = { 'content-type': 'application/json', ...init.headers, 'x-api-key': this.#key };
+    const { status, text } = await send(this.#url, path, { ...init, headers });
+    const body = parse(text);
+    if (status >= 200 && status < 300 && body) return body as T;
+    throw this.#failure(status, body);
+  }
+
+  #failure(status: number, body: Record<string, unknown> | undefined): Failure {
+    const problem = problemOf(body);
+    // With a sentence of ours the key was taken: it is the person, or policy, that says no.
+    if (status === 401 || (status === 403 && problem === undefined)) {
+      return new Failure(
+        EXIT.refused,
+        `${this.#url} does not take this API key; give another with --key or COUNTERSIGN_API_KEY`,
+      );
+    }
+    if (status >= 500 || status === 429) {
+      return new Unavailable(`${this.#url} answered ${status}${problem ? `: ${problem}` : '; try again in a moment'}`);
+    }
+    if (problem === undefined) {
+      return new Failure(EXIT.refused, `${this.#url} is not a Countersign API (it answered ${status}); check --url`);
+    }
+    return status === 400 ? new UsageError(problem) : new Failure(EXIT.failed, problem);
+  }
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  bytes: Buffer;
+  text: string;
+}
+
+/** One request. That nobody answers is told in a sentence that says what to do. */
+export async function send(url: string, path: string, init: RequestInit): Promise<Answer> {
+  try {
+    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, headers: response.headers, bytes, text: bytes.toString() };
+  } catch (cause) {
+    const late = cause instanceof Error && cause.name === 'TimeoutError';
+    throw new Unavailable(
+      late
+        ? `${url} did not answer within ${ANSWER_WITHIN_MS / 1000} s; try again, or name a stage with --url`
+        : `nothing answers at ${url}; start it with npm start, or name a stage with --url`,
+      { cause },
+    );
+  }
+}
+
+/** The sentence of an `application/problem+json`, or of an answer of API Gateway's own. */
+export function problemOf(body: Record<string, unknown> | undefined): string | undefined {
+  return typeof body?.detail === 'string' ? body.detail : undefined;
+}
+
+export function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

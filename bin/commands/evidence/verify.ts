@@ -1,0 +1,68 @@
+import { type Summary, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
+import { printable, type Tone } from '../../terminal/terminal.ts';
+import type { Call, Command } from '../command.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
+import { FILE_DETAILS, KEY_OPTION, readBundle } from './bundle-file.ts';
+import { counted } from './evidence-text.ts';
+
+export const evidenceVerify: Command = {
+  name: 'evidence verify',
+  takes: ['FILE'],
+  says: 'check offline that a bundle is whole, unedited and signed',
+  details: [
+    FILE_DETAILS,
+    'Exit codes: 0 valid; 1 tampered with, the first bad entry is named; 2 it cannot be told, since a',
+    'file is missing or unreadable, or no key was given: then anybody could have made the bundle; 70 a fault',
+    'of this program, which says nothing about the bundle.',
+  ].join('\n'),
+  options: { key: KEY_OPTION },
+  async run(call) {
+    const verdict = verifyBundle(readBundle(call));
+    if (call.json) call.printJson(verdict);
+    else printVerdict(printable(verdict), call);
+    return EXIT_OF[verdict.verdict];
+  },
+};
+
+const EXIT_OF: Record<Verdict['verdict'], ExitCode> = {
+  valid: EXIT.ok,
+  tampered: EXIT.failed,
+  unreadable: EXIT.usage,
+  unproven: EXIT.usage,
+};
+
+function printVerdict(verdict: Verdict, { terminal }: Call): void {
+  const headline = (tone: Tone, text: string) => terminal.print(`${terminal.paint(tone, verdict.verdict)}: ${text}`);
+  switch (verdict.verdict) {
+    case 'tampered':
+      headline('bad', `${verdict.flaw.entry} ${verdict.flaw.problem}`);
+      return;
+    case 'unreadable':
+      headline('bad', verdict.problem);
+      return;
+    case 'unproven':
+      headline('waiting', nameOf(verdict.summary));
+      printSummary(verdict.summary, terminal.print);
+      terminal.note(
+        '\nIt agrees with itself, but its signature was not checked. Give the public key of the stage with --key.',
+      );
+      return;
+    case 'valid':
+      headline('good', nameOf(verdict.summary));
+      printSummary(verdict.summary, terminal.print);
+      terminal.print(`  key       ${verdict.signedBy.algorithm}, sha256 ${verdict.signedBy.fingerprint}`);
+  }
+}
+
+const nameOf = ({ tenant, runId, status }: Summary) => `${tenant}/${runId}, ${status}`;
+
+function printSummary(summary: Summary, print: (line: string) => void): void {
+  const { sha256, commits, head, keyId } = summary;
+  const counts = (['step', 'decision', 'approval', 'receipt'] as const).map((what) =>
+    counted(summary[`${what}s`], what),
+  );
+  print(`  document  sha256 ${sha256}`);
+  print(`  chain     ${counted(commits, 'commit')} to ${head}`);
+  print(`  holds     ${counts.join(', ')}`);
+  print(`  signed    as ${keyId}`);
+}

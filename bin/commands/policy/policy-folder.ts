@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { NO_TENANT_POLICIES, type TenantPolicies } from '../../../lambdas/policy/policy.ts';
+import { EXIT, Failure } from '../failure.ts';
+
+export const POLICIES_OPTION = {
+  policies: { value: 'FOLDER', says: "the tenant's own: .cedar files, or one .wasm compiled from Rego" },
+};
+
+/** A tenant's policies as they lie in a folder; without one, none beside those that ship. */
+export function readPolicyFolder(folder: string | undefined): TenantPolicies {
+  if (folder === undefined) return NO_TENANT_POLICIES;
+  const names = namesIn(folder);
+  const cedar = names.filter((name) => name.endsWith('.cedar'));
+  const [wasm, ...others] = names.filter((name) => name.endsWith('.wasm'));
+  if (wasm !== undefined) {
+    if (cedar.length + others.length > 0) throw unusable(folder, 'has more than one .wasm file; Rego decides alone');
+    return { engine: 'rego', wasmGzipBase64: gzipSync(readFileSync(join(folder, wasm))).toString('base64') };
+  }
+  if (cedar.length === 0) throw unusable(folder, 'has no .cedar file in it');
+  return {
+    engine: 'cedar',
+    files: Object.fromEntries(cedar.map((name) => [name, readFileSync(join(folder, name), 'utf8')])),
+  };
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch (cause) {
+    throw unusable(folder, `cannot be read: ${(cause as Error).message}`);
+  }
+}
+
+const unusable = (folder: string, why: string) => new Failure(EXIT.usage, `${folder} ${why}`);

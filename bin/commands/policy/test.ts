@@ -1,0 +1,62 @@
+import { join, relative } from 'node:path';
+import { printable } from '../../terminal/terminal.ts';
+import type { Call, Command } from '../command.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
+import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
+import { decisionInWords } from './policy-text.ts';
+import type { TriedCase } from './test-cases.ts';
+
+const SHIPPED_CASES = join(import.meta.dirname, '..', '..', '..', 'policies', 'tests');
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+
+export const policyTest: Command = {
+  name: 'policy test',
+  takes: ['[FILE]'],
+  says: 'try policies on cases, without any server',
+  details:
+    'FILE is a YAML file of cases or a folder of them (default: the cases that ship, policies/tests):\n' +
+    '  - name: closing an incident takes two people\n' +
+    '    request: { tool: servicenow.incident.update, fields: { state: "7" }, environment: prod }\n' +
+    '    expect: { verdict: needs_approval, tier: high, quorum: 2, groups: [network] }\n' +
+    'What a request leaves out is what its tool says of itself, or small and harmless; expect may also be\n' +
+    'just allow, deny or needs_approval. policies/README.md has every field.',
+  options: POLICIES_OPTION,
+  async run(call) {
+    // The engines are heavy; no other command should wait for them.
+    const { checkPolicies } = await import('../../../lambdas/policy/check-policies.ts');
+    const { systemEngines, systemPolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
+    const { toolNames } = await import('../../../lambdas/connectors/registry.ts');
+    const { tryCases } = await import('./test-cases.ts');
+
+    const policies = readPolicyFolder(call.text('policies'));
+    const engines = systemEngines();
+    const checked = await checkPolicies(engines, policies, toolNames());
+    if ('problems' in checked) {
+      for (const problem of checked.problems) call.terminal.note(printable(problem));
+      return EXIT.failed;
+    }
+    const policy = systemPolicy({ policies: async () => policies }, { engines, log: SILENT });
+    return report(call, checked.hash, await tryCases(call.positional(0) || SHIPPED_CASES, policy));
+  },
+};
+
+function report(call: Call, hash: string, tried: readonly TriedCase[]): ExitCode {
+  const failed = tried.filter(({ wrong }) => wrong.length > 0);
+  if (call.json) call.printJson({ hash, cases: tried });
+  else printCases(call, tried, failed.length);
+  return failed.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+function printCases({ terminal }: Call, tried: readonly TriedCase[], failed: number): void {
+  let file = '';
+  for (const each of tried) {
+    if (each.file !== file) terminal.print(terminal.paint('strong', relative(process.cwd(), each.file) || each.file));
+    file = each.file;
+    const mark = each.wrong.length > 0 ? terminal.paint('bad', 'FAIL') : terminal.paint('good', 'ok  ');
+    terminal.print(`  ${mark}  ${printable(each.name)}`);
+    if (each.wrong.length > 0) terminal.print(`        ${printable(each.wrong.join(', '))}; got:`);
+    terminal.print(terminal.paint('quiet', `        ${printable(decisionInWords(each.decision))}`));
+  }
+  terminal.print(`${tried.length} cases, ${failed === 0 ? 'all as expected' : `${failed} not as expected`}`);
+}

@@ -1,0 +1,183 @@
+import { isOpen } from '../../../lambdas/approval/approval.ts';
+import type { Reversal } from '../../../lambdas/run/receipt.ts';
+import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
+import { Page } from '../../terminal/page.ts';
+import type { Cell } from '../../terminal/table.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
+import { approvalCell, voteInWords } from '../approvals/approval-text.ts';
+import { requirementInWords } from '../approvals/requirement-text.ts';
+import { compensationInWords, errorInWords, eventInWords, eventTone, statusCell } from './run-text.ts';
+
+/** All of a run as people read it. */
+export function printRun(run: RunDetail, terminal: Terminal): void {
+  const page = new Page(terminal);
+  printHeader(page, run);
+  printSteps(page, run);
+  printApprovals(page, run);
+  printReceipts(page, run);
+  printRollback(page, run);
+  printCommits(page, run);
+  printEvidence(page, run);
+}
+
+function printHeader(page: Page, run: RunDetail): void {
+  const { runId, status, title, subject, automation, workflow, trigger, stopRequest, error } = run;
+  page.title(runId, statusCell(status));
+  if (title) page.line(title);
+  page.blank();
+  page.field('subject', subject ?? '-');
+  page.field('automation', automation);
+  page.field('workflow', `${workflow.name}, version ${workflow.version}`);
+  page.field('trigger', `${trigger.source} ${trigger.event}`);
+  for (const [name, when] of times(run)) page.field(name, when);
+  if (stopRequest && !run.completedAt)
+    page.field('asked for', `${stopRequest.kind} by ${stopRequest.actor}`, 'waiting');
+  if (run.currentStep) page.field('now at', run.currentStep);
+  if (run.resumeCount > 0) page.field('resumed', run.resumeCount === 1 ? 'once' : `${run.resumeCount} times`);
+  if (run.cancellation) {
+    const { actor, reason } = run.cancellation;
+    page.field('canceled', `by ${actor}${reason === undefined ? '' : `: ${reason}`}`);
+  }
+  if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
+  if (error) page.field('error', errorInWords(error), 'bad');
+}
+
+function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [name: string, when: string][] {
+  const since = (at: string) =>
+    `${clockNear(at, createdAt)}, ${duration(Date.parse(at) - Date.parse(createdAt))} after`;
+  return [
+    ['accepted', `${dateAndTime(createdAt)}, ${ago(createdAt, Date.now())}`],
+    ['started', startedAt ? since(startedAt) : 'not yet'],
+    completedAt ? ['ended', since(completedAt)] : ['deadline', dateAndTime(deadlineAt)],
+  ];
+}
+
+function printSteps(page: Page, run: RunDetail): void {
+  page.heading('STEPS');
+  const rows = run.steps.map((step): Cell[] => {
+    const receiptKey = 'receiptKey' in step ? step.receiptKey : undefined;
+    const receipt = run.receipts.find(({ key }) => key === receiptKey);
+    const skipped = 'skipped' in step && step.skipped;
+    const attempt = 'attempt' in step && step.attempt > 0 ? String(step.attempt) : '-';
+    const status = skipped ? 'skipped' : statusCell(step.status);
+    const took = 'durationMs' in step && step.durationMs !== undefined ? duration(step.durationMs) : '-';
+    return [
+      step.id,
+      step.tool,
+      status,
+      verdictOf(step),
+      attempt,
+      took,
+      receipt ? page.short(outcomeOf(receipt, run)) : '-',
+    ];
+  });
+  const columns = [
+    { title: 'STEP', keeps: 'all' },
+    { title: 'TOOL', keeps: 'all' },
+    { title: 'STATUS' },
+    { title: 'POLICY' },
+    { title: 'ATTEMPTS' },
+    { title: 'TOOK' },
+    { title: 'RECEIPT', keeps: 'all' },
+  ] as const;
+  page.table(columns, rows);
+  for (const step of run.steps) {
+    if ('error' in step) page.line(`${step.id}: ${errorInWords(step.error)}`, 'bad');
+  }
+}
+
+/** What policy said last; on which grounds is told by the commits. */
+function verdictOf(step: ShownStep): Cell {
+  const verdict = 'governed' in step ? step.governed?.decision.verdict : undefined;
+  switch (verdict) {
+    case undefined:
+      return '-';
+    case 'allow':
+      return 'allows';
+    case 'needs_approval':
+      return { text: 'asks', tone: 'waiting' };
+    case 'deny':
+      return { text: 'denies', tone: 'bad' };
+  }
+}
+
+function outcomeOf(receipt: ShownReceipt, { runId }: RunDetail): string {
+  if (receipt.runId !== runId) return `${receipt.outcome}, made by ${receipt.runId}`;
+  return receipt.outcome === 'succeeded' && receipt.recovered ? 'succeeded, recovered' : receipt.outcome;
+}
+
+function printApprovals(page: Page, { approvals }: RunDetail): void {
+  if (approvals.length === 0) return;
+  page.heading('APPROVALS');
+  for (const approval of approvals) {
+    const { approvalId, stepId, requestedAt, expiresAt, edits, votes, makers } = approval;
+    const status = approvalCell(approval);
+    const text = typeof status === 'string' ? status : status.text;
+    page.line(`${stepId}: ${text}, ${page.short(approvalId)}`, typeof status === 'string' ? undefined : status.tone);
+    const excluded = makers.length > 0 ? `, not ${makers.join(' or ')}` : '';
+    const until = isOpen(approval) ? `, until ${clockNear(expiresAt, requestedAt)}` : '';
+    page.field('  needs', `${requirementInWords(approval.requirement)}${excluded}${until}`);
+    for (const { person, changes } of edits) {
+      page.field('  edited', `${changes.map(({ field }) => field).join(', ')} by ${person}`);
+    }
+    for (const vote of votes) page.field('  vote', voteInWords(vote, requestedAt));
+  }
+}
+
+function printReceipts(page: Page, run: RunDetail): void {
+  if (run.receipts.length === 0) return;
+  page.heading('RECEIPTS');
+  for (const receipt of run.receipts) {
+    const { stepId, target, tool, fields } = receipt;
+    page.line(`${stepId}: ${tool} at ${target}`);
+    page.field('  fields', fields.join(', '));
+    page.field('  outcome', page.short(outcomeOf(receipt, run)));
+    if (receipt.outcome === 'succeeded') printUndo(page, receipt.reversal);
+    if ('error' in receipt) page.field('  error', errorInWords(receipt.error), 'bad');
+  }
+}
+
+/** Somebody may have to do it by hand: no id of its input is shortened, no line of it broken. */
+function printUndo(page: Page, reversal: Reversal): void {
+  if ('irreversible' in reversal) page.field('  undo', `none: ${reversal.irreversible}`);
+  else page.whole('  undo', `${reversal.tool} ${JSON.stringify(reversal.input)}`);
+}
+
+/** The compensation log: what became of each write, in the order in which it was taken back or left. */
+function printRollback(page: Page, { rollback, compensation, createdAt }: RunDetail): void {
+  if (!rollback && compensation.length === 0) return;
+  page.heading('ROLLBACK');
+  if (rollback)
+    page.line(`begun by ${rollback.actor}, ${clockNear(rollback.at, createdAt)}; ends as ${rollback.endsAs}`);
+  for (const { step, outcome, reason } of compensation) {
+    const tone = outcome === 'reversed' ? 'good' : outcome === 'kept' ? 'quiet' : 'bad';
+    page.line(page.short(`${step}: ${compensationInWords({ outcome, reason })}`), tone);
+  }
+}
+
+function printCommits(page: Page, { head, commits }: RunDetail): void {
+  page.heading('COMMITS');
+  const width = String(head.seq).length;
+  const days = new Set(commits.map(({ at }) => at.slice(0, 10)));
+  const time = days.size > 1 ? dateAndClock : clockTime;
+  for (const { seq, at, events } of commits) {
+    const when = `${String(seq).padStart(width)}  ${time(at)}`;
+    for (const [index, event] of events.entries()) {
+      const margin = index === 0 ? when : ' '.repeat(when.length);
+      page.entry(`${margin}  `, page.short(eventInWords(event, at)), eventTone(event));
+    }
+  }
+}
+
+function printEvidence(page: Page, { evidence, head, completedAt }: RunDetail): void {
+  page.heading('EVIDENCE');
+  if (evidence) {
+    page.whole('bundle', evidence.documentKey);
+    page.whole('sha256', evidence.sha256);
+    page.field('sealed', `${dateAndTime(evidence.sealedAt)}, ${evidence.sizeBytes} bytes`);
+  } else {
+    page.line(completedAt ? 'is being sealed' : 'is sealed when the run has ended');
+  }
+  page.whole('head', `commit ${head.seq}, ${head.hash}`);
+}

@@ -1,0 +1,88 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Commit } from '../../../lambdas/run/commit.ts';
+import { type Api, type RunEvents, Unavailable } from '../../client/api-client.ts';
+import { Page } from '../../terminal/page.ts';
+import { printable } from '../../terminal/terminal.ts';
+import { clockNear, duration } from '../../terminal/times.ts';
+import type { Call, Command } from '../command.ts';
+import { EXIT } from '../failure.ts';
+import { findRunId } from './find-run.ts';
+import { eventInWords, eventTone, hasEnded } from './run-text.ts';
+
+const POLL_EVERY_MS = 500;
+/** A host that is being restarted, or a network that hiccups, does not end the watch. */
+const SILENCE_MAX_MS = 30_000;
+
+export const runsWatch: Command = {
+  name: 'runs watch',
+  takes: ['ID'],
+  says: 'follow a run from its first commit to its end',
+  details:
+    'Exits with 0 if the run succeeded and 1 if it ended otherwise. Ctrl-C ends the watch, not the run.\n' +
+    'With --json, every event is a line. A beginning of the id is enough.',
+  options: {},
+  async run(call) {
+    const api = call.api();
+    const runId = await findRunId(api, call.positional(0));
+    const show = (commit: Commit, first: Commit) => printCommit(call, runId, commit, first.at);
+    const ended = await follow(api, runId, show, call);
+    if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
+    return ended.status === 'succeeded' ? EXIT.ok : EXIT.failed;
+  },
+};
+
+const hint = (runId: string) => `more with npx countersign runs show ${runId.slice(0, 12)}`;
+
+/** Shows each commit once, in order, and returns when the run has ended and all its commits were shown. */
+async function follow(
+  api: Api,
+  runId: string,
+  show: (commit: Commit, first: Commit) => void,
+  call: Call,
+): Promise<{ status: string; tookMs: number }> {
+  let first: Commit | undefined;
+  let last: Commit | undefined;
+  let answeredAtMs: number | undefined;
+  for (;;) {
+    let page: RunEvents | undefined;
+    try {
+      page = await api.events(runId, last?.seq ?? 0);
+      answeredAtMs = Date.now();
+    } catch (error) {
+      const patient = answeredAtMs !== undefined && Date.now() - answeredAtMs < SILENCE_MAX_MS;
+      if (!(error instanceof Unavailable && patient)) throw error;
+      call.terminal.note(`${error.message}; asking again`);
+    }
+    for (const commit of page?.commits ?? []) {
+      first ??= commit;
+      show(commit, first);
+      last = commit;
+    }
+    if (page?.more) continue;
+    if (page?.status === 'waiting_approval' && page.commits.length > 0) sayWhereToDecide(call, runId);
+    if (page && hasEnded(page.status)) {
+      return { status: page.status, tookMs: Date.parse(last?.at ?? '') - Date.parse(first?.at ?? '') };
+    }
+    await wait(POLL_EVERY_MS);
+  }
+}
+
+/** A run that waits for people goes no further by being watched. */
+function sayWhereToDecide({ terminal, json, url, isLocal }: Call, runId: string): void {
+  if (json || !terminal.isInteractive) return;
+  const slack = isLocal ? `at ${url}/_sim` : 'in Slack';
+  terminal.note(`waits for people: decide ${slack}, or with npx countersign approvals approve ${runId.slice(0, 12)}`);
+}
+
+function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
+  const { seq, at } = commit;
+  for (const event of commit.events) {
+    if (json) {
+      terminal.print(JSON.stringify({ runId, seq, at, ...event }));
+      continue;
+    }
+    const words = eventInWords(printable(event), at);
+    const page = new Page(terminal);
+    page.entry(`${clockNear(at, begunAt)}  `, page.short(words), eventTone(event));
+  }
+}

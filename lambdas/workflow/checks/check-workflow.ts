@@ -1,0 +1,179 @@
+import { APPROVAL_EXPIRES_AFTER_MS } from '../../approval/approval.ts';
+import { connectorOf, type Operation } from '../../connectors/connector.ts';
+import { findOperation, toolNames } from '../../connectors/registry.ts';
+import { atLeast } from '../../policy/approval-requirement.ts';
+import { finalWrite } from '../../policy/gates.ts';
+import { EXPRESSION_MAX_CHARACTERS } from '../expressions/jsonata-syntax.ts';
+import { expressionsIn } from '../expressions/template.ts';
+import { INNER_TOOL_INPUTS } from '../inner-tools.ts';
+import { needsItself, stepsBefore } from '../step-order.ts';
+import { urlProblems } from '../url-template.ts';
+import { NEEDS_MAX, STEPS_MAX, type Workflow, type WorkflowStep } from '../workflow.ts';
+import { expressionProblems, type Problem, type Visible } from './check-expressions.ts';
+import { inputProblems } from './check-input.ts';
+import { markdownProblems } from './check-markdown.ts';
+import { modelFlowProblems } from './check-model-flow.ts';
+import { waitProblems } from './check-waits.ts';
+
+/** Everything about a well-formed workflow that would only show when it runs, or never: each with its place and what to do. */
+export function workflowProblems(workflow: Workflow, max: number): Problem[] {
+  // What the form allows at most: a longer one is refused for that.
+  const steps = workflow.steps.slice(0, STEPS_MAX);
+  const bounded = { ...workflow, steps };
+  const large = expressionsTooLarge(bounded);
+  if (large) return [large];
+  const problems = settingProblems(bounded);
+  for (const [index, step] of steps.entries()) {
+    if (problems.length >= max) break;
+    for (const { path, message } of stepProblems(bounded, step, index)) {
+      problems.push({ path: ['steps', index, ...path], message });
+    }
+  }
+  return problems.slice(0, max);
+}
+
+/** JSONata's parser takes time by the square of an expression's length, in the worst case: this bounds it for all of them. */
+const PARSING_MAX = 3 * EXPRESSION_MAX_CHARACTERS ** 2;
+
+function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | undefined {
+  const templates = steps.map((step) => [step.with, step.when, step.confidence, step.message]);
+  const parsing = expressionsIn([concurrencyKey, templates]).reduce((sum, { source }) => sum + source.length ** 2, 0);
+  if (parsing <= PARSING_MAX) return undefined;
+  return {
+    path: ['steps'],
+    message: 'its expressions are too many or too long to be read at once; split the workflow',
+  };
+}
+
+const TOOLS = [...Object.keys(INNER_TOOL_INPUTS), ...toolNames()];
+
+/** What a tool that is not there would have written, nobody can say. */
+const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
+
+/** Evaluated before any step runs. */
+const BEFORE_STEPS: Visible = { roots: ['trigger', 'enrichment'], steps: new Set() };
+
+function settingProblems(workflow: Workflow): Problem[] {
+  const { approvals, onFailure, onDrift, concurrencyKey, steps } = workflow;
+  const problems = finalOnlyProblems(workflow);
+  const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
+  const { slaSeconds, expiresSeconds = APPROVAL_EXPIRES_AFTER_MS / 1000 } = approvals;
+  if (slaSeconds !== undefined && slaSeconds >= expiresSeconds) {
+    at(
+      ['approvals', 'slaSeconds'],
+      `an approval expires after ${expiresSeconds} s, and others are called before that: make slaSeconds less, or expiresSeconds more`,
+    );
+  }
+  if (toolsAreKnown(workflow) && onFailure === 'rollback' && !steps.some(isReversible)) {
+    at(['onFailure'], 'no step writes anything that can be taken back; use fail or pause');
+  }
+  if (toolsAreKnown(workflow) && onDrift === 'refuse' && !steps.some((step) => writeOf(step)?.before)) {
+    at(['onDrift'], 'no step writes anything that can be compared with what was there; take it out');
+  }
+  for (const { message } of expressionProblems(concurrencyKey, BEFORE_STEPS)) at(['concurrencyKey'], message);
+  return problems;
+}
+
+function finalOnlyProblems(workflow: Workflow): Problem[] {
+  if (workflow.validation?.mode !== 'final_only') return [];
+  const problems: Problem[] = [];
+  const mode = ['validation', 'mode'];
+  if (workflow.blastRadius !== 'low') {
+    problems.push({ path: mode, message: finalOnly(`blastRadius: ${workflow.blastRadius}`) });
+  }
+  for (const [index, { id, blastRadius = 'low' }] of workflow.steps.entries()) {
+    if (blastRadius === 'low') continue;
+    problems.push({ path: ['steps', index, 'blastRadius'], message: finalOnly(`"${id}" has ${blastRadius}`) });
+  }
+  const final = finalWrite(workflow);
+  if (toolsAreKnown(workflow) && 'flaw' in final) problems.push({ path: mode, message: final.flaw });
+  return problems;
+}
+
+const finalOnly = (but: string) =>
+  `final_only is for blast radius low, but ${but}; use per_step, per_phase or critical_only`;
+
+function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Problem[] {
+  const problems: Problem[] = [];
+  const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
+  const { tool } = step;
+  if (workflow.steps.findIndex(({ id }) => id === step.id) < index) {
+    at(['id'], `another step is called "${step.id}"; give each its own id`);
+  }
+  if (!TOOLS.includes(tool)) at(['tool'], `there is no tool "${tool}"; use one of ${toolsLike(tool).join(', ')}`);
+  for (const message of needsProblems(workflow, step, index)) at(['needs'], message);
+  const operation = findOperation(tool);
+  if (operation && step.risk && !atLeast(step.risk, operation.risk)) {
+    at(['risk'], `${tool} is of risk ${operation.risk}; a step may say it is more, never less`);
+  }
+  if (step.autoApproveThreshold !== undefined) {
+    const idle = idleThreshold(workflow, step);
+    if (idle !== undefined) at(['autoApproveThreshold'], idle);
+  }
+  const before = stepsBefore(workflow, index);
+  const earlier = workflow.steps.filter((_, other) => before.has(other));
+  if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
+    at(['rollback'], 'neither this step nor one before it writes anything that can be taken back; take it out');
+  }
+  const visible: Visible = {
+    roots: ['trigger', 'enrichment', 'steps', 'run'],
+    steps: new Set(earlier.map(({ id }) => id)),
+  };
+  for (const field of ['with', 'when', 'confidence', 'message'] as const) {
+    for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);
+  }
+  for (const { path, message } of modelFlowProblems(workflow, index)) at(path, message);
+  for (const { path, message } of waitProblems(workflow, step, earlier)) at(path, message);
+  const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
+  for (const { path, message } of operation
+    ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]
+    : []) {
+    at(['with', ...path], message);
+  }
+  const found = new Set(problems.map(({ path }) => path.join('.')));
+  for (const { path, message } of schema ? inputProblems(schema, step.with) : []) {
+    if (!found.has(['with', ...path].join('.'))) at(['with', ...path], message);
+  }
+  return problems;
+}
+
+/** Why a step's own threshold would never open a gate, if it would not. */
+function idleThreshold({ validation }: Workflow, step: WorkflowStep): string | undefined {
+  if (validation === undefined)
+    return 'it opens gates of a validation mode, and this workflow has none; set validation.mode';
+  if (step.confidence === undefined) return 'nothing is compared with it; set "confidence" on this step as well';
+  if (step.critical) return 'a critical step always asks; remove "critical" or this threshold';
+  if (TOOLS.includes(step.tool) && writeOf(step) === undefined) return 'only a step that writes has a gate; remove it';
+  return undefined;
+}
+
+/** Those of the same connector, if there is such a one. */
+function toolsLike(tool: string): string[] {
+  const related = TOOLS.filter((each) => connectorOf(each) === connectorOf(tool));
+  return related.length > 0 ? related : TOOLS;
+}
+
+/** As many names as a sentence bears. */
+const NAMED_MAX = 20;
+
+function needsProblems(workflow: Workflow, step: WorkflowStep, index: number): string[] {
+  const others = new Set(workflow.steps.map(({ id }) => id).filter((id) => id !== step.id));
+  const strangers = (step.needs ?? []).slice(0, NEEDS_MAX).filter((need) => !others.has(need));
+  if (strangers.length > 0) {
+    const some = [...others].slice(0, NAMED_MAX).join(', ');
+    const there =
+      others.size > 0 ? `there are ${some}${others.size > NAMED_MAX ? ', …' : ''}` : 'there is none; take "needs" out';
+    return strangers.map((need) => `"${need}" is no other step; ${there}`);
+  }
+  return needsItself(workflow, index)
+    ? [`"${step.id}" needs itself through others; take one need out of the circle`]
+    : [];
+}
+
+/** The write a step makes, if it makes one. */
+function writeOf({ tool }: WorkflowStep): Operation | undefined {
+  const operation = findOperation(tool);
+  return operation?.effect === 'read' ? undefined : operation;
+}
+
+const isReversible = (step: WorkflowStep): boolean => writeOf(step)?.reversible === true;
