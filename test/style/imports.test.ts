@@ -5,7 +5,7 @@ const lambdas = sourceFiles('lambdas/**/*.ts');
 const lib = sourceFiles('lib/**/*.ts', 'bin/app.ts');
 
 /** A file that talks to a technology says so in its name. */
-const NAMED_FOR_TECHNOLOGY = /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports)\.ts$/;
+const NAMED_FOR_TECHNOLOGY = /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports|[^/]+\.wiring)\.ts$/;
 
 /** From the ground up; the two of one floor know each other: gates look at the order of steps, a decision moves the run. */
 const FLOORS = [
@@ -26,7 +26,7 @@ const FLOORS = [
 /** An approval is a row of its run, wherever the rest of its folder stands. */
 const APPROVAL_ITSELF = 'lambdas/approval/approval.ts';
 /** Entry points and what builds their ports join everything. */
-const PUTS_TOGETHER = /(\.lambda|-ports)\.ts$/;
+const PUTS_TOGETHER = /(\.lambda|-ports|\.wiring)\.ts$/;
 
 const isOurs = (path: string): boolean => path.startsWith('lambdas/');
 const folderOf = (path: string): string => path.split('/')[1] ?? '';

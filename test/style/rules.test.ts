@@ -5,7 +5,7 @@ import { sourceFiles } from './source.ts';
 const everything = sourceFiles('{bin,lib,lambdas,local,test,bench,agent,console}/**/*.{ts,mjs}', '*.ts');
 
 /** Where the real world comes in; everywhere else it is handed in, so that a failure can be repeated. */
-const ENTRANCE = /^lambdas\/entry\/|\.lambda\.ts$|-ports\.ts$/;
+const ENTRANCE = /^lambdas\/entry\/|\.lambda\.ts$|-ports\.ts$|\.wiring\.ts$/;
 const REAL_WORLD =
   /\bDate\.now\b|\bMath\.random\b|\bnew Date\(\)|\brandomUUID\b|\brandomBytes\b|\bset(Timeout|Interval)\b|\bprocess\.env\b/;
 
