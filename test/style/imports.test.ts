@@ -5,7 +5,8 @@ const lambdas = sourceFiles('lambdas/**/*.ts');
 const lib = sourceFiles('lib/**/*.ts', 'bin/app.ts');
 
 /** A file that talks to a technology says so in its name. */
-const NAMED_FOR_TECHNOLOGY = /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports|[^/]+\.wiring)\.ts$/;
+const NAMED_FOR_TECHNOLOGY =
+  /(^|\/)((dynamo|sqs|s3|sfn|kms|secrets|aws)-[^/]+|[^/]+\.lambda|[^/]+-ports|[^/]+\.wiring)\.ts$/;
 
 /** From the ground up; the two of one floor know each other: gates look at the order of steps, a decision moves the run. */
 const FLOORS = [
