@@ -1,7 +1,5 @@
 import * as z from 'zod';
-import { type HttpEvent, Problem, rawBody } from '../entry/http.ts';
-import { assertShallow } from '../intake/json-depth.ts';
-import { jsonOf } from '../run/canonical-json.ts';
+import { type HttpEvent, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 
@@ -12,10 +10,7 @@ export function parseQuery<Schema extends z.ZodType>(schema: Schema, event: Http
 /** A body that must be JSON of this shape; none at all counts as an empty object. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {
   const text = rawText(event);
-  assertShallow(text);
-  const body = text === '' ? {} : jsonOf(text);
-  if (body === undefined) throw new Problem(400, 'BAD_REQUEST', 'the body is not JSON');
-  return parsed(schema, body);
+  return parsed(schema, text === '' ? {} : parseJsonBody(text));
 }
 
 export function rawText(event: HttpEvent): string {

@@ -6,7 +6,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { jsonOf } from '../run/canonical-json.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import type { DeadLetters, QueueCount } from './dead-letters-api.ts';
 
 /** SQS gives at most this many messages at once, and takes as many in a batch. */
@@ -104,7 +104,7 @@ export class SqsDeadLetters implements DeadLetters {
 
 /** Every message of ours names its tenant; what cannot be read belongs to whom it was sent for. */
 function tenantOf({ Body = '', Attributes }: Message): string | undefined {
-  const body = jsonOf(Body);
+  const body = tryParseJson(Body);
   const named = typeof body === 'object' && body !== null && 'tenant' in body ? body.tenant : undefined;
   return typeof named === 'string' ? named : Attributes?.MessageGroupId;
 }

@@ -1,6 +1,6 @@
+import { tryParseJson } from '../entry/parse-json.ts';
 import { FIRST_REDIRECT, FIRST_REFUSAL, OutcomeUnknown, refusal, TargetRefused } from './http-exchange.ts';
 import type { ReceivedAnswer } from './http-send.ts';
-import { jsonAnswer } from './json-answer.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
 /** "Ask there, in the same way": what was asked here was not done. Other redirects may well follow the deed. */
@@ -53,7 +53,7 @@ export function outputOf(host: string, { status, headers, text, cut }: ReceivedA
 }
 
 function jsonIn(host: string, text: string): unknown {
-  const value = jsonAnswer(text);
+  const value = tryParseJson(text);
   if (value !== undefined) return value;
   throw new OutcomeUnknown(`${host} called its answer JSON, but it is malformed or nested too deep`);
 }

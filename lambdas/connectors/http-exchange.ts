@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { jsonOf } from '../run/canonical-json.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Cost } from '../run/receipt.ts';
 import { allowedMs, neverLeft } from './attempt-deadline.ts';
@@ -217,7 +217,7 @@ const untilResetMs = (header: Head['header']): number | undefined =>
 const pauseOf = (ms: number): number | undefined => (ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : undefined);
 
 function jsonIn(system: string, text: string): unknown {
-  const value = jsonOf(text);
+  const value = tryParseJson(text);
   if (value === undefined) throw new OutcomeUnknown(`${system} answered with something that is not JSON`);
   return value;
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import { tryParseJson } from '../entry/parse-json.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Cost } from '../run/receipt.ts';
 import { type ConverseAnswer, type ConverseRequest, converse } from './bedrock-converse.ts';
 import { operation, writeKey } from './connector.ts';
 import { TargetRefused } from './http-exchange.ts';
-import { jsonAnswer } from './json-answer.ts';
 import { usdOf } from './model-prices.ts';
 import { BEDROCK } from './stage-connections.ts';
 
@@ -96,7 +96,7 @@ function outputOf({ json }: InvokeInput, { output, stopReason }: ConverseAnswer,
   if (stopReason === 'max_tokens') {
     throw new TargetRefused('the answer was cut: raise maxTokens', { cost, retryable: false });
   }
-  const answer = z.record(z.string(), z.unknown()).safeParse(jsonAnswer(withoutFence(text)));
+  const answer = z.record(z.string(), z.unknown()).safeParse(tryParseJson(withoutFence(text)));
   if (answer.success) return answer.data;
   // Another attempt may well be answered otherwise.
   throw new TargetRefused('the answer is not the JSON object it was asked to be', { cost, retryable: true });

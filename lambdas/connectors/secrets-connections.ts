@@ -1,8 +1,9 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod';
 import { Kept } from '../entry/kept.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
-import { hashOf, jsonOf } from '../run/canonical-json.ts';
+import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
@@ -78,7 +79,7 @@ export class SecretsConnections implements Connections {
     const SecretId = this.#secretIds[tenant];
     if (!SecretId) throw new CountersignError('CONNECTION_MISSING', `tenant ${tenant} is not part of this stage`);
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId }));
-    const credentials = Credentials.safeParse(jsonOf(SecretString ?? '{}'));
+    const credentials = Credentials.safeParse(tryParseJson(SecretString ?? '{}'));
     if (credentials.success) return credentials.data;
     throw new CountersignError(
       'CONNECTION_MISSING',

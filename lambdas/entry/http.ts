@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { AnswerCode } from '../run/errors.ts';
 import { functionHandler } from './middy-handler.ts';
+import { JsonError, parseJson } from './parse-json.ts';
 import { systemLog } from './system.ts';
 
 export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
@@ -22,6 +23,16 @@ export class Problem extends Error {
 /** The bytes as they were sent: signatures are made over these, never over a re-serialised body. */
 export function rawBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
   return Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
+}
+
+/** Parses the JSON text of a request body, or throws a 400. */
+export function parseJsonBody(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonError) throw new Problem(400, 'BAD_REQUEST', `the body ${error.message}`);
+    throw error;
+  }
 }
 
 export function json(status: number, body: unknown): HttpAnswer {

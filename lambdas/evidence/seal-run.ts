@@ -1,3 +1,4 @@
+import { tryParseJsonFile } from '../entry/parse-json.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -7,7 +8,6 @@ import { BundleDraft, documentKey, envelopeKey } from './bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import type { EvidenceStore, Signer } from './evidence-store.ts';
 import { ExportDraft, type Exports, exportOrPromise } from './export-run.ts';
-import { parseJson } from './parse-json.ts';
 import { signOnce } from './sign-once.ts';
 import { documentFlaw } from './verify/document-flaw.ts';
 import { verifyBundle } from './verify/verify-bundle.ts';
@@ -98,7 +98,7 @@ async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer):
 
 /** What is wrong with a document as the evidence of a run that is to be signed so, its own index apart. */
 function flawOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
-  const parsed = parseJson(document);
+  const parsed = tryParseJsonFile(document);
   const { index = null } = Object(parsed) as { index?: unknown };
   const flaw = documentFlaw(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
   return flaw && `${flaw.entry} ${flaw.problem}`;

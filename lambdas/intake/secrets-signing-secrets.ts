@@ -1,6 +1,7 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { LOGGED } from '../entry/environment.ts';
 import { Kept } from '../entry/kept.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import type { Log } from '../entry/ports.ts';
 import { checkedSecrets, type SigningSource } from './signing-secret.ts';
 import { SecretDocument, type SigningSecrets } from './signing-secrets.ts';
@@ -32,21 +33,12 @@ export class SecretsSigningSecrets implements SigningSecrets {
 
   async #read(tenant: string, secretId: string) {
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: secretId }));
-    const document = SecretDocument.safeParse(parsed(SecretString ?? '{}'));
+    const document = SecretDocument.safeParse(tryParseJson(SecretString ?? '{}'));
     if (!document.success) {
       throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');
     }
     const { usable, flaws } = checkedSecrets(document.data);
     for (const flaw of flaws) this.#log.error(LOGGED.secretNotUsed, { tenant, ...flaw });
     return usable;
-  }
-}
-
-/** The parser's own message quotes the text, which here is a secret. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,11 +1,10 @@
-import { type HttpAnswer, type HttpEvent, json, Problem, rawBody } from '../entry/http.ts';
+import { type HttpAnswer, type HttpEvent, json, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
-import { sha256Hex, wellFormed } from '../run/canonical-json.ts';
+import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
 import type { Delivery } from './delivery.ts';
-import { assertShallow } from './json-depth.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
 /**
@@ -42,7 +41,12 @@ export async function receiveWebhook(
     throw new Problem(401, 'UNAUTHORIZED', 'the signature does not fit this tenant, body and time');
   }
   try {
-    const accepted = await acceptDelivery(intake, tenant, delivery(event.headers, parse(body)), sha256Hex(body));
+    const accepted = await acceptDelivery(
+      intake,
+      tenant,
+      delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8')))),
+      sha256Hex(body),
+    );
     return json(202, accepted);
   } catch (error) {
     if (error instanceof CountersignError && error.code === 'IDEMPOTENCY_CONFLICT') {
@@ -56,17 +60,6 @@ export async function receiveWebhook(
     const refusal = refusalOf(error);
     if (refusal) throw new Problem(refusal.status, refusal.code, refusal.message);
     throw error;
-  }
-}
-
-function parse(body: Buffer): unknown {
-  const text = jsonText(body.toString('utf8'));
-  assertShallow(text);
-  try {
-    return wellFormed(JSON.parse(text));
-  } catch (error) {
-    const why = error instanceof RangeError ? error.message : 'send application/json';
-    throw new Problem(400, 'BAD_REQUEST', `the body is not JSON that can be kept: ${why}`);
   }
 }
 

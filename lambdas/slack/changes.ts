@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Approval } from '../approval/approval.ts';
-import { jsonOf } from '../run/canonical-json.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 
 /** JSON up to this length stands on one line. */
 const ONE_LINE_MAX_CHARACTERS = 60;
@@ -33,7 +33,8 @@ export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'a
 /** Text as it is; whatever is no text, or could be taken for something else, as JSON: `true` is not `"true"`. */
 export function shownValue(value: unknown): string | null {
   if (value === undefined) return null;
-  if (typeof value === 'string') return value === '' || jsonOf(value) !== undefined ? JSON.stringify(value) : value;
+  if (typeof value === 'string')
+    return value === '' || tryParseJson(value) !== undefined ? JSON.stringify(value) : value;
   const short = JSON.stringify(value);
   return short.length > ONE_LINE_MAX_CHARACTERS ? JSON.stringify(value, null, 2) : short;
 }

@@ -1,13 +1,14 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
-import { bodyText, looselyParsed, type SlackDoor, signedBy, tenantSpeaking } from './request.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
+import { bodyText, type SlackDoor, signedBy, tenantSpeaking } from './request.ts';
 
 const UrlVerification = z.object({ type: z.literal('url_verification'), challenge: z.string().max(1_000) });
 const Event = z.object({ team_id: z.string() });
 
 /** Slack checks the address with a challenge; the events themselves are acknowledged, none is used yet. */
 export async function receiveEvent(slack: SlackDoor, event: HttpEvent): Promise<HttpAnswer> {
-  const body = looselyParsed(bodyText(event));
+  const body = tryParseJson(bodyText(event));
   const check = UrlVerification.safeParse(body);
   if (!check.success) {
     await tenantSpeaking(slack, event, Event.safeParse(body).data?.team_id);

@@ -1,5 +1,5 @@
 import type { Approval } from '../approval/approval.ts';
-import { jsonOf } from '../run/canonical-json.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import { type Block, type InputElement, type Modal, plainText, quoted, richText, words } from './blocks.ts';
 import type { Seen } from './card.ts';
 import { hasUnseen } from './reveal.ts';
@@ -87,7 +87,7 @@ export function typedEdit(
     if (sameLines(text, editable(was))) continue;
     if (typeof was === 'string') changed.push([name, text]);
     else {
-      const value = jsonOf(text);
+      const value = tryParseJson(text);
       if (value !== undefined) changed.push([name, value]);
       else errors[block] = 'Write JSON here: 12, true, ["a", "b"], or "text" in quotes.';
     }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { looselyParsed } from './request.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 
 /** Only what is used is described; Slack adds fields at any time. */
 const Id = z.string().regex(/^[A-Z0-9]{1,40}$/);
@@ -54,7 +54,7 @@ export interface Speaker {
 }
 
 export function interactionIn(form: string): { speaker: Speaker; payload: unknown } | undefined {
-  const payload = looselyParsed(new URLSearchParams(form).get('payload') ?? '');
+  const payload = tryParseJson(new URLSearchParams(form).get('payload') ?? '');
   const envelope = Envelope.safeParse(payload);
   if (!envelope.success) return undefined;
   const { team, enterprise, user } = envelope.data;
@@ -74,6 +74,6 @@ function speaker(team: string | undefined, user: string, own?: string): Speaker 
 
 /** What a button or a modal carries; it is ours, but a card of an older version may carry something else. */
 export function carried<T>(schema: z.ZodType<T>, value: string): T | undefined {
-  const parsed = schema.safeParse(looselyParsed(value));
+  const parsed = schema.safeParse(tryParseJson(value));
   return parsed.success ? parsed.data : undefined;
 }

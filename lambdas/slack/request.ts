@@ -1,6 +1,5 @@
 import { type HttpEvent, Problem, rawBody } from '../entry/http.ts';
 import type { Clock, Log } from '../entry/ports.ts';
-import { assertShallow } from '../intake/json-depth.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { isSignedBySlack } from './signature.ts';
 import type { TeamTenants } from './team-tenants.ts';
@@ -21,16 +20,6 @@ export function bodyText(event: HttpEvent): string {
   const body = rawBody(event);
   if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
   throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are taken`);
-}
-
-/** JSON that is not trusted yet: anything else is nothing. */
-export function looselyParsed(text: string): unknown {
-  try {
-    assertShallow(text);
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { JSON_DEPTH_MAX } from '../../lambdas/intake/json-depth.ts';
+import { JSON_DEPTH_MAX } from '../../lambdas/entry/parse-json.ts';
 import { WEBHOOK_BODY_MAX_BYTES } from '../../lambdas/intake/webhook.ts';
 import { githubRequest, incident, incidentInserted, issueOpened, servicenowRequest } from './deliveries.ts';
 import { inParallel } from './eventually.ts';

@@ -1,7 +1,7 @@
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log.ts';
 import type { Claim } from '../dsse.ts';
-import { parseJson } from '../parse-json.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
 
@@ -18,7 +18,7 @@ export function readLog(
   held: HeldFiles,
   keys: readonly TrustedKey[],
 ): { log?: DayLog; problem: string } | { log: DayLog } {
-  const { data: log } = DayLog.safeParse(parseJson(held.document));
+  const { data: log } = DayLog.safeParse(tryParseJsonFile(held.document));
   if (!log) return { problem: 'its log cannot be read' };
   const { tenant, day } = log;
   if (tenant !== held.tenant || day !== held.name) {

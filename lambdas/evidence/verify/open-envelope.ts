@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { Envelope, Statement } from '../dsse.ts';
-import { parseJson } from '../parse-json.ts';
 
 export interface OpenedEnvelope {
   statement: Statement;
@@ -21,7 +21,7 @@ export function openEnvelope(bytes: Buffer): OpenedEnvelope {
 }
 
 function parsed<T>(schema: z.ZodType<T>, bytes: Buffer): T {
-  const json = parseJson(bytes);
+  const json = tryParseJsonFile(bytes);
   if (json === undefined) throw new Error('it is not JSON');
   const { success, data, error } = schema.safeParse(json);
   if (!success) throw new Error(z.prettifyError(error));

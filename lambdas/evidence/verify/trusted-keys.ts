@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import * as z from 'zod';
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
 import { daysLater } from '../daily-log.ts';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../dsse.ts';
-import { parseJson } from '../parse-json.ts';
 import type { OpenedEnvelope } from './open-envelope.ts';
 
 /** A key as the stage publishes it, in the form that programs for signatures read. */
@@ -45,7 +45,7 @@ const PEM_BLOCK = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
 /** Every public key of a PEM file, or of the published list of keys. */
 export function trustedKeys(text: string): TrustedKey[] {
-  const json = parseJson(Buffer.from(text));
+  const json = tryParseJsonFile(Buffer.from(text));
   if (json !== undefined) return publishedIn(json);
   return (text.match(PEM_BLOCK) ?? []).map((block) => trustedKey(createPublicKey(block)));
 }

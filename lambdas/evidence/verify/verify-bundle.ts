@@ -1,9 +1,9 @@
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import type { TerminalStatus } from '../../run/run.ts';
 import { type Signed, signedIn } from '../bundle-claim.ts';
 import { BUNDLE_FORMAT, type EvidenceDocument } from '../document.ts';
-import { parseJson } from '../parse-json.ts';
 import { documentFlaw } from './document-flaw.ts';
 import type { Flaw } from './flaw.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
@@ -57,7 +57,7 @@ export function verifyBundle({ document, envelope, keys }: HeldBundle): Verdict 
 const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', flaw: { entry, problem } });
 
 function tryToOpen(envelope: Buffer): OpenedEnvelope | Verdict {
-  if (parseJson(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
+  if (tryParseJsonFile(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
   try {
     return openEnvelope(envelope);
   } catch (error) {
@@ -71,7 +71,7 @@ function byAnotherKey({ keyId }: OpenedEnvelope, keys: readonly TrustedKey[]): s
 }
 
 function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocument } | Verdict {
-  const parsed = parseJson(bytes);
+  const parsed = tryParseJsonFile(bytes);
   if (parsed === undefined) return tampered('document', 'is not JSON: it was cut short or edited');
   const isAsSigned = () => sha256Hex(bytes) === signed.sha256;
   const { format } = Object(parsed) as { format?: unknown };

@@ -1,5 +1,5 @@
 import type jsonata from 'jsonata';
-import { wellFormed } from '../../run/canonical-json.ts';
+import { wellFormed } from '../../entry/parse-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { ExpressionContext } from './expressions.ts';
 import { compile, PatternRefused, tooLarge } from './jsonata-syntax.ts';
