@@ -1,6 +1,6 @@
 import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
-import { InteractivityEnvironment, SlackDoorEnvironment } from '../lambdas/slack/environment.ts';
+import { InteractivityEnvironment, SlackEnvironment } from '../lambdas/slack/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -55,7 +55,7 @@ export class Slack extends Construct {
       bundles,
       entry: 'slack/commands',
       description: 'Answers the slash command',
-      schema: SlackDoorEnvironment,
+      schema: SlackEnvironment,
       environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });
@@ -67,7 +67,7 @@ export class Slack extends Construct {
       bundles,
       entry: 'slack/events',
       description: 'Answers the challenge of the Events API',
-      schema: SlackDoorEnvironment,
+      schema: SlackEnvironment,
       environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });

@@ -2,7 +2,7 @@ import type { QueueCount } from '../../lambdas/api/dead-letters-api.ts';
 import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
-import type { Change, PendingChange } from '../../lambdas/pipeline/changes.ts';
+import type { Change, PendingChange } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import type { Plan } from '../../lambdas/plan/plan.ts';
 import type { CheckedPolicies, SoundPolicies } from '../../lambdas/policy/check-policies.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { effectiveRole, ROLES } from '../approval/people.ts';
-import type { ChangeAuthor } from '../pipeline/changes.ts';
+import type { ChangeAuthor } from '../pipeline/definition-changes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 

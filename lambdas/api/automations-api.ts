@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import type { Clock, Ids } from '../entry/ports.ts';
+import { CHANGES_SEEN_WITHIN_MS } from '../pipeline/cached-definitions.ts';
+import { unknownEvent } from '../pipeline/check-event-name.ts';
 import { Automation, type Definitions } from '../pipeline/definitions.ts';
-import { CHANGES_SEEN_WITHIN_MS } from '../pipeline/kept-definitions.ts';
-import { unknownEvent } from '../pipeline/known-events.ts';
 import { expressionProblems } from '../workflow/checks/check-expressions.ts';
 import { tried } from '../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';

@@ -4,7 +4,7 @@ import { provenanceOf, type Vouching } from '../approval/provenance.ts';
 import { widenings } from '../approval/widening.ts';
 import { Problem } from '../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
-import type { ChangeAuthor, PendingChange } from '../pipeline/changes.ts';
+import type { ChangeAuthor, PendingChange } from '../pipeline/definition-changes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { later } from '../run/lease.ts';
 import type { Caller } from './api-keys.ts';

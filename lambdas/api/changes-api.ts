@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { whyNotCounted } from '../approval/provenance.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import { isoNow } from '../entry/ports.ts';
-import { type PendingChange, placeOfChange } from '../pipeline/changes.ts';
+import { type PendingChange, placeOfChange } from '../pipeline/definition-changes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { cutToFit } from './answer-size.ts';

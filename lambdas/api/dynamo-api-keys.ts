@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { systemPause } from '../entry/system.ts';
-import type { ChangeAuthor } from '../pipeline/changes.ts';
-import { DynamoChanges } from '../pipeline/dynamo-changes.ts';
+import type { ChangeAuthor } from '../pipeline/definition-changes.ts';
+import { DynamoChanges } from '../pipeline/dynamo-definition-changes.ts';
 import { apiKeyKey } from '../run/dynamo-keys.ts';
 import { DynamoRows } from '../run/dynamo-rows.ts';
 import { type ApiKeys, apiKeyHash, type Caller } from './api-keys.ts';

@@ -3,7 +3,7 @@ import { Person } from '../approval/people.ts';
 import { confirmedToo } from '../approval/provenance.ts';
 import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
 import { isoNow } from '../entry/ports.ts';
-import type { PendingChange } from '../pipeline/changes.ts';
+import type { PendingChange } from '../pipeline/definition-changes.ts';
 import type { Answers } from './answers.ts';
 import type { Caller } from './api-keys.ts';
 import { mayOrRefuse } from './caller.ts';

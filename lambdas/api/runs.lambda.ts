@@ -2,8 +2,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { readEnvironment } from '../entry/environment.ts';
 import { httpHandler } from '../entry/http.ts';
 import { systemClock, systemPause } from '../entry/system.ts';
+import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { ApiEnvironment } from './environment.ts';
 import { answerRuns } from './runs-api.ts';
@@ -14,7 +14,7 @@ const dynamo = new DynamoDBClient();
 
 const api = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
-  definitions: new KeptDefinitions(new DynamoDefinitions(dynamo, environment.RUN_TABLE), systemClock.now),
+  definitions: new CachedDefinitions(new DynamoDefinitions(dynamo, environment.RUN_TABLE), systemClock.now),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
 };
 

@@ -8,10 +8,10 @@ import { functionHandler } from '../entry/middy-handler.ts';
 import { workThrough } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
+import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
-import { SlackCards } from '../slack/slack-cards.ts';
+import { SlackCards } from '../slack/card/slack-cards.ts';
 import { FollowEnvironment } from './environment.ts';
 import { followApproval } from './follow-approval.ts';
 import { SfnTaskTokens } from './sfn-task-tokens.ts';
@@ -33,7 +33,7 @@ const follower = {
   cards: new SlackCards({
     runs,
     connections,
-    people: new KeptDefinitions(stored, systemClock.now),
+    people: new CachedDefinitions(stored, systemClock.now),
     clock: systemClock,
     log: systemLog,
   }),

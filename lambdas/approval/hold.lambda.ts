@@ -5,7 +5,7 @@ import { METRICS } from '../entry/metrics.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemMetrics } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
-import { SlackCards } from '../slack/slack-cards.ts';
+import { SlackCards } from '../slack/card/slack-cards.ts';
 import { moverPorts } from '../worker/worker-ports.ts';
 import { HoldEnvironment, RUNGS } from './environment.ts';
 import { holdApproval } from './hold-approval.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { parsedInput } from '../run/input-flaws.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
-import type { KeptToken } from './kept-token.ts';
+import type { TokenCache } from './token-cache.ts';
 
 /** A connection opened for one call: where, as whom. The credential is read from Secrets Manager and never kept on a row. */
 export interface Access {
@@ -10,7 +10,7 @@ export interface Access {
   instance: string;
   credential: unknown;
   /** For credentials that are exchanged for a token: keeps it between calls. */
-  token?: KeptToken;
+  token?: TokenCache;
   /** For `http.request` alone: the only hosts it may speak to, `api.example.com` or `api.example.com:8443`. */
   allowedHosts?: readonly string[];
   /** Where this stage itself answers; on the local host a port of this machine, the only one `http` tools may reach. */

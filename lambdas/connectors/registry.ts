@@ -1,13 +1,13 @@
 import type { Operation } from './connector.ts';
-import { addAssignees, removeAssignees } from './github-assignees.ts';
-import { createComment, deleteComment } from './github-comments.ts';
-import { addLabels, removeLabels } from './github-labels.ts';
-import { setStatus } from './github-status.ts';
-import { httpGet, httpRequest } from './http-request.ts';
-import { invokeModel } from './model-invoke.ts';
-import { sendEvent } from './pagerduty.ts';
-import { addWorkNote, getIncident, updateIncident } from './servicenow.ts';
-import { postMessage, updateMessage } from './slack.ts';
+import { addAssignees, removeAssignees } from './github/assignees.ts';
+import { createComment, deleteComment } from './github/comments.ts';
+import { addLabels, removeLabels } from './github/labels.ts';
+import { setStatus } from './github/status.ts';
+import { httpGet, httpRequest } from './http/request.ts';
+import { invokeModel } from './model/invoke.ts';
+import { sendEvent } from './pagerduty/events.ts';
+import { addWorkNote, getIncident, updateIncident } from './servicenow/incidents.ts';
+import { postMessage, updateMessage } from './slack/messages.ts';
 
 /**
  * One line per operation; a workflow step names one of them in `tool`. Its risk is what it costs to put a mistake right:

@@ -1,16 +1,16 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod';
-import { Kept } from '../entry/kept.ts';
+import { Cached } from '../entry/cached.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
-import { KeptToken } from './kept-token.ts';
+import { TokenCache } from './token-cache.ts';
 
 /** A rotated credential is picked up within this time. */
-const CREDENTIALS_KEPT_MS = 60_000;
+const CREDENTIALS_CACHED_MS = 60_000;
 
 const Credentials = z.record(z.string(), z.unknown());
 
@@ -20,8 +20,8 @@ export class SecretsConnections implements Connections {
   readonly #definitions: Pick<Definitions, 'connection'>;
   readonly #secretIds: Record<string, string>;
   readonly #now: () => number;
-  readonly #open: Kept<Access>;
-  readonly #tokens = new Map<string, { credentialHash: string; token: KeptToken }>();
+  readonly #open: Cached<Access>;
+  readonly #tokens = new Map<string, { credentialHash: string; token: TokenCache }>();
 
   constructor(
     client: SecretsManagerClient,
@@ -33,7 +33,7 @@ export class SecretsConnections implements Connections {
     this.#definitions = definitions;
     this.#secretIds = secretIds;
     this.#now = now;
-    this.#open = new Kept(CREDENTIALS_KEPT_MS, now);
+    this.#open = new Cached(CREDENTIALS_CACHED_MS, now);
   }
 
   open(tenant: string, name: string): Promise<Access> {
@@ -66,11 +66,11 @@ export class SecretsConnections implements Connections {
   }
 
   /** A token outlives the kept credential it was granted for, but not a change of it. */
-  #tokenOf(connection: string, credential: unknown): KeptToken {
+  #tokenOf(connection: string, credential: unknown): TokenCache {
     const credentialHash = hashOf(credential);
     const kept = this.#tokens.get(connection);
     if (kept?.credentialHash === credentialHash) return kept.token;
-    const token = new KeptToken(this.#now);
+    const token = new TokenCache(this.#now);
     this.#tokens.set(connection, { credentialHash, token });
     return token;
   }

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { deliveryKey } from '../run/idempotency.ts';
+import { assertShapeOfEvent } from './check-github-event.ts';
 import type { Delivery } from './delivery.ts';
 import { githubMakers } from './delivery-makers.ts';
-import { assertShapeOfEvent } from './github-event-shape.ts';
 
 /** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
 const Titled = z.looseObject({

@@ -1,6 +1,6 @@
 import { httpHandler } from '../entry/http.ts';
 import { githubDelivery } from './github-delivery.ts';
-import { intakePorts } from './intake-ports.ts';
+import { wireIntake } from './intake.wiring.ts';
 import { isSignedByGithub } from './signature.ts';
 import { receiveWebhook, type WebhookSource } from './webhook.ts';
 
@@ -10,6 +10,6 @@ const GITHUB: WebhookSource = {
   delivery: githubDelivery,
 };
 
-const intake = intakePorts();
+const intake = wireIntake();
 
 export const handler = httpHandler((event) => receiveWebhook(intake, GITHUB, event));

@@ -1,26 +1,26 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { Cached } from '../entry/cached.ts';
 import { LOGGED } from '../entry/environment.ts';
-import { Kept } from '../entry/kept.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
 import type { Log } from '../entry/ports.ts';
 import { checkedSecrets, type SigningSource } from './signing-secret.ts';
 import { SecretDocument, type SigningSecrets } from './signing-secrets.ts';
 
 /** A removed secret stops working within this time. */
-const SECRETS_KEPT_MS = 60_000;
+const SECRETS_CACHED_MS = 60_000;
 
 /** A secret that is malformed or too short is not used. The others of its tenant are, and the log says which one is not. */
 export class SecretsSigningSecrets implements SigningSecrets {
   readonly #client: SecretsManagerClient;
   readonly #secretIds: Record<string, string>;
   readonly #log: Log;
-  readonly #documents: Kept<Record<string, string[]>>;
+  readonly #documents: Cached<Record<string, string[]>>;
 
   constructor(client: SecretsManagerClient, secretIds: Record<string, string>, now: () => number, log: Log) {
     this.#client = client;
     this.#secretIds = secretIds;
     this.#log = log;
-    this.#documents = new Kept(SECRETS_KEPT_MS, now);
+    this.#documents = new Cached(SECRETS_CACHED_MS, now);
   }
 
   async secretsFor(tenant: string, source: SigningSource): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
-import { SERVICENOW_OPERATIONS } from '../pipeline/known-events.ts';
+import { SERVICENOW_OPERATIONS } from '../pipeline/check-event-name.ts';
 import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 import { servicenowMakers } from './delivery-makers.ts';

@@ -1,5 +1,5 @@
 import { httpHandler } from '../entry/http.ts';
-import { intakePorts } from './intake-ports.ts';
+import { wireIntake } from './intake.wiring.ts';
 import { servicenowDelivery } from './servicenow-delivery.ts';
 import { isSignedAsStandardWebhook } from './signature.ts';
 import { receiveWebhook, type WebhookSource } from './webhook.ts';
@@ -16,6 +16,6 @@ const SERVICENOW: WebhookSource = {
   delivery: (_headers, payload) => servicenowDelivery(payload),
 };
 
-const intake = intakePorts();
+const intake = wireIntake();
 
 export const handler = httpHandler((event) => receiveWebhook(intake, SERVICENOW, event));

@@ -3,7 +3,7 @@ import type { Person } from '../approval/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor, RecordedChanges } from './changes.ts';
+import type { ChangeAuthor, RecordedChanges } from './definition-changes.ts';
 
 /** Policy on when to run what: which events of which source start which workflow version. */
 export const Automation = z.strictObject({

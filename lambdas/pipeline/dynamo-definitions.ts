@@ -11,9 +11,9 @@ import { DynamoRows, under } from '../run/dynamo-rows.ts';
 import type { Pause } from '../run/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor } from './changes.ts';
+import type { ChangeAuthor } from './definition-changes.ts';
 import type { Automation, Connection, Definitions, PublishedVersion } from './definitions.ts';
-import { DynamoChanges } from './dynamo-changes.ts';
+import { DynamoChanges } from './dynamo-definition-changes.ts';
 
 export class DynamoDefinitions extends DynamoChanges implements Definitions {
   readonly #rows: DynamoRows;

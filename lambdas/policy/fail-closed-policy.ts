@@ -1,5 +1,5 @@
+import { Cached } from '../entry/cached.ts';
 import { LOGGED } from '../entry/environment.ts';
-import { Kept } from '../entry/kept.ts';
 import type { Log } from '../entry/ports.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import {
@@ -43,12 +43,12 @@ interface Ports {
  */
 export class FailClosedPolicy implements Policy {
   readonly #ports: Ports;
-  readonly #kept: Kept<PreparedPolicies>;
+  readonly #kept: Cached<PreparedPolicies>;
   readonly #prepared = new Map<string, Promise<PreparedPolicies>>();
 
   constructor(ports: Ports) {
     this.#ports = ports;
-    this.#kept = new Kept(CHANGES_SEEN_WITHIN_MS, ports.now);
+    this.#kept = new Cached(CHANGES_SEEN_WITHIN_MS, ports.now);
   }
 
   async decide(request: PolicyRequest, looking = { fresh: false }): Promise<PolicyDecision> {

@@ -1,7 +1,7 @@
 import { httpHandler } from '../entry/http.ts';
-import { receiveEvent } from './events.ts';
-import { slackPorts } from './slack-ports.ts';
+import { receiveEvent } from './handle-event.ts';
+import { wireSlack } from './slack.wiring.ts';
 
-const slack = slackPorts();
+const slack = wireSlack();
 
 export const handler = httpHandler((event) => receiveEvent(slack, event));

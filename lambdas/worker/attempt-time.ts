@@ -1,5 +1,5 @@
 import type { AttemptDeadline, RequestToSend } from '../connectors/attempt-deadline.ts';
-import { EXCHANGE_TIMEOUT_MS, TargetRefused } from '../connectors/http-exchange.ts';
+import { EXCHANGE_TIMEOUT_MS, TargetRefused } from '../connectors/exchange.ts';
 import { CountersignError } from '../run/errors.ts';
 import { mayStillSend } from '../run/lease.ts';
 import type { Lease } from '../run/step.ts';

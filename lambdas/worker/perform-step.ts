@@ -1,6 +1,6 @@
 import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import { markOf, type Operation, type Performance } from '../connectors/connector.ts';
-import { OutcomeUnknown, TargetRefused } from '../connectors/http-exchange.ts';
+import { OutcomeUnknown, TargetRefused } from '../connectors/exchange.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../run/lease.ts';

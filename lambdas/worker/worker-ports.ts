@@ -8,8 +8,8 @@ import { readEnvironment } from '../entry/environment.ts';
 import { systemClock, systemEvery, systemIds, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { AwsOutbox } from '../outbox/aws-outbox.ts';
+import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { KeptDefinitions } from '../pipeline/kept-definitions.ts';
 import { systemPolicy } from '../policy/policy.wiring.ts';
 import { DynamoRunStore } from '../run/dynamo-run-store.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
@@ -31,7 +31,7 @@ export function moverPorts(environment: Destinations = readEnvironment(MoverEnvi
   return {
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     stored,
-    definitions: new KeptDefinitions(stored, systemClock.now),
+    definitions: new CachedDefinitions(stored, systemClock.now),
     queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),
     outbox: new AwsOutbox(sqs, new SFNClient(), {
       sealQueueUrl: environment.SEAL_QUEUE_URL,

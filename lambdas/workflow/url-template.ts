@@ -1,5 +1,5 @@
 import type { Operation } from '../connectors/connector.ts';
-import { asUrlData, PlainUrl } from '../connectors/http-url.ts';
+import { asUrlData, PlainUrl } from '../connectors/http/plain-url.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './checks/check-expressions.ts';
 import { isConstant, readTemplate } from './expressions/template.ts';

@@ -1,5 +1,5 @@
 import type { ShownApproval } from '../../bin/client/api-client.ts';
-import { ACTIONS } from '../../lambdas/slack/card.ts';
+import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import type { PageCards } from '../simulators/page/cards.ts';
 import type { DemoHost } from './demo-host.ts';
 import { ClaimFailed } from './narrator.ts';

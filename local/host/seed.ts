@@ -7,7 +7,7 @@ import { DynamoApiKeys } from '../../lambdas/api/dynamo-api-keys.ts';
 import { Person } from '../../lambdas/approval/people.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { systemClock, systemIds } from '../../lambdas/entry/system.ts';
-import type { ChangeAuthor } from '../../lambdas/pipeline/changes.ts';
+import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';

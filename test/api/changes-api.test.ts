@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Change } from '../../lambdas/pipeline/changes.ts';
+import type { Change } from '../../lambdas/pipeline/definition-changes.ts';
 import { ANA, BEN, OLIVIA } from '../approval/people.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
-import { addAssignees } from '../../lambdas/connectors/github-assignees.ts';
-import { createComment } from '../../lambdas/connectors/github-comments.ts';
-import { addLabels } from '../../lambdas/connectors/github-labels.ts';
-import { setStatus } from '../../lambdas/connectors/github-status.ts';
+import { addAssignees } from '../../lambdas/connectors/github/assignees.ts';
+import { createComment } from '../../lambdas/connectors/github/comments.ts';
+import { addLabels } from '../../lambdas/connectors/github/labels.ts';
+import { setStatus } from '../../lambdas/connectors/github/status.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { openWorld, type World } from '../local/simulators/world.ts';
 

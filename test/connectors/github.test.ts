@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
-import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
-import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
-import { setStatus } from '../../lambdas/connectors/github-status.ts';
+import { createComment, deleteComment } from '../../lambdas/connectors/github/comments.ts';
+import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
+import { setStatus } from '../../lambdas/connectors/github/status.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { FakeOutside } from '../fakes/fake-outside.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf } from '../../lambdas/connectors/http-address.ts';
-import { destinationOf } from '../../lambdas/connectors/http-destination.ts';
-import { PlainUrl } from '../../lambdas/connectors/http-url.ts';
+import { destinationOf } from '../../lambdas/connectors/http/destination.ts';
+import { PlainUrl } from '../../lambdas/connectors/http/plain-url.ts';
+import { addressOf } from '../../lambdas/connectors/http/public-address.ts';
 
 const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 

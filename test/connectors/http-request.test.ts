@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressOf } from '../../lambdas/connectors/http-address.ts';
-import { httpOperations } from '../../lambdas/connectors/http-request.ts';
-import { type SentRequest, sendToChecked } from '../../lambdas/connectors/http-send.ts';
+import { addressOf } from '../../lambdas/connectors/http/public-address.ts';
+import { httpOperations } from '../../lambdas/connectors/http/request.ts';
+import { type SentRequest, sendToChecked } from '../../lambdas/connectors/http/send.ts';
 import { freePort } from '../../local/host/free-port.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 

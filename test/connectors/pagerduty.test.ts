@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { FakeOutside } from '../fakes/fake-outside.ts';
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { markOf, operation } from '../../lambdas/connectors/connector.ts';
-import { addAssignees } from '../../lambdas/connectors/github-assignees.ts';
-import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
-import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
-import { setStatus } from '../../lambdas/connectors/github-status.ts';
-import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
+import { addAssignees } from '../../lambdas/connectors/github/assignees.ts';
+import { createComment, deleteComment } from '../../lambdas/connectors/github/comments.ts';
+import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
+import { setStatus } from '../../lambdas/connectors/github/status.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { findOperation, toolNames } from '../../lambdas/connectors/registry.ts';
-import { addWorkNote, updateIncident } from '../../lambdas/connectors/servicenow.ts';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { addWorkNote, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 
 const sysId = '0123456789abcdef0123456789abcdef';
 const commit = { owner: 'o', repo: 'r', sha: '0'.repeat(40), description: '', targetUrl: '' };

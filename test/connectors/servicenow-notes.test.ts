@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Access, Performance } from '../../lambdas/connectors/connector.ts';
-import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow.ts';
+import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { BASIC, openWorld, type World } from '../local/simulators/world.ts';

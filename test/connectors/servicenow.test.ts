@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { updateIncident } from '../../lambdas/connectors/servicenow.ts';
+import { updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { ISSUE, SYS_ID, Workshop } from '../worker/workshop.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 import { perform, readBefore } from '../contracts/connectors-contract.ts';
 import { type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
 

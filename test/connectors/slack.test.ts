@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
 const access = { baseUrl: 'http://slack', instance: 'acme', credential: { botToken: 'x' } };

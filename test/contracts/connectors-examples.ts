@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
 import type { Operation } from '../../lambdas/connectors/connector.ts';
-import { addAssignees, removeAssignees } from '../../lambdas/connectors/github-assignees.ts';
-import { createComment, deleteComment } from '../../lambdas/connectors/github-comments.ts';
-import { addLabels, removeLabels } from '../../lambdas/connectors/github-labels.ts';
-import { setStatus } from '../../lambdas/connectors/github-status.ts';
-import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
-import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow.ts';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { addAssignees, removeAssignees } from '../../lambdas/connectors/github/assignees.ts';
+import { createComment, deleteComment } from '../../lambdas/connectors/github/comments.ts';
+import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
+import { setStatus } from '../../lambdas/connectors/github/status.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
+import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 import { ISSUE, type Outside, SYS_ID } from './connectors-outside.ts';
 
 export const MARK = 'countersign:0123456789abcdef0123';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectorOf } from '../../lambdas/connectors/connector.ts';
-import { addAssignees } from '../../lambdas/connectors/github-assignees.ts';
-import { createComment } from '../../lambdas/connectors/github-comments.ts';
+import { addAssignees } from '../../lambdas/connectors/github/assignees.ts';
+import { createComment } from '../../lambdas/connectors/github/comments.ts';
 import { toolNames } from '../../lambdas/connectors/registry.ts';
-import { getIncident, updateIncident } from '../../lambdas/connectors/servicenow.ts';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { describeConnectorsContract, perform, performance, readBefore } from './connectors-contract.ts';

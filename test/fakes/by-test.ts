@@ -1,4 +1,4 @@
-import type { ChangeAuthor } from '../../lambdas/pipeline/changes.ts';
+import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import { BY_SETUP } from './memory-changes.ts';
 
 let changes = 0;

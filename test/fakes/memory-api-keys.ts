@@ -1,5 +1,5 @@
 import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/api-keys.ts';
-import type { ChangeAuthor } from '../../lambdas/pipeline/changes.ts';
+import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import { MemoryRows } from './memory-rows.ts';
 
 export class MemoryApiKeys implements ApiKeys {

@@ -9,7 +9,7 @@ import {
   type RecordedChanges,
   recorded,
   type SavedPerson,
-} from '../../lambdas/pipeline/changes.ts';
+} from '../../lambdas/pipeline/definition-changes.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import type { Page } from '../../lambdas/run/run-store.ts';

@@ -1,5 +1,5 @@
 import type { Person } from '../../lambdas/approval/people.ts';
-import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/changes.ts';
+import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation, Connection, Definitions, PublishedVersion } from '../../lambdas/pipeline/definitions.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';

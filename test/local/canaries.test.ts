@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACTIONS } from '../../lambdas/slack/card.ts';
+import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { Approvers, SLACK } from './approvers.ts';
 import { ownPort, saveCredentials } from './credentials.ts';
 import { publish } from './definitions.ts';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
-import { ACTIONS } from '../../lambdas/slack/card.ts';
+import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { LOCAL_SLACK_SIGNING_SECRET } from '../../local/host/seed.ts';
 import { TEAM } from '../../local/simulators/slack/workspace.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';

@@ -1,5 +1,5 @@
 import type { Access } from '../../lambdas/connectors/connector.ts';
-import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/http-exchange.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/exchange.ts';
 import { FakeOutside, type OutsideFault } from '../fakes/fake-outside.ts';
 import { HOOKS_HOST } from '../fakes/http-through-fetch.ts';
 import type { Crossings } from './crossings.ts';

@@ -1,6 +1,6 @@
 import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
-import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/http-exchange.ts';
+import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/exchange.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';

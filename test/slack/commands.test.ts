@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { command } from '../../lambdas/slack/commands.ts';
-import { receiveEvent } from '../../lambdas/slack/events.ts';
+import { command } from '../../lambdas/slack/handle-command.ts';
+import { receiveEvent } from '../../lambdas/slack/handle-event.ts';
 import { blockProblems, isTooLongForMessage } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf } from './approvals.ts';
 import { ANA, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/approval/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
-import { interact } from '../../lambdas/slack/interactivity.ts';
+import { interact } from '../../lambdas/slack/handle-interaction.ts';
 import { viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf, writing } from './approvals.ts';
 import { ANA, BEN, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';

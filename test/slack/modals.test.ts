@@ -1,9 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Modal } from '../../lambdas/slack/blocks.ts';
-import { editModal, hasInputs, rejectModal, type Typed, typedEdit, typedReason } from '../../lambdas/slack/modals.ts';
-import { cut } from '../../lambdas/slack/reveal.ts';
-import { showAllModal } from '../../lambdas/slack/show-all.ts';
+import type { Modal } from '../../lambdas/slack/block-kit.ts';
+import { cut } from '../../lambdas/slack/escape-hidden-characters.ts';
+import {
+  editModal,
+  hasInputs,
+  rejectModal,
+  type Typed,
+  typedEdit,
+  typedReason,
+} from '../../lambdas/slack/modal/decision-modals.ts';
+import { showAllModal } from '../../lambdas/slack/modal/show-all-modal.ts';
 import { viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf, writing } from './approvals.ts';
 import { hostileText, TRICKS } from './hostile-text.ts';

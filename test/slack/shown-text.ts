@@ -1,4 +1,4 @@
-import type { Block } from '../../lambdas/slack/blocks.ts';
+import type { Block } from '../../lambdas/slack/block-kit.ts';
 
 export interface ShownText {
   text: string;

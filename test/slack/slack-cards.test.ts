@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isOfSlack } from '../../lambdas/slack/respond.ts';
-import { SlackCards } from '../../lambdas/slack/slack-cards.ts';
+import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
+import { isOfSlack } from '../../lambdas/slack/reply-to-click.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { approvalOf } from './approvals.ts';
 import { openSlackWorld, type SlackWorld } from './slack-world.ts';

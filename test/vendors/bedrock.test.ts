@@ -1,6 +1,6 @@
 import { BedrockRuntimeClient, ConverseCommand, type ConverseCommandInput } from '@aws-sdk/client-bedrock-runtime';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { invokeModel } from '../../lambdas/connectors/model-invoke.ts';
+import { invokeModel } from '../../lambdas/connectors/model/invoke.ts';
 import { LocalBedrock } from '../../local/cloud/bedrock.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 

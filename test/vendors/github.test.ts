@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Operation } from '../../lambdas/connectors/connector.ts';
-import { addLabels } from '../../lambdas/connectors/github-labels.ts';
+import { addLabels } from '../../lambdas/connectors/github/labels.ts';
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
 import { EXAMPLES } from '../contracts/connectors-examples.ts';

@@ -1,7 +1,7 @@
 import type { EventPayloadV2 } from '@pagerduty/pdjs/build/src/events.js';
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { sendEvent } from '../../lambdas/connectors/pagerduty.ts';
+import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { perform } from '../contracts/connectors-contract.ts';
 import { MARK } from '../contracts/connectors-examples.ts';
 import { CREDENTIAL_CANARY, type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { updateIncident } from '../../lambdas/connectors/servicenow.ts';
+import { updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
 import { EXAMPLES } from '../contracts/connectors-examples.ts';
 import { type Outside, openSimulatedOutside, SYS_ID } from '../contracts/connectors-outside.ts';

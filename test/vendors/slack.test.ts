@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postMessage, updateMessage } from '../../lambdas/connectors/slack.ts';
+import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
 import { type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Access } from '../../lambdas/connectors/connector.ts';
-import { KeptToken } from '../../lambdas/connectors/kept-token.ts';
+import { TokenCache } from '../../lambdas/connectors/token-cache.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop } from './governed-workshop.ts';
 import { SYS_ID } from './workshop.ts';
@@ -88,7 +88,7 @@ describe('a write is not sent', () => {
       servicenow: {
         ...(access.servicenow as Access),
         credential: { clientId: 'a', clientSecret: 'b' },
-        token: new KeptToken(() => shop.clock.now()),
+        token: new TokenCache(() => shop.clock.now()),
       },
     }));
     takesMs = (name) => (name === 'token' || name === 'GET servicenow' ? 9_500 : 0);

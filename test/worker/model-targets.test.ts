@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { approvalCard } from '../../lambdas/slack/card.ts';
+import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { PEOPLE } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';

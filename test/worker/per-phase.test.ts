@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { approvalCard } from '../../lambdas/slack/card.ts';
-import { showAllModal } from '../../lambdas/slack/show-all.ts';
+import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
+import { showAllModal } from '../../lambdas/slack/modal/show-all-modal.ts';
 import { controlRun } from '../../lambdas/worker/control-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { PEOPLE } from '../approval/people.ts';

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { httpGet } from '../../lambdas/connectors/http-request.ts';
+import { httpGet } from '../../lambdas/connectors/http/request.ts';
 import { renderInput } from '../../lambdas/workflow/url-template.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 

@@ -1,5 +1,5 @@
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/approval/approval.ts';
-import { revealed } from '../../../lambdas/slack/reveal.ts';
+import { revealed } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import type { Cell } from '../../terminal/table.ts';

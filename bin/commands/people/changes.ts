@@ -1,4 +1,4 @@
-import type { Change } from '../../../lambdas/pipeline/changes.ts';
+import type { Change } from '../../../lambdas/pipeline/definition-changes.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Command } from '../command.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { invokeModel } from '../../../lambdas/connectors/model-invoke.ts';
+import { invokeModel } from '../../../lambdas/connectors/model/invoke.ts';
 import { LocalBedrock } from '../../../local/cloud/bedrock.ts';
 import { STORY_BEGINS_AT } from '../../fakes/fake-clock.ts';
 import { type SmallHost, startSmallHost } from '../core/small-host.ts';

@@ -1,0 +1,112 @@
+import * as z from 'zod';
+import { type Access, operation, writeKey } from '../connector.ts';
+import { NOT_FOUND, OutcomeUnknown, TargetRefused } from '../exchange.ts';
+import { github } from './client.ts';
+import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './issue.ts';
+
+const LABEL_MAX_CHARACTERS = 50;
+/** Each is taken away with a call of its own, all within the time of one step. */
+const LABELS_PER_WRITE_MAX = 20;
+const LABELS_PER_ISSUE_MAX = 100;
+
+const Labels = z.array(z.object({ name: z.string() }));
+/** A label is taken away by its place in a path, where dots alone mean the place itself or the one above: every label. */
+const Label = z
+  .string()
+  .min(1)
+  .max(LABEL_MAX_CHARACTERS)
+  .regex(/^(?!\.{1,2}$)/, 'GitHub cannot remove a label named "." or ".."; use another label');
+const LabelsInput = z.strictObject({
+  ...IssueOf,
+  labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX),
+});
+type LabelsInput = z.infer<typeof LabelsInput>;
+
+const OF_LABELS = {
+  effect: 'natural',
+  risk: 'low',
+  reversible: true,
+  connection: 'github',
+  input: LabelsInput,
+  content: ['labels'],
+  before: readLabels,
+} as const;
+
+export const addLabels = operation({
+  ...OF_LABELS,
+  tool: 'github.labels.add',
+  propose: (input, instance) => proposal('add', input, instance),
+  async perform(input, { access, before }) {
+    const { labels } = input;
+    const path = `${issuePath(input)}/labels`;
+    const { status, answer } = await github(access, { method: 'POST', path, body: { labels }, answer: Labels });
+    return {
+      output: { labels: answer.map(({ name }) => name) },
+      ...(before && { before }),
+      reversal: changeBack(
+        { tool: 'github.labels.remove', input, key: 'labels', names: labels, present: true },
+        before,
+      ),
+      response: { status },
+    };
+  },
+});
+
+export const removeLabels = operation({
+  ...OF_LABELS,
+  tool: 'github.labels.remove',
+  propose: (input, instance) => proposal('remove', input, instance),
+  async perform(input, { access, before }) {
+    const there = input.labels.filter((label) => before?.[label] !== false);
+    const { removed, incomplete } = await removeEach(access, input, there);
+    return {
+      output: { removed },
+      ...(before && { before }),
+      ...(incomplete && { incomplete }),
+      reversal: changeBack({ tool: 'github.labels.add', input, key: 'labels', names: removed, present: false }, before),
+      response: { removed: removed.length },
+    };
+  },
+});
+
+/** One call for each: a refusal on the way leaves the earlier ones taken away. */
+async function removeEach(access: Access, input: LabelsInput, labels: string[]) {
+  for (const [done, label] of labels.entries()) {
+    try {
+      await removeLabel(access, input, label);
+    } catch (error) {
+      if (done === 0 || !(error instanceof TargetRefused)) throw error;
+      const incomplete = `only ${done} of ${labels.length} labels were taken away: ${error.message}`;
+      if (error.retryable) throw new OutcomeUnknown(incomplete, error);
+      return { removed: labels.slice(0, done), incomplete };
+    }
+  }
+  return { removed: labels };
+}
+
+function proposal(verb: 'add' | 'remove', input: LabelsInput, instance: string) {
+  const { labels } = input;
+  return {
+    target: `github:${issueName(input)}`,
+    fields: { labels },
+    after: allOf(labels, verb === 'add'),
+    key: writeKey(['gh', 'labels', verb, instance, issueName(input)], [...labels].sort()),
+  };
+}
+
+async function readLabels(input: LabelsInput, access: Access) {
+  const path = `${issuePath(input)}/labels?per_page=${LABELS_PER_ISSUE_MAX}`;
+  const { answer } = await github(access, { method: 'GET', path, answer: Labels });
+  return carried(
+    input.labels,
+    answer.map(({ name }) => name),
+  );
+}
+
+/** The issue was there when its labels were read: a label that is not found now has been taken away already. */
+async function removeLabel(access: Access, input: LabelsInput, label: string): Promise<void> {
+  const path = `${issuePath(input)}/labels/${encodeURIComponent(label)}`;
+  await github(access, { method: 'DELETE', path, answer: Labels }).catch((error: unknown) => {
+    if (!(error instanceof TargetRefused) || error.status !== NOT_FOUND) throw error;
+  });
+}

@@ -1,0 +1,95 @@
+import * as z from 'zod';
+import type { Reversal, TouchedState } from '../../run/receipt.ts';
+import { type Access, operation, unread, writeKey } from '../connector.ts';
+import { github, githubPages, Repository } from './client.ts';
+
+const DESCRIPTION_MAX_CHARACTERS = 140;
+const CONTEXT_MAX_CHARACTERS = 255;
+
+const States = z.enum(['error', 'failure', 'pending', 'success']);
+const Status = z.object({
+  context: z.string(),
+  state: States,
+  description: z.string().nullable(),
+  target_url: z.string().nullable(),
+});
+const Combined = z.object({ statuses: z.array(Status) });
+
+const StatusInput = z.strictObject({
+  ...Repository,
+  sha: z.string().regex(/^[0-9a-f]{40}$/, 'a full commit SHA'),
+  context: z.string().min(1).max(CONTEXT_MAX_CHARACTERS),
+  state: States,
+  description: z.string().max(DESCRIPTION_MAX_CHARACTERS).default(''),
+  targetUrl: z.union([z.url({ protocol: /^https?$/ }), z.literal('')]).default(''),
+});
+type StatusInput = z.infer<typeof StatusInput>;
+
+/** Each call adds a status, but only the newest of a context counts: made twice, it says what it said once. */
+export const setStatus = operation({
+  tool: 'github.status.set',
+  effect: 'natural',
+  risk: 'low',
+  // The first status of a context stays; only an earlier one can be put back.
+  reversible: false,
+  connection: 'github',
+  input: StatusInput,
+  content: ['state', 'description'],
+  propose: (input, instance) => {
+    const commit = `${input.owner}/${input.repo}@${input.sha}`;
+    const context = unread(input.context.toLowerCase());
+    return {
+      target: `github:${commit}:${context}`,
+      fields: { context: input.context, ...shown(input) },
+      after: shown(input),
+      key: writeKey(['gh', 'status', instance, commit, context], shown(input)),
+    };
+  },
+  async before(input, access) {
+    const now = await newest(access, input);
+    return now ? shown({ ...now, targetUrl: now.target_url }) : { state: null };
+  },
+  async perform(input, { access, before }) {
+    const { owner, repo, sha, context, state, description, targetUrl } = input;
+    const { status } = await github(access, {
+      method: 'POST',
+      path: `/repos/${owner}/${repo}/statuses/${sha}`,
+      body: { context, state, description, ...(targetUrl && { target_url: targetUrl }) },
+      answer: Status,
+    });
+    return {
+      output: { sha, context, state },
+      ...(before && { before }),
+      reversal: putBack(input, before),
+      response: { status },
+    };
+  },
+});
+
+function putBack(input: StatusInput, before: TouchedState | undefined): Reversal {
+  if (!before) return { irreversible: 'the status before the write could not be read' };
+  if (before.state === null) return { irreversible: 'a first status cannot be taken away, only superseded' };
+  return { tool: 'github.status.set', input: { ...input, ...before }, expects: shown(input) };
+}
+
+interface Shown {
+  state: string;
+  description: string | null;
+  targetUrl: string | null;
+}
+
+/** What people see of a status. */
+const shown = ({ state, description, targetUrl }: Shown) => ({
+  state,
+  description: description ?? '',
+  targetUrl: targetUrl ?? '',
+});
+
+async function newest(access: Access, { owner, repo, sha, context }: StatusInput) {
+  const path = `/repos/${owner}/${repo}/commits/${sha}/status`;
+  for await (const page of githubPages(access, path, Combined)) {
+    const ours = page.statuses.find((status) => status.context.toLowerCase() === context.toLowerCase());
+    if (ours) return ours;
+  }
+  return undefined;
+}

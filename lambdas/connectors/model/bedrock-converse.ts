@@ -1,0 +1,117 @@
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import { SignatureV4 } from '@smithy/signature-v4';
+import * as z from 'zod';
+import { CountersignError } from '../../run/errors.ts';
+import type { Access } from '../connector.ts';
+import {
+  EXCHANGE_TIMEOUT_MS,
+  exchange,
+  FIRST_SERVER_ERROR,
+  type Head,
+  retryAfterMs,
+  TargetRefused,
+} from '../exchange.ts';
+
+/** A step has time for two exchanges; a model gets both, since it asks nothing beforehand. */
+const CONVERSE_TIMEOUT_MS = 2 * EXCHANGE_TIMEOUT_MS;
+/** The model took too long, stumbled, or has too much to do: the same question may be answered later. */
+const PASSING_STATUSES = [408, 424, 429];
+const ERROR_NAME_MAX_CHARACTERS = 60;
+
+const Credential = z.object({
+  accessKeyId: z.string(),
+  secretAccessKey: z.string(),
+  sessionToken: z.string().optional(),
+});
+
+const ConverseAnswer = z.object({
+  output: z.object({ message: z.object({ content: z.array(z.object({ text: z.string().optional() })) }) }),
+  stopReason: z.string(),
+  usage: z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() }),
+});
+export type ConverseAnswer = z.infer<typeof ConverseAnswer>;
+
+export interface ConverseRequest {
+  system: { text: string }[];
+  messages: { role: 'user'; content: { text: string }[] }[];
+  inferenceConfig: { maxTokens: number; temperature?: number };
+}
+
+/** One signed call of Bedrock's Converse, over the same exchange as every other target. It writes nothing, so it may be repeated. */
+export async function converse(access: Access, model: string, request: ConverseRequest): Promise<ConverseAnswer> {
+  const url = new URL(`/model/${encodeURIComponent(model)}/converse`, access.baseUrl);
+  const { answer } = await exchange({
+    system: 'Bedrock',
+    method: 'POST',
+    url: url.href,
+    headers: await signedHeaders(access, url, JSON.stringify(request)),
+    body: request,
+    onlyAsks: true,
+    timeoutMs: CONVERSE_TIMEOUT_MS,
+    refusal: (head) => refusal(model, head),
+    answer: ConverseAnswer,
+  });
+  return answer;
+}
+
+async function signedHeaders({ instance, credential }: Access, url: URL, body: string) {
+  const credentials = Credential.safeParse(credential);
+  if (!credentials.success) {
+    throw new CountersignError('CONNECTION_MISSING', 'the bedrock connection is the function itself; do not define it');
+  }
+  const signer = new SignatureV4({
+    service: 'bedrock',
+    region: instance,
+    credentials: credentials.data,
+    sha256: Sha256,
+  });
+  const { headers } = await signer.sign({
+    method: 'POST',
+    protocol: url.protocol,
+    hostname: url.hostname,
+    path: url.pathname,
+    headers: { host: url.host, 'content-type': 'application/json' },
+    body,
+  });
+  const { host: _fetchSetsIt, ...others } = headers;
+  return others;
+}
+
+function refusal(model: string, { status, header }: Head): TargetRefused {
+  const name = header('x-amzn-errortype')?.split(':')[0]?.slice(0, ERROR_NAME_MAX_CHARACTERS) ?? '';
+  const isPassing = PASSING_STATUSES.includes(status) || status >= FIRST_SERVER_ERROR || name === 'ThrottlingException';
+  if (isPassing) {
+    const how = { retryable: true, retryAfterMs: retryAfterMs(header) };
+    return new TargetRefused(`Bedrock cannot answer now (${status} ${name})`, how);
+  }
+  if (name === 'AccessDeniedException') {
+    const message = `this stage may not use ${model}: name it in "models" of the stage in cdk.json, and enable it in the account`;
+    return new TargetRefused(message, { retryable: false });
+  }
+  return new TargetRefused(`Bedrock refused (${status} ${name})`, { retryable: false });
+}
+
+type SourceData = string | ArrayBuffer | ArrayBufferView;
+function bytesOf(data: SourceData): string | Uint8Array {
+  if (typeof data === 'string') return data;
+  return ArrayBuffer.isView(data)
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
+}
+
+/** Node's own SHA-256, in the form the signer asks for. */
+class Sha256 {
+  readonly #hash: Hash | Hmac;
+
+  constructor(secret?: SourceData) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
+  }
+
+  update(data: SourceData): void {
+    this.#hash.update(bytesOf(data));
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
+}

@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { CountersignError } from '../../run/errors.ts';
+import type { Reversal } from '../../run/receipt.ts';
+import { operation, unread, writeKey } from '../connector.ts';
+import { exchange, urlAt } from '../exchange.ts';
+
+const SUMMARY_MAX_CHARACTERS = 1024;
+const SOURCE_MAX_CHARACTERS = 255;
+const DEDUP_KEY_MAX_CHARACTERS = 255;
+
+const Credential = z.object({ routingKey: z.string() });
+const Accepted = z.object({ status: z.literal('success'), dedup_key: z.string() });
+const DedupKey = z.string().min(1).max(DEDUP_KEY_MAX_CHARACTERS);
+
+const EventInput = z.discriminatedUnion('action', [
+  z.strictObject({
+    action: z.literal('trigger'),
+    /** Without one, the alert is this write's own. */
+    dedupKey: DedupKey.optional(),
+    summary: z.string().min(1).max(SUMMARY_MAX_CHARACTERS),
+    source: z.string().min(1).max(SOURCE_MAX_CHARACTERS),
+    severity: z.enum(['critical', 'error', 'warning', 'info']),
+  }),
+  z.strictObject({ action: z.literal('acknowledge'), dedupKey: DedupKey }),
+  z.strictObject({ action: z.literal('resolve'), dedupKey: DedupKey }),
+]);
+type EventInput = z.infer<typeof EventInput>;
+
+/** Events of one dedup_key merge while its alert is open, so a repeat pages nobody again. */
+export const sendEvent = operation({
+  tool: 'pagerduty.event',
+  effect: 'natural',
+  risk: 'medium',
+  reversible: true,
+  connection: 'pagerduty',
+  input: EventInput,
+  content: ['summary', 'source', 'severity'],
+  propose: (input, instance) => {
+    const alert = input.dedupKey === undefined ? 'new alert' : unread(input.dedupKey);
+    return {
+      target: `pagerduty:${instance}:${alert}`,
+      fields: input,
+      key: writeKey(['pd', 'event', instance, alert], input),
+    };
+  },
+  async perform(input, { access, mark }) {
+    const credential = Credential.safeParse(access.credential);
+    if (!credential.success) {
+      throw new CountersignError('CONNECTION_MISSING', 'the pagerduty credential needs "routingKey"');
+    }
+    const dedupKey = input.dedupKey ?? mark;
+    const { status, answer } = await exchange({
+      system: 'PagerDuty',
+      method: 'POST',
+      url: urlAt(access.baseUrl, '/v2/enqueue'),
+      headers: {},
+      body: { routing_key: credential.data.routingKey, ...eventOf(input, dedupKey) },
+      secrets: [credential.data.routingKey],
+      answer: Accepted,
+    });
+    return {
+      output: { dedupKey: answer.dedup_key },
+      reversal: reversalOf(input, dedupKey),
+      response: { status },
+    };
+  },
+});
+
+function eventOf(input: EventInput, dedup_key: string) {
+  if (input.action !== 'trigger') return { event_action: input.action, dedup_key };
+  const { summary, source, severity } = input;
+  return { event_action: input.action, dedup_key, payload: { summary, source, severity } };
+}
+
+function reversalOf(input: EventInput, dedupKey: string): Reversal {
+  if (input.action !== 'trigger') return { irreversible: `PagerDuty takes no event that undoes ${input.action}` };
+  // Under a key of somebody's choosing the alert may have been open before, and is then not ours to resolve.
+  if (input.dedupKey) return { irreversible: 'the alert may have been open before this event; resolve it by its key' };
+  return { tool: 'pagerduty.event', input: { action: 'resolve', dedupKey } };
+}

@@ -1,0 +1,58 @@
+import * as z from 'zod';
+import { CountersignError } from '../../run/errors.ts';
+import type { Access } from '../connector.ts';
+import { type Exchange, exchange, urlAt } from '../exchange.ts';
+import { type Granted, tokenCacheOf } from '../token-cache.ts';
+
+const SYSTEM = 'ServiceNow';
+
+const ClientCredential = z.object({ clientId: z.string(), clientSecret: z.string() });
+const Credential = z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]);
+const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
+
+type Call<Answer> = Pick<Exchange<Answer>, 'method' | 'body' | 'answer' | 'timeoutMs'> & { path: string };
+
+/** One call of the Table API, as a user or as an OAuth client. `path` begins with the table. */
+export async function servicenow<Answer>(access: Access, { path, ...call }: Call<Answer>) {
+  const credential = credentialOf(access);
+  const as = (authorization: string) =>
+    exchange({
+      ...call,
+      system: SYSTEM,
+      url: urlAt(access.baseUrl, `/api/now/table/${path}`),
+      headers: { authorization },
+    });
+  if ('username' in credential) {
+    return as(`Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString('base64')}`);
+  }
+  const grant = (nowMs: number) => grantToken(access, credential, nowMs);
+  return tokenCacheOf(access).call(grant, (token) => as(`Bearer ${token}`));
+}
+
+function credentialOf({ credential }: Access): z.infer<typeof Credential> {
+  const parsed = Credential.safeParse(credential);
+  if (parsed.success) return parsed.data;
+  const needs = 'the servicenow credential needs "username" and "password", or "clientId" and "clientSecret"';
+  throw new CountersignError('CONNECTION_MISSING', needs);
+}
+
+async function grantToken(
+  { baseUrl }: Access,
+  { clientId, clientSecret }: z.infer<typeof ClientCredential>,
+  nowMs: number,
+): Promise<Granted> {
+  const { answer } = await exchange({
+    system: SYSTEM,
+    method: 'POST',
+    url: urlAt(baseUrl, '/oauth_token.do'),
+    headers: {},
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+    onlyAsks: true,
+    answer: AccessToken,
+  });
+  return { token: answer.access_token, expiresAtMs: nowMs + answer.expires_in * 1000 };
+}

@@ -1,0 +1,60 @@
+import type { CountersignError } from '../../run/errors.ts';
+import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from '../exchange.ts';
+
+/**
+ * What Slack's errors mean, by the lists of the methods that are called: chat.postMessage, chat.update,
+ * conversations.history, conversations.replies, users.conversations, views.open. A word that is in none of them may be
+ * anything, and no message repeats it.
+ */
+
+/** Later, please: asking again may help. */
+const RETRYABLE = `ratelimited rate_limited message_limit_exceeded service_unavailable request_timeout team_added_to_org
+  org_login_required external_channel_migrating streaming_state_conflict`.split(/\s+/);
+
+/** Of these Slack says that part of the operation may have succeeded, or does not say. */
+const OPEN = ['internal_error', 'fatal_error', 'update_failed'];
+
+/** Only somebody who administers the workspace or the app can mend it. */
+const FOR_THE_ADMIN =
+  `access_denied accesslimited account_inactive app_access_restricted as_user_not_supported channel_is_limited_access
+  ekm_access_denied enterprise_is_restricted invalid_auth is_bot messages_tab_disabled metadata_must_be_sent_from_app
+  missing_scope no_permission not_allowed_token_type not_authed restricted_action restricted_action_non_threadable_channel
+  restricted_action_read_only_channel restricted_action_thread_locked restricted_action_thread_only_channel
+  slack_connect_canvas_sharing_blocked slack_connect_file_link_sharing_blocked slack_connect_lists_sharing_blocked
+  team_access_not_granted team_not_found token_expired token_revoked two_factor_setup_required`.split(/\s+/);
+
+/** The same request will be refused again. */
+const FINAL = `block_mismatch cannot_reply_to_message cant_broadcast_message cant_update_message channel_not_found
+  deprecated_endpoint duplicate_channel_not_found duplicate_message_not_found edit_window_closed exchanged_trigger_id
+  expired_trigger_id invalid_arg_name invalid_arguments invalid_array_arg invalid_blocks invalid_blocks_format
+  invalid_charset invalid_cursor invalid_form_data invalid_json invalid_limit invalid_metadata_format
+  invalid_metadata_schema invalid_post_type invalid_trigger_id invalid_ts_latest invalid_ts_oldest invalid_types
+  is_archived is_inactive message_not_found metadata_too_large method_deprecated method_not_supported_for_channel_type
+  missing_argument missing_post_type msg_blocks_too_long msg_too_long no_text not_in_channel thread_not_found
+  too_many_attachments unknown_method view_too_large`.split(/\s+/);
+
+const WHAT_TO_DO: Readonly<Record<string, string>> = {
+  channel_not_found: 'check the channel, and invite the app to it if it is private',
+  not_in_channel: 'invite the app to the channel',
+  is_archived: 'the channel is archived; name another',
+  message_not_found: 'check channel and ts',
+  missing_scope: 'ask an admin of the workspace to reinstall the app with the scopes of the RUNBOOK',
+  token_expired: 'tokens that expire are not supported; see RUNBOOK, Credentials',
+};
+const ASK_ADMIN = 'ask an admin of the Slack workspace, or of the app, to allow it';
+
+/** What an answer `{ok: false, error}` means. */
+export function slackRefusal(error: string, method: 'GET' | 'POST'): CountersignError {
+  if (OPEN.includes(error) && method === 'POST') return new OutcomeUnknown(`Slack failed (${error})`);
+  if (OPEN.includes(error)) return new TargetRefused(`Slack failed (${error})`, { retryable: true });
+  if (RETRYABLE.includes(error)) {
+    return new TargetRefused(`Slack refused for now (${error})`, {
+      retryable: true,
+      retryAfterMs: RATE_LIMIT_PAUSE_MS,
+    });
+  }
+  const isKnown = FINAL.includes(error) || FOR_THE_ADMIN.includes(error);
+  const todo = WHAT_TO_DO[error] ?? (FOR_THE_ADMIN.includes(error) ? ASK_ADMIN : undefined);
+  const word = isKnown ? error : 'an error not known here';
+  return new TargetRefused(`Slack refused (${word})${isKnown && todo ? `: ${todo}` : ''}`, { retryable: false });
+}

@@ -1,0 +1,46 @@
+import type { Person } from '../approval/people.ts';
+import { Cached } from '../entry/cached.ts';
+import type { TenantSettings } from '../run/caps.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import type { Automation, Definitions } from './definitions.ts';
+
+/** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
+export const CHANGES_SEEN_WITHIN_MS = 60_000;
+
+type CachedKinds = 'automations' | 'settings' | 'workflow' | 'people';
+
+/** Definitions kept in a warm function: what may change briefly, workflow versions for ever since they never change. */
+export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
+  readonly #source: Pick<Definitions, CachedKinds>;
+  readonly #automations: Cached<Automation[]>;
+  readonly #settings: Cached<TenantSettings>;
+  readonly #people: Cached<Person[]>;
+  readonly #workflows = new Map<string, PublishedWorkflow>();
+
+  constructor(source: Pick<Definitions, CachedKinds>, now: () => number) {
+    this.#source = source;
+    this.#automations = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+    this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+    this.#people = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+  }
+
+  automations(tenant: string): Promise<Automation[]> {
+    return this.#automations.get(tenant, () => this.#source.automations(tenant));
+  }
+
+  settings(tenant: string): Promise<TenantSettings> {
+    return this.#settings.get(tenant, () => this.#source.settings(tenant));
+  }
+
+  people(tenant: string, looking = { fresh: false }): Promise<Person[]> {
+    if (looking.fresh) return this.#source.people(tenant);
+    return this.#people.get(tenant, () => this.#source.people(tenant));
+  }
+
+  async workflow(tenant: string, name: string, version: number): Promise<PublishedWorkflow | undefined> {
+    const id = `${tenant}/${name}/${version}`;
+    const found = this.#workflows.get(id) ?? (await this.#source.workflow(tenant, name, version));
+    if (found) this.#workflows.set(id, found);
+    return found;
+  }
+}

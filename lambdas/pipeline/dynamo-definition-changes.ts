@@ -1,0 +1,164 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import type { Person } from '../approval/people.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { ROW_EXISTS, ROW_IS_NEW, rowIsStill } from '../run/dynamo-conditions.ts';
+import { docOf, keyOf, toItem } from '../run/dynamo-items.ts';
+import * as keys from '../run/dynamo-keys.ts';
+import { type DynamoRows, under, wholePartition } from '../run/dynamo-rows.ts';
+import type { Pause } from '../run/dynamo-transactions.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { Page } from '../run/run-store.ts';
+import {
+  type Change,
+  type ChangeAuthor,
+  type ChangeKind,
+  type Dismissal,
+  type PendingChange,
+  placeOfChange,
+  type RecordedChanges,
+  recorded,
+  type SavedPerson,
+} from './definition-changes.ts';
+
+/** A pending change nobody decided on is deleted this long after it expired. */
+const PENDING_RETAINED_SECONDS = 30 * 24 * 60 * 60;
+
+interface Saved {
+  tenant: string;
+  kind: ChangeKind;
+  name: string;
+  key: keys.Key;
+  by: ChangeAuthor;
+}
+
+/** Rows of a tenant's definitions, each written together with the entry of the history that tells of it. */
+export class DynamoChanges implements RecordedChanges {
+  readonly #rows: DynamoRows;
+  readonly #pause: Pause;
+
+  constructor(rows: DynamoRows, pause: Pause) {
+    this.#rows = rows;
+    this.#pause = pause;
+  }
+
+  /** Puts the document and its entry; what is there already is not written again. */
+  async save({ tenant, kind, name, key, by }: Saved, document: object, how: SavedPerson = {}): Promise<void> {
+    const { replaces, confirms } = how;
+    const read = await this.#rows.getItem(key);
+    const before = read && docOf<object>(read);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces))
+      throw changedMeanwhile(`${kind} ${name}`);
+    if (before && !confirms && isSame(before, document)) return;
+    const { changeId, requestedBy } = confirms ?? {};
+    await this.#write(`${kind} ${name}`, [
+      this.#rows.put(toItem(key, document), rowIsStill(read)),
+      this.#entry(tenant, {
+        ...by,
+        kind,
+        name,
+        action: confirms ? 'confirmed' : before ? 'changed' : 'created',
+        before: recorded(before),
+        after: recorded(document),
+        ...(requestedBy !== undefined && { requestedBy }),
+      }),
+      ...(changeId === undefined ? [] : [this.#rows.remove(keys.pendingChangeKey(tenant, changeId), ROW_EXISTS)]),
+    ]);
+  }
+
+  /** True if the document is new; false, and nothing of it, if there is one under its key. */
+  async saveNew({ tenant, kind, name, key, by }: Saved, document: object): Promise<boolean> {
+    const entry = { ...by, kind, name, action: 'created' as const, before: null, after: recorded(document) };
+    const refused = await this.#rows.transact(
+      [this.#rows.put(toItem(key, document), ROW_IS_NEW), this.#entry(tenant, entry)],
+      this.#pause,
+    );
+    return refused === undefined;
+  }
+
+  person(tenant: string, id: string): Promise<Person | undefined> {
+    return this.#rows.get(keys.personKey(tenant, id));
+  }
+
+  savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void> {
+    const key = keys.personKey(tenant, person.id);
+    return this.save({ tenant, kind: 'person', name: person.id, key, by }, person, how);
+  }
+
+  async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
+    const { id } = person;
+    const key = keys.personKey(tenant, id);
+    const read = await this.#rows.getItem(key);
+    if (!read || hashOf(docOf<object>(read)) !== hashOf(person)) throw changedMeanwhile(`person ${id}`);
+    const before = recorded(docOf<object>(read));
+    await this.#write(`person ${id}`, [
+      this.#rows.remove(key, rowIsStill(read)),
+      this.#rows.put(toItem(keys.formerPersonKey(tenant, id), { id, deletedAt: by.at, deletedBy: by.actor })),
+      this.#entry(tenant, { ...by, kind: 'person', name: id, action: 'deleted', before, after: null }),
+    ]);
+  }
+
+  async wasDeleted(tenant: string, id: string): Promise<boolean> {
+    return (await this.#rows.getItem(keys.formerPersonKey(tenant, id))) !== undefined;
+  }
+
+  async requestChange(tenant: string, pending: PendingChange): Promise<void> {
+    const { changeId, person, before, after, requestedBy: actor, requestedAt: at, expiresAt } = pending;
+    const deleteAfter = Math.ceil(Date.parse(expiresAt) / 1000) + PENDING_RETAINED_SECONDS;
+    const row = toItem(keys.pendingChangeKey(tenant, changeId), pending, { [keys.TTL_ATTRIBUTE]: deleteAfter });
+    const documents = { before: recorded(before ?? undefined), after: recorded(after) };
+    await this.#write(`the request ${changeId}`, [
+      this.#rows.put(row, ROW_IS_NEW),
+      this.#entry(tenant, { actor, at, changeId, kind: 'person', name: person, action: 'requested', ...documents }),
+    ]);
+  }
+
+  pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
+    return this.#rows.get(keys.pendingChangeKey(tenant, changeId));
+  }
+
+  async pendingChanges(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<PendingChange[]> {
+    const all = under(keys.tenantPartition(tenant), keys.PENDING_CHANGE_PREFIX);
+    const from = after === undefined ? all.from : keys.pendingChangeKey(tenant, after).sk;
+    const found = await this.#rows.range({ ...all, from }, { limit: limit + 1 });
+    return found
+      .map((item) => docOf<PendingChange>(item))
+      .filter(({ changeId }) => changeId !== after)
+      .slice(0, limit);
+  }
+
+  async dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void> {
+    const { changeId, person: name, before, after, requestedBy } = pending;
+    const documents = { before: recorded(before ?? undefined), after: recorded(after) };
+    await this.#write(`the request ${changeId}`, [
+      this.#rows.remove(keys.pendingChangeKey(tenant, changeId), ROW_EXISTS),
+      this.#entry(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy }),
+    ]);
+  }
+
+  async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {
+    const all = wholePartition(keys.changePartition(tenant));
+    const range = after === undefined ? all : { ...all, to: after };
+    const found = await this.#rows.range(range, { limit: limit + 2, newestFirst: true });
+    const rest = found.filter((item) => keyOf(item).sk !== after);
+    const items = rest.slice(0, limit).map((item) => docOf<Change>(item));
+    const last = items.at(-1);
+    return { items, ...(last && rest.length > limit && { next: placeOfChange(last) }) };
+  }
+
+  #entry(tenant: string, change: Change): TransactWriteItem {
+    return this.#rows.put(toItem(keys.changeKey(tenant, placeOfChange(change)), change), ROW_IS_NEW);
+  }
+
+  async #write(what: string, writes: TransactWriteItem[]): Promise<void> {
+    if ((await this.#rows.transact(writes, this.#pause)) === undefined) return;
+    throw changedMeanwhile(what);
+  }
+}
+
+const changedMeanwhile = (what: string): CountersignError =>
+  new CountersignError(
+    'CONFLICT',
+    `somebody else changed ${what} at the same moment; read it again, then repeat your change`,
+  );
+
+const isSame = (a: object, b: object): boolean => hashOf(a) === hashOf(JSON.parse(JSON.stringify(b)));

@@ -1,0 +1,165 @@
+import { fallbackText } from '../connectors/slack/message-text.ts';
+import { cut, isolated, revealed } from './escape-hidden-characters.ts';
+
+/**
+ * Block Kit without mrkdwn: rich text and plain text are shown as they are, so nothing that comes from outside can become
+ * a mention, a link, an emoji or a line of ours. What comes from outside stands in code style or in a box, our words never.
+ */
+
+const HEADER_MAX_CHARACTERS = 150;
+const BUTTON_TEXT_MAX_CHARACTERS = 75;
+const PLAIN_TEXT_MAX_CHARACTERS = 3_000;
+/** Slack documents no limit of a whole message, and refuses some as msg_blocks_too_long from 13,200 characters on, JSON's own included. */
+export const CARD_MAX_CHARACTERS = 12_500;
+export const MODAL_BLOCKS_MAX = 100;
+
+export interface PlainText {
+  type: 'plain_text';
+  text: string;
+  emoji: false;
+}
+
+interface TextElement {
+  type: 'text';
+  text: string;
+  style?: { bold: true } | { italic: true } | { code: true };
+}
+interface DateElement {
+  type: 'date';
+  timestamp: number;
+  format: string;
+  fallback: string;
+}
+export type Inline = TextElement | DateElement;
+
+export interface RichPart {
+  type: 'rich_text_section' | 'rich_text_preformatted';
+  elements: Inline[];
+}
+
+export interface Button {
+  type: 'button';
+  action_id: string;
+  text: PlainText;
+  value: string;
+  style?: 'primary' | 'danger';
+}
+
+export interface InputElement {
+  type: 'plain_text_input';
+  action_id: string;
+  multiline: boolean;
+  max_length: number;
+  initial_value?: string;
+}
+
+export type Block =
+  | { type: 'header'; text: PlainText }
+  | { type: 'rich_text'; elements: RichPart[] }
+  | { type: 'section'; text: PlainText; accessory?: Button }
+  | { type: 'context'; elements: PlainText[] }
+  | { type: 'actions'; elements: Button[] }
+  | { type: 'input'; block_id: string; label: PlainText; element: InputElement; optional: boolean; hint?: PlainText };
+
+export interface Message {
+  /** For notifications and for readers without blocks. */
+  text: string;
+  blocks: Block[];
+}
+
+export interface Modal {
+  type: 'modal';
+  callback_id: string;
+  private_metadata: string;
+  title: PlainText;
+  submit?: PlainText;
+  close: PlainText;
+  blocks: Block[];
+}
+
+export function plainText(text: string, max = PLAIN_TEXT_MAX_CHARACTERS): PlainText {
+  return { type: 'plain_text', text: shortened(text, max), emoji: false };
+}
+
+/** On one line, revealed, and visibly cut if it is too long. */
+export function shortened(text: string, max: number): string {
+  const whole = cut(text, max, 'one');
+  return whole.hidden === 0 ? whole.shown : `${cut(text, max - 1, 'one').shown}…`;
+}
+
+export const header = (text: string): Block => ({ type: 'header', text: plainText(text, HEADER_MAX_CHARACTERS) });
+export const context = (text: string): Block => ({ type: 'context', elements: [plainText(text)] });
+
+/** A line of a text, or a box between lines. */
+export type Paragraph = Inline[] | { box: string };
+
+/** Lines that follow each other are one section: Slack breaks lines only where a text says so, or at a box. */
+export function richText(paragraphs: Paragraph[]): Block {
+  const elements: RichPart[] = [];
+  for (const paragraph of paragraphs) {
+    const last = elements.at(-1);
+    if (!Array.isArray(paragraph)) elements.push(boxOf(paragraph.box));
+    else if (last?.type === 'rich_text_section') last.elements.push(words('\n'), ...paragraph);
+    else elements.push({ type: 'rich_text_section', elements: [...paragraph] });
+  }
+  return { type: 'rich_text', elements: elements.map((part) => ({ ...part, elements: joined(part.elements) })) };
+}
+
+/** Every element counts against the size of a card, so words of ours that follow each other are one. */
+function joined(elements: Inline[]): Inline[] {
+  const found: Inline[] = [];
+  for (const element of elements) {
+    const last = found.at(-1);
+    if (isWords(last) && isWords(element)) found[found.length - 1] = words(last.text + element.text);
+    else found.push(element);
+  }
+  return found;
+}
+
+const isWords = (element: Inline | undefined): element is TextElement => element?.type === 'text' && !element.style;
+
+/** Slack takes no empty text. */
+const boxOf = (shown: string): RichPart => ({
+  type: 'rich_text_preformatted',
+  elements: [{ type: 'text', text: shown === '' ? ' ' : shown }],
+});
+
+/** Our own words. */
+export const words = (text: string): Inline => ({ type: 'text', text });
+export const strong = (text: string): Inline => ({ type: 'text', text, style: { bold: true } });
+export const aside = (text: string): Inline => ({ type: 'text', text, style: { italic: true } });
+
+/** A word from outside, within a line of ours. */
+export const quoted = (text: string, max: number): Inline => quotedAs(shortened(text, max));
+export const quotedAs = (shown: string): Inline => ({
+  type: 'text',
+  text: isolated(shown) || ' ',
+  style: { code: true },
+});
+
+/** Shown in the reader's own time zone. */
+export function moment(iso: string): Inline {
+  return {
+    type: 'date',
+    timestamp: Math.floor(Date.parse(iso) / 1000),
+    format: '{date_short_pretty} at {time}',
+    fallback: `${iso.slice(0, 16).replace('T', ' ')} UTC`,
+  };
+}
+
+export function button(label: string, actionId: string, value: object, style?: Button['style']): Button {
+  return {
+    type: 'button',
+    action_id: actionId,
+    text: plainText(label, BUTTON_TEXT_MAX_CHARACTERS),
+    value: JSON.stringify(value),
+    ...(style && { style }),
+  };
+}
+
+export const escapedText = (text: string): string => fallbackText(revealed(text));
+
+/** A message of one sentence. */
+export function sentence(text: string): Message {
+  return { text: escapedText(text), blocks: [{ type: 'section', text: plainText(text) }] };
+}

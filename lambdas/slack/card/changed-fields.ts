@@ -1,0 +1,40 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Approval } from '../../approval/approval.ts';
+import { tryParseJson } from '../../entry/parse-json.ts';
+
+/** JSON up to this length stands on one line. */
+const ONE_LINE_MAX_CHARACTERS = 60;
+
+/** One thing that will be different: text for a value, null for "not set", `from` absent where nobody could look. */
+export interface ChangedField {
+  name: string;
+  from?: string | null;
+  to: string | null;
+}
+
+/** What is written, and beyond that what it changes where the target has other names for it. */
+export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'action' | 'before' | 'after'>): {
+  written: ChangedField[];
+  follows: ChangedField[];
+} {
+  const fields = action?.fields ?? {};
+  const changed = (name: string, to: unknown): ChangedField => ({
+    name,
+    ...(Object.hasOwn(before, name) && { from: shownValue(before[name]) }),
+    to: shownValue(to),
+  });
+  const written = Object.entries(fields).map(([name, value]) => changed(name, value));
+  const follows = Object.entries(after)
+    .filter(([name, value]) => !Object.hasOwn(fields, name) || !isDeepStrictEqual(fields[name], value))
+    .map(([name, value]) => changed(name, value));
+  return { written, follows };
+}
+
+/** Text as it is; whatever is no text, or could be taken for something else, as JSON: `true` is not `"true"`. */
+export function shownValue(value: unknown): string | null {
+  if (value === undefined) return null;
+  if (typeof value === 'string')
+    return value === '' || tryParseJson(value) !== undefined ? JSON.stringify(value) : value;
+  const short = JSON.stringify(value);
+  return short.length > ONE_LINE_MAX_CHARACTERS ? JSON.stringify(value, null, 2) : short;
+}

@@ -1,0 +1,23 @@
+import { decide } from '../approval/decide.ts';
+import { systemConnections } from '../connectors/connection-ports.ts';
+import { readEnvironment } from '../entry/environment.ts';
+import { systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
+import { deciderPorts } from '../worker/worker-ports.ts';
+import { InteractivityEnvironment } from './environment.ts';
+import type { Interactivity } from './handle-interaction.ts';
+import { wireSlackRequests } from './slack.wiring.ts';
+
+/** Beside knowing who speaks, what it takes to decide and to open modals. */
+export function wireInteractivity(): Interactivity {
+  const environment = readEnvironment(InteractivityEnvironment);
+  const decider = deciderPorts();
+  return {
+    ...wireSlackRequests(decider.stored, environment),
+    runs: decider.runs,
+    definitions: decider.definitions,
+    connections: systemConnections(decider.stored, secretNames(environment, 'messaging')),
+    decide: (deciding) => decide(decider, deciding),
+    sleep: systemPause.sleep,
+  };
+}

@@ -1,0 +1,149 @@
+import type { Approval } from '../../approval/approval.ts';
+import { tryParseJson } from '../../entry/parse-json.ts';
+import { type Block, type InputElement, type Modal, plainText, quoted, richText, words } from '../block-kit.ts';
+import type { Seen } from '../card/approval-card.ts';
+import { hasUnseen } from '../escape-hidden-characters.ts';
+
+export const REJECT_CALLBACK = 'countersign_reject';
+export const EDIT_CALLBACK = 'countersign_edit';
+const NOTICE_CALLBACK = 'countersign_notice';
+export const REASON_BLOCK = 'reason';
+export const INPUT_ACTION = 'typed';
+
+const REASON_MAX_CHARACTERS = 1_000;
+/** What Slack lets a person type into one input. */
+const INPUT_MAX_CHARACTERS = 3_000;
+/** A modal has 100 blocks and 250 kB, and what people type comes back with it. */
+const INPUTS_MAX = 80;
+const INPUTS_MAX_BYTES = 150_000;
+const LABEL_MAX_CHARACTERS = 150;
+const MULTILINE_FROM_CHARACTERS = 80;
+const TARGET_MAX_CHARACTERS = 200;
+const UNSEEN_HINT = 'This holds characters that cannot be seen; the card writes them out.';
+
+/** What was typed into a modal: block → action → value. */
+export type Typed = Record<string, Record<string, { value?: string | null }>>;
+
+export function rejectModal({ approvalId, actionHash, action, stepId }: Approval): Modal {
+  const seen: Seen = { approvalId, actionHash };
+  return {
+    type: 'modal',
+    callback_id: REJECT_CALLBACK,
+    private_metadata: JSON.stringify(seen),
+    title: plainText('Reject'),
+    submit: plainText('Reject'),
+    close: plainText('Cancel'),
+    blocks: [
+      richText([[words('Nothing will be written: '), quoted(action?.tool ?? stepId, TARGET_MAX_CHARACTERS)]]),
+      {
+        type: 'input',
+        block_id: REASON_BLOCK,
+        label: plainText('Why? Whoever asked will read this.'),
+        element: {
+          type: 'plain_text_input',
+          action_id: INPUT_ACTION,
+          multiline: true,
+          max_length: REASON_MAX_CHARACTERS,
+        },
+        optional: false,
+      },
+    ],
+  };
+}
+
+/** One input for each field that a person can type; a number or a list is typed as JSON. */
+export function editModal({ approvalId, actionHash, action }: Approval): Modal {
+  const seen: Seen = { approvalId, actionHash };
+  const inputs = inputsOf(action?.fields ?? {});
+  const left = Object.keys(action?.fields ?? {}).length - inputs.length;
+  const unfit = `${left} more ${left === 1 ? 'does' : 'do'} not fit into this form; use the API for ${left === 1 ? 'it' : 'them'}.`;
+  const rules = 'Whoever edits cannot approve. Earlier votes will not count, and policy is asked again.';
+  return {
+    type: 'modal',
+    callback_id: EDIT_CALLBACK,
+    private_metadata: JSON.stringify(seen),
+    title: plainText('Edit what is written'),
+    submit: plainText('Save'),
+    close: plainText('Cancel'),
+    blocks: [
+      richText([[words('At '), quoted(action?.target ?? '', TARGET_MAX_CHARACTERS)], [words(rules)]]),
+      ...(left > 0 ? [richText([[words(unfit)]])] : []),
+      ...inputs,
+    ],
+  };
+}
+
+/** The fields that were changed, or what is wrong with what was typed, by block. */
+export function typedEdit(
+  fields: Record<string, unknown>,
+  typed: Typed,
+): { changed: Record<string, unknown> } | { errors: Record<string, string> } {
+  const changed: [string, unknown][] = [];
+  const errors: Record<string, string> = {};
+  for (const [index, [name, was]] of Object.entries(fields).entries()) {
+    const block = blockOf(index);
+    if (typed[block] === undefined) continue;
+    const text = typed[block][INPUT_ACTION]?.value ?? '';
+    if (sameLines(text, editable(was))) continue;
+    if (typeof was === 'string') changed.push([name, text]);
+    else {
+      const value = tryParseJson(text);
+      if (value !== undefined) changed.push([name, value]);
+      else errors[block] = 'Write JSON here: 12, true, ["a", "b"], or "text" in quotes.';
+    }
+  }
+  return Object.keys(errors).length > 0 ? { errors } : { changed: Object.fromEntries(changed) };
+}
+
+export const hasInputs = ({ blocks }: Modal): boolean => blocks.some(({ type }) => type === 'input');
+
+/** The block to show an error at that belongs to no field; Slack sends the value of every input there is. */
+export const firstInput = (typed: Typed): string | undefined => Object.keys(typed)[0];
+
+export const noticeModal = (message: string): Modal => ({
+  type: 'modal',
+  callback_id: NOTICE_CALLBACK,
+  private_metadata: '',
+  title: plainText('Not done'),
+  close: plainText('Close'),
+  blocks: [{ type: 'section', text: plainText(message) }],
+});
+
+export function typedReason(typed: Typed): string {
+  return (typed[REASON_BLOCK]?.[INPUT_ACTION]?.value ?? '').trim();
+}
+
+function inputsOf(fields: Record<string, unknown>): Block[] {
+  const inputs: Block[] = [];
+  let bytes = 0;
+  for (const [index, [name, value]] of Object.entries(fields).entries()) {
+    const text = editable(value);
+    const size = Buffer.byteLength(JSON.stringify(text));
+    if (text.length > INPUT_MAX_CHARACTERS || bytes + size > INPUTS_MAX_BYTES || inputs.length === INPUTS_MAX) continue;
+    bytes += size;
+    const element: InputElement = {
+      type: 'plain_text_input',
+      action_id: INPUT_ACTION,
+      multiline: text.length > MULTILINE_FROM_CHARACTERS || text.includes('\n'),
+      max_length: INPUT_MAX_CHARACTERS,
+      ...(text !== '' && { initial_value: text }),
+    };
+    inputs.push({
+      type: 'input',
+      block_id: blockOf(index),
+      label: plainText(name === '' ? '""' : name, LABEL_MAX_CHARACTERS),
+      element,
+      // A field may be emptied.
+      optional: true,
+      ...(hasUnseen(text) && { hint: plainText(UNSEEN_HINT) }),
+    });
+  }
+  return inputs;
+}
+
+const blockOf = (index: number): string => `field-${index}`;
+
+const editable = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+
+/** A form may send back other ends of lines than it was given. */
+const sameLines = (a: string, b: string): boolean => a.replaceAll('\r\n', '\n') === b.replaceAll('\r\n', '\n');

@@ -1,0 +1,272 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import * as z from 'zod';
+import { EXCHANGE_ANSWER_MAX_BYTES, exchange } from '../../lambdas/connectors/exchange.ts';
+import { freePort } from '../../local/host/free-port.ts';
+
+type Answering = (request: IncomingMessage, response: ServerResponse) => void;
+
+let server: Server;
+let url: string;
+let answering: Answering;
+let received: { method?: string; body: string; headers: IncomingMessage['headers'] }[] = [];
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    received.push({ method: request.method, body: Buffer.concat(chunks).toString(), headers: request.headers });
+    answering(request, response);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+const ask = (method: 'GET' | 'POST', how: Answering, address = url) => {
+  received = [];
+  answering = how;
+  const answer = z.object({ done: z.boolean() });
+  return exchange({
+    system: 'Target',
+    method,
+    url: address,
+    headers: { authorization: 'Bearer x' },
+    body: method === 'POST' ? { a: 1 } : undefined,
+    answer,
+  });
+};
+const says =
+  (status: number, body: string | Buffer, headers: Record<string, string> = {}): Answering =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body);
+const DONE = '{"done":true}';
+
+const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
+const LATER = { code: 'TARGET_REFUSED', retryable: true };
+const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
+const MOVED = { ...REFUSED, message: expect.stringMatching(/new name/) };
+/** To where the credential must not go. */
+const redirects =
+  (status: number): Answering =>
+  (_request, response) =>
+    response.writeHead(status, { location: `${url}/CANARY` }).end();
+
+const UNTRUSTED = { ...REFUSED, message: expect.stringMatching(/certificate/) };
+const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall });
+const DAY_MS = 24 * 3_600_000;
+
+/** By the target's clock, whatever ours says. */
+const RESETS_IN_90_S = {
+  date: 'Sat, 01 Jan 2000 00:00:00 GMT',
+  'x-ratelimit-reset': String(Date.UTC(2000, 0, 1, 0, 1, 30) / 1000),
+};
+
+/** Each answer, and what it means for a write and for a read. */
+const ANSWERS: [string, Answering, object, object][] = [
+  [
+    '429 with Retry-After',
+    says(429, '', { 'retry-after': '7' }),
+    { ...LATER, retryAfterMs: 7_000 },
+    { ...LATER, retryAfterMs: 7_000 },
+  ],
+  ['429 without', says(429, ''), { ...LATER, retryAfterMs: 60_000 }, { ...LATER, retryAfterMs: 60_000 }],
+  [
+    '429 with a date',
+    says(429, '', { 'retry-after': 'Fri, 02 Jan 2026 03:04:05 GMT' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  ['403 that says slow down', says(403, '', { 'retry-after': '9' }), { ...LATER, retryAfterMs: 9_000 }, LATER],
+  [
+    '403 with nothing left of a rate',
+    says(403, '', { 'x-ratelimit-remaining': '0' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  [
+    '403 with nothing left until a time',
+    says(403, '', { 'x-ratelimit-remaining': '0', ...RESETS_IN_90_S }),
+    { ...LATER, retryAfterMs: 90_000 },
+    { ...LATER, retryAfterMs: 90_000 },
+  ],
+  [
+    '429 with nothing left until a time that is over',
+    says(429, '', { 'x-ratelimit-remaining': '0', ...RESETS_IN_90_S, 'x-ratelimit-reset': '1' }),
+    { ...LATER, retryAfterMs: 60_000 },
+    LATER,
+  ],
+  [
+    '429 with longer than anybody waits',
+    says(429, '', { 'retry-after': '1e400' }),
+    { ...LATER, retryAfterMs: DAY_MS },
+    LATER,
+  ],
+  ['403 with some left', says(403, '', { 'x-ratelimit-remaining': '9', ...RESETS_IN_90_S }), REFUSED, REFUSED],
+  ['403', says(403, ''), REFUSED, REFUSED],
+  ['400', says(400, DONE), REFUSED, REFUSED],
+  ['404', says(404, DONE), REFUSED, REFUSED],
+  ['500', says(500, DONE), UNKNOWN, LATER],
+  ['503', says(503, ''), UNKNOWN, LATER],
+  ['200 that is no JSON', says(200, '<html>'), UNKNOWN, LATER],
+  ['200 of another shape', says(200, '{"error":"no"}'), UNKNOWN, LATER],
+  ['200 with nothing', says(200, ''), UNKNOWN, LATER],
+  ['301, which is what a renamed repository answers to a read', redirects(301), MOVED, MOVED],
+  ['302, which is what a login page is behind', redirects(302), MOVED, MOVED],
+  ['307, which is what a renamed repository answers to a write', redirects(307), MOVED, MOVED],
+  ['a connection that ends', (_request, response) => response.socket?.destroy(), UNKNOWN, LATER],
+  [
+    'a body that ends too early',
+    (_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write(DONE, () => response.socket?.destroy());
+    },
+    UNKNOWN,
+    LATER,
+  ],
+];
+
+describe('an answer that is too large', () => {
+  /** Writes for as long as somebody reads. */
+  let written = 0;
+  const endless =
+    (status: number, headers: Record<string, string> = {}): Answering =>
+    (_request, response) => {
+      written = 0;
+      response.writeHead(status, headers);
+      const piece = Buffer.alloc(64 * 1024, ' ');
+      const write = () => {
+        while (!response.destroyed) {
+          written += piece.length;
+          if (!response.write(piece)) return response.once('drain', write);
+        }
+      };
+      write();
+    };
+  /** 64 MiB of spaces in 64 KiB. */
+  const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+  const TOO_LARGE: [string, Answering][] = [
+    ['an answer without end', endless(200)],
+    ['an answer that says it is short', endless(200, { 'transfer-encoding': 'chunked', 'x-length': '2' })],
+    ['a small answer that unpacks to a huge one', says(200, PACKED, { 'content-encoding': 'gzip' })],
+  ];
+
+  it.each(TOO_LARGE)('leaves the outcome of a write open: %s', async (_what, how) => {
+    await expect(ask('POST', how)).rejects.toMatchObject({ ...UNKNOWN, message: expect.stringContaining('8388608') });
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(TOO_LARGE)('is refused to a read, which would get it again: %s', async (_what, how) => {
+    await expect(ask('GET', how)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('8388608') });
+  });
+
+  it.each([200, 301, 400, 429, 500])('with status %i is not read to its end', async (status) => {
+    const closed = Promise.withResolvers<void>();
+    const watched: Answering = (request, response) => {
+      response.once('close', () => closed.resolve());
+      endless(status)(request, response);
+    };
+    await expect(ask('POST', watched)).rejects.toBeDefined();
+    await closed.promise;
+    // What is read, and what lies on the way in buffers of ours, of the server and of the system.
+    expect(written).toBeLessThan(4 * EXCHANGE_ANSWER_MAX_BYTES);
+  });
+
+  it('of exactly the bound is read', async () => {
+    const whole = `{"done":true${' '.repeat(EXCHANGE_ANSWER_MAX_BYTES - DONE.length)}}`;
+    expect(await ask('GET', says(200, whole))).toMatchObject({ answer: { done: true } });
+    await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
+  });
+});
+
+describe('an exchange', () => {
+  it('sends what it was given once, and gives the answer', async () => {
+    expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
+      status: 201,
+      answer: { done: true },
+    });
+    expect(received).toHaveLength(1);
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      body: '{"a":1}',
+      headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
+    });
+  });
+
+  it.each(ANSWERS)('takes %s for what it means to a write, and asks no second time', async (_what, how, meaning) => {
+    await expect(ask('POST', how)).rejects.toMatchObject(meaning);
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(ANSWERS)('takes %s for what it means to a read: it changed nothing', async (_what, how, _write, meaning) => {
+    await expect(ask('GET', how)).rejects.toMatchObject(meaning);
+  });
+
+  it('with nobody there was certainly not made', async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
+  });
+
+  it.each<[string, unknown, object]>([
+    ['a host that is not known', failure('ENOTFOUND', 'getaddrinfo'), LATER],
+    ['a host without a way to it', failure('EHOSTUNREACH', 'connect'), LATER],
+    ['a network without a way to it', failure('ENETUNREACH', 'connect'), LATER],
+    ['a connection that nobody takes up', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
+    ['no address that answers', new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]), LATER],
+    ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
+    ['a certificate that vouches for itself', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
+    ['a certificate of nobody known', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
+    ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
+    ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],
+    ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],
+    ['a connection that was closed', failure('UND_ERR_SOCKET'), UNKNOWN],
+    ['one address that may have got it', new AggregateError([failure('ECONNREFUSED'), failure('EPIPE')]), UNKNOWN],
+  ])('takes %s for what it means to a write', async (_what, cause, meaning) => {
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('fetch failed', { cause });
+    });
+    await expect(ask('POST', says(200, DONE))).rejects.toMatchObject(meaning);
+  });
+
+  it('never quotes the target: its text may echo what was sent', async () => {
+    for (const status of [200, 301, 400, 429, 500]) {
+      const how = says(status, 'CANARY', { location: `${url}/CANARY` });
+      const failed = await ask('POST', how).catch((error: Error) => error);
+      expect(inspect(failed, { depth: 10 })).not.toContain('CANARY');
+    }
+  });
+
+  it('takes an answer without a body where none is expected, and only there', async () => {
+    answering = says(204, '');
+    const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
+    expect(await exchange({ ...request, answer: z.undefined() })).toMatchObject({ status: 204, answer: undefined });
+    answering = says(200, DONE);
+    await expect(exchange({ ...request, answer: z.undefined() })).rejects.toMatchObject(UNKNOWN);
+  });
+
+  it('sends a form as a form, and takes a question that got no answer as not asked', async () => {
+    received = [];
+    answering = says(503, '');
+    const body = new URLSearchParams({ a: 'b c' });
+    const answer = z.object({ done: z.boolean() });
+    const request = { system: 'Target', method: 'POST', url, headers: {}, body, onlyAsks: true, answer } as const;
+    await expect(exchange(request)).rejects.toMatchObject(LATER);
+    expect(received).toMatchObject([
+      { body: 'a=b+c', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    ]);
+  });
+
+  it('gives no half characters on: nothing could hash them', async () => {
+    answering = says(200, '{"done":"\\ud83d"}');
+    const answer = z.object({ done: z.string() });
+    const request = { system: 'Target', method: 'GET', url, headers: {}, answer } as const;
+    expect((await exchange(request)).answer.done).toBe('\ufffd');
+  });
+});

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { describe, expect, it } from 'vitest';
+import { assertShapeOfEvent } from '../../lambdas/intake/check-github-event.ts';
+import { unknownEvent } from '../../lambdas/pipeline/check-event-name.ts';
+
+/** Of GitHub and of the releases of its Enterprise Server. */
+const EVENTS = ['api.github.com', 'ghes-31', 'ghes-33', 'ghes-35'].flatMap(
+  (host): { name: string; examples: Record<string, unknown>[] }[] => {
+    const path = createRequire(import.meta.url).resolve(`@octokit/webhooks-examples/${host}/index.json`);
+    return JSON.parse(readFileSync(path, 'utf8'));
+  },
+);
+/** Those an automation can ask for: no other name starts anything. */
+const NAMES = [...new Set(EVENTS.map(({ name }) => name))].filter(
+  (event) => !unknownEvent({ source: 'github', event }),
+);
+const accepts = (name: string, body: Record<string, unknown>) => {
+  try {
+    assertShapeOfEvent(name, body);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ status: 400, code: 'BAD_REQUEST' });
+    return false;
+  }
+};
+
+describe('the event that the unsigned header names', () => {
+  it('is accepted with every body that GitHub publishes for it', () => {
+    for (const { name, examples } of EVENTS) {
+      for (const example of examples) expect([name, accepts(name, example)]).toEqual([name, true]);
+    }
+  });
+
+  it('is refused with every body that GitHub publishes for any other event', () => {
+    const mistaken = EVENTS.flatMap(({ name, examples }) =>
+      NAMES.filter((other) => other !== name).flatMap((other) =>
+        examples.some((example) => accepts(other, example)) ? [`${name} as ${other}`] : [],
+      ),
+    );
+    expect(NAMES.length).toBeGreaterThan(50);
+    expect(mistaken).toEqual([]);
+  });
+
+  it('is checked for every event that an automation can ask for', () => {
+    const unchecked = EVENTS.filter(({ name }) => accepts(name, { zen: 'x', issue: {}, forkee: {}, commits: [] }));
+    expect(unchecked.map(({ name }) => name).filter((event) => !unknownEvent({ source: 'github', event }))).toEqual([]);
+  });
+
+  it('is refused in words that name the header and what does not fit', () => {
+    const review = { action: 'edited', pull_request: {}, number: 7, review: {} };
+    expect(() => assertShapeOfEvent('pull_request', review)).toThrow(
+      'X-GitHub-Event says pull_request, but the body is not of that event: it has `review`',
+    );
+    expect(() => assertShapeOfEvent('issues', { action: 'opened' })).toThrow('it has no `issue`');
+  });
+});

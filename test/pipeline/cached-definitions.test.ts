@@ -1,0 +1,53 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CachedDefinitions } from '../../lambdas/pipeline/cached-definitions.ts';
+import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { automation } from '../intake/intake-world.ts';
+
+let clock: FakeClock;
+let source: MemoryDefinitions;
+let kept: CachedDefinitions;
+beforeEach(() => {
+  clock = new FakeClock();
+  source = new MemoryDefinitions();
+  kept = new CachedDefinitions(source, () => clock.now());
+});
+
+describe('definitions kept in a warm function', () => {
+  it('show a changed automation within a minute', async () => {
+    expect(await kept.automations('acme')).toEqual([]);
+    await source.saveAutomation('acme', automation('new'));
+    clock.advance(59_999);
+    expect(await kept.automations('acme')).toEqual([]);
+    clock.advance(1);
+    expect(await kept.automations('acme')).toHaveLength(1);
+  });
+
+  it('are kept by tenant', async () => {
+    await source.saveAutomation('acme', automation('ours'));
+    expect(await kept.automations('acme')).toHaveLength(1);
+    expect(await kept.automations('globex')).toEqual([]);
+  });
+
+  it('do not keep a failed read: the next caller asks again', async () => {
+    let down = true;
+    const flaky = {
+      automations: async () => (down ? Promise.reject(new Error('down')) : source.automations('acme')),
+      workflow: () => Promise.resolve(undefined),
+      settings: (tenant: string) => source.settings(tenant),
+      people: (tenant: string) => source.people(tenant),
+    };
+    const keeping = new CachedDefinitions(flaky, () => clock.now());
+    await expect(keeping.automations('acme')).rejects.toThrow('down');
+    down = false;
+    expect(await keeping.automations('acme')).toEqual([]);
+  });
+
+  it('find a workflow that is published after somebody asked for it', async () => {
+    const workflow = Workflow.parse({ name: 'late', steps: [{ id: 'a', tool: 'transform' }] });
+    expect(await kept.workflow('acme', 'late', 1)).toBeUndefined();
+    await source.publishWorkflow('acme', workflow, 1);
+    expect(await kept.workflow('acme', 'late', 1)).toEqual(workflow);
+  });
+});

@@ -1,0 +1,297 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Approval } from '../../lambdas/approval/approval.ts';
+import { CARD_MAX_CHARACTERS } from '../../lambdas/slack/block-kit.ts';
+import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
+import { blockProblems, isTooLongForMessage } from '../../local/simulators/slack/block-limits.ts';
+import { messageCard } from '../../local/simulators/slack/cards.ts';
+import { ACTION, approvalOf, NOW_MS, PEOPLE, writing } from './approvals.ts';
+import { hostileText, TRICKS, UNSEEN } from './hostile-text.ts';
+import { buttonsOf, readable, shownTexts } from './shown-text.ts';
+
+const SEED = 20_260_102;
+const cardOf = (differing: Partial<Approval> = {}, nowMs = NOW_MS) =>
+  approvalCard(approvalOf(differing), PEOPLE, nowMs);
+const textOf = (differing: Partial<Approval> = {}) => readable(cardOf(differing).blocks);
+const AT = '2026-01-02T03:10:00.000Z';
+const ANA_APPROVED = { person: 'ana', via: 'slack', decision: 'approve', at: AT } as const;
+
+describe('the card of an open approval', () => {
+  it('says what will be written, where, by what, and how it is now', () => {
+    const text = textOf();
+    expect(text).toContain('Approval needed: servicenow.incident.update');
+    expect(text).toContain('• assignment_group: Service Desk → Database');
+    expect(text).toContain('• state: 2');
+    expect(text).toContain('At servicenow:acme:incident:9d385017c611228701d22104cc95c371 in prod');
+    expect(text).toContain('By triage-incident, workflow triage-incident v3, step route');
+  });
+
+  it('says why policy asks, who must agree, who cannot, and until when', () => {
+    const text = textOf({
+      requirement: { tier: 'high', quorum: 2, groups: [['dba', 'sre'], ['security']] },
+      makers: ['ben', 'github:octo'],
+    });
+    expect(text).toContain('a medium risk needs one approval');
+    expect(text).toContain('Policies medium-risk');
+    expect(text).toContain('Policy set bbbbbbbbbbbb');
+    expect(text).toContain('Needs 2 people who may approve tier high, of dba or sre, and also of security.');
+    expect(text).toContain('cannot approve: Ben Okafor, github:octo');
+    expect(text).toContain('expires 2026-01-03 03:04 UTC, others are called 2026-01-02 03:14 UTC');
+    expect(text).toContain('run_0123456789abcdef · approval run_0123456789abcdef.1 · action aaaaaaaaaaaa');
+  });
+
+  it.each([
+    ['can be', {}],
+    ['cannot be', { reversible: false }],
+    ['takes something away', { destructive: true }],
+    ['takes back an earlier write', { undo: true }],
+  ])('says whether it %s taken back', (words, differing) => {
+    expect(textOf({ action: { ...ACTION, ...differing } })).toContain(words);
+  });
+
+  it('offers the decisions, bound to what is shown', () => {
+    const { blocks } = cardOf();
+    expect(buttonsOf(blocks)).toEqual(['Approve', 'Reject', 'Edit', 'Show all']);
+    const [approve] = blocks.flatMap((block) => (block.type === 'actions' ? block.elements : []));
+    expect(JSON.parse(approve?.value ?? '')).toEqual({
+      approvalId: 'run_0123456789abcdef.1',
+      actionHash: 'a'.repeat(64),
+    });
+  });
+
+  it('offers no decision once its time is up, whoever has come round to writing that down', () => {
+    expect(buttonsOf(cardOf({}, NOW_MS + 24 * 3_600_000).blocks)).toEqual(['Show all']);
+  });
+
+  it('shows the votes so far, and in whose place they were given', () => {
+    const votes = [{ ...ANA_APPROVED, onBehalfOf: 'ben' }];
+    expect(textOf({ votes })).toContain('• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC, in place of Ben Okafor');
+  });
+
+  it('of a write that two must approve says how many have, and which yes does not count', () => {
+    const two: Partial<Approval> = { requirement: { tier: 'high', quorum: 2, groups: [] }, asks: 'always_two' };
+    expect(textOf(two)).toContain('0 of 2 have approved so far.');
+    expect(textOf({ ...two, votes: [ANA_APPROVED] })).toContain(
+      '1 of 2 have approved so far.\n• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC\n',
+    );
+    const left = { ...ANA_APPROVED, person: 'somebody-who-left' };
+    expect(textOf({ ...two, votes: [ANA_APPROVED, left] })).toMatch(
+      /1 of 2 have approved so far\.\n• Ana Ortiz [^•]+UTC\n• somebody-who-left [^•]+UTC, which does not count\n/,
+    );
+    expect(textOf()).not.toContain('of 1');
+  });
+
+  it('tells true from "true", nothing from an empty text, and a change at the target from the field', () => {
+    const text = textOf({
+      ...writing({ flag: true, word: 'true', gone: '', labels: ['triage'] }),
+      before: { word: undefined, triage: false },
+      after: { triage: true },
+    });
+    expect(text).toContain('• flag: true');
+    expect(text).toContain('• word: not set → "true"');
+    expect(text).toContain('• gone: ""');
+    expect(text).toContain('• labels: ["triage"]');
+    expect(text).toContain('What that changes\n• triage: false → true');
+  });
+
+  it('says that an edit voided earlier votes', () => {
+    const changes = [{ field: 'state', from: 1, to: 2 }];
+    const edits = [{ person: 'ben', via: 'slack', at: AT, changes, previousHash: 'c'.repeat(64) } as const];
+    expect(textOf({ edits })).toContain('Ben Okafor changed state, 2026-01-02 03:10 UTC; earlier votes do not count.');
+  });
+
+  it('of an approval step shows what is to be read, and nothing to edit', () => {
+    const { blocks } = cardOf({ action: undefined, message: 'Deploy 12\nto prod?', asks: 'step' });
+    expect(readable(blocks)).toContain('Approval needed: route');
+    expect(shownTexts(blocks)).toContainEqual({ text: 'Deploy 12\nto prod?', as: 'box' });
+    expect(buttonsOf(blocks)).toEqual(['Approve', 'Reject', 'Show all']);
+  });
+
+  it('says that it is overdue once others were called', () => {
+    expect(textOf({ escalatedAt: AT })).toContain(
+      'Overdue. Approval needed: servicenow.incident.updateNot decided in time. Others were called 2026-01-02 03:10 UTC.',
+    );
+  });
+});
+
+describe('the card of a closed approval', () => {
+  it.each<[string, Partial<Approval>, string]>([
+    ['approved', { votes: [ANA_APPROVED] }, 'Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC'],
+    [
+      'rejected',
+      { votes: [{ ...ANA_APPROVED, person: 'ben', via: 'api', decision: 'reject', reason: 'It pages all' }] },
+      'Ben Okafor rejected over the API, 2026-01-02 03:10 UTC\nBecauseIt pages all',
+    ],
+    ['expired', {}, 'Nobody decided before 2026-01-03 03:04 UTC. Nothing was written.'],
+    ['canceled', {}, 'Its run ended first, 2026-01-02 03:10 UTC. Nothing was written.'],
+  ])('that was %s says so, who and when, and offers no decision', (status, differing, words) => {
+    const { blocks, text } = cardOf({ status: status as Approval['status'], decidedAt: AT, ...differing });
+    expect(readable(blocks).toLowerCase()).toContain(`${status}`);
+    expect(text.toLowerCase()).toContain(status);
+    expect(readable(blocks)).toContain(words);
+    expect(buttonsOf(blocks)).toEqual(['Show all']);
+  });
+});
+
+describe('the votes on a closed card', () => {
+  const two = { requirement: { tier: 'high', quorum: 2, groups: [] }, decidedAt: AT } satisfies Partial<Approval>;
+  const no = { ...ANA_APPROVED, person: 'ben', decision: 'reject', reason: 'Not today' } as const;
+
+  it.each<[Approval['status'], string]>([
+    ['expired', 'Too few approved before 2026-01-03 03:04 UTC. Nothing was written. 1 of 2 had approved:'],
+    ['canceled', 'Its run ended first, 2026-01-02 03:10 UTC. Nothing was written. 1 of 2 had approved:'],
+  ])('that is %s show who had approved', (status, words) => {
+    const text = textOf({ ...two, status, votes: [ANA_APPROVED] });
+    expect(text).toContain(`${words}\n• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC`);
+    expect(text).toContain('Needed 2 people who may approve tier high.');
+    expect(text).toContain('What would have been written');
+  });
+
+  it('show who had approved before somebody rejected', () => {
+    expect(textOf({ ...two, status: 'rejected', votes: [ANA_APPROVED, no] })).toContain(
+      '• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC\n• Ben Okafor rejected in Slack, 2026-01-02 03:10 UTC\nBecauseNot today',
+    );
+  });
+
+  it('always show the one that decided', () => {
+    const yes = Array.from({ length: 9 }, (_each, index) => ({ ...ANA_APPROVED, person: `p${index}` }));
+    const text = textOf({ ...two, status: 'rejected', votes: [...yes, no] });
+    expect(text).toContain('Ben Okafor rejected');
+    expect(text).toContain('… and 4 votes before: press “Show all”');
+  });
+});
+
+describe('a card', () => {
+  const fields = (count: number, text: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_each, index) => [`field_${index}`, text]));
+
+  it('of 40 fields of 3,000 characters names them all, and says how much of each is left out', () => {
+    const long = fields(40, `${TRICKS.join(' ')} `.repeat(20).slice(0, 3_000));
+    const { blocks } = cardOf({ ...writing(long), before: long, after: long });
+    const text = readable(blocks);
+    expect(blockProblems(blocks)).toEqual([]);
+    expect(isTooLongForMessage(blocks)).toBe(false);
+    for (const name of Object.keys(long)) expect(text).toContain(`• ${name}: `);
+    expect(text.match(/… 2,9\d\d more characters/g)).toHaveLength(40);
+    expect(text).toContain('There is no room here for what is there now: press “Show all”');
+    expect(buttonsOf(blocks)).toContain('Show all');
+  });
+
+  it('is measured by limits that a careless card would break', () => {
+    const text = (length: number) => ({
+      type: 'rich_text_section',
+      elements: [{ type: 'text', text: 'x'.repeat(length) }],
+    });
+    expect(isTooLongForMessage([{ type: 'rich_text', elements: [text(13_200)] }])).toBe(true);
+    expect(blockProblems([{ type: 'rich_text', elements: [text(0)] }])).toHaveLength(1);
+    expect(blockProblems([{ type: 'rich_text', elements: [] }])).toHaveLength(1);
+  });
+
+  it('of 500 fields shows some and says how many more there are', () => {
+    const { blocks } = cardOf(writing(fields(500, 'x'.repeat(100))));
+    expect(blockProblems(blocks)).toEqual([]);
+    expect(readable(blocks)).toMatch(/… and 4\d\d more fields: press “Show all”/);
+  });
+
+  it('shows one long text whole where it fits', () => {
+    const note = 'line\n'.repeat(500);
+    const { blocks } = cardOf(writing({ note }));
+    expect(shownTexts(blocks)).toContainEqual({ text: note, as: 'box' });
+    expect(readable(blocks)).not.toContain('more characters');
+  });
+
+  it('holds no link, mention, emoji or format that came from outside, also where a reader renders it', () => {
+    for (const trick of TRICKS) {
+      const { text, blocks } = cardOf({ ...writing({ note: trick, [trick]: 'x' }), title: trick, automation: trick });
+      const html = messageCard(
+        { type: 'message', user: 'U', bot_id: 'B', app_id: 'A', ts: '1.000001', channel: 'C', text, blocks },
+        [],
+      ).text;
+      expect(html).not.toMatch(/<a |class="mention"|<em>(?!not set)|✅/);
+      expect(text).not.toMatch(/[<>]|&(?!lt;|gt;|amp;)/);
+    }
+  });
+
+  const anyApproval = fc.record({
+    status: fc.constantFrom<Approval['status'][]>(
+      'requested',
+      'notified',
+      'approved',
+      'rejected',
+      'expired',
+      'canceled',
+    ),
+    title: hostileText,
+    subject: hostileText,
+    automation: hostileText,
+    message: fc.option(hostileText, { nil: undefined }),
+    names: fc.array(hostileText, { maxLength: 60 }),
+    value: fc.oneof(
+      hostileText,
+      hostileText.map((text) => [text, { [text]: text }]),
+    ),
+    reasons: fc.array(hostileText, { maxLength: 8 }),
+    makers: fc.array(hostileText, { maxLength: 12 }),
+    withAction: fc.boolean(),
+    known: fc.boolean(),
+  });
+
+  it('fits Slack, is plain to see and cannot be faked, whatever an approval is about', () => {
+    fc.assert(
+      fc.property(anyApproval, ({ names, value, reasons, makers, withAction, known, ...differing }) => {
+        const written = Object.fromEntries(names.map((name) => [name, value]));
+        const votes = makers.map((person) => ({ ...ANA_APPROVED, person, reason: person }));
+        const { text, blocks } = cardOf({
+          ...differing,
+          ...writing(written),
+          ...(known && { before: written, after: { ...written, other: value } }),
+          ...(!withAction && { action: undefined }),
+          grounds: { policyHash: 'b'.repeat(64), policies: reasons, reasons },
+          makers,
+          votes,
+          edits: [
+            {
+              person: differing.title,
+              via: 'api',
+              at: AT,
+              previousHash: 'c',
+              changes: names.map((field) => ({ field, from: 1, to: 2 })),
+            },
+          ],
+          escalatedAt: AT,
+        });
+        expect(blockProblems(blocks)).toEqual([]);
+        expect(JSON.stringify(blocks).length).toBeLessThanOrEqual(CARD_MAX_CHARACTERS);
+        expect(text.length).toBeLessThanOrEqual(4_000);
+        expect(JSON.stringify(blocks)).not.toContain('"type":"mrkdwn"');
+        for (const { text: shown, as } of shownTexts(blocks)) {
+          const lines = as === 'code' || as === 'plain' ? shown : shown.replaceAll('\n', '');
+          const seen = lines.replace(/^\u2068(.*)\u2069$/u, '$1').replaceAll(/\p{Extended_Pictographic}\uFE0F/gu, '');
+          expect(seen).not.toMatch(UNSEEN);
+        }
+      }),
+      { seed: SEED, numRuns: 150 },
+    );
+  });
+
+  it('shows what comes from outside only as a quotation, never among our own words', () => {
+    const canary = (name: string) => `canary ${name}`;
+    const { blocks } = cardOf({
+      ...writing({ [canary('name')]: canary('value'), long: canary('long ').repeat(20) }),
+      before: { [canary('name')]: canary('before') },
+      after: { [canary('after')]: canary('changed') },
+      title: canary('title'),
+      subject: canary('subject'),
+      automation: canary('automation'),
+      workflow: { name: canary('workflow'), version: 1 },
+      message: canary('message'),
+      makers: [canary('maker')],
+      grounds: { policyHash: 'b', policies: [canary('policy')], reasons: [canary('reason')] },
+      requirement: { tier: 'low', quorum: 1, groups: [[canary('group')]] },
+      votes: [{ ...ANA_APPROVED, person: canary('voter') }],
+    });
+    const outside = shownTexts(blocks).filter(({ text }) => text.includes('canary'));
+    expect(outside.length).toBeGreaterThanOrEqual(14);
+    expect(outside.filter(({ as }) => as === 'words' || as === 'plain')).toEqual([]);
+  });
+});
