@@ -1,7 +1,7 @@
 import { RemovalPolicy, Validations } from 'aws-cdk-lib';
 import { AttributeType, Billing, ProjectionType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
-import { INDEXES, type RowKind, TTL_ATTRIBUTE } from '../lambdas/run/dynamo-keys.ts';
+import { INDEXES, type RowKind, TTL_ATTRIBUTE } from '../lambdas/run/dynamo/dynamo-keys.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 

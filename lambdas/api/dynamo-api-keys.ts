@@ -2,8 +2,8 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { systemPause } from '../entry/system.ts';
 import type { ChangeAuthor } from '../pipeline/definition-changes.ts';
 import { DynamoChanges } from '../pipeline/dynamo-definition-changes.ts';
-import { apiKeyKey } from '../run/dynamo-keys.ts';
-import { DynamoRows } from '../run/dynamo-rows.ts';
+import { apiKeyKey } from '../run/dynamo/dynamo-keys.ts';
+import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
 import { type ApiKeys, apiKeyHash, type Caller } from './api-keys.ts';
 
 /** The history names a key by the start of its hash, which tells keys apart and lets nobody in. */

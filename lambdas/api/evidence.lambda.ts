@@ -5,7 +5,7 @@ import { httpHandler } from '../entry/http.ts';
 import { systemClock, systemPause } from '../entry/system.ts';
 import { EvidenceApiEnvironment } from '../evidence/environment.ts';
 import { S3EvidenceStore } from '../evidence/s3-evidence-store.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { answerEvidence } from './evidence-api.ts';
 
 const environment = readEnvironment(EvidenceApiEnvironment);

@@ -9,7 +9,7 @@ import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../plan/environment.ts';
 import { systemPolicy } from '../policy/policy.wiring.ts';
-import { DynamoRunReads } from '../run/dynamo-run-reads.ts';
+import { DynamoRunReads } from '../run/dynamo/dynamo-run-reads.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { answerPlan } from './plan-api.ts';
 

@@ -6,7 +6,7 @@ import { systemClock, systemIds, systemPause } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { systemEngines, systemPolicy } from '../policy/policy.wiring.ts';
 import { readShippedPolicies } from '../policy/shipped-policies.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { ApiEnvironment } from './environment.ts';
 import { answerPolicies, type PoliciesApi } from './policies-api.ts';
 import { cursorSecret } from './secrets-cursor-secret.ts';

@@ -4,7 +4,7 @@ import { httpHandler } from '../entry/http.ts';
 import { systemClock, systemPause } from '../entry/system.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { ApiEnvironment } from './environment.ts';
 import { answerRuns } from './runs-api.ts';
 import { cursorSecret } from './secrets-cursor-secret.ts';

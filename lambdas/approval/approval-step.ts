@@ -1,6 +1,6 @@
 import { hashOf } from '../run/canonical-json.ts';
+import { parsedInput } from '../run/check-input.ts';
 import { CountersignError } from '../run/errors.ts';
-import { parsedInput } from '../run/input-flaws.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState, Worker } from '../worker/worker.ts';

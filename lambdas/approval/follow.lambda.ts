@@ -10,7 +10,7 @@ import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
 import { FollowEnvironment } from './environment.ts';
 import { followApproval } from './follow-approval.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
-import { parsedInput } from '../run/input-flaws.ts';
+import { parsedInput } from '../run/check-input.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { TokenCache } from './token-cache.ts';
 

@@ -1,5 +1,5 @@
 import { GetObjectCommand, PutObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3';
-import type { Pause } from '../run/dynamo-transactions.ts';
+import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import type { EvidenceStore } from './evidence-store.ts';
 
 const PRECONDITION_FAILED = 412;

@@ -6,7 +6,7 @@ import { systemClock, systemIds, systemLog, systemPause } from '../entry/system.
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { IntakeEnvironment } from './environment.ts';

@@ -1,11 +1,11 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { Person } from '../approval/people.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { ROW_EXISTS, ROW_IS_NEW, rowIsStill } from '../run/dynamo-conditions.ts';
-import { docOf, keyOf, toItem } from '../run/dynamo-items.ts';
-import * as keys from '../run/dynamo-keys.ts';
-import { type DynamoRows, under, wholePartition } from '../run/dynamo-rows.ts';
-import type { Pause } from '../run/dynamo-transactions.ts';
+import { ROW_EXISTS, ROW_IS_NEW, rowIsStill } from '../run/dynamo/dynamo-conditions.ts';
+import { docOf, keyOf, toItem } from '../run/dynamo/dynamo-items.ts';
+import * as keys from '../run/dynamo/dynamo-keys.ts';
+import { type DynamoRows, under, wholePartition } from '../run/dynamo/dynamo-rows.ts';
+import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Page } from '../run/run-store.ts';
 import {

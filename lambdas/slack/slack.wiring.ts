@@ -6,7 +6,7 @@ import { secretNames } from '../entry/tenant-secrets.ts';
 import { SecretsSigningSecrets } from '../intake/secrets-signing-secrets.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SlackEnvironment } from './environment.ts';
 import type { Commands } from './handle-command.ts';
 import { TeamTenants } from './request/team-tenants.ts';

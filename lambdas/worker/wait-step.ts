@@ -1,4 +1,4 @@
-import { parsedInput } from '../run/input-flaws.ts';
+import { parsedInput } from '../run/check-input.ts';
 import { later } from '../run/lease.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Awaited } from '../run/step.ts';

@@ -11,7 +11,7 @@ import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { systemPolicy } from '../policy/policy.wiring.ts';
-import { DynamoRunStore } from '../run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { MoverEnvironment, WorkerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { APPROVAL_MAX_BYTES, type Approval } from '../../lambdas/approval/approval.ts';
 import { assertFits } from '../../lambdas/approval/open-gate.ts';
-import { approvalItem, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items.ts';
+import { approvalItem, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import { ACTION, approvalOf } from '../slack/approvals.ts';
 
 /** Printable ASCII, the same every time: of all texts that look random, the one that compresses least. */

@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import { KmsSigner } from '../../lambdas/evidence/kms-signer.ts';
 import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
+import { KmsSigner } from '../../lambdas/evidence/signing/kms-signer.ts';
 import { LocalKms } from '../../local/cloud/kms/kms.ts';
 import { LocalS3 } from '../../local/cloud/s3/s3.ts';
 import { HostClock } from '../../local/host/clock.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 import { ChangeDraft } from './change-draft.ts';

@@ -6,7 +6,7 @@ import {
   exportOrPromise,
   exportRun,
   exportSealedRun,
-} from '../../lambdas/evidence/export-run.ts';
+} from '../../lambdas/evidence/export/export-run.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { RunRow } from '../../lambdas/run/run-store.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';

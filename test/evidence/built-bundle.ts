@@ -1,4 +1,4 @@
-import { BundleDraft } from '../../lambdas/evidence/bundle.ts';
+import { BundleDraft } from '../../lambdas/evidence/bundle/bundle-draft.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { TerminalRun } from '../../lambdas/run/run.ts';
 import { rowsOf, type WholeRun } from '../fakes/whole-run.ts';

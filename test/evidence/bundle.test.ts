@@ -1,10 +1,10 @@
 import { verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { documentKey, envelopeKey } from '../../lambdas/evidence/bundle.ts';
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
-import { preAuthEncoding, signClaim } from '../../lambdas/evidence/dsse.ts';
-import { described } from '../../lambdas/evidence/shape.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
+import { documentKey, envelopeKey } from '../../lambdas/evidence/bundle/bundle-draft.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
+import { described } from '../../lambdas/evidence/bundle/shape.ts';
+import { preAuthEncoding, signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DynamoDBClient, GetItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { daysLater, logDocumentKey } from '../../lambdas/evidence/daily-log.ts';
-import { closeDays } from '../../lambdas/evidence/daily-log-close.ts';
-import { DynamoDailyLog } from '../../lambdas/evidence/dynamo-daily-log.ts';
+import { closeDays } from '../../lambdas/evidence/daily-log/close-days.ts';
+import { daysLater, logDocumentKey } from '../../lambdas/evidence/daily-log/daily-log.ts';
+import { DynamoDailyLog } from '../../lambdas/evidence/daily-log/dynamo-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import { docOf, type Item, itemBytes, toItem } from '../../lambdas/run/dynamo-items.ts';
-import * as keys from '../../lambdas/run/dynamo-keys.ts';
+import { docOf, type Item, itemBytes, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { buildDayLog, DayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
-import { type AuditTerms, auditEvidence } from '../../lambdas/evidence/verify/daily-log-audit.ts';
-import type { HeldFiles } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import { buildDayLog, DayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log/daily-log.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
+import { type AuditTerms, auditEvidence } from '../../lambdas/evidence/verify/audit-evidence.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LoggedDays } from './logged-days.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DailyLogRows } from '../../lambdas/evidence/daily-log-close.ts';
-import { DynamoDailyLog } from '../../lambdas/evidence/dynamo-daily-log.ts';
-import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import type { DailyLogRows } from '../../lambdas/evidence/daily-log/close-days.ts';
+import { DynamoDailyLog } from '../../lambdas/evidence/daily-log/dynamo-daily-log.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { allOf } from '../fakes/all-of.ts';

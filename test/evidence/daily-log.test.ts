@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { buildDayLog, DayLog, documentOf, logClaim, logDocumentKey } from '../../lambdas/evidence/daily-log.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import {
+  buildDayLog,
+  DayLog,
+  documentOf,
+  logClaim,
+  logDocumentKey,
+} from '../../lambdas/evidence/daily-log/daily-log.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { openEnvelope } from '../../lambdas/evidence/verify/open-envelope.ts';
 import { signingKey, trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';

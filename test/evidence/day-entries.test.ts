@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { buildDayLog, documentOf } from '../../lambdas/evidence/daily-log.ts';
-import { DayEntries, entriesIn } from '../../lambdas/evidence/day-entries.ts';
+import { buildDayLog, documentOf } from '../../lambdas/evidence/daily-log/daily-log.ts';
+import { DayEntries, entriesIn } from '../../lambdas/evidence/daily-log/day-entries.ts';
+import { leafHash, merkleRoot } from '../../lambdas/evidence/daily-log/merkle.ts';
 import { SMALL_YOUNG_GENERATION } from '../../lambdas/evidence/environment.ts';
-import { leafHash, merkleRoot } from '../../lambdas/evidence/merkle.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
 

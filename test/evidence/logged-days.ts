@@ -1,6 +1,6 @@
-import type { PreviousDay } from '../../lambdas/evidence/daily-log.ts';
-import { closeDays, type DailyLogRows } from '../../lambdas/evidence/daily-log-close.ts';
-import type { HeldFiles } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import { closeDays, type DailyLogRows } from '../../lambdas/evidence/daily-log/close-days.ts';
+import type { PreviousDay } from '../../lambdas/evidence/daily-log/daily-log.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';

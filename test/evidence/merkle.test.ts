@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leafHash, merkleRoot } from '../../lambdas/evidence/merkle.ts';
+import { leafHash, merkleRoot } from '../../lambdas/evidence/daily-log/merkle.ts';
 
 /** The tree that Certificate Transparency's own implementations test themselves with: eight entries, and every root on the way. */
 const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];

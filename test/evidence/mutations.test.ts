@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { MUTATIONS } from './mutations.ts';

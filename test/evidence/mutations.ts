@@ -1,4 +1,4 @@
-import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
 import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 
 /** Numbers that say where and how, whatever the mutation makes of them. */

@@ -1,6 +1,11 @@
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import { type EvidenceDocument, INDEXED_SECTIONS, type Index, indexOf } from '../../lambdas/evidence/document.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
+import {
+  type EvidenceDocument,
+  INDEXED_SECTIONS,
+  type Index,
+  indexOf,
+} from '../../lambdas/evidence/bundle/document.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
 import { later } from '../../lambdas/run/lease.ts';

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { type DynamoDBClient, QueryCommand, type QueryCommandInput } from '@aws-sdk/client-dynamodb';
-import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { type Commit, type CommitEvent, genesisHash, sealCommit } from '../../lambdas/run/commit.ts';
-import { type Item, itemBytes, toItem } from '../../lambdas/run/dynamo-items.ts';
-import * as keys from '../../lambdas/run/dynamo-keys.ts';
-import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { type Item, itemBytes, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { noise } from '../fakes/noise.ts';

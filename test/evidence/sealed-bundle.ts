@@ -1,6 +1,6 @@
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { exportSealedRun } from '../../lambdas/evidence/export-run.ts';
-import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
+import { exportSealedRun } from '../../lambdas/evidence/export/export-run.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
 import { LABEL } from '../worker/workflows.ts';

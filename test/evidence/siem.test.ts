@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { siemKey, siemLines } from '../../lambdas/evidence/siem.ts';
+import { siemKey, siemLines } from '../../lambdas/evidence/export/siem.ts';
 import type { Commit, CommitEvent } from '../../lambdas/run/commit.ts';
 import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
 

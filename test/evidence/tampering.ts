@@ -1,7 +1,7 @@
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import type { EvidenceCommit } from '../../lambdas/evidence/commit-entry.ts';
-import { type EvidenceDocument, indexOf } from '../../lambdas/evidence/document.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
+import type { EvidenceCommit } from '../../lambdas/evidence/bundle/commit-entry.ts';
+import { type EvidenceDocument, indexOf } from '../../lambdas/evidence/bundle/document.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson, hashOf } from '../../lambdas/run/canonical-json.ts';
 import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';

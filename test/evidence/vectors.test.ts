@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { preAuthEncoding } from '../../lambdas/evidence/dsse.ts';
-import { readLog } from '../../lambdas/evidence/verify/daily-log-verify.ts';
+import { preAuthEncoding } from '../../lambdas/evidence/signing/dsse.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import { readLog } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { canonicalJson, hashOf } from '../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../lambdas/run/commit.ts';
 import { canonical, isGenuine, isGenuineLog, type Json, sha256 } from './second-verifier.ts';

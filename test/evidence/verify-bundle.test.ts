@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bundleClaim } from '../../lambdas/evidence/bundle-claim.ts';
-import { signClaim } from '../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { type TrustedKey, trustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EvidenceCommit } from '../../lambdas/evidence/commit-entry.ts';
+import type { EvidenceCommit } from '../../lambdas/evidence/bundle/commit-entry.ts';
 import { type Case, changed, flawOf, other, rehash, swap } from './tampering.ts';
 
 describe('of a chain, the verifier names the commit that', () => {

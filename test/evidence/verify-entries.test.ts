@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { indexOf } from '../../lambdas/evidence/document.ts';
+import { indexOf } from '../../lambdas/evidence/bundle/document.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { parsedDocument } from './sealed-bundle.ts';
 import { bundle, type Case, changed, flawOf, other, swap } from './tampering.ts';

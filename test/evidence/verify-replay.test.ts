@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EvidenceDocument } from '../../lambdas/evidence/document.ts';
+import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
 import { type Case, flawOf, rehash, resealed, swap } from './tampering.ts';
 
 type Entry = object | undefined;

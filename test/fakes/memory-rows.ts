@@ -1,5 +1,5 @@
-import { itemBytes, toItem, tooLarge } from '../../lambdas/run/dynamo-items.ts';
-import { TRANSACTION_MAX_BYTES } from '../../lambdas/run/dynamo-transactions.ts';
+import { itemBytes, toItem, tooLarge } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import { TRANSACTION_MAX_BYTES } from '../../lambdas/run/dynamo/dynamo-transactions.ts';
 
 /** Rows of one kind, by partition and sort key. What goes in and out is a copy, so no caller shares state with the store. */
 export class MemoryRows<T> {

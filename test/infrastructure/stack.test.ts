@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
-import { INDEXES, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo-keys.ts';
+import { INDEXES, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { LEASE_DURATION_MS, QUARANTINE_MS, WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 

@@ -2,7 +2,7 @@ import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
+import { slotCounterKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { publish } from './definitions.ts';
 import { eventually } from './eventually.ts';
 import type { ShownRun } from './host-client.ts';

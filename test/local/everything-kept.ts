@@ -9,7 +9,7 @@ import {
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
-import { docOf } from '../../lambdas/run/dynamo-items.ts';
+import { docOf } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import type { TestHost } from './test-host.ts';
 
 /** Messages that one request may bring. */

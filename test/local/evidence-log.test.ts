@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { daysLater } from '../../lambdas/evidence/daily-log.ts';
+import { daysLater } from '../../lambdas/evidence/daily-log/daily-log.ts';
 import type { PublishedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';

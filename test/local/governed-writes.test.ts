@@ -2,7 +2,7 @@ import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
-import { slotCounterKey } from '../../lambdas/run/dynamo-keys.ts';
+import { slotCounterKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import type { RecordedCall } from '../../local/simulators/calls.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { credentials, ownPort, saveCredentials } from './credentials.ts';

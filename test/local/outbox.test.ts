@@ -2,7 +2,7 @@ import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
-import { dueIndexKey, outboxKey } from '../../lambdas/run/dynamo-keys.ts';
+import { dueIndexKey, outboxKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { ACME_KEY, type Answer, GLOBEX_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { docOf, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo-items.ts';
+import { docOf, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import { noise } from '../fakes/noise.ts';
 
 const KEY = { pk: 'RUN#acme#run_1', sk: 'STEP#0001' };

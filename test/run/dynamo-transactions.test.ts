@@ -1,6 +1,6 @@
 import { type DynamoDBClient, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { transact } from '../../lambdas/run/dynamo-transactions.ts';
+import { transact } from '../../lambdas/run/dynamo/dynamo-transactions.ts';
 
 /** A client that refuses with these codes, one after the other, and then accepts. */
 function refusing(...codes: string[]) {

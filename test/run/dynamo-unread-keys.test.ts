@@ -1,8 +1,8 @@
 import type { BatchGetItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { toItem } from '../../lambdas/run/dynamo-items.ts';
-import type { Key } from '../../lambdas/run/dynamo-keys.ts';
-import { DynamoRows } from '../../lambdas/run/dynamo-rows.ts';
+import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import type { Key } from '../../lambdas/run/dynamo/dynamo-keys.ts';
+import { DynamoRows } from '../../lambdas/run/dynamo/dynamo-rows.ts';
 
 const keys = (count: number): Key[] =>
   Array.from({ length: count }, (_, index) => ({ pk: `RUN#t#${index}`, sk: 'RUN' }));

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { writeKey } from '../../lambdas/connectors/connector.ts';
-import { toItem } from '../../lambdas/run/dynamo-items.ts';
-import * as keys from '../../lambdas/run/dynamo-keys.ts';
+import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 
 /** Every function of the one file that spells keys; shards and due times are no text of anybody's. */

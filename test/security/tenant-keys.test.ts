@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import * as keys from '../../lambdas/run/dynamo-keys.ts';
+import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { sourceFiles } from '../style/source.ts';
 
 /** Keys that belong to no tenant, or to one only within: whoever may use them is named in ARCHITECTURE, "Table". */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';

@@ -2,7 +2,7 @@ import { runIdOf } from '../../lambdas/approval/approval.ts';
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { followApproval } from '../../lambdas/approval/follow-approval.ts';
 import { ApprovalClosed, type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
-import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';

@@ -365,7 +365,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace:
           "  draft.promise(promised({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextLook(draft, workLeft);",
       },
-      { file: 'lambdas/evidence/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
+      { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
     ],
     // The sealer refuses by itself what its verifier would: a run that has not ended.
     violates: ['evidence is never sealed early', OTHERWISE],

@@ -54,9 +54,13 @@ describe('imports go one way', () => {
   it('and are found at all', () => {
     expect(lambdas.length).toBeGreaterThan(50);
     expect(lambdas.flatMap(({ imports }) => imports).length).toBeGreaterThan(200);
-    const store = lambdas.find(({ path }) => path === 'lambdas/run/dynamo-run-store.ts');
+    const store = lambdas.find(({ path }) => path === 'lambdas/run/dynamo/dynamo-run-store.ts');
     expect(store?.imports.map(({ from }) => from)).toEqual(
-      expect.arrayContaining(['@aws-sdk/client-dynamodb', 'lambdas/run/dynamo-keys.ts', 'lambdas/run/run-store.ts']),
+      expect.arrayContaining([
+        '@aws-sdk/client-dynamodb',
+        'lambdas/run/dynamo/dynamo-keys.ts',
+        'lambdas/run/run-store.ts',
+      ]),
     );
   });
 
@@ -82,7 +86,7 @@ describe('imports go one way', () => {
 
   it('what verifies evidence needs no AWS, however far its imports are followed', () => {
     const reached = reachedFrom(lambdas.filter(({ path }) => path.startsWith('lambdas/evidence/verify/')));
-    expect([...reached]).toEqual(expect.arrayContaining(['zod', 'lambdas/evidence/document.ts']));
+    expect([...reached]).toEqual(expect.arrayContaining(['zod', 'lambdas/evidence/bundle/document.ts']));
     expect([...reached].filter((from) => /aws|smithy/i.test(from))).toEqual([]);
   });
 
@@ -98,7 +102,7 @@ describe('imports go one way', () => {
   it('what deploys knows of what runs only environments, names and bounds', () => {
     const allowed: Record<string, string[]> = {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
-      'lambdas/run/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
+      'lambdas/run/dynamo/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
       'lambdas/api/routes.ts': ['API_ROUTES'],
       'lambdas/entry/metrics.ts': ['METRICS', 'MetricName', 'metricNamespace'],
       'lambdas/run/run.ts': ['TERMINAL_STATUSES'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { promised } from '../../lambdas/outbox/outbox.ts';
-import { DynamoRunStore } from '../../lambdas/run/dynamo-run-store.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { ActiveRun } from '../../lambdas/run/run.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';

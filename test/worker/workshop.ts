@@ -1,6 +1,6 @@
 import { isoNow } from '../../lambdas/entry/ports.ts';
-import type { Exports } from '../../lambdas/evidence/export-run.ts';
-import { sealRun } from '../../lambdas/evidence/seal-run.ts';
+import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
+import type { Exports } from '../../lambdas/evidence/export/export-run.ts';
 import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { daysLater } from '../../../lambdas/evidence/daily-log.ts';
-import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/daily-log-audit.ts';
-import type { HeldFiles } from '../../../lambdas/evidence/verify/daily-log-verify.ts';
+import { daysLater } from '../../../lambdas/evidence/daily-log/daily-log.ts';
+import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/audit-evidence.ts';
 import type { TrustedKey } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
+import type { HeldFiles } from '../../../lambdas/evidence/verify/verify-daily-log.ts';
 import { dayOf } from '../../../lambdas/run/log-entry.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';

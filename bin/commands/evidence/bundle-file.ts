@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { EvidenceDocument } from '../../../lambdas/evidence/document.ts';
+import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import { type HeldBundle, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import type { Call, Option } from '../command.ts';

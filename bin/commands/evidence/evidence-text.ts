@@ -1,7 +1,7 @@
-import type { EvidenceApproval } from '../../../lambdas/evidence/approval-entry.ts';
-import type { EvidenceCommit, EvidenceEvent } from '../../../lambdas/evidence/commit-entry.ts';
-import type { EvidenceDocument } from '../../../lambdas/evidence/document.ts';
-import type { EvidenceReceipt } from '../../../lambdas/evidence/receipt-entry.ts';
+import type { EvidenceApproval } from '../../../lambdas/evidence/bundle/approval-entry.ts';
+import type { EvidenceCommit, EvidenceEvent } from '../../../lambdas/evidence/bundle/commit-entry.ts';
+import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
+import type { EvidenceReceipt } from '../../../lambdas/evidence/bundle/receipt-entry.ts';
 import type { Digest } from '../../../lambdas/run/digest.ts';
 import { dateAndClock } from '../../terminal/times.ts';
 import { requirementInWords } from '../approvals/requirement-text.ts';

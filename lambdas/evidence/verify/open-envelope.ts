@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
-import { Envelope, Statement } from '../dsse.ts';
+import { Envelope, Statement } from '../signing/dsse.ts';
 
 export interface OpenedEnvelope {
   statement: Statement;

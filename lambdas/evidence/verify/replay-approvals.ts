@@ -1,4 +1,4 @@
-import type { EvidenceEvent } from '../commit-entry.ts';
+import type { EvidenceEvent } from '../bundle/commit-entry.ts';
 import type { Replay, Tellings, Told, ToldStep, When } from './replay.ts';
 
 /** What each event tells of an approval. */

@@ -1,5 +1,5 @@
 import { UNDO_INDEX_OFFSET } from '../../run/step.ts';
-import type { EvidenceEvent } from '../commit-entry.ts';
+import type { EvidenceEvent } from '../bundle/commit-entry.ts';
 import type { Replay, Tellings, Told, ToldStep } from './replay.ts';
 
 /** What each event tells of a step. Each step that a commit has reached ends before its run does. */

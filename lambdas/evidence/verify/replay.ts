@@ -1,4 +1,4 @@
-import type { EvidenceCommit, EvidenceEvent } from '../commit-entry.ts';
+import type { EvidenceCommit, EvidenceEvent } from '../bundle/commit-entry.ts';
 import { APPROVAL_EVENTS } from './replay-approvals.ts';
 import { RUN_EVENTS } from './replay-run.ts';
 import { STEP_EVENTS } from './replay-steps.ts';

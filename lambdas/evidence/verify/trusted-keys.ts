@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
-import { daysLater } from '../daily-log.ts';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../dsse.ts';
+import { daysLater } from '../daily-log/daily-log.ts';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../signing/dsse.ts';
 import type { OpenedEnvelope } from './open-envelope.ts';
 
 /** A key as the stage publishes it, in the form that programs for signatures read. */

@@ -2,11 +2,11 @@ import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import type { TerminalStatus } from '../../run/run.ts';
-import { type Signed, signedIn } from '../bundle-claim.ts';
-import { BUNDLE_FORMAT, type EvidenceDocument } from '../document.ts';
-import { documentFlaw } from './document-flaw.ts';
-import type { Flaw } from './flaw.ts';
+import { type Signed, signedIn } from '../bundle/bundle-claim.ts';
+import { BUNDLE_FORMAT, type EvidenceDocument } from '../bundle/document.ts';
+import { documentFlaw } from './check-document.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
+import type { Flaw } from './problem.ts';
 import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
 
 /** A bundle as an auditor holds it, and the keys they trust. Nothing else is needed: no AWS, no network. */

@@ -2,9 +2,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundleClaim } from '../../../lambdas/evidence/bundle-claim.ts';
-import { buildDayLog, type DayLog, documentOf, logClaim } from '../../../lambdas/evidence/daily-log.ts';
-import { preAuthEncoding, signClaim } from '../../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../../lambdas/evidence/bundle/bundle-claim.ts';
+import { buildDayLog, type DayLog, documentOf, logClaim } from '../../../lambdas/evidence/daily-log/daily-log.ts';
+import { preAuthEncoding, signClaim } from '../../../lambdas/evidence/signing/dsse.ts';
 import { canonicalJson, sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../../lambdas/run/commit.ts';
 import { LABEL } from '../../worker/workflows.ts';

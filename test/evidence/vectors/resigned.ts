@@ -1,5 +1,5 @@
-import { bundleClaim } from '../../../lambdas/evidence/bundle-claim.ts';
-import { type Claim, signClaim } from '../../../lambdas/evidence/dsse.ts';
+import { bundleClaim } from '../../../lambdas/evidence/bundle/bundle-claim.ts';
+import { type Claim, signClaim } from '../../../lambdas/evidence/signing/dsse.ts';
 import { SIGNER } from '../sealed-bundle.ts';
 import { canonical, type Json } from '../second-verifier.ts';
 import { type Operation, patched } from './patched.ts';

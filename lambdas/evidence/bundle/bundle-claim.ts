@@ -1,0 +1,46 @@
+import * as z from 'zod';
+import { hashOf, sha256Hex } from '../../run/canonical-json.ts';
+import type { Claim, Statement } from '../signing/dsse.ts';
+import type { EvidenceDocument } from './document.ts';
+
+const PREDICATE_TYPE = 'https://countersign.dev/evidence/v1';
+
+const Predicate = z.strictObject({
+  /** Hash and number of the last commit. */
+  head: z.string(),
+  count: z.int(),
+  status: z.string(),
+  /** The hash of the index of entries. */
+  index: z.string(),
+  keyId: z.string(),
+});
+
+export interface BundleClaim extends Claim {
+  predicate: Omit<z.infer<typeof Predicate>, 'keyId'>;
+}
+
+/** What is signed of a document: its hash, where its chain ends, and the hash of the index of its entries. */
+export function bundleClaim(document: Buffer): BundleClaim {
+  const { run, head, index } = JSON.parse(document.toString()) as EvidenceDocument;
+  return {
+    subject: `${run.tenant}/${run.runId}`,
+    sha256: sha256Hex(document),
+    predicateType: PREDICATE_TYPE,
+    predicate: { head: head.hash, count: head.count, status: run.status, index: hashOf(index) },
+  };
+}
+
+/** The same, as an envelope says it. */
+export type Signed = z.infer<typeof Predicate> & {
+  /** `<tenant>/<run id>`. */
+  subject: string;
+  /** Of the document. */
+  sha256: string;
+};
+
+/** What a statement says of a bundle; undefined if it is about something else. */
+export function signedIn({ predicateType, predicate, subject: [subject] }: Statement): Signed | undefined {
+  const { data } = Predicate.safeParse(predicate);
+  if (!data || predicateType !== PREDICATE_TYPE) return undefined;
+  return { ...data, subject: subject.name, sha256: subject.digest.sha256 };
+}

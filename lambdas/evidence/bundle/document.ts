@@ -1,0 +1,87 @@
+import * as z from 'zod';
+import { hashOf } from '../../run/canonical-json.ts';
+import { Sha256 } from '../../run/digest.ts';
+import { EvidenceApproval } from './approval-entry.ts';
+import { EvidenceCommit } from './commit-entry.ts';
+import { AwsRequests, Decision, Spent } from './derived-entries.ts';
+import { WorkflowVersion } from './entry-parts.ts';
+import { EvidenceReceipt } from './receipt-entry.ts';
+import { EvidenceRun, EvidenceTrigger } from './run-entry.ts';
+import { EvidenceStep } from './step-entry.ts';
+
+/**
+ * The document of a bundle; docs/evidence-format.md says the same to whoever writes another verifier.
+ * Metadata only: what people and systems wrote appears as digests and shapes, never as text.
+ */
+export const BUNDLE_FORMAT = 'countersign.evidence/1';
+
+const Versions = z.strictObject({
+  /** Of the runtime that sealed it, connectors included. */
+  runtime: z.string(),
+  workflow: WorkflowVersion,
+  /** Every policy set that decided anything, by hash. */
+  policies: z.array(z.string()),
+});
+
+/** The sha256 of each entry's canonical form: signed as a whole, it tells which entry was touched. */
+const Index = z.strictObject({
+  run: Sha256,
+  trigger: Sha256,
+  steps: z.array(Sha256),
+  decisions: z.array(Sha256),
+  approvals: z.array(Sha256),
+  receipts: z.array(Sha256),
+  cost: z.array(Sha256),
+  awsRequestsAtLeast: Sha256,
+  versions: Sha256,
+});
+export type Index = z.infer<typeof Index>;
+export const INDEXED_SECTIONS = Object.keys(Index.shape) as (keyof Index)[];
+
+export const EvidenceDocument = z.strictObject({
+  format: z.literal(BUNDLE_FORMAT),
+  run: EvidenceRun,
+  trigger: EvidenceTrigger,
+  steps: z.array(EvidenceStep),
+  decisions: z.array(Decision),
+  approvals: z.array(EvidenceApproval),
+  receipts: z.array(EvidenceReceipt),
+  cost: z.array(Spent),
+  awsRequestsAtLeast: AwsRequests,
+  versions: Versions,
+  index: Index,
+  commits: z.array(EvidenceCommit),
+  head: z.strictObject({ hash: Sha256, count: z.int().positive() }),
+});
+export type EvidenceDocument = z.infer<typeof EvidenceDocument>;
+
+const Entries = z.array(z.unknown());
+
+/** As much of a document as it takes to compare it with what was signed: entries are hashed before they are read. */
+export const DocumentOutline = EvidenceDocument.extend({
+  run: z.looseObject(EvidenceRun.pick({ tenant: true, runId: true, status: true }).shape),
+  trigger: z.looseObject({}),
+  steps: Entries,
+  decisions: Entries,
+  approvals: Entries,
+  receipts: Entries,
+  cost: Entries,
+  awsRequestsAtLeast: z.looseObject({}),
+  versions: z.looseObject({}),
+});
+export type DocumentOutline = z.infer<typeof DocumentOutline>;
+
+export function indexOf(entries: Pick<EvidenceDocument, keyof Index>): Index {
+  const each = (list: readonly unknown[]) => list.map(hashOf);
+  return {
+    run: hashOf(entries.run),
+    trigger: hashOf(entries.trigger),
+    steps: each(entries.steps),
+    decisions: each(entries.decisions),
+    approvals: each(entries.approvals),
+    receipts: each(entries.receipts),
+    cost: each(entries.cost),
+    awsRequestsAtLeast: hashOf(entries.awsRequestsAtLeast),
+    versions: hashOf(entries.versions),
+  };
+}

@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { textDigest } from '../../run/digest.ts';
+import { TERMINAL_STATUSES, type TerminalRun, type Trigger } from '../../run/run.ts';
+import { Count, Digest, describeFailure, Failure, Time, WorkflowVersion } from './entry-parts.ts';
+import { Described, described } from './shape.ts';
+
+export const EvidenceRun = z.strictObject({
+  tenant: z.string(),
+  runId: z.string(),
+  automation: z.string(),
+  workspace: z.string(),
+  workflow: WorkflowVersion,
+  trigger: z.strictObject({ source: z.string(), event: z.string(), key: z.string() }),
+  subject: z.string().optional(),
+  status: z.enum(TERMINAL_STATUSES),
+  error: Failure.optional(),
+  createdAt: Time,
+  startedAt: Time.optional(),
+  completedAt: Time,
+  durationMs: Count,
+  deadlineAt: Time,
+  writes: Count,
+  resumeCount: Count.optional(),
+  concurrencyKey: Digest.optional(),
+  rollback: z.strictObject({ endsAs: z.string(), actor: z.string(), at: Time, error: Failure.optional() }).optional(),
+  compensation: z
+    .array(z.strictObject({ step: z.string(), receiptKey: z.string(), outcome: z.string(), reason: Digest.optional() }))
+    .optional(),
+});
+export type EvidenceRun = z.infer<typeof EvidenceRun>;
+
+export const EvidenceTrigger = z.strictObject({
+  source: z.string(),
+  event: z.string(),
+  receivedAt: Time,
+  payload: Described,
+});
+export type EvidenceTrigger = z.infer<typeof EvidenceTrigger>;
+
+/** Field by field: whatever is added to a run later stays out of evidence until someone has decided that it may be told. */
+export function describeRun(run: TerminalRun): EvidenceRun {
+  const { tenant, runId, automation, workspace, workflow, trigger, subject, status } = run;
+  const { createdAt, startedAt, completedAt, durationMs, deadlineAt, writes, resumeCount, concurrencyKey, rollback } =
+    run;
+  return {
+    tenant,
+    runId,
+    automation,
+    workspace,
+    workflow: { name: workflow.name, version: workflow.version },
+    trigger: { source: trigger.source, event: trigger.event, key: trigger.key },
+    subject,
+    status,
+    error: run.error && describeFailure(run.error),
+    createdAt,
+    startedAt,
+    completedAt,
+    durationMs,
+    deadlineAt,
+    writes,
+    resumeCount,
+    concurrencyKey: concurrencyKey === undefined ? undefined : textDigest(concurrencyKey),
+    rollback: rollback && {
+      endsAs: rollback.endsAs,
+      actor: rollback.actor,
+      at: rollback.at,
+      error: rollback.error && describeFailure(rollback.error),
+    },
+    compensation: run.compensation?.map(({ step, receiptKey, outcome, reason }) => ({
+      step,
+      receiptKey,
+      outcome,
+      reason: reason === undefined ? undefined : textDigest(reason),
+    })),
+  };
+}
+
+export function describeTrigger({ source, event, receivedAt, payload }: Trigger): EvidenceTrigger {
+  return { source, event, receivedAt, payload: described(payload, 'foreign') };
+}

@@ -1,0 +1,57 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { KMSClient } from '@aws-sdk/client-kms';
+import { S3Client } from '@aws-sdk/client-s3';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import * as z from 'zod';
+import { readEnvironment } from '../../entry/environment.ts';
+import { METRICS } from '../../entry/metrics.ts';
+import { functionHandler } from '../../entry/middy-handler.ts';
+import { workThrough } from '../../entry/sqs-batch.ts';
+import { systemClock, systemLog, systemMetrics, systemPause } from '../../entry/system.ts';
+import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
+import { SealEnvironment } from '../environment.ts';
+import { exportSealedRun } from '../export/export-run.ts';
+import { S3EvidenceStore } from '../s3-evidence-store.ts';
+import { KmsSigner } from '../signing/kms-signer.ts';
+import { sealRun } from './seal-run.ts';
+
+const SealMessage = z.object({
+  kind: z.enum(['seal_evidence', 'export_run']),
+  entryId: z.string(),
+  tenant: z.string(),
+  runId: z.string(),
+});
+
+const DAY_SECONDS = 24 * 60 * 60;
+
+const environment = readEnvironment(SealEnvironment);
+const { FINISHED_RUN_RETENTION_DAYS: keptDays } = environment;
+
+const s3 = new S3Client();
+
+const sealer = {
+  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
+  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
+  exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause), wanted: environment.EXPORTS },
+  signer: new KmsSigner(new KMSClient(), environment),
+  clock: systemClock,
+  log: systemLog,
+};
+
+const metrics = systemMetrics(environment.STAGE);
+
+/** Every finished run comes by here, whoever ended it, so here runs are counted. */
+async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
+  if (message.kind === 'export_run') return exportSealedRun(sealer, message);
+  const run = await sealRun(sealer, message);
+  // Only what is sealed expires. A failure here brings the message back, and sealing again changes nothing.
+  if (run && keptDays !== undefined) {
+    const afterSeconds = Math.ceil(systemClock.now() / 1000) + keptDays * DAY_SECONDS;
+    await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
+  }
+  if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
+}
+
+export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
+  workThrough(event, SealMessage, seal, systemLog),
+);

@@ -1,0 +1,89 @@
+import * as z from 'zod';
+import type { ProposedAction } from '../../policy/policy.ts';
+import { digestOf } from '../../run/digest.ts';
+import { receiptKeyOf, type Step } from '../../run/step.ts';
+import { Count, DerivedPart, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
+import { Described, described } from './shape.ts';
+
+/** What policy was asked about. */
+export const EvidenceAction = z.strictObject({
+  tool: z.string(),
+  instance: z.string(),
+  target: z.string(),
+  effect: z.string(),
+  risk: z.string(),
+  blastRadius: z.string(),
+  environment: z.string(),
+  destructive: z.boolean(),
+  reversible: z.boolean(),
+  undo: z.boolean(),
+  /** What of the target derives from a model. */
+  derived: z.array(DerivedPart).optional(),
+  /** What is written, each value by its digest. */
+  fields: z.record(z.string(), Digest),
+});
+
+export const EvidenceStep = z.strictObject({
+  id: z.string(),
+  index: Count,
+  tool: z.string(),
+  status: z.string(),
+  skipped: z.literal(true).optional(),
+  attempt: Count,
+  leaseVersion: Count,
+  updatedAt: Time,
+  completedAt: Time.optional(),
+  /** The index of the step that this one takes back. */
+  undoes: Count.optional(),
+  action: EvidenceAction.optional(),
+  approvalId: z.string().optional(),
+  receiptKey: z.string().optional(),
+  input: Described.optional(),
+  output: Described.optional(),
+  error: Failure.optional(),
+});
+export type EvidenceStep = z.infer<typeof EvidenceStep>;
+
+/** What these hand on came from outside as it is. */
+const CARRIERS: readonly string[] = ['wait.external'];
+
+export function describeStep(step: Step): EvidenceStep {
+  const { id, index, tool, status, attempt, leaseVersion, updatedAt, undoes, governed } = step;
+  return {
+    id,
+    index,
+    tool,
+    status,
+    skipped: 'skipped' in step ? step.skipped : undefined,
+    attempt,
+    leaseVersion,
+    updatedAt,
+    completedAt: 'completedAt' in step ? step.completedAt : undefined,
+    undoes,
+    action: governed && describeAction(governed.request.action),
+    approvalId: governed?.approvalId,
+    receiptKey: receiptKeyOf(step),
+    input: 'input' in step && step.input !== undefined ? described(step.input, 'ours') : undefined,
+    output: 'output' in step ? described(step.output, CARRIERS.includes(tool) ? 'foreign' : 'ours') : undefined,
+    error: 'error' in step ? describeFailure(step.error) : undefined,
+  };
+}
+
+export function describeAction(action: ProposedAction): z.infer<typeof EvidenceAction> {
+  const { tool, instance, target, effect, risk, blastRadius, environment, destructive, reversible, undo } = action;
+  const fields = Object.entries(action.fields).map(([name, value]) => [name, digestOf(value)] as const);
+  return {
+    tool,
+    instance,
+    target,
+    effect,
+    risk,
+    blastRadius,
+    environment,
+    destructive,
+    reversible,
+    undo,
+    derived: action.derived?.map(({ field, how, from }) => ({ field, how, from: [...from] })),
+    fields: Object.fromEntries(fields),
+  };
+}

@@ -1,0 +1,120 @@
+import type { Clock, Log } from '../../entry/ports.ts';
+import { sha256Hex } from '../../run/canonical-json.ts';
+import { CountersignError } from '../../run/errors.ts';
+import { dayOf, type LogEntry } from '../../run/log-entry.ts';
+import type { EvidenceStore, Signer } from '../evidence-store.ts';
+import { signOnce } from '../signing/sign-once.ts';
+import { envelopeFlaw } from '../verify/verify-daily-log.ts';
+import { type DayLog, daysLater, logClaim, logDocumentKey, logEnvelopeKey, type PreviousDay } from './daily-log.ts';
+import { DayEntries, type DayLogFile, entriesIn } from './day-entries.ts';
+
+/** The rows that sealing leaves, day by day, and how far they have become logs. */
+export interface DailyLogRows {
+  /** Everything entered on a day so far, strongly consistent, in no order, and read only as fast as it is taken. */
+  entries(tenant: string, day: string): AsyncIterable<LogEntry>;
+  /** The newest day whose log is written and signed. */
+  lastClosed(tenant: string): Promise<PreviousDay | undefined>;
+  saveLastClosed(tenant: string, closed: PreviousDay): Promise<void>;
+}
+
+export interface LogCloser {
+  rows: DailyLogRows;
+  store: EvidenceStore;
+  signer: Signer;
+  clock: Clock;
+  log: Log;
+}
+
+/** Longer than a sealer can be at work on an entry that it dated before midnight, clocks that differ included. */
+const CLOSING_MARGIN_MS = 15 * 60_000;
+/** A closer that was away for longer takes more than one look to catch up. */
+const DAYS_PER_LOOK_MAX = 31;
+/** Nothing was ever closed: the first day is the earliest of so many that has a bundle. */
+const FIRST_LOOK_DAYS = 7;
+
+/**
+ * Closes every day that is over, one after the other; a day without a bundle has a log too, so that a missing log shows.
+ * Logs are written once and derive from rows alone: dying anywhere, or being there twice, changes nothing.
+ */
+export async function closeDays(closer: LogCloser, tenant: string): Promise<string[]> {
+  const yesterday = daysLater(dayOf(new Date(closer.clock.now() - CLOSING_MARGIN_MS).toISOString()), -1);
+  let previous = await closer.rows.lastClosed(tenant);
+  const first = previous ? daysLater(previous.day, 1) : await firstDay(closer, tenant, yesterday);
+  const closed: string[] = [];
+  for (let day = first; day <= yesterday && closed.length < DAYS_PER_LOOK_MAX; day = daysLater(day, 1)) {
+    previous = await closeDay(closer, tenant, day, previous);
+    closed.push(day);
+  }
+  return closed;
+}
+
+async function firstDay({ rows }: LogCloser, tenant: string, yesterday: string): Promise<string> {
+  for (let back = FIRST_LOOK_DAYS - 1; back > 0; back -= 1) {
+    const day = daysLater(yesterday, -back);
+    for await (const _any of rows.entries(tenant, day)) return day;
+  }
+  return yesterday;
+}
+
+async function closeDay(
+  closer: LogCloser,
+  tenant: string,
+  day: string,
+  previous: PreviousDay | undefined,
+): Promise<PreviousDay> {
+  const entries = new DayEntries();
+  // The log of the day before is as large as this one; it is out of the way before this day's entries are read.
+  if (previous) for await (const entry of stragglers(closer, tenant, previous)) entries.add(entry);
+  for await (const entry of closer.rows.entries(tenant, day)) entries.add(entry);
+  const { head, document } = await writeOnce(closer, entries, { tenant, day, previous: previous ?? null });
+  const sha256 = sha256Hex(document);
+  await signOnce(closer, {
+    key: logEnvelopeKey(tenant, day),
+    claim: logClaim(head, sha256),
+    problem: (envelope, keys) => envelopeFlaw(head, { document, envelope }, keys),
+  });
+  await closer.rows.saveLastClosed(tenant, { day, sha256 });
+  closer.log.info('closed the evidence log of a day', { tenant, day, size: head.size, root: head.root });
+  return { day, sha256 };
+}
+
+/** Bundles that were entered on a day after its log was closed: they are in the next one, never in none. */
+async function* stragglers({ rows, store }: LogCloser, tenant: string, { day }: PreviousDay): AsyncGenerator<LogEntry> {
+  const logged = new Set<string>();
+  for (const { runId } of entriesIn(await store.get(logDocumentKey(tenant, day)))) logged.add(runId);
+  for await (const entry of rows.entries(tenant, day)) if (!logged.has(entry.runId)) yield entry;
+}
+
+/** Returns the log that is there: this one, or one that an earlier closer wrote and may not have come to sign. */
+async function writeOnce(
+  { store }: LogCloser,
+  entries: DayEntries,
+  facts: Pick<DayLog, 'tenant' | 'day' | 'previous'>,
+): Promise<DayLogFile> {
+  const key = logDocumentKey(facts.tenant, facts.day);
+  const wanted = entries.log(facts);
+  if (await store.putOnce(key, wanted.document, 'application/json')) return wanted;
+  const there = await store.get(key);
+  if (there.equals(wanted.document)) return wanted;
+  const found = logIn(there, entries, facts);
+  // A signature vouches for what was sealed: a document that rows do not account for is never signed.
+  if (!found) {
+    throw new CountersignError('CHAIN_BROKEN', `${key} was not made from what was sealed; find out who wrote it`);
+  }
+  return found;
+}
+
+/** The log that a document is, if it was made of some of these entries. */
+function logIn(
+  document: Buffer,
+  known: DayEntries,
+  facts: Pick<DayLog, 'tenant' | 'day' | 'previous'>,
+): DayLogFile | undefined {
+  try {
+    const entries = DayEntries.in(document);
+    const rebuilt = entries.log(facts);
+    return rebuilt.document.equals(document) && known.haveAll(entries) ? rebuilt : undefined;
+  } catch {
+    return undefined;
+  }
+}

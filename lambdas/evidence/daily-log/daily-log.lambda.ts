@@ -1,0 +1,40 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { KMSClient } from '@aws-sdk/client-kms';
+import { S3Client } from '@aws-sdk/client-s3';
+import { readEnvironment } from '../../entry/environment.ts';
+import { functionHandler } from '../../entry/middy-handler.ts';
+import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
+import { DailyLogEnvironment } from '../environment.ts';
+import { S3EvidenceStore } from '../s3-evidence-store.ts';
+import { KmsSigner } from '../signing/kms-signer.ts';
+import { closeDays } from './close-days.ts';
+import { DynamoDailyLog } from './dynamo-daily-log.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+const environment = readEnvironment(DailyLogEnvironment);
+
+const closer = {
+  rows: new DynamoDailyLog(new DynamoDBClient(), environment.RUN_TABLE),
+  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
+  signer: new KmsSigner(new KMSClient(), environment),
+  clock: systemClock,
+  log: systemLog,
+};
+
+/**
+ * One tenant's broken log must not keep the others open: all are tried, then the failure is told. One after the other, for a
+ * large day takes most of the memory; each hour another one is first, should the time not be enough for all.
+ */
+export const handler = functionHandler<unknown, void>().handler(async () => {
+  const failures: unknown[] = [];
+  const { TENANTS } = environment;
+  const first = Math.floor(systemClock.now() / HOUR_MS) % TENANTS.length;
+  for (const tenant of [...TENANTS.slice(first), ...TENANTS.slice(0, first)]) {
+    await closeDays(closer, tenant).catch((error: unknown) => {
+      systemLog.error('the evidence log of a day was not closed', { error });
+      failures.push(error);
+    });
+  }
+  if (failures.length > 0) throw failures[0];
+});

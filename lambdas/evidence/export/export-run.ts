@@ -1,0 +1,102 @@
+import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
+import { type OutboxEntry, promised } from '../../outbox/outbox.ts';
+import type { Commit } from '../../run/commit.ts';
+import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
+import type { RunRow, RunStore } from '../../run/run-store.ts';
+import type { EvidenceStore } from '../evidence-store.ts';
+import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
+import { siemKey, siemLines } from './siem.ts';
+
+/** What others read of a finished run, where it goes, and which of it the stage wants. */
+export interface Exports {
+  store: EvidenceStore;
+  wanted: readonly ('siem' | 'artifacts')[];
+}
+
+interface ExportedObject {
+  key: string;
+  content: Buffer;
+  type: string;
+}
+
+/** Takes a run row by row and keeps what is exported of it. */
+export class ExportDraft {
+  readonly #wanted: Exports['wanted'];
+  readonly #commits: Commit[] = [];
+  readonly #steps: Buffer[] = [];
+  #run: Run | undefined;
+
+  constructor(wanted: Exports['wanted']) {
+    this.#wanted = wanted;
+  }
+
+  take(row: RunRow): void {
+    if (row.kind === 'run') this.#run = row.run;
+    if (row.kind === 'commit' && this.#wanted.includes('siem')) this.#commits.push(row.commit);
+    if (row.kind === 'step' && this.#wanted.includes('artifacts')) this.#steps.push(stepArtifact(row.step));
+  }
+
+  /** Once all rows were taken. */
+  get run(): Run | undefined {
+    return this.#run;
+  }
+
+  /** One after the other: together they may be more than a function can hold. */
+  *objects(run: TerminalRun): Generator<ExportedObject> {
+    if (this.#wanted.includes('siem')) {
+      yield { key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
+    }
+    if (!this.#wanted.includes('artifacts')) return;
+    const type = 'application/json';
+    if (run.enrichment) {
+      yield { key: artifactKey(run, 'enrichment'), content: enrichmentArtifact(run.enrichment), type };
+    }
+    yield { key: artifactKey(run, 'completion'), content: completionArtifact(run, this.#steps), type };
+  }
+}
+
+/** Tries at once. What fails is promised, so that it holds nothing up but itself. */
+export async function exportOrPromise(
+  { exports, clock, log }: { exports: Exports; clock: Clock; log: Log },
+  run: TerminalRun,
+  draft: ExportDraft,
+): Promise<OutboxEntry[]> {
+  if (await exportRun(exports, run, draft, log)) return [];
+  const { tenant, runId } = run;
+  return [promised({ kind: 'export_run', tenant, runId }, isoNow(clock))];
+}
+
+/** Keeps such a promise; throws, to be asked again, while something cannot be written. */
+export async function exportSealedRun(
+  { runs, exports, log }: { runs: Pick<RunStore, 'everyRow' | 'fulfilled'>; exports: Exports; log: Log },
+  { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
+): Promise<void> {
+  const draft = new ExportDraft(exports.wanted);
+  for await (const row of runs.everyRow(tenant, runId)) draft.take(row);
+  const { run } = draft;
+  if (!run || !isTerminal(run)) log.warn('asked to export a run that has not ended', { tenant, runId });
+  else if (!(await exportRun(exports, run, draft, log))) throw new Error(`not all of ${runId} is exported`);
+  await runs.fulfilled(entryId);
+}
+
+/**
+ * Each object is written once and waits for the success of no other. False if one is not written: that holds nothing up
+ * but itself, and exporting again writes only what is missing.
+ */
+export async function exportRun(
+  { store }: Pick<Exports, 'store'>,
+  run: TerminalRun,
+  draft: ExportDraft,
+  log: Log,
+): Promise<boolean> {
+  let complete = true;
+  for (const { key, content, type } of draft.objects(run)) {
+    try {
+      await store.putOnce(key, content, type);
+    } catch (error) {
+      log.warn('an export of a run failed and will be tried again', { key, error });
+      complete = false;
+    }
+  }
+  return complete;
+}

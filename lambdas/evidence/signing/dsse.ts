@@ -1,0 +1,61 @@
+import * as z from 'zod';
+import { canonicalJson } from '../../run/canonical-json.ts';
+import type { Signer } from '../evidence-store.ts';
+
+export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+
+/** One way to write the same bytes: spare bits in the last character would let an envelope change unseen. */
+const Base64 = z
+  .string()
+  .refine((text) => Buffer.from(text, 'base64').toString('base64') === text, 'is not canonical base64');
+
+export const Envelope = z.strictObject({
+  payload: Base64,
+  payloadType: z.literal(PAYLOAD_TYPE),
+  signatures: z.tuple([z.strictObject({ keyid: z.string(), sig: Base64 })]),
+});
+
+/** An in-toto statement: what is true of the thing with this digest. It names its key, which DSSE itself does not sign. */
+export const Statement = z.strictObject({
+  _type: z.literal('https://in-toto.io/Statement/v1'),
+  subject: z.tuple([z.strictObject({ name: z.string(), digest: z.strictObject({ sha256: z.string() }) })]),
+  predicateType: z.string(),
+  predicate: z.looseObject({ keyId: z.string() }),
+});
+export type Statement = z.infer<typeof Statement>;
+
+/** What there is to sign. KMS takes at most 4,096 bytes, so it stays small. */
+export interface Claim {
+  subject: string;
+  sha256: string;
+  predicateType: string;
+  predicate: Record<string, unknown>;
+}
+
+type SigningKey = Pick<Signer, 'keyId' | 'sign'>;
+
+/** A DSSE envelope around the statement of a claim. */
+export async function signClaim(
+  { subject, sha256, predicateType, predicate }: Claim,
+  signer: SigningKey,
+): Promise<Buffer> {
+  const statement: Statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: [{ name: subject, digest: { sha256 } }],
+    predicateType,
+    predicate: { ...predicate, keyId: signer.keyId },
+  };
+  const payload = Buffer.from(canonicalJson(statement));
+  const { keyId, signature } = await signer.sign(preAuthEncoding(PAYLOAD_TYPE, payload));
+  const envelope: z.infer<typeof Envelope> = {
+    payload: payload.toString('base64'),
+    payloadType: PAYLOAD_TYPE,
+    signatures: [{ keyid: keyId, sig: signature.toString('base64') }],
+  };
+  return Buffer.from(canonicalJson(envelope));
+}
+
+/** DSSE signs type and body with their lengths, so that neither can be taken for the other. */
+export function preAuthEncoding(type: string, body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${body.length} `), body]);
+}

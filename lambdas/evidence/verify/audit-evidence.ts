@@ -1,0 +1,187 @@
+import { sha256Hex } from '../../run/canonical-json.ts';
+import { dayOf, type LogEntry } from '../../run/log-entry.ts';
+import { type DayLog, daysLater, type PreviousDay } from '../daily-log/daily-log.ts';
+import type { TrustedKey } from './trusted-keys.ts';
+import { type HeldFiles, readLog } from './verify-daily-log.ts';
+
+export interface AuditTerms {
+  keys: readonly TrustedKey[];
+  /** Who must be there: of a tenant that is gone as a whole nothing is left that could be missed. */
+  tenants: readonly string[];
+  /** What is wrong with a bundle in itself. */
+  bundleFlaw(bundle: HeldFiles): string | undefined;
+  /** The first day to look at; without it the logs must go back to the very first. */
+  from: string | undefined;
+  /** The last day whose log must be there: deleting the newest logs shows only to who knows that they are due. */
+  through: string;
+}
+
+export interface Finding {
+  /** A day or a run. */
+  about: string;
+  problem: string;
+}
+
+export interface TenantAudit {
+  tenant: string;
+  days: string[];
+  /** Bundles that are what the log says. */
+  confirmed: number;
+  /** Runs that ended too late to be in a log that is closed. */
+  pending: string[];
+  findings: Finding[];
+}
+
+/** Holds every bundle against the logs of its tenant, and the logs against their signatures and each other. */
+export function auditEvidence(
+  logs: readonly HeldFiles[],
+  bundles: Iterable<HeldFiles>,
+  terms: AuditTerms,
+): TenantAudit[] {
+  const audits = new Map<string, Audit>();
+  const auditOf = (tenant: string) => {
+    const own = () => logs.filter((log) => log.tenant === tenant);
+    const audit = audits.get(tenant) ?? new Audit(tenant, own(), terms);
+    audits.set(tenant, audit);
+    return audit;
+  };
+  for (const { tenant } of logs) auditOf(tenant);
+  for (const bundle of bundles) auditOf(bundle.tenant).check(bundle);
+  const gone = terms.tenants.filter((tenant) => !audits.has(tenant));
+  return [...[...audits.values()].map((audit) => audit.result()), ...[...new Set(gone)].map(absent)];
+}
+
+const absent = (tenant: string): TenantAudit => ({
+  tenant,
+  days: [],
+  confirmed: 0,
+  pending: [],
+  findings: [{ about: tenant, problem: 'is not there at all: neither a log nor a bundle of it' }],
+});
+
+interface Logged {
+  entry: LogEntry;
+  day: string;
+  number: number;
+  size: number;
+}
+
+class Audit {
+  readonly #tenant: string;
+  readonly #terms: AuditTerms;
+  readonly #days: string[];
+  readonly #logged = new Map<string, Logged>();
+  readonly #missing: Set<string>;
+  readonly #findings: Finding[] = [];
+  readonly #pending: string[] = [];
+  #confirmed = 0;
+
+  constructor(tenant: string, logs: readonly HeldFiles[], terms: AuditTerms) {
+    this.#tenant = tenant;
+    this.#terms = terms;
+    const { from = '' } = terms;
+    const held = logs.filter(({ name }) => name >= from).sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#days = held.map(({ name }) => name);
+    let before: PreviousDay | undefined;
+    for (const log of held) before = this.#readDay(log, before);
+    this.#missDays();
+    this.#missing = new Set(this.#logged.keys());
+  }
+
+  /** Checks one day's log in itself and against the day before it, and takes its entries in. */
+  #readDay(held: HeldFiles, before: PreviousDay | undefined): PreviousDay {
+    const day = held.name;
+    const read = readLog(held, this.#terms.keys);
+    if ('problem' in read) this.#find(day, read.problem);
+    if (read.log) {
+      this.#checkChain(read.log, before);
+      for (const [index, entry] of read.log.entries.entries()) {
+        const earlier = this.#logged.get(entry.runId);
+        if (earlier) this.#find(day, `has ${entry.runId} again, which is in the log of ${earlier.day}`);
+        else this.#logged.set(entry.runId, { entry, day, number: index + 1, size: read.log.size });
+      }
+    }
+    return { day, sha256: sha256Hex(held.document) };
+  }
+
+  #checkChain({ day, previous }: DayLog, before: PreviousDay | undefined): void {
+    if (!before) {
+      if (previous && this.#terms.from === undefined) {
+        this.#find(day, `follows the log of ${previous.day}, which is missing with all before it (or give --from)`);
+      }
+      return;
+    }
+    // A day that is missing in between is told as such.
+    if (before.day !== daysLater(day, -1)) return;
+    if (previous?.day !== before.day || previous.sha256 !== before.sha256) {
+      this.#find(day, `was made after another log of ${before.day} than the one that is here`);
+    }
+  }
+
+  #missDays(): void {
+    const { from, through } = this.#terms;
+    const first = from ?? this.#days[0] ?? through;
+    const last = [through, ...this.#days].sort().at(-1) ?? through;
+    const there = new Set(this.#days);
+    const missing: string[] = [];
+    for (let day = first; day <= last; day = daysLater(day, 1)) {
+      if (!there.has(day)) missing.push(day);
+      else this.#tellMissing(missing.splice(0));
+    }
+    this.#tellMissing(missing);
+  }
+
+  #tellMissing(days: string[]): void {
+    const [first, last] = [days[0], days.at(-1)];
+    if (first === undefined) return;
+    this.#find(first, first === last ? 'its log is missing' : `its log and all up to that of ${last} are missing`);
+  }
+
+  check(bundle: HeldFiles): void {
+    this.#missing.delete(bundle.name);
+    const problem = this.#terms.bundleFlaw(bundle) ?? this.#againstLog(bundle);
+    if (problem !== undefined) this.#find(bundle.name, problem);
+  }
+
+  #againstLog(bundle: HeldFiles): string | undefined {
+    const logged = this.#logged.get(bundle.name);
+    if (!logged) return this.#unlogged(bundle);
+    if (sha256Hex(bundle.document) !== logged.entry.sha256) {
+      return `is not the bundle that was sealed: ${inLog(logged)} has another sha256`;
+    }
+    this.#confirmed += 1;
+    return undefined;
+  }
+
+  /** A run that ended on or after the last logged day may have been sealed after it; an earlier one should be in a log. */
+  #unlogged({ name: runId, document }: HeldFiles): string | undefined {
+    const endedOn = dayOf(JSON.parse(document.toString()).run.completedAt);
+    const lastDay = this.#days.at(-1) ?? '';
+    if (endedOn < (this.#terms.from ?? '')) return undefined;
+    if (endedOn < lastDay) return `ended on ${endedOn} but is in no log up to ${lastDay}: sealed later, or slipped in`;
+    this.#pending.push(runId);
+    return undefined;
+  }
+
+  result(): TenantAudit {
+    for (const runId of this.#missing) {
+      const logged = this.#logged.get(runId);
+      if (logged)
+        this.#find(runId, `is deleted: ${inLog(logged)}, sealed ${logged.entry.sealedAt}, has no bundle here`);
+    }
+    this.#missing.clear();
+    return {
+      tenant: this.#tenant,
+      days: this.#days,
+      confirmed: this.#confirmed,
+      pending: this.#pending,
+      findings: this.#findings,
+    };
+  }
+
+  #find(about: string, problem: string): void {
+    this.#findings.push({ about, problem });
+  }
+}
+
+const inLog = ({ day, number, size }: Logged) => `entry ${number} of ${size} in the log of ${day}`;

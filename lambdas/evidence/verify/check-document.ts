@@ -1,0 +1,66 @@
+import type * as z from 'zod';
+import { canonicalJson } from '../../run/canonical-json.ts';
+import type { Signed } from '../bundle/bundle-claim.ts';
+import { DocumentOutline, EvidenceDocument } from '../bundle/document.ts';
+import { chainFlaw } from './check-chain.ts';
+import { indexFlaw } from './check-index.ts';
+import { replayFlaw } from './check-replay.ts';
+import { entryName, type Flaw } from './problem.ts';
+
+/**
+ * The first thing wrong with a document, compared with what was signed part by part, so that whatever differs can be named.
+ * What zod hands back could differ from what is hashed; hence all of this is about what was read.
+ */
+export function documentFlaw(bytes: Buffer, parsed: unknown, signed: Signed): Flaw | undefined {
+  const [outline, document] = [parsed as DocumentOutline, parsed as EvidenceDocument];
+  try {
+    return (
+      schemaFlaw(DocumentOutline, parsed) ??
+      subjectFlaw(outline, signed) ??
+      chainFlaw(outline, signed) ??
+      indexFlaw(outline, signed.index) ??
+      schemaFlaw(EvidenceDocument, parsed) ??
+      replayFlaw(document) ??
+      formFlaw(bytes, document)
+    );
+  } catch (error) {
+    if (hasCanonicalForm(parsed)) throw error;
+    return { entry: 'document', problem: 'was edited: it holds a value that has no canonical form (RFC 8785)' };
+  }
+}
+
+/** JSON can spell halves of characters and numbers beyond all bounds; nothing that was ever hashed holds one. */
+function hasCanonicalForm(value: unknown): boolean {
+  try {
+    return canonicalJson(value) !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** What is not as the format has it: `commits.3.at` is commit 4. */
+function schemaFlaw(schema: z.ZodType, parsed: unknown): Flaw | undefined {
+  const [issue] = schema.safeParse(parsed).error?.issues ?? [];
+  if (!issue) return undefined;
+  const [section = 'document', index] = issue.path;
+  const at = typeof index === 'number' ? index : undefined;
+  const entry = at === undefined ? undefined : Object(parsed)[section]?.[at];
+  const where = issue.path.slice(at === undefined ? 1 : 2).join('.');
+  return {
+    entry: entryName(String(section), at, entry),
+    problem: `is not as the format has it: ${where ? `${where}: ` : ''}${issue.message}`,
+  };
+}
+
+function subjectFlaw({ run }: DocumentOutline, signed: Signed): Flaw | undefined {
+  const name = `${run.tenant}/${run.runId}`;
+  if (name !== signed.subject) return { entry: 'run', problem: `is ${name}, the envelope is of ${signed.subject}` };
+  if (run.status === signed.status) return undefined;
+  return { entry: 'run', problem: `was edited: it ended as ${signed.status}, not as ${run.status}` };
+}
+
+/** Nothing it says is different: then only the way it is written can be. */
+function formFlaw(bytes: Buffer, document: EvidenceDocument): Flaw | undefined {
+  if (bytes.equals(Buffer.from(canonicalJson(document)))) return undefined;
+  return { entry: 'document', problem: 'is not in canonical form (RFC 8785): it was written anew or edited' };
+}

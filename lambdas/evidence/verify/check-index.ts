@@ -1,0 +1,49 @@
+import { hashOf } from '../../run/canonical-json.ts';
+import { type DocumentOutline, INDEXED_SECTIONS, type Index } from '../bundle/document.ts';
+import { entryName, type Flaw } from './problem.ts';
+
+/** The first entry that is not the one in the index, once the index is known to be the one that was signed. */
+export function indexFlaw(document: DocumentOutline, signedIndex: string): Flaw | undefined {
+  if (hashOf(document.index) !== signedIndex) {
+    return { entry: 'index', problem: 'was edited: another was signed, so no entry can be relied on' };
+  }
+  for (const section of INDEXED_SECTIONS) {
+    const flaw = sectionFlaw(section, document.index[section], document[section]);
+    if (flaw) return flaw;
+  }
+  return undefined;
+}
+
+function sectionFlaw(section: keyof Index, signed: string | readonly string[], found: unknown): Flaw | undefined {
+  if (Array.isArray(signed) && Array.isArray(found)) return listFlaw(section, signed, found);
+  return hashOf(found) === signed ? undefined : { entry: section, problem: 'was edited' };
+}
+
+function listFlaw(section: keyof Index, signed: readonly string[], entries: readonly unknown[]): Flaw | undefined {
+  const found = entries.map(hashOf);
+  const length = Math.max(signed.length, found.length);
+  const at = Array.from({ length }).findIndex((_, index) => signed[index] !== found[index]);
+  return at < 0 ? undefined : differenceAt(at, { section, entry: entries[at], signed, found });
+}
+
+interface Lists {
+  section: keyof Index;
+  entry: unknown;
+  signed: readonly string[];
+  found: readonly string[];
+}
+
+/** What happened at the first place where the two lists differ, told by where else each hash is. */
+function differenceAt(at: number, { section, entry: content, signed, found }: Lists): Flaw {
+  const entry = entryName(section, at, content);
+  const [due, is] = [signed[at], found[at]];
+  const isElsewhere = due !== undefined && found.includes(due);
+  const wasElsewhere = is !== undefined && signed.includes(is);
+  if (is !== undefined && found.indexOf(is) < at) return { entry, problem: 'is there twice' };
+  if (due === undefined) return { entry, problem: 'was added' };
+  if (is === undefined || (wasElsewhere && !isElsewhere)) {
+    return { entry: entryName(section, at), problem: `of ${signed.length} is missing` };
+  }
+  if (wasElsewhere) return { entry, problem: 'stands in the place of another' };
+  return { entry, problem: isElsewhere ? 'was added' : 'was edited' };
+}

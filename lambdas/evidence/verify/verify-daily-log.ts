@@ -1,0 +1,59 @@
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
+import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log/daily-log.ts';
+import type { Claim } from '../signing/dsse.ts';
+import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
+import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
+
+/** A log (named by its day) or a bundle (named by its run) as an auditor holds it, with the envelope that lay beside it. */
+export interface HeldFiles {
+  tenant: string;
+  name: string;
+  document: Buffer;
+  envelope: Buffer | undefined;
+}
+
+/** The log, if it can be read at all, and the first thing that is wrong with it. */
+export function readLog(
+  held: HeldFiles,
+  keys: readonly TrustedKey[],
+): { log?: DayLog; problem: string } | { log: DayLog } {
+  const { data: log } = DayLog.safeParse(tryParseJsonFile(held.document));
+  if (!log) return { problem: 'its log cannot be read' };
+  const { tenant, day } = log;
+  if (tenant !== held.tenant || day !== held.name) {
+    return { log, problem: `its log is that of ${tenant}, ${day}, under another name` };
+  }
+  if (!documentOf(buildDayLog(log)).equals(held.document)) {
+    return { log, problem: 'its log was edited: its root and size are not those of its entries' };
+  }
+  const problem = envelopeFlaw(log, held, keys);
+  return problem === undefined ? { log } : { log, problem };
+}
+
+/** What is wrong with the signature of a log that is known to be in order itself. */
+export function envelopeFlaw(
+  log: Omit<DayLog, 'entries'>,
+  { document, envelope }: Pick<HeldFiles, 'document' | 'envelope'>,
+  keys: readonly TrustedKey[],
+): string | undefined {
+  if (!envelope) return 'its log is not signed: the envelope beside it is missing';
+  try {
+    const opened = openEnvelope(envelope);
+    const signer = signingKey(opened, keys);
+    if (!signer) return 'its log is not signed by that key';
+    const flaw = keyFlaw(signer, opened.keyId, log.day);
+    if (flaw !== undefined) return `the signature of its log ${flaw}`;
+    const claimed = canonicalJson(claimOf(opened));
+    const due = canonicalJson(logClaim(log, sha256Hex(document)));
+    return claimed === due ? undefined : 'its log is not the one that was signed';
+  } catch (error) {
+    return `the envelope of its log cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function claimOf({ statement }: OpenedEnvelope): Claim {
+  const [{ name, digest }] = statement.subject;
+  const { keyId: _, ...predicate } = statement.predicate;
+  return { subject: name, ...digest, predicateType: statement.predicateType, predicate };
+}

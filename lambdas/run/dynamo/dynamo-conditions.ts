@@ -1,0 +1,74 @@
+import type { ReceiptWrite } from '../commit.ts';
+import type { Receipt } from '../receipt.ts';
+import { docHash, type Item } from './dynamo-items.ts';
+import type { Condition } from './dynamo-transactions.ts';
+
+/** Every condition of the run table has a name that says what it guards. */
+
+export const ROW_IS_THERE: Condition = { expression: 'attribute_exists(#pk)' };
+export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
+export const ROW_EXISTS: Condition = { expression: 'attribute_exists(#pk)' };
+/** Nobody has written the row since it was read; none was there if none was read. */
+export const rowIsStill = (read: Item | undefined): Condition =>
+  read ? { expression: '#doc = :doc', values: { ':doc': read.doc?.S ?? read.doc?.B } } : ROW_IS_NEW;
+export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
+export const stepIsHeldAt = (leaseVersion: number): Condition => ({
+  expression: '#leaseVersion = :leaseVersion',
+  values: { ':leaseVersion': leaseVersion },
+});
+export const revisionIs = (revision: number): Condition => ({
+  expression: '#revision = :revision',
+  values: { ':revision': revision },
+});
+export const recordIsNewOrExpired = (now: string): Condition => ({
+  expression: 'attribute_not_exists(#pk) OR #expiresAt <= :now',
+  values: { ':now': now },
+});
+
+/** No receipt yet, one whose write certainly did not happen or was taken back, or this step's own open intent from an earlier attempt. */
+const keyIsFreeFor = (receipt: Receipt): Condition => ({
+  expression:
+    'attribute_not_exists(#pk) OR #outcome = :failed OR #outcome = :reversed' +
+    ' OR (#outcome <> :succeeded AND #runId = :runId AND #stepIndex = :stepIndex)',
+  values: {
+    ':failed': 'failed',
+    ':reversed': 'reversed',
+    ':succeeded': 'succeeded',
+    ':runId': receipt.runId,
+    ':stepIndex': receipt.stepIndex,
+  },
+});
+const intentIsOurs = (receipt: Receipt): Condition => ({
+  expression: '#runId = :runId AND #leaseVersion = :leaseVersion',
+  values: { ':runId': receipt.runId, ':leaseVersion': receipt.leaseVersion },
+});
+
+const receiptIsStill = (read: Receipt): Condition => ({
+  expression: '#docHash = :docHash',
+  values: { ':docHash': docHash(read) },
+});
+export function receiptIsAs({ receipt, expects }: ReceiptWrite): Condition {
+  if (expects === 'free') return keyIsFreeFor(receipt);
+  return expects === 'ours' ? intentIsOurs(receipt) : receiptIsStill(expects.asRead);
+}
+
+export const leaseIsHeldAt = (leaseVersion: number): Condition => ({
+  expression: '#leaseVersion = :leaseVersion AND #status = :running',
+  values: { ':leaseVersion': leaseVersion, ':running': 'running' },
+});
+export const attemptsAre = (attempts: number): Condition => ({
+  expression: '#attempts = :attempts',
+  values: { ':attempts': attempts },
+});
+
+/** Of an entry that was written by something else than this program. */
+export const ATTEMPTS_ARE_NOT_COUNTED: Condition = {
+  expression: 'attribute_exists(#pk) AND NOT attribute_type(#attempts, :number)',
+  values: { ':number': 'N' },
+};
+
+/** A run that ended, or that a commit has moved on, has another due time or none. */
+export const dueTimeIs = (sortKey: string): Condition => ({
+  expression: '#dueAt = :dueAt',
+  values: { ':dueAt': sortKey },
+});

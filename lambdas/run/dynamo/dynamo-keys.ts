@@ -1,0 +1,202 @@
+import { CountersignError } from '../errors.ts';
+import { OUTBOX_SHARDS } from '../run-store.ts';
+import { shardOf } from '../shards.ts';
+
+/** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
+export interface Key {
+  pk: string;
+  sk: string;
+}
+
+/** What rows are about: the first part of their partition key, where permissions end. */
+export type RowKind =
+  | 'RUN'
+  | 'TOKEN'
+  | 'RECEIPT'
+  | 'IDEM'
+  | 'LOG'
+  | 'CAPS'
+  | 'RATE'
+  | 'LOCK'
+  | 'OUTBOX'
+  | 'TENANT'
+  | 'CHANGE'
+  | 'APIKEY';
+
+/** What DynamoDB takes of a key, in the table and in its indexes. */
+const PARTITION_KEY_MAX_BYTES = 2_048;
+const SORT_KEY_MAX_BYTES = 1_024;
+
+/** Throws `KEY_TOO_LONG`: DynamoDB would refuse the request each time it is tried, with an error that nobody can act on. */
+function bounded(what: string, text: string, maxBytes: number): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= maxBytes) return text;
+  throw new CountersignError(
+    'KEY_TOO_LONG',
+    `a name, id or target is too long: with it the ${what} would have ${bytes} bytes, at most ${maxBytes} are possible`,
+  );
+}
+
+const partition = (kind: RowKind, ...parts: string[]) =>
+  bounded(`key of ${kind}`, [kind, ...parts].join('#'), PARTITION_KEY_MAX_BYTES);
+/** For every key that is sent to DynamoDB; partition keys are bounded where they are made. */
+export function assertSortKeys(...sortKeys: string[]): void {
+  for (const sk of sortKeys) bounded('sort key', sk, SORT_KEY_MAX_BYTES);
+}
+const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
+
+/** One sorts before and one after all that is in a sort key. */
+export const FIRST = '!';
+export const LAST = '~';
+
+export const runPartition = (tenant: string, runId: string) => partition('RUN', tenant, runId);
+
+/** Sort keys of a run's rows, in their order: a worker needs those from the run's own on. */
+export const APPROVAL_PREFIX = 'APPROVAL#';
+export const COMMIT_PREFIX = 'COMMIT#';
+export const RUN_SORT_KEY = 'RUN';
+export const STEP_PREFIX = 'STEP#';
+export const TRIGGER_SORT_KEY = 'TRIGGER';
+
+export const runKey = (tenant: string, runId: string): Key => ({ pk: runPartition(tenant, runId), sk: RUN_SORT_KEY });
+export const stepKey = (tenant: string, runId: string, index: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${STEP_PREFIX}${padded(index, 4)}`,
+});
+export const commitKey = (tenant: string, runId: string, seq: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${COMMIT_PREFIX}${padded(seq, 8)}`,
+});
+export const triggerKey = (tenant: string, runId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: TRIGGER_SORT_KEY,
+});
+export const evidenceKey = (tenant: string, runId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: 'EVIDENCE',
+});
+export const approvalKey = (tenant: string, runId: string, approvalId: string): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${APPROVAL_PREFIX}${approvalId}`,
+});
+
+export const taskTokenKey = (tenant: string, runId: string, approvalId: string): Key => ({
+  pk: partition('TOKEN', tenant, runId),
+  sk: approvalId,
+});
+
+export const receiptKey = (tenant: string, key: string): Key => ({
+  pk: partition('RECEIPT', tenant, key),
+  sk: 'RECEIPT',
+});
+export const idempotencyKey = (tenant: string, key: string): Key => ({
+  pk: partition('IDEM', tenant, key),
+  sk: 'IDEM',
+});
+export const apiKeyKey = (keyHash: string): Key => ({ pk: partition('APIKEY', keyHash), sk: 'APIKEY' });
+
+/** A row for each bundle sealed on a day (UTC), and one that names the day whose log was closed last. */
+export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
+export const logEntryKey = (tenant: string, day: string, runId: string): Key => ({
+  pk: logPartition(tenant, day),
+  sk: runId,
+});
+export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
+
+/** Of the tenant or, with a name, of one workflow: each counts its own runs. */
+export const slotCounterKey = (tenant: string, shard: number, workflow?: string): Key => ({
+  pk: partition('CAPS', tenant, padded(shard, 2), ...(workflow === undefined ? [] : [workflow])),
+  sk: 'SLOTS',
+});
+export const startCounterKey = (tenant: string, minute: string, workflow?: string): Key => ({
+  pk: partition('RATE', tenant, minute, ...(workflow === undefined ? [] : [workflow])),
+  sk: 'STARTS',
+});
+export const concurrencyLockKey = (tenant: string, key: string): Key => ({
+  pk: partition('LOCK', tenant, key),
+  sk: 'LOCK',
+});
+
+/** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
+export const outboxKey = (entryId: string): Key => ({
+  pk: outboxPartition(shardOf(runOfOutboxEntry(entryId), OUTBOX_SHARDS)),
+  sk: entryId,
+});
+export const outboxPartition = (shard: number): string => partition('OUTBOX', String(shard));
+export const outboxPrefix = (tenant: string): string => `${tenant}.`;
+export const runOfOutboxEntry = (entryId: string): string => entryId.split('.')[1] ?? '';
+export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.')[0] ?? '';
+export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
+
+/** All that a tenant has defined; also where indexes of its runs and approvals begin. */
+export const tenantPartition = (tenant: string) => partition('TENANT', tenant);
+export const AUTOMATION_PREFIX = 'AUTOMATION#';
+export const automationKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${AUTOMATION_PREFIX}${name}`,
+});
+export const workflowPrefix = (name: string) => `WORKFLOW#${name}#`;
+export const workflowKey = (tenant: string, name: string, version: number): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${workflowPrefix(name)}${padded(version, 6)}`,
+});
+export const ALL_WORKFLOWS = { from: workflowPrefix(''), to: workflowPrefix(LAST) };
+export const versionOfWorkflowKey = ({ sk }: Key): number => Number(sk.split('#').at(-1));
+export const PERSON_PREFIX = 'PERSON#';
+export const personKey = (tenant: string, id: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${PERSON_PREFIX}${id}`,
+});
+/** Says that somebody of this id was deleted: nobody else gets the id. */
+export const formerPersonKey = (tenant: string, id: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `FORMER#${id}`,
+});
+/** Changes that wait for a second owner. */
+export const PENDING_CHANGE_PREFIX = 'PENDING#';
+export const pendingChangeKey = (tenant: string, changeId: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${PENDING_CHANGE_PREFIX}${changeId}`,
+});
+/** The history of what a tenant has defined, oldest first; nobody may delete from it. */
+export const changePartition = (tenant: string) => partition('CHANGE', tenant);
+export const changeKey = (tenant: string, place: string): Key => ({ pk: changePartition(tenant), sk: place });
+export const policiesKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'POLICIES' });
+export const connectionKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `CONNECTION#${name}`,
+});
+export const settingsKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'SETTINGS' });
+
+/** Index keys start with the tenant, except the due index, which only the sweeper reads. */
+export const INDEXES = {
+  due: { name: 'due', partition: 'dueShard', sort: 'dueAt' },
+  byTenant: { name: 'by-tenant', partition: 'tenantKey', sort: 'createdAt' },
+  byStatus: { name: 'by-status', partition: 'statusKey', sort: 'createdAt' },
+  bySubject: { name: 'by-subject', partition: 'subjectKey', sort: 'createdAt' },
+  pendingApprovals: { name: 'pending-approvals', partition: 'pendingKey', sort: 'createdAt' },
+} as const;
+export type Index = (typeof INDEXES)[keyof typeof INDEXES];
+
+/** DynamoDB deletes rows some days after this attribute's time (epoch seconds); conditions never wait for it. */
+export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
+
+export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
+export const subjectIndexKey = (tenant: string, subject: string) => partition('TENANT', tenant, subject);
+export const dueIndexKey = (shard: number) => `DUE#${shard}`;
+
+/** The index holds keys only: how often a run was swept since its last commit stands behind its due time. */
+const SWEEPS = '~';
+export const dueSortKey = (dueAt: string, sweeps: number) => (sweeps === 0 ? dueAt : `${dueAt}${SWEEPS}${sweeps}`);
+/** Not before anything that is due by this time, however often it was swept. */
+export const dueSortKeysUpTo = (now: string) => `${now}${SWEEPS}${LAST}`;
+export function parseDueSortKey(sortKey: string): { dueAt: string; sweeps: number } {
+  const [dueAt = '', sweeps = '0'] = sortKey.split(SWEEPS);
+  return { dueAt, sweeps: Number(sweeps) };
+}
+
+/** Reads tenant and run id back from a run's partition key, for index rows that carry keys only. */
+export function parseRunPartition(pk: string): { tenant: string; runId: string } | undefined {
+  const [, tenant, runId] = /^RUN#([^#]+)#([^#]+)$/.exec(pk) ?? [];
+  return tenant && runId ? { tenant, runId } : undefined;
+}

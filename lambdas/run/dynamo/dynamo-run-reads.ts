@@ -1,0 +1,222 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { type Approval, isOpen, runIdOf } from '../../approval/approval.ts';
+import type { Clock } from '../../entry/ports.ts';
+import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
+import type { Commit } from '../commit.ts';
+import type { Receipt } from '../receipt.ts';
+import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';
+import {
+  type DueItem,
+  type EvidenceRecord,
+  type LoadedRun,
+  OUTBOX_SHARDS,
+  type Page,
+  type RunReads,
+  type RunRow,
+  type WaitingLine,
+} from '../run-store.ts';
+import type { Step } from '../step.ts';
+import { runningByWorkspace } from './dynamo-caps.ts';
+import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
+import * as keys from './dynamo-keys.ts';
+import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
+import type { Pause } from './dynamo-transactions.ts';
+
+/** An answer counts 1 MB of keys, some 4,000. */
+const COUNTED_PAGES_MAX = 5;
+
+export class DynamoRunReads implements RunReads {
+  protected readonly rows: DynamoRows;
+  protected readonly pause: Pause;
+  readonly #clock: Clock;
+
+  constructor(client: DynamoDBClient, table: string, pause: Pause, clock: Clock) {
+    this.rows = new DynamoRows(client, table);
+    this.pause = pause;
+    this.#clock = clock;
+  }
+
+  /** DynamoDB deletes expired rows within days, in any order: until then whoever reads leaves them out. */
+  #unexpired(items: Item[]): Item[] {
+    const now = this.#clock.now() / 1000;
+    return items.filter((item) => Number(item[keys.TTL_ATTRIBUTE]?.N ?? Number.POSITIVE_INFINITY) > now);
+  }
+
+  async #pointedAt<T>(pointers: Item[]): Promise<T[]> {
+    const items = await this.rows.batchGetItems(pointers.map(keyOf), this.pause);
+    return this.#unexpired(items).map((item) => docOf<T>(item));
+  }
+
+  async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
+    const partition = wholePartition(keys.runPartition(tenant, runId));
+    return assemble(this.#unexpired(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY })));
+  }
+
+  async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
+    for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
+      for (const item of items) {
+        const row = rowIn(item);
+        if (row) yield row;
+      }
+    }
+  }
+
+  async listRuns(
+    tenant: string,
+    { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
+  ): Promise<Page<Run>> {
+    const index = status ? keys.INDEXES.byStatus : keys.INDEXES.byTenant;
+    const partition = status ? keys.statusIndexKey(tenant, status) : keys.tenantPartition(tenant);
+    const start = (runId: string) => ({ ...keys.runKey(tenant, runId), [index.partition]: partition });
+    const { items, lastKey } = await this.rows.indexPage(index, partition, {
+      limit,
+      newestFirst: true,
+      after: placeAfter(after, start),
+    });
+    const newestFirst = (await this.#pointedAt<Run>(items))
+      .filter((run) => status === undefined || run.status === status)
+      .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    return { items: newestFirst, ...next(lastKey, ({ pk }) => keys.parseRunPartition(pk)?.runId) };
+  }
+
+  async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
+    const { pk, sk: from } = keys.commitKey(tenant, runId, after + 1);
+    const items = await this.rows.range({ ...under(pk, keys.COMMIT_PREFIX), from }, { limit });
+    return this.#unexpired(items).map((item) => docOf<Commit>(item));
+  }
+
+  async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
+    const queued = keys.statusIndexKey(tenant, 'queued');
+    const { items } = await this.rows.indexPage(keys.INDEXES.byStatus, queued, { limit });
+    const [runs, counters] = await Promise.all([
+      this.#pointedAt<Run>(items),
+      this.rows.batchGetItems(
+        Array.from({ length: shards }, (_, shard) => keys.slotCounterKey(tenant, shard)),
+        this.pause,
+      ),
+    ]);
+    const waiting = runs.filter(({ status }) => status === 'queued');
+    return {
+      waiting: waiting.map(({ runId, workspace, createdAt }) => ({ runId, workspace, createdAt })),
+      running: runningByWorkspace(counters),
+    };
+  }
+
+  receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
+    return this.rows.batchGet(
+      [...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)),
+      this.pause,
+    );
+  }
+
+  async approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined> {
+    const item = await this.rows.getItem(keys.approvalKey(tenant, runId, approvalId));
+    return this.#unexpired(item ? [item] : []).map((found) => docOf<Approval>(found))[0];
+  }
+
+  async approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
+    const wanted = [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id));
+    return this.#unexpired(await this.rows.batchGetItems(wanted, this.pause)).map((item) => docOf<Approval>(item));
+  }
+
+  async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
+    const index = keys.INDEXES.pendingApprovals;
+    const partition = keys.tenantPartition(tenant);
+    const start = (approvalId: string) => ({
+      ...keys.approvalKey(tenant, runIdOf(approvalId), approvalId),
+      [index.partition]: partition,
+    });
+    const { items, lastKey } = await this.rows.indexPage(index, partition, { limit, after: placeAfter(after, start) });
+    const found = await this.#pointedAt<Approval>(items);
+    const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
+    return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
+  }
+
+  countPendingApprovals(tenant: string): Promise<number> {
+    return this.rows.indexCount(keys.INDEXES.pendingApprovals, keys.tenantPartition(tenant), COUNTED_PAGES_MAX);
+  }
+
+  async taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
+    const kept = await this.rows.get<{ taskToken: string }>(keys.taskTokenKey(tenant, runId, approvalId));
+    return kept?.taskToken;
+  }
+
+  evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
+    return this.rows.get(keys.evidenceKey(tenant, runId));
+  }
+
+  async due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
+    const { items, lastKey } = await this.rows.indexPage(keys.INDEXES.due, keys.dueIndexKey(shard), {
+      limit,
+      upTo: keys.dueSortKeysUpTo(now),
+      ...(after !== undefined && { after: marshall(JSON.parse(after)) }),
+    });
+    return {
+      items: items.flatMap((item) => dueItem(item) ?? []),
+      ...(lastKey && { next: JSON.stringify(unmarshall(lastKey)) }),
+    };
+  }
+
+  async outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
+    return (await this.rows.batchGetItems(entryIds.map(keys.outboxKey), this.pause)).map(outboxEntryOf);
+  }
+
+  async stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]> {
+    const stuck: OutboxEntry[] = [];
+    for (let shard = 0; shard < OUTBOX_SHARDS; shard += 1) {
+      const entries = under(keys.outboxPartition(shard), keys.outboxPrefix(tenant));
+      for await (const items of this.rows.pages(entries)) {
+        stuck.push(...items.map(outboxEntryOf).filter(isStuck));
+        if (stuck.length >= limit) return stuck.slice(0, limit);
+      }
+    }
+    return stuck;
+  }
+}
+
+function dueItem(item: Item): DueItem | undefined {
+  const { pk, sk } = keyOf(item);
+  const { dueAt, sweeps } = keys.parseDueSortKey(item[keys.INDEXES.due.sort]?.S ?? '');
+  const run = keys.parseRunPartition(pk);
+  if (run) return { kind: 'run', ...run, dueAt, sweeps };
+  return keys.isOutboxKey({ pk, sk })
+    ? { kind: 'outbox', tenant: keys.tenantOfOutboxEntry(sk), entryId: sk, dueAt }
+    : undefined;
+}
+
+function assemble(items: Item[]): LoadedRun | undefined {
+  const item = items.find(({ sk }) => sk?.S === keys.RUN_SORT_KEY);
+  const trigger = items.find(({ sk }) => sk?.S === keys.TRIGGER_SORT_KEY);
+  if (!item) return undefined;
+  const run = docOf<Run>(item);
+  const steps = docsUnder<Step>(items, keys.STEP_PREFIX);
+  return trigger
+    ? { run, trigger: docOf<Trigger>(trigger), steps }
+    : { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
+}
+
+/** Undefined for what is only about the run's evidence. */
+function rowIn(item: Item): RunRow | undefined {
+  const { sk } = keyOf(item);
+  if (sk === keys.RUN_SORT_KEY) return { kind: 'run', run: docOf(item) };
+  if (sk === keys.TRIGGER_SORT_KEY) return { kind: 'trigger', trigger: docOf(item) };
+  if (sk.startsWith(keys.STEP_PREFIX)) return { kind: 'step', step: docOf(item) };
+  if (sk.startsWith(keys.COMMIT_PREFIX)) return { kind: 'commit', commit: docOf(item) };
+  if (sk.startsWith(keys.APPROVAL_PREFIX)) return { kind: 'approval', approval: docOf(item) };
+  return undefined;
+}
+
+const docsUnder = <T>(items: Item[], prefix: string): T[] =>
+  items.filter(({ sk }) => sk?.S?.startsWith(prefix)).map((item) => docOf<T>(item));
+
+/** A list's position is the last row's time and id: tenant and index come from the credential, never from the cursor. */
+function next(lastKey: Item | undefined, idOf: (key: keys.Key) => string | undefined): { next?: string } {
+  return lastKey ? { next: `${unmarshall(lastKey).createdAt} ${idOf(keyOf(lastKey))}` } : {};
+}
+
+function placeAfter(position: string | undefined, start: (id: string) => object): Item | undefined {
+  if (position === undefined) return undefined;
+  const [createdAt = '', id = ''] = position.split(' ');
+  return marshall({ ...start(id), createdAt });
+}

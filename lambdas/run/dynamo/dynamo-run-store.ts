@@ -1,0 +1,196 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import type { Approval } from '../../approval/approval.ts';
+import type { OutboxEntry } from '../../outbox/outbox.ts';
+import type { Commit, RunChange } from '../commit.ts';
+import type { IdempotencyRecord } from '../idempotency.ts';
+import { dayOf, type LogEntry } from '../log-entry.ts';
+import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from '../run-store.ts';
+import type { RunningStep } from '../step.ts';
+import { capWrite } from './dynamo-caps.ts';
+import {
+  ATTEMPTS_ARE_NOT_COUNTED,
+  attemptsAre,
+  dueTimeIs,
+  leaseIsHeldAt,
+  ROW_IS_NEW,
+  ROW_IS_THERE,
+  receiptIsAs,
+  recordIsNewOrExpired,
+  revisionIs,
+  runIsAt,
+  stepIsHeldAt,
+} from './dynamo-conditions.ts';
+import {
+  approvalItem,
+  docOf,
+  idempotencyItem,
+  keyOf,
+  outboxItem,
+  receiptItem,
+  runItem,
+  toItem,
+  triggerItems,
+} from './dynamo-items.ts';
+import * as keys from './dynamo-keys.ts';
+import { wholePartition } from './dynamo-rows.ts';
+import { DynamoRunReads } from './dynamo-run-reads.ts';
+import { type Condition, isRefusal } from './dynamo-transactions.ts';
+
+const ROWS_EXPIRED_AT_ONCE = 25;
+
+export class DynamoRunStore extends DynamoRunReads implements RunStore {
+  #transact(writes: TransactWriteItem[]) {
+    return this.rows.transact(writes, this.pause);
+  }
+
+  async ingest(ingest: Ingest): Promise<IngestResult> {
+    const { records, runs, at } = ingest;
+    let held = await this.#putIngest(ingest, ROW_IS_NEW);
+    const expired = held && held.key === records[0]?.key && held.expiresAt <= at ? held : undefined;
+    // Its record is still there although its time is over: it is replaced, and whoever asked is told.
+    if (expired) held = await this.#putIngest(ingest, recordIsNewOrExpired(at));
+    if (!held) return { outcome: 'created', ...(expired && { expired }) };
+    const { runIds } = held;
+    // The same run ids can only come from this very transaction, applied with its reply lost.
+    const own = runs.length > 0 && runs.every(({ run }) => runIds.includes(run.runId));
+    return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
+  }
+
+  /** Gives the record that keeps it from being written, if one does. */
+  async #putIngest({ records, trigger, runs, at }: Ingest, own: Condition): Promise<IdempotencyRecord | undefined> {
+    const triggers = triggerItems(runs, trigger);
+    const refusals = await this.#transact([
+      ...records.map((record, index) =>
+        this.rows.put(idempotencyItem(record), index === 0 ? own : recordIsNewOrExpired(at)),
+      ),
+      ...runs.flatMap(({ run, commit }) => [
+        this.rows.put(runItem(run), ROW_IS_NEW),
+        this.rows.put(toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
+      ]),
+      ...triggers.map((item) => this.rows.put(item)),
+    ]);
+    if (!refusals) return undefined;
+    const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
+    if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
+    return docOf<IdempotencyRecord>(item);
+  }
+
+  async commit(change: RunChange): Promise<CommitResult> {
+    const { run, commit } = change;
+    const { tenant, runId } = run;
+    const beforeReceipts = 2 + change.steps.length;
+    const refusals = await this.#transact([
+      this.rows.put(runItem(run), runIsAt(change.expectedSeq)),
+      this.rows.put(toItem(keys.commitKey(tenant, runId, commit.seq), commit), ROW_IS_NEW),
+      ...change.steps.map(({ step, expectedLeaseVersion }) =>
+        this.rows.put(
+          toItem(keys.stepKey(tenant, runId, step.index), step),
+          expectedLeaseVersion === 'new' ? ROW_IS_NEW : stepIsHeldAt(expectedLeaseVersion),
+        ),
+      ),
+      ...change.receipts.map((write) => this.rows.put(receiptItem(write.receipt), receiptIsAs(write))),
+      ...change.approvals.map(({ approval, expectedRevision }) =>
+        this.rows.put(approvalItem(approval), expectedRevision === 'new' ? ROW_IS_NEW : revisionIs(expectedRevision)),
+      ),
+      ...change.outbox.map((entry) => this.rows.put(outboxItem(entry))),
+      ...change.caps.map((write) => capWrite(this.rows.table, tenant, write)),
+    ]);
+    if (!refusals) return { outcome: 'committed' };
+    if (isRefusal(refusals[0]) || isRefusal(refusals[1])) {
+      return (await this.#wasOurs(change)) ? { outcome: 'committed' } : { outcome: 'lost' };
+    }
+    const heldAt = change.receipts.findIndex(
+      (write, index) => write.expects !== 'ours' && isRefusal(refusals[beforeReceipts + index]),
+    );
+    const held = refusals[beforeReceipts + heldAt]?.Item;
+    if (heldAt >= 0 && held) return { outcome: 'receipt_held', receipt: docOf(held) };
+    const beforeCaps = refusals.length - change.caps.length;
+    const refused = change.caps.filter((_cap, index) => isRefusal(refusals[beforeCaps + index]));
+    return refused.length > 0 ? { outcome: 'no_room', refused } : { outcome: 'lost' };
+  }
+
+  /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
+  async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
+    const stored = await this.rows.get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
+    return stored?.hash === commit.hash;
+  }
+
+  async renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
+    const renewed: RunningStep = { ...step, lease: { ...step.lease, expiresAt } };
+    const item = toItem(keys.stepKey(tenant, runId, step.index), renewed);
+    return this.rows.save(item, leaseIsHeldAt(step.leaseVersion));
+  }
+
+  postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {
+    const { sort } = keys.INDEXES.due;
+    return this.rows.update(
+      keys.runKey(tenant, runId),
+      { [sort]: keys.dueSortKey(until, sweeps + 1) },
+      dueTimeIs(keys.dueSortKey(dueAt, sweeps)),
+    );
+  }
+
+  async bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {
+    const bumped = { ...entry, attempts: entry.attempts + 1, dueAt };
+    return this.rows.save(outboxItem(bumped), attemptsAre(entry.attempts));
+  }
+
+  failOutbox(entry: OutboxEntry, failed: NonNullable<OutboxEntry['failed']>): Promise<boolean> {
+    const counted = { ...entry, attempts: countOf(entry) + 1, failed };
+    return this.rows.save(outboxItem(counted), entryIsAsRead(entry));
+  }
+
+  redriveOutbox({ failed: _failed, ...entry }: OutboxEntry, dueAt: string): Promise<boolean> {
+    return this.rows.save(outboxItem({ ...entry, attempts: 0, dueAt }), entryIsAsRead(entry));
+  }
+
+  async fulfilSeal(
+    entryId: string,
+    tenant: string,
+    runId: string,
+    evidence: EvidenceRecord,
+    { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
+  ): Promise<void> {
+    const refusals = await this.#transact([
+      this.rows.put(toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
+      this.rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), runId), logged)),
+      ...promises.map((promise) => this.rows.put(outboxItem(promise))),
+      this.rows.remove(keys.outboxKey(entryId)),
+    ]);
+    // Sealed before: the record stands as it was written first, only the promise is left to clear.
+    if (refusals) await this.fulfilled(entryId);
+  }
+
+  async expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void> {
+    const evidence = keys.evidenceKey(tenant, runId).sk;
+    for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
+      const expiring = items.map(keyOf).filter(({ sk }) => sk !== evidence);
+      for (let at = 0; at < expiring.length; at += ROWS_EXPIRED_AT_ONCE) {
+        const some = expiring.slice(at, at + ROWS_EXPIRED_AT_ONCE);
+        await Promise.all(
+          some.map((key) => this.rows.update(key, { [keys.TTL_ATTRIBUTE]: afterSeconds }, ROW_IS_THERE)),
+        );
+      }
+    }
+  }
+
+  async fulfilled(entryId: string): Promise<void> {
+    await this.#transact([this.rows.remove(keys.outboxKey(entryId))]);
+  }
+
+  async holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+    const { tenant, runId, approvalId, revision } = read;
+    const refusals = await this.#transact([
+      this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
+      // Beside the approval, not in it: whoever may read an approval never sees its token.
+      this.rows.put(toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
+      this.rows.remove(keys.outboxKey(entryId)),
+    ]);
+    return !refusals;
+  }
+}
+
+/** A malformed entry may lack its count. */
+const countOf = ({ attempts }: { attempts: unknown }): number => (typeof attempts === 'number' ? attempts : 0);
+const entryIsAsRead = ({ attempts }: { attempts: unknown }) =>
+  typeof attempts === 'number' ? attemptsAre(attempts) : ATTEMPTS_ARE_NOT_COUNTED;
