@@ -6,7 +6,7 @@ import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../
 import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { MoverEnvironment } from '../lambdas/worker/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import type { KeyedRoutes } from './keyed-routes.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -17,7 +17,7 @@ const API_TIMEOUT = seconds(10);
 
 interface ApiProps {
   bundles: FunctionBundles;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
   keyed: KeyedRoutes;
   runTable: RunTable;
   worker: Worker;
@@ -39,7 +39,7 @@ export class Api extends Construct {
   #runs({ bundles, keyed, runTable }: ApiProps): void {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
-      entry: 'api/runs',
+      entry: 'api/runs/runs',
       description: 'Shows runs to those who may see them',
       schema: ApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, ...keyed.listEnvironment },
@@ -56,7 +56,7 @@ export class Api extends Construct {
   #control({ bundles, keyed, runTable, worker }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
-      entry: 'api/control',
+      entry: 'api/runs/control',
       description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; sends outbox entries again',
       schema: MoverEnvironment,
       environment: worker.moverEnvironment,
@@ -70,7 +70,7 @@ export class Api extends Construct {
   #approvals({ bundles, keyed, runTable, worker }: ApiProps): void {
     const decisions = new NodeFunction(this, 'Approvals', {
       bundles,
-      entry: 'api/approvals',
+      entry: 'api/approvals/approvals',
       description: 'Shows approvals and takes decisions on them',
       schema: ApprovalsApiEnvironment,
       environment: { ...worker.moverEnvironment, ...keyed.listEnvironment },
@@ -86,7 +86,7 @@ export class Api extends Construct {
   #deadLetters({ bundles, keyed, queues }: ApiProps): void {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
-      entry: 'api/redrive',
+      entry: 'api/operations/dead-letters',
       description: 'Counts the dead letters of a tenant and sends them back',
       schema: RedriveEnvironment,
       environment: {
@@ -104,15 +104,15 @@ export class Api extends Construct {
     keyed.serve(API_ROUTES.deadLetters, redrive);
   }
 
-  #health({ bundles, door }: ApiProps): void {
+  #health({ bundles, httpApi }: ApiProps): void {
     const health = new NodeFunction(this, 'Health', {
       bundles,
-      entry: 'api/health',
+      entry: 'api/operations/health',
       description: 'Says that requests reach the stage',
       schema: z.object({}),
       environment: {},
       timeout: API_TIMEOUT,
     });
-    door.open(HttpMethod.GET, '/healthz', health, 'It tells nothing but that the stage answers.');
+    httpApi.open(HttpMethod.GET, '/healthz', health, 'It tells nothing but that the stage answers.');
   }
 }

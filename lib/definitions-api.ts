@@ -29,7 +29,7 @@ export class DefinitionsApi extends Construct {
     const RUN_TABLE = runTable.table.tableName;
     const definitions = new NodeFunction(this, 'Definitions', {
       bundles,
-      entry: 'api/definitions',
+      entry: 'api/definitions/definitions',
       description: 'Publishes and shows workflows, automations and people',
       schema: DefinitionsEnvironment,
       environment: {
@@ -55,7 +55,7 @@ export class DefinitionsApi extends Construct {
     });
     const plan = new NodeFunction(this, 'Plan', {
       bundles,
-      entry: 'api/plan',
+      entry: 'api/definitions/plan',
       description: 'Says what a run would do, without doing it',
       schema: PlanEnvironment,
       environment: { RUN_TABLE, ...planSecrets.environment, STAGE_KIND: config.kind },

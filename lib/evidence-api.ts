@@ -25,7 +25,7 @@ export class EvidenceApi extends Construct {
     super(scope, id);
     const fetch = new NodeFunction(this, 'Fetch', {
       bundles,
-      entry: 'api/evidence',
+      entry: 'api/evidence/evidence',
       description: 'Hands out the evidence of a run',
       schema: EvidenceApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_BUCKET: evidence.bucket.bucketName },

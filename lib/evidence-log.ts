@@ -7,7 +7,7 @@ import { Construct } from 'constructs';
 import { DailyLogEnvironment, KeysEnvironment, SMALL_YOUNG_GENERATION } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceVault } from './evidence-vault.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -22,7 +22,7 @@ const KEYS_PATH = '/.well-known/countersign-keys.json';
 interface EvidenceLogProps {
   bundles: FunctionBundles;
   config: StageConfig;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
   runTable: RunTable;
   evidence: EvidenceVault;
 }
@@ -68,7 +68,7 @@ export class EvidenceLog extends Construct {
     return closeDays;
   }
 
-  #publishKeys({ bundles, door, evidence }: EvidenceLogProps): void {
+  #publishKeys({ bundles, httpApi, evidence }: EvidenceLogProps): void {
     const keys = new NodeFunction(this, 'Keys', {
       bundles,
       entry: 'evidence/keys',
@@ -81,7 +81,7 @@ export class EvidenceLog extends Construct {
       ['kms:GetPublicKey'],
       evidence.keys.map(({ keyId }) => keyId),
     );
-    door.open(HttpMethod.GET, KEYS_PATH, keys, 'Public keys are for everybody who is to verify evidence.');
-    new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${door.api.apiEndpoint}${KEYS_PATH}` });
+    httpApi.open(HttpMethod.GET, KEYS_PATH, keys, 'Public keys are for everybody who is to verify evidence.');
+    new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${httpApi.api.apiEndpoint}${KEYS_PATH}` });
   }
 }

@@ -2,7 +2,7 @@ import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -15,13 +15,13 @@ const INTAKE_TIMEOUT = seconds(10);
 interface IntakeProps {
   bundles: FunctionBundles;
   config: StageConfig;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
   runTable: RunTable;
   stepQueue: WorkQueue;
   webhookSecrets: TenantSecrets;
 }
 
-/** Signed webhooks become runs: one function per source, each a route of the front door. */
+/** Signed webhooks become runs: one function per source, each with its own route. */
 export class Intake extends Construct {
   readonly github: NodeFunction;
   readonly servicenow: NodeFunction;
@@ -33,7 +33,7 @@ export class Intake extends Construct {
   }
 
   #source(id: string, source: string, description: string, props: IntakeProps): NodeFunction {
-    const { bundles, config, door, runTable, stepQueue, webhookSecrets } = props;
+    const { bundles, config, httpApi, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,
       entry: `intake/${source}`,
@@ -51,7 +51,7 @@ export class Intake extends Construct {
     runTable.allow(intake, ['Query'], ['TENANT']);
     stepQueue.allowSend(intake);
     webhookSecrets.readableBy(intake);
-    door.open(
+    httpApi.open(
       HttpMethod.POST,
       `/webhooks/${source}/{tenant}`,
       intake,

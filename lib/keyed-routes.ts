@@ -5,7 +5,7 @@ import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -15,7 +15,7 @@ const VERDICT_CACHED = Duration.seconds(0);
 
 interface KeyedRoutesProps {
   bundles: FunctionBundles;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
   runTable: RunTable;
 }
 
@@ -23,15 +23,15 @@ interface KeyedRoutesProps {
 export class KeyedRoutes extends Construct {
   /** What everything that gives lists has in its environment. */
   readonly listEnvironment: { CURSOR_SECRET_ARN: string };
-  readonly #door: FrontDoor;
+  readonly #httpApi: CountersignHttpApi;
   readonly #authorizer: IHttpRouteAuthorizer;
 
-  constructor(scope: Construct, id: string, { bundles, door, runTable }: KeyedRoutesProps) {
+  constructor(scope: Construct, id: string, { bundles, httpApi, runTable }: KeyedRoutesProps) {
     super(scope, id);
-    this.#door = door;
+    this.#httpApi = httpApi;
     const authorize = new NodeFunction(this, 'Authorize', {
       bundles,
-      entry: 'api/authorizer',
+      entry: 'api/authorizer/authorizer',
       description: 'Says who an API key belongs to, and what they may do',
       schema: AuthorizerEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName },
@@ -50,7 +50,7 @@ export class KeyedRoutes extends Construct {
   serve(routes: readonly string[], by: NodeFunction): void {
     for (const route of routes) {
       const [method = '', path = ''] = route.split(' ');
-      this.#door.guarded(HttpMethod[method as keyof typeof HttpMethod], path, by, this.#authorizer);
+      this.#httpApi.guarded(HttpMethod[method as keyof typeof HttpMethod], path, by, this.#authorizer);
     }
   }
 

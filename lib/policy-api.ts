@@ -21,7 +21,7 @@ export class PolicyApi extends Construct {
     super(scope, id);
     const policies = new NodeFunction(this, 'Policies', {
       bundles,
-      entry: 'api/policies',
+      entry: 'api/policies/policies',
       description: 'Shows, publishes and replays policies',
       schema: ApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, ...keyed.listEnvironment },

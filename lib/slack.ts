@@ -2,7 +2,7 @@ import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { InteractivityEnvironment, SlackEnvironment } from '../lambdas/slack/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -17,7 +17,7 @@ const SIGNED =
 interface SlackProps {
   bundles: FunctionBundles;
   config: StageConfig;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
   runTable: RunTable;
   worker: Worker;
   webhookSecrets: TenantSecrets;
@@ -30,7 +30,7 @@ export class Slack extends Construct {
 
   constructor(scope: Construct, id: string, props: SlackProps) {
     super(scope, id);
-    const { bundles, config, door, runTable, worker, webhookSecrets, messagingSecrets } = props;
+    const { bundles, config, httpApi, runTable, worker, webhookSecrets, messagingSecrets } = props;
     const RUN_TABLE = runTable.table.tableName;
 
     const interactivity = new NodeFunction(this, 'Interactivity', {
@@ -74,8 +74,8 @@ export class Slack extends Construct {
     runTable.allow(events, ['GetItem'], ['TENANT']);
 
     webhookSecrets.readableBy(interactivity, commands, events);
-    door.open(HttpMethod.POST, '/slack/interactivity', interactivity, SIGNED);
-    door.open(HttpMethod.POST, '/slack/commands', commands, SIGNED);
-    door.open(HttpMethod.POST, '/slack/events', events, SIGNED);
+    httpApi.open(HttpMethod.POST, '/slack/interactivity', interactivity, SIGNED);
+    httpApi.open(HttpMethod.POST, '/slack/commands', commands, SIGNED);
+    httpApi.open(HttpMethod.POST, '/slack/events', events, SIGNED);
   }
 }

@@ -13,7 +13,7 @@ import { EvidenceApi } from './evidence-api.ts';
 import { EvidenceKeyOutputs } from './evidence-key-outputs.ts';
 import { EvidenceLog } from './evidence-log.ts';
 import { EvidenceVault, SEAL_TIMEOUT } from './evidence-vault.ts';
-import { FrontDoor } from './front-door.ts';
+import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { KeyedRoutes } from './keyed-routes.ts';
 import { seconds } from './node-function.ts';
@@ -49,14 +49,14 @@ export class CountersignStack extends Stack {
     const shared = { bundles, config, runTable };
 
     // A signed webhook comes in and becomes runs, in one transaction.
-    const door = new FrontDoor(this, 'FrontDoor');
+    const httpApi = new CountersignHttpApi(this, 'FrontDoor');
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
       description: 'Secrets that webhook senders sign with: {"github": [...], "servicenow": [...], "slack": [...]}',
       generatedEntry: 'github',
     });
-    const intake = new Intake(this, 'Intake', { ...shared, door, stepQueue, webhookSecrets });
+    const intake = new Intake(this, 'Intake', { ...shared, httpApi, stepQueue, webhookSecrets });
 
     // Where a run may have to wait for people, who are told in Slack.
     const messagingSecrets = new TenantSecrets(this, 'MessagingSecrets', {
@@ -75,11 +75,11 @@ export class CountersignStack extends Stack {
       generatedEntry: 'unused',
     });
     const targets = { connectionSecrets, messagingSecrets };
-    const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, door });
+    const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, httpApi });
 
     // Where every run ends, and what lets outsiders check that.
     const evidence = new EvidenceVault(this, 'EvidenceVault', { ...shared, sealQueue });
-    const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, door, evidence });
+    const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
     // Outputs are for whoever deploys; nobody deploys to a single machine, whose keys are asked for at their URL.
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 
@@ -87,10 +87,10 @@ export class CountersignStack extends Stack {
     const { sweeper } = new Sweep(this, 'Sweep', { ...shared, stepQueue, sealQueue, approvals });
 
     // What people see, decide and define.
-    const slack = new Slack(this, 'Slack', { ...shared, door, worker, webhookSecrets, messagingSecrets });
-    const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, door });
+    const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
+    const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, httpApi });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, door, keyed, worker, queues });
+    new Api(this, 'Api', { ...shared, httpApi, keyed, worker, queues });
     new DefinitionsApi(this, 'DefinitionsApi', { ...shared, keyed });
     new PolicyApi(this, 'PolicyApi', { ...shared, keyed });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, keyed, evidence });
@@ -98,7 +98,7 @@ export class CountersignStack extends Stack {
     // What an operator must hear of.
     const alarms = new Alarms(this, 'Alarms', config);
     const takingIn = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
-    alarms.serverErrors('ServerErrors', door.api);
+    alarms.serverErrors('ServerErrors', httpApi.api);
     const working = { worker: worker.step, sweeper, seal: evidence.seal };
     alarms.throttled({ ...takingIn, ...working }, 'Functions are throttled');
     alarms.waiting('StepMessagesWait', stepQueue);
@@ -121,8 +121,8 @@ export class CountersignStack extends Stack {
     alarms.logged('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
-    new Dashboard(this, 'Dashboard', { config, api: door.api, intake: takingIn, queues, alarms });
+    new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: takingIn, queues, alarms });
 
-    new CfnOutput(this, 'Url', { value: door.api.apiEndpoint });
+    new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
   }
 }

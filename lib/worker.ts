@@ -5,7 +5,7 @@ import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import { type MoverEnvironment, WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { FrontDoor } from './front-door.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -25,7 +25,7 @@ interface WorkerProps {
   connectionSecrets: TenantSecrets;
   messagingSecrets: TenantSecrets;
   approvals: ApprovalFlow;
-  door: FrontDoor;
+  httpApi: CountersignHttpApi;
 }
 
 /** Takes step messages, holds leases, performs the writes. */
@@ -37,7 +37,7 @@ export class Worker extends Construct {
 
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets, approvals, door } =
+    const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets, approvals, httpApi } =
       props;
     this.#props = props;
     this.moverEnvironment = {
@@ -55,7 +55,7 @@ export class Worker extends Construct {
         ...this.moverEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         ...connectionSecrets.environment,
-        OWN_URL: door.api.apiEndpoint,
+        OWN_URL: httpApi.api.apiEndpoint,
         STAGE_KIND: config.kind,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),

@@ -1,5 +1,5 @@
-import type { QueueCount } from '../../lambdas/api/dead-letters-api.ts';
-import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/run-views.ts';
+import type { QueueCount } from '../../lambdas/api/operations/dead-letters.ts';
+import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/runs/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
 import type { Person } from '../../lambdas/approval/people.ts';
 import type { Change, PendingChange } from '../../lambdas/pipeline/definition-changes.ts';

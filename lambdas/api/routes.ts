@@ -1,4 +1,4 @@
-/** The routes behind API keys, by the function that answers them; the stack makes them by the same names. */
+/** The routes behind API keys, by the function that handlers them; the stack makes them by the same names. */
 export const API_ROUTES = {
   runs: [
     'GET /api/v1/runs',

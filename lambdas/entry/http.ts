@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
-import type { AnswerCode } from '../run/errors.ts';
+import type { ProblemCode } from '../run/errors.ts';
 import { functionHandler } from './middy-handler.ts';
 import { JsonError, parseJson } from './parse-json.ts';
 import { systemLog } from './system.ts';
@@ -7,13 +7,13 @@ import { systemLog } from './system.ts';
 export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
   requestContext: APIGatewayProxyEventV2['requestContext'] & { authorizer?: { lambda?: Record<string, unknown> } };
 };
-export type HttpAnswer = APIGatewayProxyStructuredResultV2;
+export type HttpResponse = APIGatewayProxyStructuredResultV2;
 
 /** An error meant for the caller: status, our code, and a sentence that says what to do. */
 export class Problem extends Error {
   readonly status: number;
-  readonly code: AnswerCode;
-  constructor(status: number, code: AnswerCode, detail: string) {
+  readonly code: ProblemCode;
+  constructor(status: number, code: ProblemCode, detail: string) {
     super(detail);
     this.status = status;
     this.code = code;
@@ -35,22 +35,22 @@ export function parseJsonBody(text: string): unknown {
   }
 }
 
-export function json(status: number, body: unknown): HttpAnswer {
+export function json(status: number, body: unknown): HttpResponse {
   return { statusCode: status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 /** A handler that answers HTTP: problems become `application/problem+json`, anything else a 500 that reveals nothing. */
-export function httpHandler(answer: (event: HttpEvent, context: Context) => Promise<HttpAnswer>) {
-  return functionHandler<HttpEvent, HttpAnswer>()
+export function httpHandler(answer: (event: HttpEvent, context: Context) => Promise<HttpResponse>) {
+  return functionHandler<HttpEvent, HttpResponse>()
     .use({
       onError: (request) => {
-        request.response = problemAnswer(request.error, request.event);
+        request.response = problemResponse(request.error, request.event);
       },
     })
     .handler(answer);
 }
 
-function problemAnswer(error: unknown, event: HttpEvent): HttpAnswer {
+function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
   const problem = error instanceof Problem ? error : unexpected(error, event);
   return {
     statusCode: problem.status,

@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpEvent, json, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
@@ -26,7 +26,7 @@ export async function receiveWebhook(
   intake: Intake & { secrets: SigningSecrets; clock: Clock },
   { source, isSigned, delivery }: WebhookSource,
   event: HttpEvent,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const tenant = event.pathParameters?.tenant ?? '';
   const body = rawBody(event);
   if (body.length > WEBHOOK_BODY_MAX_BYTES) {

@@ -52,7 +52,7 @@ export const REQUEST_CODES = [
   'PERSON_INVALID',
   'INTERNAL',
 ] as const;
-export type AnswerCode = ErrorCode | (typeof REQUEST_CODES)[number];
+export type ProblemCode = ErrorCode | (typeof REQUEST_CODES)[number];
 
 /** The root of the domain's errors: a code to decide by, a sentence that says what to do, and the cause. */
 export class CountersignError extends Error {

@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpEvent, json } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { sentence } from './block-kit.ts';
 import { pendingMessage } from './card/pending-list.ts';
@@ -14,7 +14,7 @@ export interface Commands extends SlackEndpoint, KnownPeople {
 }
 
 /** `/countersign …`, answered to the one who typed it and nobody else. */
-export async function command(slack: Commands, event: HttpEvent): Promise<HttpAnswer> {
+export async function command(slack: Commands, event: HttpEvent): Promise<HttpResponse> {
   const said = commandIn(bodyText(event));
   const tenant = await tenantSpeaking(slack, event, said?.speaker.team);
   const identity = said?.speaker.identity ?? '';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type HttpAnswer, type HttpEvent, json, Problem } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, Problem } from '../entry/http.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
 import { bodyText, type SlackEndpoint, signedBy, tenantSpeaking } from './request/signed-request.ts';
 
@@ -7,7 +7,7 @@ const UrlVerification = z.object({ type: z.literal('url_verification'), challeng
 const Event = z.object({ team_id: z.string() });
 
 /** Slack checks the address with a challenge; the events themselves are acknowledged, none is used yet. */
-export async function receiveEvent(slack: SlackEndpoint, event: HttpEvent): Promise<HttpAnswer> {
+export async function receiveEvent(slack: SlackEndpoint, event: HttpEvent): Promise<HttpResponse> {
   const body = tryParseJson(bodyText(event));
   const check = UrlVerification.safeParse(body);
   if (!check.success) {

@@ -1,6 +1,6 @@
 import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
 import type { Decided, Deciding } from '../approval/decide.ts';
-import { type HttpAnswer, type HttpEvent, json } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Modal, sentence, shortened } from './block-kit.ts';
@@ -44,13 +44,13 @@ interface Actor {
   person: string;
 }
 
-const ACKNOWLEDGED: HttpAnswer = { statusCode: 200, body: '' };
+const ACKNOWLEDGED: HttpResponse = { statusCode: 200, body: '' };
 /** Slack documents no limit; more than this nobody reads below an input. */
 const ERROR_MAX_CHARACTERS = 500;
 const NOT_OURS = 'This is from an older card; look for the newest one.';
 
 /** A click or a submitted modal, signed by Slack for a tenant, by a person that tenant knows. */
-export async function interact(slack: Interactivity, event: HttpEvent): Promise<HttpAnswer> {
+export async function interact(slack: Interactivity, event: HttpEvent): Promise<HttpResponse> {
   const said = interactionIn(bodyText(event));
   const tenant = await tenantSpeaking(slack, event, said?.speaker.team);
   const interaction = Interaction.safeParse(said?.payload);
@@ -108,7 +108,7 @@ function modalFor(action: string, approval: Approval): Modal | undefined {
   return hasInputs(modal) ? modal : undefined;
 }
 
-async function submitted(slack: Interactivity, actor: Actor, submission: ViewSubmission): Promise<HttpAnswer> {
+async function submitted(slack: Interactivity, actor: Actor, submission: ViewSubmission): Promise<HttpResponse> {
   try {
     return await carryOut(slack, actor, submission);
   } catch (error) {
@@ -116,7 +116,7 @@ async function submitted(slack: Interactivity, actor: Actor, submission: ViewSub
   }
 }
 
-async function carryOut(slack: Interactivity, actor: Actor, submission: ViewSubmission): Promise<HttpAnswer> {
+async function carryOut(slack: Interactivity, actor: Actor, submission: ViewSubmission): Promise<HttpResponse> {
   const { view } = submission;
   const { tenant, person } = actor;
   const typed = view.state.values;
@@ -170,7 +170,7 @@ function refusal(error: unknown): string {
 }
 
 /** Said at the first input. A modal that has none, to read in, is replaced by one that says it. */
-function shownError({ view }: ViewSubmission, message: string): HttpAnswer {
+function shownError({ view }: ViewSubmission, message: string): HttpResponse {
   const block = firstInput(view.state.values);
   if (block === undefined) return json(200, { response_action: 'update', view: noticeModal(message) });
   return json(200, { response_action: 'errors', errors: { [block]: shortened(message, ERROR_MAX_CHARACTERS) } });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Caller, callerWith } from '../../lambdas/api/api-keys.ts';
+import { type Caller, callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
 import type { Role } from '../../lambdas/approval/people.ts';
 import { BEN } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';

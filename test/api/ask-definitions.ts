@@ -1,4 +1,4 @@
-import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
+import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
@@ -29,7 +29,7 @@ export async function askAbout(definitions: MemoryDefinitions, routeKey: string,
     body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner', ...as } } },
   } as unknown as HttpEvent;
-  const answer = await answerDefinitions(
+  const answer = await handleDefinitions(
     {
       definitions,
       cursorSecret: async () => 'secret',

@@ -5,7 +5,7 @@ import {
   executionEventsOf,
   SESSION_STATE,
   STEP_STATE,
-} from '../../lambdas/api/execution-vocabulary.ts';
+} from '../../lambdas/api/runs/execution-vocabulary.ts';
 import { type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
 import type { CommitEvent } from '../../lambdas/run/commit.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { answerApprovals } from '../../lambdas/api/approvals-api.ts';
-import { answerControl } from '../../lambdas/api/control-api.ts';
-import { answerDeadLetters } from '../../lambdas/api/dead-letters-api.ts';
-import { answerDefinitions } from '../../lambdas/api/definitions-api.ts';
-import { answerEvidence } from '../../lambdas/api/evidence-api.ts';
-import { answerPlan } from '../../lambdas/api/plan-api.ts';
-import { answerPolicies } from '../../lambdas/api/policies-api.ts';
+import { handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
+import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
+import { handlePlan } from '../../lambdas/api/definitions/plan.ts';
+import { handleEvidence } from '../../lambdas/api/evidence/evidence.ts';
+import { handleDeadLetters } from '../../lambdas/api/operations/dead-letters.ts';
+import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { API_ROUTES } from '../../lambdas/api/routes.ts';
-import { answerRuns } from '../../lambdas/api/runs-api.ts';
+import { handleControl } from '../../lambdas/api/runs/control.ts';
+import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import { ROLES, type Role } from '../../lambdas/approval/people.ts';
-import { type HttpAnswer, type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
+import { type HttpEvent, type HttpResponse, Problem } from '../../lambdas/entry/http.ts';
 
 const OWN: Role[] = ['owner'];
 const DEFINE: Role[] = ['owner', 'admin'];
@@ -39,18 +39,18 @@ const MAY: Record<string, Role[]> = {
   ...Object.fromEntries(API_ROUTES.control.map((route) => [route, CONTROL])),
 };
 
-const ANSWERS: Record<keyof typeof API_ROUTES, (api: never, event: HttpEvent) => Promise<HttpAnswer>> = {
-  runs: answerRuns,
-  control: answerControl,
-  approvals: answerApprovals,
-  evidence: answerEvidence,
-  deadLetters: answerDeadLetters,
-  workflows: answerDefinitions,
-  plan: answerPlan,
-  automations: answerDefinitions,
-  people: answerDefinitions,
-  changes: answerDefinitions,
-  policies: answerPolicies,
+const HANDLERS: Record<keyof typeof API_ROUTES, (api: never, event: HttpEvent) => Promise<HttpResponse>> = {
+  runs: handleRuns,
+  control: handleControl,
+  approvals: handleApprovals,
+  evidence: handleEvidence,
+  deadLetters: handleDeadLetters,
+  workflows: handleDefinitions,
+  plan: handlePlan,
+  automations: handleDefinitions,
+  people: handleDefinitions,
+  changes: handleDefinitions,
+  policies: handlePolicies,
 };
 
 class Reached extends Error {}
@@ -84,7 +84,7 @@ async function isLetIn(group: keyof typeof API_ROUTES, routeKey: string, role: R
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'machine', role, machine: true } } },
   } as unknown as HttpEvent;
   try {
-    await ANSWERS[group](untouched as never, event);
+    await HANDLERS[group](untouched as never, event);
     return true;
   } catch (error) {
     if (error instanceof Problem && error.status === 403) return false;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { answerApprovals } from '../../lambdas/api/approvals-api.ts';
-import { answerRuns } from '../../lambdas/api/runs-api.ts';
+import { handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
+import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -62,7 +62,7 @@ async function ask(path: string, { query, index, api = {} }: { query?: object; i
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner' } } },
   } as unknown as HttpEvent;
   const definitions = { workflow: async () => workflow };
-  const answer = path.startsWith('/runs') ? answerRuns : answerApprovals;
+  const answer = path.startsWith('/runs') ? handleRuns : handleApprovals;
   const answered = await answer({ runs, definitions, cursorSecret: async () => 'secret', ...api } as never, event);
   expect(Buffer.byteLength(JSON.stringify(answered))).toBeLessThan(LAMBDA_MAX_BYTES);
   return JSON.parse(answered.body ?? '');

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { answerRuns } from '../../lambdas/api/runs-api.ts';
+import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
@@ -20,7 +20,7 @@ async function detail({ tenant, runId }: StepMessage) {
     requestContext: { authorizer: { lambda: { tenant, person: 'olivia', role: 'owner' } } },
   } as unknown as HttpEvent;
   const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
-  return JSON.parse((await answerRuns(api, event)).body ?? '');
+  return JSON.parse((await handleRuns(api, event)).body ?? '');
 }
 
 it('a run shows every approval it asked for, also one that was closed before the next was opened', async () => {

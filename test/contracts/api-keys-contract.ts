@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiKeys, Caller } from '../../lambdas/api/api-keys.ts';
+import type { ApiKeys, Caller } from '../../lambdas/api/authorizer/api-keys.ts';
 import { byTest } from '../fakes/by-test.ts';
 
 export function describeApiKeysContract(

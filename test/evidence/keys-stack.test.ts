@@ -6,7 +6,7 @@ import { expect, it, vi } from 'vitest';
 import { EvidenceKeyOutputs } from '../../lib/evidence-key-outputs.ts';
 import { EvidenceLog } from '../../lib/evidence-log.ts';
 import { EvidenceVault, SEAL_TIMEOUT } from '../../lib/evidence-vault.ts';
-import { FrontDoor } from '../../lib/front-door.ts';
+import { CountersignHttpApi } from '../../lib/http-api.ts';
 import { RunTable } from '../../lib/run-table.ts';
 import { readStageConfig } from '../../lib/stage-config.ts';
 import { WorkQueue } from '../../lib/work-queue.ts';
@@ -21,11 +21,11 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   vi.stubEnv('CDK_VALIDATION', 'false');
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;
-  const [runTable, door] = [new RunTable(stack, 'RunTable', config), new FrontDoor(stack, 'FrontDoor')];
+  const [runTable, httpApi] = [new RunTable(stack, 'RunTable', config), new CountersignHttpApi(stack, 'FrontDoor')];
   const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
   const evidence = new EvidenceVault(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
   new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });
-  new EvidenceLog(stack, 'EvidenceLog', { bundles, config, door, runTable, evidence });
+  new EvidenceLog(stack, 'EvidenceLog', { bundles, config, httpApi, runTable, evidence });
   return Template.fromStack(stack);
 }
 

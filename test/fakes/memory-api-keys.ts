@@ -1,4 +1,4 @@
-import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/api-keys.ts';
+import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/authorizer/api-keys.ts';
 import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import { MemoryRows } from './memory-rows.ts';
 

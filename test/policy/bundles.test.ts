@@ -8,20 +8,26 @@ const BUNDLES = join(import.meta.dirname, '..', '..', '.build', 'functions');
 const has = (entry: string, file: string) => existsSync(join(BUNDLES, entry, file));
 
 describe('the policy engines', () => {
-  it.each(['worker/step', 'api/policies'])('lie beside %s, which asks them, with everything they need', (entry) => {
-    const load = createRequire(join(BUNDLES, entry, 'index.mjs'));
-    expect(load('@cedar-policy/cedar-wasm/nodejs').getCedarLangVersion()).toMatch(/^4\./);
-    expect(load('@open-policy-agent/opa-wasm').loadPolicy).toBeTypeOf('function');
-    const loaded = Object.keys(load.cache).filter((path) => /cedar-wasm|opa-wasm|sprintf-js/.test(path));
-    expect(loaded.some((path) => path.includes('sprintf-js'))).toBe(true);
-    expect(loaded.filter((path) => !path.startsWith(BUNDLES))).toEqual([]);
-    expect(has(entry, 'policies/default.cedar') && has(entry, 'policies/schema.cedarschema')).toBe(true);
-  });
+  it.each(['worker/step', 'api/policies/policies'])(
+    'lie beside %s, which asks them, with everything they need',
+    (entry) => {
+      const load = createRequire(join(BUNDLES, entry, 'index.mjs'));
+      expect(load('@cedar-policy/cedar-wasm/nodejs').getCedarLangVersion()).toMatch(/^4\./);
+      expect(load('@open-policy-agent/opa-wasm').loadPolicy).toBeTypeOf('function');
+      const loaded = Object.keys(load.cache).filter((path) => /cedar-wasm|opa-wasm|sprintf-js/.test(path));
+      expect(loaded.some((path) => path.includes('sprintf-js'))).toBe(true);
+      expect(loaded.filter((path) => !path.startsWith(BUNDLES))).toEqual([]);
+      expect(has(entry, 'policies/default.cedar') && has(entry, 'policies/schema.cedarschema')).toBe(true);
+    },
+  );
 
-  it.each(['intake/github', 'api/runs', 'api/control', 'evidence/seal', 'sweep/sweep'])('are not in %s', (entry) => {
-    expect(has(entry, 'index.mjs')).toBe(true);
-    expect(has(entry, 'node_modules/@cedar-policy/cedar-wasm/nodejs/cedar_wasm_bg.wasm')).toBe(false);
-    expect(has(entry, 'node_modules/@open-policy-agent/opa-wasm/src/opa.js')).toBe(false);
-    expect(has(entry, 'policies/default.cedar')).toBe(false);
-  });
+  it.each(['intake/github', 'api/runs/runs', 'api/runs/control', 'evidence/seal', 'sweep/sweep'])(
+    'are not in %s',
+    (entry) => {
+      expect(has(entry, 'index.mjs')).toBe(true);
+      expect(has(entry, 'node_modules/@cedar-policy/cedar-wasm/nodejs/cedar_wasm_bg.wasm')).toBe(false);
+      expect(has(entry, 'node_modules/@open-policy-agent/opa-wasm/src/opa.js')).toBe(false);
+      expect(has(entry, 'policies/default.cedar')).toBe(false);
+    },
+  );
 });

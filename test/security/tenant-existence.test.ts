@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { callerWith } from '../../lambdas/api/api-keys.ts';
+import { callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { anyKey, isSignedByGithub } from '../../lambdas/intake/signature.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers';
 import type { Approval } from '../../lambdas/approval/approval.ts';
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
-import type { HttpAnswer, HttpEvent } from '../../lambdas/entry/http.ts';
+import type { HttpEvent, HttpResponse } from '../../lambdas/entry/http.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
 import { command } from '../../lambdas/slack/handle-command.ts';
@@ -130,7 +130,7 @@ async function passOn(url: string, { method, headers }: IncomingMessage, body: B
   }
 }
 
-async function answered(answer: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+async function answered(answer: () => Promise<HttpResponse>): Promise<HttpResponse> {
   try {
     return await answer();
   } catch (error) {

@@ -8,7 +8,7 @@ const BUNDLES = join(import.meta.dirname, '..', '..', '.build', 'functions');
 const program = (entry: string) => join(BUNDLES, entry, 'evaluator.mjs');
 
 describe('the program that evaluates expressions', () => {
-  it.each(['worker/step', 'intake/github', 'intake/servicenow', 'api/plan'])(
+  it.each(['worker/step', 'intake/github', 'intake/servicenow', 'api/definitions/plan'])(
     'lies beside %s, and evaluates without anything else',
     async (entry) => {
       const child = fork(program(entry), { env: {}, execArgv: [] });
@@ -20,7 +20,7 @@ describe('the program that evaluates expressions', () => {
     },
   );
 
-  it.each(['api/runs', 'evidence/seal', 'api/authorizer'])('is not in %s', (entry) => {
+  it.each(['api/runs/runs', 'evidence/seal', 'api/authorizer/authorizer'])('is not in %s', (entry) => {
     expect(existsSync(join(BUNDLES, entry, 'index.mjs'))).toBe(true);
     expect(existsSync(program(entry))).toBe(false);
   });

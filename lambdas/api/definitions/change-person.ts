@@ -1,0 +1,199 @@
+import { coversRightsOf, standIn } from '../../approval/eligibility.ts';
+import { effectiveRole, hasIdentity, type Person } from '../../approval/people.ts';
+import { provenanceOf, type Vouching } from '../../approval/provenance.ts';
+import { widenings } from '../../approval/widening.ts';
+import { Problem } from '../../entry/http.ts';
+import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
+import type { ChangeAuthor, PendingChange } from '../../pipeline/definition-changes.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
+import { later } from '../../run/lease.ts';
+import type { Caller } from '../authorizer/api-keys.ts';
+
+/** Another owner has this long to confirm a change. */
+const PENDING_EXPIRES_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
+/** More than these at once nobody reads before confirming. */
+const PENDING_MAX = 50;
+
+/** How the stage guards who may approve. */
+export interface PeopleRules {
+  /** A right that was widened counts only after this time. */
+  coolDownMs: number;
+  /** Changes that widen who may approve wait for a second owner. */
+  secondOwner: boolean;
+}
+
+export interface PeopleChanger {
+  definitions: Pick<
+    Definitions,
+    'people' | 'savePerson' | 'wasDeleted' | 'requestChange' | 'pendingChanges' | 'deletePerson'
+  >;
+  clock: Clock;
+  ids: Ids;
+  peopleRules: PeopleRules;
+}
+
+/** Who changes something now, as the history records it. */
+export const authorOf = ({ clock, ids }: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor => ({
+  actor: person,
+  at: isoNow(clock),
+  changeId: ids.next('chg'),
+});
+
+/** Who calls, with the rights they have at this moment. */
+export function acting(people: readonly Person[], caller: Caller): Caller {
+  const person = people.find(({ id }) => id === caller.person);
+  if (!person && !caller.machine) {
+    throw new Problem(403, 'FORBIDDEN', `${caller.person} is not known here any more; ask an owner to add you`);
+  }
+  return { ...caller, role: effectiveRole(caller.role, person) };
+}
+
+/** Nobody knows who uses the key of a machine: it could be the second pair of hands of the one who must not act alone. */
+export function assertNoMachine({ person, machine }: Caller, what: string): void {
+  if (!machine) return;
+  throw new Problem(403, 'FORBIDDEN', `${person} is a machine, and only a person may ${what}; use a key of your own`);
+}
+
+/** Makes a change, or stores it until a second owner confirms it. */
+export async function changePerson(
+  api: PeopleChanger,
+  caller: Caller,
+  people: readonly Person[],
+  after: Person,
+): Promise<{ person: Person } | { pending: PendingChange }> {
+  const by = authorOf(api, caller);
+  await assertValid(api, caller.tenant, people, after);
+  const before = people.find(({ id }) => id === after.id);
+  const widens = widenings(before, after);
+  if (widens.length > 0) assertNoMachine(caller, 'widen who may approve');
+  if (widens.length > 0 && api.peopleRules.secondOwner) {
+    return { pending: await askSecondOwner(api, caller.tenant, people, { by, before, after, widens }) };
+  }
+  const { coolDownMs } = api.peopleRules;
+  const person = vouchedFor(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
+  await api.definitions.savePerson(caller.tenant, person, by, { replaces: before ?? null });
+  return { person };
+}
+
+/** The changed person, with who vouches for what the change widens. */
+export function vouchedFor(
+  people: readonly Person[],
+  before: Person | undefined,
+  { rights: _asked, ...after }: Person,
+  vouching: Vouching,
+): Person {
+  const given = provenanceOf(people, vouching);
+  const isSame = before && !becomesSomebodyElse(before, after);
+  const rights = isSame ? before.rights : provenanceOf(people, { ...vouching, before: before?.rights });
+  const delegates = after.delegates?.map(
+    ({ person }) => before?.delegates?.find((each) => each.person === person) ?? { person, rights: given },
+  );
+  return { ...after, ...(delegates && { delegates }), ...(rights && { rights }) };
+}
+
+/** With other rights, or other names elsewhere: those decide whose votes are theirs, also if they may approve only later. */
+function becomesSomebodyElse(before: Person, after: Person): boolean {
+  const names = (person: Person) => JSON.stringify([...person.identities].sort());
+  return widenings(before, { ...after, delegates: before.delegates }).length > 0 || names(before) !== names(after);
+}
+
+interface Asked {
+  by: ChangeAuthor;
+  before: Person | undefined;
+  after: Person;
+  widens: string[];
+}
+
+async function askSecondOwner(
+  { definitions }: PeopleChanger,
+  tenant: string,
+  people: readonly Person[],
+  { by, before, after, widens }: Asked,
+): Promise<PendingChange> {
+  if (!people.some(({ id, role }) => role === 'owner' && id !== by.actor)) {
+    throw new Problem(
+      422,
+      'PERSON_INVALID',
+      `this widens who may approve (${widens.join('; ')}), and there is no second owner who could confirm it; the operator of the stage adds one, see RUNBOOK, "A second owner"`,
+    );
+  }
+  const open = await definitions.pendingChanges(tenant, { limit: PENDING_MAX });
+  if (open.length >= PENDING_MAX) {
+    throw new Problem(409, 'CONFLICT', `${PENDING_MAX} changes wait for a second owner; confirm or reject some first`);
+  }
+  const pending: PendingChange = {
+    changeId: by.changeId,
+    person: after.id,
+    before: before ?? null,
+    after,
+    widens,
+    requestedBy: by.actor,
+    requestedAt: by.at,
+    expiresAt: later(by.at, PENDING_EXPIRES_AFTER_MS),
+  };
+  await definitions.requestChange(tenant, pending);
+  return pending;
+}
+
+/** What must hold of a person among the others, whoever asks and confirms. */
+export async function assertValid(
+  { definitions, clock }: Pick<PeopleChanger, 'definitions' | 'clock'>,
+  tenant: string,
+  people: readonly Person[],
+  person: Person,
+): Promise<void> {
+  const others = people.filter(({ id }) => id !== person.id);
+  const isNew = others.length === people.length;
+  if (isNew && (await definitions.wasDeleted(tenant, person.id))) {
+    throw new Problem(
+      422,
+      'PERSON_INVALID',
+      `somebody called ${person.id} was deleted, and their API keys must not work for another; choose another id`,
+    );
+  }
+  if (!isNew && person.role !== 'owner') assertOwnerLeft(people, others);
+  assertOwnIdentities(person, others);
+  assertDelegates(person, others);
+  assertSomebodyActs(person, others, isoNow(clock));
+}
+
+/** Only an owner can make another one. */
+export function assertOwnerLeft(people: readonly Person[], others: readonly Person[]): void {
+  const isOwner = ({ role }: Person) => role === 'owner';
+  if (!people.some(isOwner) || others.some(isOwner)) return;
+  throw new Problem(422, 'PERSON_INVALID', 'this is the last owner; make somebody else an owner first');
+}
+
+/** An identity of two people would let one of them be counted twice. */
+function assertOwnIdentities({ id, identities }: Person, others: readonly Person[]): void {
+  for (const other of others) {
+    const shared = identities.find((identity) => hasIdentity(other, identity));
+    if (shared) throw new Problem(422, 'PERSON_INVALID', `${shared} is ${other.id}; it cannot be ${id} too`);
+  }
+}
+
+function assertDelegates({ id, delegates = [] }: Person, others: readonly Person[]): void {
+  const stranger = delegates.find(({ person }) => !others.some((other) => other.id === person));
+  if (!stranger) return;
+  throw new Problem(422, 'PERSON_INVALID', `there is nobody called ${stranger.person} who could take ${id}'s place`);
+}
+
+/** A delegate who is away themselves passes the place on; where that leads round in a circle, nobody would act. */
+function assertSomebodyActs(person: Person, others: readonly Person[], now: string): void {
+  if (!person.away || person.away.until <= now) return;
+  const { delegate: id } = person.away;
+  const delegate = others.find((other) => other.id === id);
+  if (!delegate) {
+    throw new Problem(422, 'PERSON_INVALID', `there is nobody called ${id} who could take ${person.id}'s place`);
+  }
+  if (!coversRightsOf(delegate, person) && !person.delegates?.some((allowed) => allowed.person === id)) {
+    throw new Problem(
+      422,
+      'PERSON_INVALID',
+      `${id} may not approve all that ${person.id} may; name somebody who may, or ask an owner to allow it: countersign people delegates ${person.id} --add ${id}`,
+    );
+  }
+  if (standIn(person, [...others, person], now) === undefined) {
+    throw new Problem(422, 'PERSON_INVALID', `${id} is away too, and their delegates lead back to ${person.id}`);
+  }
+}

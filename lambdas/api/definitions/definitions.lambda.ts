@@ -1,0 +1,25 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemIds } from '../../entry/system.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { systemExpressions } from '../../workflow/expressions/expressions.wiring.ts';
+import { DefinitionsEnvironment } from '../environment.ts';
+import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
+import { handleDefinitions } from './definitions.ts';
+
+const environment = readEnvironment(DefinitionsEnvironment);
+
+const api = {
+  definitions: new DynamoDefinitions(new DynamoDBClient(), environment.RUN_TABLE),
+  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  clock: systemClock,
+  ids: systemIds,
+  peopleRules: {
+    coolDownMs: environment.APPROVER_COOL_DOWN_HOURS * 60 * 60 * 1000,
+    secondOwner: environment.STAGE_KIND === 'prod',
+  },
+  expressions: systemExpressions(),
+};
+
+export const handler = httpHandler((event) => handleDefinitions(api, event));

@@ -1,0 +1,36 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import * as z from 'zod';
+import { systemConnections } from '../../connectors/connection-ports.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../../connectors/exchange.ts';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemPause } from '../../entry/system.ts';
+import { secretNames } from '../../entry/tenant-secrets.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { PlanEnvironment } from '../../plan/environment.ts';
+import { systemPolicy } from '../../policy/policy.wiring.ts';
+import { DynamoRunReads } from '../../run/dynamo/dynamo-run-reads.ts';
+import { systemExpressions } from '../../workflow/expressions/expressions.wiring.ts';
+import { handlePlan } from './plan.ts';
+
+/** What is left after the slowest read must do for the rest of the plan. */
+const READ_TAKES_AT_MOST_MS = EXCHANGE_TIMEOUT_MS + 2_000;
+
+const environment = readEnvironment(PlanEnvironment.extend({ AWS_REGION: z.string() }));
+const dynamo = new DynamoDBClient();
+const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
+
+const planner = {
+  definitions,
+  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause, systemClock),
+  connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
+  policy: systemPolicy(definitions),
+  expressions: systemExpressions(),
+  environment: environment.STAGE_KIND,
+  region: environment.AWS_REGION,
+  clock: systemClock,
+};
+
+export const handler = httpHandler((event, context) =>
+  handlePlan({ ...planner, hasTime: () => context.getRemainingTimeInMillis() > READ_TAKES_AT_MOST_MS }, event),
+);

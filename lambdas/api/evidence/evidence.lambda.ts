@@ -1,0 +1,18 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemPause } from '../../entry/system.ts';
+import { EvidenceApiEnvironment } from '../../evidence/environment.ts';
+import { S3EvidenceStore } from '../../evidence/s3-evidence-store.ts';
+import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
+import { handleEvidence } from './evidence.ts';
+
+const environment = readEnvironment(EvidenceApiEnvironment);
+
+const api = {
+  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
+  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
+};
+
+export const handler = httpHandler((event) => handleEvidence(api, event));

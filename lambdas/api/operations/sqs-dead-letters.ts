@@ -1,0 +1,110 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import { tryParseJson } from '../../entry/parse-json.ts';
+import type { DeadLetters, QueueCount } from './dead-letters.ts';
+
+/** SQS gives at most this many messages at once, and takes as many in a batch. */
+const BATCH_MAX = 10;
+/** Read by one request of each queue: 30 receives take about a second of the function's ten. */
+const MESSAGES_READ_MAX = 300;
+/** While a request reads, nobody else sees the messages; if it dies, they are back after this time. */
+const HIDDEN_SECONDS = 30;
+/** Long polling asks all servers of SQS: only then does no message mean that there is none. */
+const WAIT_SECONDS = 1;
+
+export interface DeadLetterQueue {
+  name: string;
+  url: string;
+  /** Where its messages came from. */
+  sourceUrl: string;
+}
+
+/**
+ * SQS cannot select by tenant, so messages are read, and returned at once if they are not the caller's. Whatever happens,
+ * no message is lost: one is deleted only after it was sent, and one that is neither becomes visible again by itself.
+ */
+export class SqsDeadLetters implements DeadLetters {
+  readonly #client: SQSClient;
+  readonly #queues: readonly DeadLetterQueue[];
+
+  constructor(client: SQSClient, queues: readonly DeadLetterQueue[]) {
+    this.#client = client;
+    this.#queues = queues;
+  }
+
+  counts(tenant: string): Promise<QueueCount[]> {
+    return this.#each(tenant, async () => false);
+  }
+
+  redrive(tenant: string): Promise<QueueCount[]> {
+    return this.#each(tenant, async ({ url, sourceUrl }, { Body, Attributes, ReceiptHandle }) => {
+      const MessageGroupId = Attributes?.MessageGroupId;
+      await this.#client.send(new SendMessageCommand({ QueueUrl: sourceUrl, MessageBody: Body, MessageGroupId }));
+      await this.#client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle }));
+      return true;
+    });
+  }
+
+  /** Counts a tenant's messages and does this with each; one that is not removed by it goes back to its queue. */
+  #each(tenant: string, act: (queue: DeadLetterQueue, message: Message) => Promise<boolean>): Promise<QueueCount[]> {
+    return Promise.all(
+      this.#queues.map(async (queue) => {
+        const { messages, complete } = await this.#read(queue);
+        const own = messages.filter((message) => tenantOf(message) === tenant);
+        const removed = new Set<Message>();
+        try {
+          for (let start = 0; start < own.length; start += BATCH_MAX) {
+            const batch = own.slice(start, start + BATCH_MAX);
+            await Promise.all(batch.map(async (message) => (await act(queue, message)) && removed.add(message)));
+          }
+        } finally {
+          await this.#return(
+            queue,
+            messages.filter((message) => !removed.has(message)),
+          );
+        }
+        return { queue: queue.name, messages: own.length, complete };
+      }),
+    );
+  }
+
+  async #read({ url }: DeadLetterQueue): Promise<{ messages: Message[]; complete: boolean }> {
+    const messages: Message[] = [];
+    while (messages.length < MESSAGES_READ_MAX) {
+      const { Messages = [] } = await this.#client.send(
+        new ReceiveMessageCommand({
+          QueueUrl: url,
+          MaxNumberOfMessages: BATCH_MAX,
+          VisibilityTimeout: HIDDEN_SECONDS,
+          WaitTimeSeconds: WAIT_SECONDS,
+          MessageSystemAttributeNames: ['MessageGroupId'],
+        }),
+      );
+      if (Messages.length === 0) return { messages, complete: true };
+      messages.push(...Messages);
+    }
+    return { messages, complete: false };
+  }
+
+  async #return({ url }: DeadLetterQueue, messages: readonly Message[]): Promise<void> {
+    for (let start = 0; start < messages.length; start += BATCH_MAX) {
+      const Entries = messages
+        .slice(start, start + BATCH_MAX)
+        .map(({ ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle, VisibilityTimeout: 0 }));
+      await this.#client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries }));
+    }
+  }
+}
+
+/** Every message of ours names its tenant; what cannot be read belongs to whom it was sent for. */
+function tenantOf({ Body = '', Attributes }: Message): string | undefined {
+  const body = tryParseJson(Body);
+  const named = typeof body === 'object' && body !== null && 'tenant' in body ? body.tenant : undefined;
+  return typeof named === 'string' ? named : Attributes?.MessageGroupId;
+}

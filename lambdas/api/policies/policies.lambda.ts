@@ -1,0 +1,31 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { toolNames } from '../../connectors/registry.ts';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemIds, systemPause } from '../../entry/system.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { systemEngines, systemPolicy } from '../../policy/policy.wiring.ts';
+import { readShippedPolicies } from '../../policy/shipped-policies.ts';
+import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
+import { ApiEnvironment } from '../environment.ts';
+import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
+import { handlePolicies, type PoliciesApi } from './policies.ts';
+
+const environment = readEnvironment(ApiEnvironment);
+const dynamo = new DynamoDBClient();
+const engines = systemEngines();
+
+const api: PoliciesApi = {
+  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
+  definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  clock: systemClock,
+  ids: systemIds,
+  engines,
+  tools: toolNames(),
+  shipped: readShippedPolicies,
+  // A tool that has gone since was one when it was decided about.
+  policyOf: (policies) => systemPolicy({ policies: async () => policies }, { isTool: () => true, engines }),
+  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+};
+
+export const handler = httpHandler((event) => handlePolicies(api, event));

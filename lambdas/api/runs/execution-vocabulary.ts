@@ -1,0 +1,113 @@
+import type { ApprovalStatus } from '../../approval/approval.ts';
+import type { CommitEvent } from '../../run/commit.ts';
+import type { RunStatus } from '../../run/run.ts';
+import type { Step } from '../../run/step.ts';
+
+/**
+ * Our words in the vocabulary of source 001 (worker orchestration, 2.1 and 3.2), which the executions API and the live
+ * envelope speak. Two of its words mean something else than ours: its `approval.expired` is an approval whose SLA has
+ * passed and that still waits (4.3), and its `approval.resolved` is any end of an approval, ours by expiry included.
+ */
+export const EXECUTION_EVENTS = [
+  'session.created',
+  'session.assigned',
+  'session.paused',
+  'session.completed',
+  'session.failed',
+  'approval.requested',
+  'approval.resolved',
+  'approval.expired',
+  'execution.step.started',
+  'execution.step.output',
+  'execution.step.completed',
+  'execution.step.failed',
+  'execution.rollback.started',
+  'execution.rollback.completed',
+] as const;
+export type ExecutionEvent = (typeof EXECUTION_EVENTS)[number];
+
+export const SESSION_STATE = {
+  queued: 'queued',
+  enriching: 'queued',
+  ready: 'assigning_worker',
+  running: 'executing',
+  failed_retryable: 'executing',
+  waiting_external: 'executing',
+  waiting_approval: 'waiting_for_approval',
+  paused: 'paused',
+  rolling_back: 'rollback',
+  succeeded: 'completed',
+  failed_terminal: 'failed',
+  needs_human: 'failed',
+  timed_out: 'failed',
+  canceled: 'cancelled',
+} as const satisfies Record<RunStatus, string>;
+
+export const STEP_STATE = {
+  pending: 'pending',
+  waiting_approval: 'awaiting_approval',
+  ready: 'approved',
+  running: 'running',
+  failed_retryable: 'running',
+  waiting_external: 'running',
+  succeeded: 'succeeded',
+  failed_terminal: 'failed',
+  canceled: 'failed',
+  rolled_back: 'rolled_back',
+} as const satisfies Record<Step['status'] | 'pending', string>;
+
+/** An approval that its run no longer needs was not rejected by anybody: of the words there are, it has expired. */
+export const APPROVAL_TASK_STATE = {
+  requested: 'pending',
+  notified: 'notified',
+  approved: 'approved',
+  rejected: 'rejected',
+  expired: 'expired',
+  canceled: 'expired',
+} as const satisfies Record<ApprovalStatus, string>;
+
+type MovedTo = Extract<CommitEvent, { type: 'run.status_changed' }>;
+
+const REACHED: Partial<Record<RunStatus, ExecutionEvent>> = {
+  paused: 'session.paused',
+  rolling_back: 'execution.rollback.started',
+  succeeded: 'session.completed',
+  failed_terminal: 'session.failed',
+  needs_human: 'session.failed',
+  timed_out: 'session.failed',
+  canceled: 'session.failed',
+};
+
+function movedTo({ from, to }: MovedTo): ExecutionEvent[] {
+  const left: ExecutionEvent[] = from === 'rolling_back' ? ['execution.rollback.completed'] : [];
+  if (from === 'ready' && to === 'running') return ['session.assigned'];
+  const reached = REACHED[to];
+  return reached ? [...left, reached] : left;
+}
+
+/** What an event of ours is called there, in order; nothing for what source 001 has no word for. */
+export function executionEventsOf(event: CommitEvent): ExecutionEvent[] {
+  switch (event.type) {
+    case 'run.accepted':
+      return ['session.created'];
+    case 'run.status_changed':
+      return movedTo(event);
+    case 'step.claimed':
+      return ['execution.step.started'];
+    case 'step.succeeded':
+      return ['execution.step.completed'];
+    case 'step.failed':
+      return ['execution.step.failed'];
+    case 'approval.requested':
+      return ['approval.requested'];
+    case 'approval.overdue':
+    case 'approval.escalated':
+      return ['approval.expired'];
+    case 'approval.decided':
+    case 'approval.expired':
+    case 'approval.canceled':
+      return ['approval.resolved'];
+    default:
+      return [];
+  }
+}

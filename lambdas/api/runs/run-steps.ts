@@ -1,0 +1,98 @@
+import type { Approval } from '../../approval/approval.ts';
+import type { Commit } from '../../run/commit.ts';
+import type { Receipt } from '../../run/receipt.ts';
+import type { RunStore } from '../../run/run-store.ts';
+import { receiptKeyOf, type Step, UNDO_INDEX_OFFSET } from '../../run/step.ts';
+import type { Workflow } from '../../workflow/workflow.ts';
+import { pageOf } from '../paging/paging.ts';
+import { cutToFit, withoutLargeValues } from '../response-size.ts';
+import { approvalView, receiptView, type ShownStep, shownStep } from './run-views.ts';
+
+/** Behind all steps of a workflow and all that undo them. */
+const LAST_INDEX = 99_999;
+
+/** All steps of a run as they are shown: those of its workflow in order, then those that undo others, newest first. */
+export function stepsOf(workflow: Workflow | undefined, rows: readonly Step[]): ShownStep[] {
+  const byIndex = new Map(rows.map((row) => [row.index, row]));
+  const defined = (workflow?.steps ?? []).map(({ id, tool }, index): ShownStep => {
+    const row = byIndex.get(index);
+    // A step that no commit has reached has no row.
+    return row ? shownStep(row) : { id, index, tool, status: 'pending' };
+  });
+  const undoing = rows.filter(({ undoes }) => undoes !== undefined).toReversed();
+  return [...defined, ...undoing.map(shownStep)];
+}
+
+/** Stays the same while steps that undo others are added in front of one another. */
+const placeOf = ({ index }: { index: number }): string =>
+  String(index < UNDO_INDEX_OFFSET ? index : LAST_INDEX - index).padStart(5, '0');
+
+export interface StepPage {
+  steps: ShownStep[];
+  receipts: ReturnType<typeof receiptView>[];
+  approvals: ReturnType<typeof approvalView>[];
+  next?: string;
+}
+
+interface Shown {
+  tenant: string;
+  runId: string;
+  steps: readonly ShownStep[];
+  rows: readonly Step[];
+  /** The commits that say which approvals were asked for. */
+  commits: readonly Commit[];
+}
+
+/** One page of steps with their receipts and approvals, as much as one answer holds. */
+export async function stepPage(
+  { runs }: { runs: Pick<RunStore, 'receipts' | 'approvals'> },
+  { tenant, runId, steps, rows, commits }: Shown,
+  place: { after?: string; limit: number },
+): Promise<StepPage> {
+  const wanted = await pageOf(steps, place, placeOf);
+  const ids = new Set(wanted.items.map(({ id }) => id));
+  const ofPage = rows.filter((row) => ids.has(row.id));
+  const asked = approvalIdsOf(ofPage, ids, commits);
+  const [receipts, approvals] = await Promise.all([
+    runs.receipts(
+      tenant,
+      ofPage.flatMap((row) => receiptKeyOf(row) ?? []),
+    ),
+    runs.approvals(tenant, runId, asked),
+  ]);
+  receipts.sort((a, b) => a.stepIndex - b.stepIndex);
+  approvals.sort((a, b) => asked.indexOf(a.approvalId) - asked.indexOf(b.approvalId));
+  const parts = wanted.items.map((step) => partOf(step, receipts, approvals));
+  const { items, next } = cutToFit({ ...wanted, items: parts }, ({ step }) => placeOf(step));
+  const receiptKeys = new Set<string>();
+  return {
+    steps: items.map(({ step }) => step),
+    // Two steps may rest on one receipt.
+    receipts: items.flatMap((part) => part.receipts).filter(({ key }) => !receiptKeys.has(key) && receiptKeys.add(key)),
+    approvals: items.flatMap((part) => part.approvals),
+    ...(next !== undefined && { next }),
+  };
+}
+
+/** A step and what belongs to it. */
+function partOf(step: ShownStep, receipts: readonly Receipt[], approvals: readonly Approval[]) {
+  const receiptKey = 'receiptKey' in step ? step.receiptKey : undefined;
+  return {
+    step: withoutLargeValues(step),
+    receipts: receipts.filter(({ key }) => key === receiptKey).map((each) => withoutLargeValues(receiptView(each))),
+    approvals: approvals
+      .filter(({ stepId }) => stepId === step.id)
+      .map((each) => withoutLargeValues(approvalView(each))),
+  };
+}
+
+/** What these steps asked for, by the commits, and what they wait for or rest on now: oldest first. */
+export function approvalIdsOf(rows: readonly Step[], ids: ReadonlySet<string>, commits: readonly Commit[]): string[] {
+  const told = commits
+    .flatMap(({ events }) => events)
+    .flatMap((event) => (event.type === 'approval.requested' && ids.has(event.step) ? [event.approvalId] : []));
+  const current = rows.flatMap((row) =>
+    row.status === 'waiting_approval' ? [row.approvalId] : (row.governed?.approvalId ?? []),
+  );
+  return [...new Set([...told, ...current])];
+}

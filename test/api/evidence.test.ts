@@ -1,0 +1,99 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { handleEvidence } from '../../lambdas/api/evidence/evidence.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+
+const RUN = 'run_00000001';
+const FOUR_MIB = 4 * 1024 * 1024;
+const RECORD: EvidenceRecord = {
+  documentKey: `evidence/acme/${RUN}/bundle.json`,
+  envelopeKey: `evidence/acme/${RUN}/bundle.dsse.json`,
+  sha256: 'a'.repeat(64),
+  sizeBytes: 12,
+  sealedAt: '2026-01-02T03:04:05.000Z',
+};
+
+let store: MemoryEvidenceStore;
+beforeEach(async () => {
+  store = new MemoryEvidenceStore();
+  await store.putOnce(RECORD.documentKey, Buffer.from('{"run":"ä €"}'), 'application/json');
+  await store.putOnce(RECORD.envelopeKey, Buffer.from('{"payload":""}'), 'application/json');
+});
+
+interface Asked {
+  tenant?: string;
+  id?: string;
+  range?: string;
+}
+
+function ask(path: string, { tenant = 'acme', id = RUN, range }: Asked = {}) {
+  const runs = {
+    evidence: async (asked: string, runId: string) => (asked === 'acme' && runId === RUN ? RECORD : undefined),
+  };
+  const event = {
+    routeKey: `GET /api/v1/runs/{id}/evidence${path}`,
+    rawPath: `/api/v1/runs/${id}/evidence${path}`,
+    pathParameters: { id },
+    headers: range === undefined ? {} : { range },
+    requestContext: { authorizer: { lambda: { tenant, role: 'auditor', person: 'ada' } } },
+  } as unknown as HttpEvent;
+  return handleEvidence({ runs, store }, event);
+}
+
+const bodyOf = (answer: { body?: string }) => Buffer.from(answer.body ?? '', 'base64');
+
+describe('GET /api/v1/runs/{id}/evidence', () => {
+  it('says what was sealed, when, and where its files are', async () => {
+    const { statusCode, body } = await ask('');
+    expect(statusCode).toBe(200);
+    expect(JSON.parse(body ?? '')).toEqual({
+      runId: RUN,
+      sha256: RECORD.sha256,
+      sizeBytes: 12,
+      sealedAt: '2026-01-02T03:04:05.000Z',
+      document: `/api/v1/runs/${RUN}/evidence/bundle.json`,
+      envelope: `/api/v1/runs/${RUN}/evidence/bundle.dsse.json`,
+    });
+  });
+
+  it('gives both files byte for byte', async () => {
+    const document = await ask('/bundle.json');
+    expect(document).toMatchObject({ statusCode: 200, isBase64Encoded: true });
+    expect(bodyOf(document).toString()).toBe('{"run":"ä €"}');
+    expect(bodyOf(await ask('/bundle.dsse.json')).toString()).toBe('{"payload":""}');
+  });
+
+  it.each<[string, Asked]>([
+    ['of another tenant', { tenant: 'globex' }],
+    ['that never was', { id: 'run_00000002' }],
+    ['whose id is none', { id: '../acme/run_00000001' }],
+  ])('does not tell the evidence of a run %s from none', async (_what, asked) => {
+    await expect(ask('/bundle.json', asked)).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  });
+
+  it('gives a large document in parts, each as large as a function may answer', async () => {
+    const large = Buffer.alloc(FOUR_MIB + 10, 'x');
+    store = new MemoryEvidenceStore();
+    await store.putOnce(RECORD.documentKey, large, 'application/json');
+    await expect(ask('/bundle.json')).rejects.toMatchObject({ status: 413 });
+    const first = await ask('/bundle.json', { range: 'bytes=0-' });
+    expect(first.headers?.['content-range']).toBe(`bytes 0-${FOUR_MIB - 1}/${FOUR_MIB + 10}`);
+    const rest = await ask('/bundle.json', { range: `bytes=${FOUR_MIB}-` });
+    expect(rest.statusCode).toBe(206);
+    expect(Buffer.concat([bodyOf(first), bodyOf(rest)]).equals(large)).toBe(true);
+  });
+
+  it.each([
+    ['bytes=2-4', 'run', 'bytes 2-4/16'],
+    ['bytes=11-99', '€"}', 'bytes 11-15/16'],
+  ])('answers %s with that range', async (range, text, contentRange) => {
+    const answer = await ask('/bundle.json', { range });
+    expect([answer.statusCode, bodyOf(answer).toString()]).toEqual([206, text]);
+    expect(answer.headers?.['content-range']).toBe(contentRange);
+  });
+
+  it('refuses a range behind the end', async () => {
+    await expect(ask('/bundle.json', { range: 'bytes=16-' })).rejects.toMatchObject({ status: 416 });
+  });
+});

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { handlePlan } from '../../lambdas/api/definitions/plan.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { PlanningTable } from '../plan/planning.ts';
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8');
+const FILE = read('workflows/label-new-issue.yaml');
+const ISSUE = JSON.parse(read('events/github-issue-opened.json'));
+const INCIDENT = JSON.parse(read('events/servicenow-incident-p1.json'));
+
+let table: PlanningTable;
+beforeEach(async () => {
+  table = new PlanningTable();
+  await table.define();
+  vi.stubGlobal('fetch', table.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+async function simulate(body: unknown, role = 'operator') {
+  const event = {
+    routeKey: 'POST /api/v1/workflows/simulate',
+    body: JSON.stringify(body),
+    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'oscar', role } } },
+  } as unknown as HttpEvent;
+  const answer = await handlePlan({ ...table.planner, definitions: table.definitions }, event);
+  return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
+}
+
+it('plans the text of a file, as the version it would become and with its author among the makers', async () => {
+  await table.definitions.publishWorkflow('acme', parseWorkflow(FILE, 'f'), 1);
+  const changed = FILE.replace('[triage]', '[new]');
+  const { status, body } = await simulate({ workflow: changed, source: 'github', payload: ISSUE });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    workflow: { name: 'label-new-issue', version: 2 },
+    trigger: { source: 'github', event: 'issues.opened' },
+    outcome: 'runs',
+    planHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  expect(table.policy.asked[0]?.request.action.makers).toContain('oscar');
+});
+
+it('plans the text of the newest version as that version', async () => {
+  await table.definitions.publishWorkflow('acme', { ...parseWorkflow(FILE, 'f'), author: 'olivia' }, 1);
+  const { body } = await simulate({ workflow: FILE, source: 'github', payload: ISSUE });
+  expect(body.workflow.version).toBe(1);
+  expect(table.policy.asked[0]?.request.action.makers).toContain('olivia');
+});
+
+it('plans a published version, the newest if none is named', async () => {
+  const workflow = { ...parseWorkflow(FILE, 'f'), author: 'olivia' };
+  await table.definitions.publishWorkflow('acme', workflow, 1);
+  await table.definitions.publishWorkflow('acme', { ...workflow, description: 'second' }, 2);
+  const plan = (version?: number) =>
+    simulate({ workflow: { name: 'label-new-issue', version }, source: 'github', payload: ISSUE });
+  expect((await plan()).body.workflow.version).toBe(2);
+  expect((await plan(1)).body.workflow.version).toBe(1);
+  await expect(plan(3)).rejects.toMatchObject({ status: 404 });
+});
+
+it('asks policy as the automation that runs the workflow, or as the one that is named', async () => {
+  const trigger = { source: 'servicenow' as const, event: 'incident.insert' };
+  const workflow = { name: 'label-new-issue', version: 1 };
+  await table.definitions.saveAutomation('acme', { name: 'first', enabled: true, workspace: 'ops', trigger, workflow });
+  const asked = async (automation?: string) => {
+    await simulate({ workflow: FILE, source: 'github', payload: ISSUE, automation });
+    const request = table.policy.asked.at(-1)?.request;
+    return [request?.automation, request?.workspace];
+  };
+  expect(await asked()).toEqual(['first', 'ops']);
+  expect(await asked('new')).toEqual(['new', 'default']);
+});
+
+it('reads ServiceNow events as the intake does', async () => {
+  const workflow = 'name: x\nsteps:\n  - { id: a, tool: transform, with: { p: "{% trigger.priority %}" } }\n';
+  const { body } = await simulate({ workflow, source: 'servicenow', payload: INCIDENT });
+  expect(body).toMatchObject({ trigger: { event: 'incident.insert' }, steps: [{ input: { p: '1' } }] });
+});
+
+it.each<[string, object, number, string]>([
+  ['a workflow that is wrong', { workflow: 'name: x\nsteps: []\n' }, 422, 'WORKFLOW_INVALID'],
+  ['a workflow nobody published', { workflow: { name: 'x' } }, 404, 'NOT_FOUND'],
+  ['a payload of another source', { source: 'servicenow' }, 400, 'BAD_REQUEST'],
+  ['an unknown source', { source: 'jira' }, 400, 'BAD_REQUEST'],
+  ['an unknown field', { dry: true }, 400, 'BAD_REQUEST'],
+])('refuses %s', async (_what, change, status, code) => {
+  const asked = simulate({ workflow: FILE, source: 'github', payload: ISSUE, ...change });
+  await expect(asked).rejects.toMatchObject({ status, code });
+});
+
+it.each(['approver', 'member', 'auditor'])('tells a %s nothing of what is at the targets', async (role) => {
+  const asked = simulate({ workflow: FILE, source: 'github', payload: ISSUE }, role);
+  await expect(asked).rejects.toMatchObject({ status: 403 });
+  expect(table.outside.calls).toEqual([]);
+});

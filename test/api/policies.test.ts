@@ -1,0 +1,253 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
+import { toolNames } from '../../lambdas/connectors/registry.ts';
+import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
+import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
+import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
+import { FailClosedPolicy } from '../../lambdas/policy/fail-closed-policy.ts';
+import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
+import { NO_TENANT_POLICIES, type PolicyDecision, type TenantPolicies } from '../../lambdas/policy/policy.ts';
+import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import type { LoadedRun } from '../../lambdas/run/run-store.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { compiledRego } from '../policy/rego.ts';
+import { aRequest } from '../policy/requests.ts';
+
+const shipped = readShippedPolicies();
+const engines = {
+  cedar: new CedarPolicies(new CedarRuntime(loadCedar, () => shipped.schema), () => shipped),
+  rego: new OpaPolicies(),
+};
+const policyOf = (policies: TenantPolicies) =>
+  new FailClosedPolicy({
+    tenantPolicies: async () => policies,
+    engines,
+    isTool: () => true,
+    now: () => 0,
+    stopwatch: { nowMs: () => 0, after: () => () => {} },
+    log: new MemoryLog(),
+  });
+
+let definitions: MemoryDefinitions;
+/** Newest first, as the store lists them. */
+let stored: { tenant: string; runId: string; createdAt: string; decisions: PolicyDecision[] }[];
+beforeEach(() => {
+  definitions = new MemoryDefinitions();
+  stored = [];
+});
+
+const runs = {
+  async listRuns(tenant: string, { limit, after }: { limit: number; after?: string }) {
+    const all = stored.filter((run) => run.tenant === tenant);
+    const start = after === undefined ? 0 : all.findIndex(({ runId }) => runId === after) + 1;
+    const items = all.slice(start, start + limit) as unknown as Run[];
+    return { items, ...(start + limit < all.length && { next: items.at(-1)?.runId }) };
+  },
+  async load(tenant: string, runId: string) {
+    const run = stored.find((each) => each.tenant === tenant && each.runId === runId);
+    const steps = run?.decisions.map((decision, index) => ({
+      id: `step_${index}`,
+      governed: { request: aRequest(), decision },
+    }));
+    return { steps: [{ id: 'waits' }, ...(steps ?? [])] } as unknown as LoadedRun;
+  },
+};
+
+const DENIED: PolicyDecision = { verdict: 'deny', code: 'POLICY_DENIED', policyHash: 'h', policies: [], reasons: [] };
+const ALLOWED: PolicyDecision = { verdict: 'allow', policyHash: 'h', policies: [], reasons: [] };
+const FREEZE = {
+  engine: 'cedar',
+  files: { 'freeze.cedar': '@id("freeze") @reason("frozen") forbid (principal, action, resource);' },
+};
+
+async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'acme' } = {}) {
+  const event = {
+    routeKey: route,
+    rawPath: route,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    requestContext: { authorizer: { lambda: { tenant, person: 'olivia', role } } },
+  } as unknown as HttpEvent;
+  const api = {
+    runs,
+    definitions,
+    engines,
+    tools: toolNames(),
+    shipped: () => shipped,
+    policyOf,
+    cursorSecret: async () => 'secret',
+    clock: new FakeClock(),
+    ids: new CountingIds(),
+  };
+  try {
+    const { statusCode, body: answered } = await handlePolicies(api, event);
+    return { status: statusCode, body: JSON.parse(answered ?? '') };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { status: error.status, body: { code: error.code, detail: error.message } };
+  }
+}
+const SHOW = 'GET /api/v1/policies';
+const PUBLISH = 'PUT /api/v1/policies';
+const REPLAY = 'POST /api/v1/policies/replay';
+
+const aForbid = (resource: string, when = 'true') => ({
+  engine: 'cedar',
+  files: { 'mine.cedar': `forbid (principal, action, ${resource}) when { ${when} };` },
+});
+
+describe('publishing', () => {
+  it('makes the set what decides, and what is shown, with its hash', async () => {
+    const before = (await ask(SHOW)).body;
+    expect(before).toMatchObject({ engine: 'cedar', files: {}, shipped: { files: shipped.files } });
+    const { status, body } = await ask(PUBLISH, FREEZE);
+    expect({ status, hash: body.hash === before.hash }).toEqual({ status: 200, hash: false });
+    expect((await ask(SHOW)).body).toMatchObject({ hash: body.hash, ...FREEZE });
+    expect(await policyOf(await definitions.policies('acme')).decide(aRequest())).toMatchObject({
+      verdict: 'deny',
+      policies: ['freeze'],
+      policyHash: body.hash,
+    });
+    expect((await ask(SHOW, undefined, { tenant: 'globex' })).body.hash).toBe(before.hash);
+  });
+
+  it('says which policies there are now, and which they were before', async () => {
+    expect((await ask(PUBLISH, FREEZE)).body).toMatchObject({ policies: ['freeze'], replaced: { policies: [] } });
+    const again = (await ask(PUBLISH, aForbid('resource in Connector::"servicenow"'))).body;
+    expect(again).toMatchObject({ policies: ['mine.cedar:1'], replaced: { policies: ['freeze'] } });
+    expect(again.hash).not.toBe(again.replaced.hash);
+  });
+
+  it('takes a Rego policy as well', async () => {
+    const { status, body } = await ask(PUBLISH, compiledRego('decision'));
+    expect(status).toBe(200);
+    expect((await ask(SHOW)).body).toMatchObject({ engine: 'rego', hash: body.hash });
+  });
+
+  it.each([
+    ['a mistake in it', { engine: 'cedar', files: { 'mine.cedar': '\npermit (principal' } }, 422, 'mine.cedar:2'],
+    [
+      'a policy that never applies',
+      {
+        engine: 'cedar',
+        files: { 'mine.cedar': 'forbid (principal, action, resource) when { principal is Connector };' },
+      },
+      422,
+      'mine.cedar:1',
+    ],
+    [
+      'a policy that fails on a plain request',
+      {
+        engine: 'cedar',
+        files: {
+          'mine.cedar':
+            'forbid (principal, action, resource) when { 9223372036854775807 + context.workflow.version > 0 };',
+        },
+      },
+      422,
+      'cannot be decided',
+    ],
+    [
+      'a tool that is none',
+      aForbid('resource == Operation::"servicenow.incident.updat"'),
+      422,
+      'mine.cedar:1: there is no tool',
+    ],
+    [
+      'a tool that is none among others',
+      aForbid('resource', 'resource in [Operation::"slack.message.post", Operation::"slack.post"]'),
+      422,
+      '"slack.post"; there are slack.message.post',
+    ],
+    ['a connector that is none', aForbid('resource in Connector::"ServiceNow"'), 422, 'there are servicenow, github'],
+    [
+      'a file without a policy',
+      { engine: 'cedar', files: { 'mine.cedar': '// soon\n' } },
+      422,
+      'mine.cedar: there is no policy in it',
+    ],
+    ['a name that is none', { engine: 'cedar', files: { '../mine.cedar': '' } }, 400, 'change-freeze.cedar'],
+    ['more than a row can hold', { engine: 'cedar', files: { 'mine.cedar': '/'.repeat(310_000) } }, 400, 'at most'],
+    ['no engine', { files: {} }, 400, 'engine'],
+    ['a module that is none', { engine: 'rego', wasmGzipBase64: 'AAAA' }, 422, 'not gzip'],
+  ])('refuses %s and keeps what was there', async (_, policies, status, said) => {
+    const answer = await ask(PUBLISH, policies);
+    expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(said) } });
+    expect(await definitions.policies('acme')).toEqual(NO_TENANT_POLICIES);
+  });
+
+  it.each(['operator', 'approver', 'member', 'auditor'])('is not for a %s', async (role) => {
+    expect((await ask(PUBLISH, FREEZE, { role })).status).toBe(403);
+    expect(await definitions.policies('acme')).toEqual(NO_TENANT_POLICIES);
+  });
+});
+
+describe('a replay over recorded decisions', () => {
+  const record = (count: number, decision: PolicyDecision, tenant = 'acme') => {
+    for (let n = count; n > 0; n -= 1) {
+      const createdAt = `2026-01-${String(n).padStart(2, '0')}T00:00:00.000Z`;
+      stored.push({ tenant, runId: `run_${tenant}_${n}`, createdAt, decisions: [decision, ALLOWED] });
+    }
+  };
+
+  async function replayAll(body: object) {
+    const all = { examined: 0, flips: [] as { runId: string }[], pages: 0 };
+    let cursor: string | null = null;
+    do {
+      const { status, body: page } = await ask(
+        REPLAY,
+        { ...body, ...(cursor !== null && { cursor }) },
+        { role: 'auditor' },
+      );
+      expect(status).toBe(200);
+      all.examined += page.examined;
+      all.flips.push(...page.flips);
+      all.pages += 1;
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    return all;
+  }
+
+  it('goes page by page over every run of the tenant, newest first', async () => {
+    record(25, DENIED);
+    record(3, DENIED, 'globex');
+    const { examined, flips, pages } = await replayAll({ policies: NO_TENANT_POLICIES });
+    expect({ examined, flips: flips.length, pages }).toEqual({ examined: 50, flips: 25, pages: 3 });
+    expect(flips[0]).toEqual({
+      runId: 'run_acme_25',
+      step: 'step_0',
+      tool: 'servicenow.incident.update',
+      target: 'servicenow:acme:incident:9d38',
+      from: { verdict: 'deny' },
+      to: { verdict: 'allow' },
+      loosens: true,
+      reasons: ['the write puts little at risk'],
+    });
+  });
+
+  it('stops where it was told to', async () => {
+    record(25, DENIED);
+    const { examined, pages } = await replayAll({ policies: NO_TENANT_POLICIES, since: '2026-01-20T00:00:00.000Z' });
+    expect({ examined, pages }).toEqual({ examined: 12, pages: 1 });
+  });
+
+  it('changes nothing', async () => {
+    record(1, ALLOWED);
+    const { flips } = await replayAll({ policies: FREEZE });
+    expect(flips).toHaveLength(2);
+    expect(await definitions.policies('acme')).toEqual(NO_TENANT_POLICIES);
+  });
+
+  it('refuses policies that are invalid, a cursor of another tenant, and people who may not', async () => {
+    record(11, DENIED);
+    const broken = { engine: 'cedar', files: { 'mine.cedar': 'permit' } };
+    expect(await ask(REPLAY, { policies: broken })).toMatchObject({ status: 422, body: { code: 'POLICY_INVALID' } });
+    const { nextCursor: cursor } = (await ask(REPLAY, { policies: FREEZE })).body;
+    const stolen = await ask(REPLAY, { policies: FREEZE, cursor }, { tenant: 'globex' });
+    expect(stolen).toMatchObject({ status: 400, body: { code: 'BAD_CURSOR' } });
+    expect((await ask(REPLAY, { policies: FREEZE }, { role: 'operator' })).status).toBe(403);
+  });
+});

@@ -1,0 +1,304 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { ENDLESS } from '../workflow/attack-expressions.ts';
+import { HOSTILE_WORKFLOWS } from '../workflow/hostile-workflows.ts';
+
+const expressions = systemExpressions();
+afterAll(() => expressions.stop());
+
+let definitions: MemoryDefinitions;
+beforeEach(() => {
+  definitions = new MemoryDefinitions();
+});
+
+interface Asked {
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: string | object;
+  role?: string;
+  tenant?: string;
+}
+
+async function ask(routeKey: string, { path, query, body, role = 'owner', tenant = 'acme' }: Asked = {}) {
+  const event = {
+    routeKey,
+    rawPath: routeKey.split(' ')[1],
+    pathParameters: path,
+    queryStringParameters: query,
+    // Files come as API Gateway hands over what it does not know to be text.
+    ...(body !== undefined && {
+      body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)).toString('base64'),
+      isBase64Encoded: true,
+    }),
+    requestContext: { authorizer: { lambda: { tenant, person: role === 'owner' ? 'olivia' : 'chloe', role } } },
+  } as unknown as HttpEvent;
+  const api = {
+    definitions,
+    cursorSecret: async () => 'secret',
+    clock: new FakeClock(),
+    ids: new CountingIds(),
+    expressions,
+    peopleRules: { coolDownMs: 0, secondOwner: false },
+  };
+  const answer = await handleDefinitions(api, event);
+  return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
+}
+
+const PUBLISH = 'POST /api/v1/workflows';
+const VALIDATE = 'POST /api/v1/workflows/validate';
+const LIST = 'GET /api/v1/workflows';
+const VERSIONS = 'GET /api/v1/workflows/{name}';
+const VERSION = 'GET /api/v1/workflows/{name}/versions/{version}';
+const AUTOMATIONS = 'GET /api/v1/automations';
+const AUTOMATION = 'GET /api/v1/automations/{name}';
+const SAVE = 'PUT /api/v1/automations/{name}';
+
+const file = (name: string, group = 'a') => `
+# Comments are no part of it.
+name: ${name}
+steps:
+  - { id: route, tool: transform, with: { group: ${group} } }
+`;
+const problem = (status: number, code: string, says = '') =>
+  expect.objectContaining({ status, code, message: expect.stringContaining(says) });
+
+describe('publishing a workflow', () => {
+  it('answers 201 with the version it became, and 200 for the same again', async () => {
+    expect(await ask(PUBLISH, { body: file('route') })).toEqual({ status: 201, body: { name: 'route', version: 1 } });
+    const reworded = file('route').replace('no part of it', 'still no part');
+    expect(await ask(PUBLISH, { body: reworded })).toEqual({ status: 200, body: { name: 'route', version: 1 } });
+    expect(await ask(PUBLISH, { body: file('route', 'b') })).toMatchObject({ status: 201, body: { version: 2 } });
+  });
+
+  it('keeps who published it: one of the makers of what it writes', async () => {
+    await ask(PUBLISH, { body: file('route') });
+    expect(await definitions.workflow('acme', 'route', 1)).toMatchObject({ author: 'olivia' });
+  });
+
+  it('is refused with every mistake, each with its line, and nothing is published', async () => {
+    const wrong = `${file('route')}  - { id: route, tool: nothing }\n`;
+    await expect(ask(PUBLISH, { body: wrong })).rejects.toEqual(
+      problem(422, 'WORKFLOW_INVALID', 'line 6: steps.1.tool'),
+    );
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
+  });
+
+  it.each(['operator', 'approver', 'member', 'auditor'])('is not for a %s', async (role) => {
+    await expect(ask(PUBLISH, { body: file('route'), role })).rejects.toEqual(problem(403, 'FORBIDDEN'));
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
+  });
+
+  it('takes no more than a mebibyte', async () => {
+    await expect(ask(PUBLISH, { body: 'x'.repeat(1024 * 1024 + 1) })).rejects.toEqual(problem(413, 'TOO_LARGE'));
+  });
+});
+
+describe('validating a workflow', () => {
+  it('answers with the mistakes, and publishes nothing', async () => {
+    expect((await ask(VALIDATE, { body: file('route'), role: 'member' })).body).toEqual({ valid: true, problems: [] });
+    expect((await ask(VALIDATE, { body: 'name: x\nsteps: []\n' })).body).toEqual({
+      valid: false,
+      problems: [{ line: 2, path: 'steps', message: expect.any(String) }],
+    });
+    expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
+  });
+});
+
+describe('published workflows', () => {
+  beforeEach(async () => {
+    for (const name of ['c', 'a', 'b']) await ask(PUBLISH, { body: file(name) });
+    for (const group of ['b', 'c']) await ask(PUBLISH, { body: file('a', group) });
+  });
+
+  it('are listed with their newest version, page by page, each once', async () => {
+    const seen: unknown[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { body } = await ask(LIST, { query: { limit: '2', ...(cursor && { cursor }) }, role: 'auditor' });
+      seen.push(...body.workflows.map(({ name, version }: { name: string; version: number }) => [name, version]));
+      cursor = body.nextCursor;
+    }
+    expect(seen).toEqual([
+      ['a', 3],
+      ['b', 1],
+      ['c', 1],
+    ]);
+  });
+
+  it('show their versions, newest first, page by page', async () => {
+    const first = await ask(VERSIONS, { path: { name: 'a' }, query: { limit: '2' } });
+    expect(first.body.versions).toEqual([
+      { name: 'a', version: 3, description: null, author: 'olivia', publishedAt: STORY_BEGINS_AT, steps: 1 },
+      expect.objectContaining({ version: 2 }),
+    ]);
+    const rest = await ask(VERSIONS, { path: { name: 'a' }, query: { cursor: first.body.nextCursor } });
+    expect(rest.body.versions).toEqual([expect.objectContaining({ version: 1 })]);
+    expect(rest.body.nextCursor).toBeNull();
+  });
+
+  it('show one version with what it does', async () => {
+    const { body } = await ask(VERSION, { path: { name: 'a', version: '2' } });
+    expect(body).toMatchObject({ name: 'a', version: 2, definition: { steps: [{ with: { group: 'b' } }] } });
+    expect(body.definition).not.toHaveProperty('author');
+  });
+
+  it.each([
+    [VERSIONS, { name: 'd' }, 'acme'],
+    [VERSIONS, { name: 'a' }, 'globex'],
+    [VERSION, { name: 'a', version: '4' }, 'acme'],
+    [VERSION, { name: 'a', version: '0' }, 'acme'],
+    [VERSION, { name: 'a', version: '1e0' }, 'acme'],
+    [VERSION, { name: 'a', version: '1' }, 'globex'],
+  ])('%s %j of %s is not found', async (route, path, tenant) => {
+    await expect(ask(route, { path, tenant })).rejects.toEqual(problem(404, 'NOT_FOUND'));
+  });
+
+  it('take a cursor only for the list and the tenant it was made for', async () => {
+    const { body } = await ask(LIST, { query: { limit: '1' } });
+    const query = { cursor: body.nextCursor };
+    await expect(ask(LIST, { query, tenant: 'globex' })).rejects.toEqual(problem(400, 'BAD_CURSOR'));
+    await expect(ask(VERSIONS, { path: { name: 'a' }, query })).rejects.toEqual(problem(400, 'BAD_CURSOR'));
+    await expect(ask(LIST, { query: { limit: '0' } })).rejects.toEqual(problem(400, 'BAD_REQUEST'));
+  });
+});
+
+describe('automations', () => {
+  const automation = {
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.opened', filter: '{% trigger.number > 1 %}' },
+    workflow: { name: 'route', version: 1 },
+  };
+  beforeEach(() => ask(PUBLISH, { body: file('route') }));
+
+  it('are saved under the name of the path, and say when they take effect', async () => {
+    const { status, body } = await ask(SAVE, { path: { name: 'triage' }, body: automation });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { name: 'triage', ...automation, effectiveWithinSeconds: 60 },
+    });
+    expect(await definitions.automations('acme')).toEqual([{ name: 'triage', ...automation }]);
+    expect((await ask(AUTOMATION, { path: { name: 'triage' }, role: 'member' })).body).toEqual({
+      name: 'triage',
+      ...automation,
+    });
+  });
+
+  it.each<[string, object, number, string]>([
+    ['a version that is not published', { workflow: { name: 'route', version: 2 } }, 422, 'the newest is 1'],
+    ['a workflow that is not published', { workflow: { name: 'rout', version: 1 } }, 422, 'none is published'],
+    ['a filter that is no JSONata', { trigger: { ...automation.trigger, filter: '{% ( %}' } }, 422, 'not JSONata'],
+    [
+      'a filter over steps',
+      { trigger: { ...automation.trigger, filter: '{% steps.a.output %}' } },
+      422,
+      'start with trigger',
+    ],
+    ['an event GitHub does not send', { trigger: { source: 'github', event: 'issues.open' } }, 422, 'opened'],
+    [
+      'an event of another source',
+      { trigger: { source: 'servicenow', event: 'issues.opened' } },
+      422,
+      'incident.insert',
+    ],
+    ['an unknown field', { when: 'always' }, 400, 'when'],
+    ['another name', { name: 'other' }, 400, 'about other'],
+  ])('with %s are refused, and nothing is saved', async (_what, change, status, says) => {
+    const saved = ask(SAVE, { path: { name: 'triage' }, body: { ...automation, ...change } });
+    await expect(saved).rejects.toMatchObject({ status, message: expect.stringContaining(says) });
+    expect(await definitions.automations('acme')).toEqual([]);
+  });
+
+  it('with a name that could be a key are refused', async () => {
+    const saved = ask(SAVE, { path: { name: 'a#b' }, body: automation });
+    await expect(saved).rejects.toEqual(problem(400, 'BAD_REQUEST'));
+  });
+
+  it('are an owner’s or admin’s to change, and each tenant’s own', async () => {
+    const saved = ask(SAVE, { path: { name: 'triage' }, body: automation, role: 'operator' });
+    await expect(saved).rejects.toEqual(problem(403, 'FORBIDDEN'));
+    await ask(SAVE, { path: { name: 'triage' }, body: automation, role: 'admin' });
+    const foreign = ask(AUTOMATION, { path: { name: 'triage' }, tenant: 'globex' });
+    await expect(foreign).rejects.toEqual(problem(404, 'NOT_FOUND'));
+    expect((await ask(AUTOMATIONS, { tenant: 'globex' })).body).toEqual({ automations: [], nextCursor: null });
+  });
+
+  it('are listed page by page', async () => {
+    for (const name of ['c', 'a', 'b']) await ask(SAVE, { path: { name }, body: automation });
+    const first = await ask(AUTOMATIONS, { query: { limit: '2' } });
+    const rest = await ask(AUTOMATIONS, { query: { cursor: first.body.nextCursor } });
+    const names = [...first.body.automations, ...rest.body.automations].map(({ name }) => name);
+    expect(names).toEqual(['a', 'b', 'c']);
+    expect(rest.body.nextCursor).toBeNull();
+  });
+});
+
+it('there is nothing at any other place', async () => {
+  await expect(ask('GET /api/v1/other')).rejects.toEqual(problem(404, 'NOT_FOUND'));
+});
+
+/** Work done, not time passed: a busy machine changes little about it. Before there were bounds, most took minutes. */
+const PROMPT_CPU_MS = 2_000;
+const ANSWER_MAX_CHARACTERS = 40_000;
+
+async function askPromptly(route: string, asked: Asked) {
+  const began = process.cpuUsage();
+  const answer = await ask(route, asked).catch((error: { status?: number; message: string }) => ({
+    status: error.status,
+    body: { detail: error.message },
+  }));
+  const { user } = process.cpuUsage(began);
+  expect(user / 1000).toBeLessThan(PROMPT_CPU_MS);
+  expect(JSON.stringify(answer.body).length).toBeLessThan(ANSWER_MAX_CHARACTERS);
+  return answer;
+}
+
+describe('a body that is meant to exhaust whoever reads it', () => {
+  it.each(HOSTILE_WORKFLOWS)('(%s) is answered promptly, by both routes, with what is wrong', async (_what, body) => {
+    const validated = await askPromptly(VALIDATE, { body, role: 'auditor' });
+    expect(validated).toMatchObject({ status: 200, body: { valid: false } });
+    expect(validated.body.problems.length).toBeLessThanOrEqual(25);
+    expect((await askPromptly(PUBLISH, { body })).status).toBe(422);
+  });
+
+  it('an expression that never ends is refused with its line before a run meets it', async () => {
+    const text = ENDLESS.replaceAll('"', '\\"');
+    const body = `name: x\nsteps:\n  - id: a\n    tool: transform\n    with: { x: "{% ${text} %}" }\n`;
+    const validated = await ask(VALIDATE, { body, role: 'auditor' });
+    const message = expect.stringContaining('it takes too long');
+    expect(validated.body).toEqual({ valid: false, problems: [{ line: 5, path: 'steps.0.with.x', message }] });
+    await expect(ask(PUBLISH, { body })).rejects.toEqual(problem(422, 'WORKFLOW_INVALID', 'line 5: steps.0.with.x'));
+    expect(await definitions.newestWorkflows('acme', { limit: 10 })).toEqual([]);
+  });
+
+  it.each([
+    ['one that nests too deep', `{"trigger":${'['.repeat(50_000)}${']'.repeat(50_000)}}`],
+    [
+      'one of unknown names',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`u${at}`, 1]))),
+    ],
+    ['one long name', JSON.stringify({ ['x'.repeat(900_000)]: 1 })],
+    [
+      'a filter that never ends',
+      JSON.stringify({
+        trigger: { source: 'github', event: 'issues', filter: `{% ${ENDLESS} %}` },
+        workflow: { name: 'route', version: 1 },
+      }),
+    ],
+    [
+      'a filter of dots',
+      JSON.stringify({
+        trigger: { source: 'github', event: 'issues', filter: `{% ${'a.'.repeat(300_000)}b %}` },
+        workflow: { name: 'route', version: 1 },
+      }),
+    ],
+  ])('an automation, %s, is refused promptly', async (_what, body) => {
+    const { status } = await askPromptly(SAVE, { path: { name: 'x' }, body });
+    expect([400, 422]).toContain(status);
+    expect(await definitions.automations('acme')).toEqual([]);
+  });
+});
