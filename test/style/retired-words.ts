@@ -1,0 +1,159 @@
+interface Retired {
+  /** Matched in lower-case text whose identifiers were split: `takeUp` and `take-up` are "take up". */
+  pattern: RegExp;
+  /** What to write instead. */
+  write: string;
+}
+
+const retired = (pattern: string, write: string): Retired => ({
+  pattern: new RegExp(`\\b(?:${pattern})\\b`, 'g'),
+  write,
+});
+
+/** Words that this project no longer uses: one thing has one word, and sentences are literal. */
+export const RETIRED_WORDS: readonly Retired[] = [
+  // Storage and caches
+  retired('kept', 'cached, stored or retained'),
+  retired('keep(s|ing)? (it|them|a token|the token)', 'cache or store'),
+
+  // The path of a run
+  retired('(take|takes|taken|taking|took) up', 'claim due steps'),
+  retired('(carry|carries|carried|carrying) on', 'start ready steps, or continue'),
+  retired('advance run', 'process run'),
+  retired('mover', 'run changer'),
+  retired('no room', 'no slot'),
+  retired('rest(s|ed|ing)? on', 'reuse an identical write, or depend on'),
+  retired('made already', 'duplicate write'),
+  retired('promis(e|es|ed|ing)', "outbox entry (JavaScript's Promise is fine)"),
+  retired('look(s|ed|ing)? (at|for) (the|a|its|their) target', 'read the target'),
+  retired('look only|looks max', 'probe only, probes max'),
+  retired('what became of', 'the outcome of'),
+  retired('nobody looks again', 'ignored'),
+
+  // Rollback
+  retired('(take|takes|taken|taking|took|takes next|take next) ((it|them|that) )?back', 'roll back, or undo'),
+  retired('way back', 'undo, or reversal'),
+
+  // Approvals
+  retired('ladders?', 'escalation stages, or backoff'),
+  retired('rungs?', 'escalation stage'),
+  retired('climb(s|ed|ing)?', 'escalate'),
+  retired('(hold|follow) approval', 'wait for decision, publish decision'),
+  retired('(open|stop at|expire) gate', 'request approval, expire approval'),
+  retired('had a hand in(?! this write)', 'is a maker of'),
+  retired('lets? (a|the|that|its) (write|call) happen', 'approve, or allow'),
+  retired('hits much', 'has a high blast radius'),
+  retired('anew', 'again'),
+
+  // Evidence
+  retired('told|tells?|tellings?', 'recorded, reported, says, shows or notifies'),
+  retired('flaws?', 'problem'),
+
+  // The API and the systems around it
+  retired('(front )?doors?', 'HTTP API, or webhook endpoint'),
+  retired('the outside', 'external systems, or targets'),
+  retired('speakers?', 'Slack user'),
+  retired('reveal(?= ?\\()', 'escape hidden characters'),
+  retired('may or refuse', 'requireRight'),
+
+  // Unusual verbs
+  retired('mend(s|ed|ing)?', 'fix'),
+  retired('stumbl(e|es|ed|ing)', 'fail'),
+  retired('heed(s|ed|ing)?', 'respect, or use'),
+  retired('vouch(es|ed|ing)?', 'confirm'),
+  retired('bother(s|ed|ing)?', 'ask'),
+  retired('nought|forthwith|thereof|wherein|thereby|hearken(s|ed)?|begets?', 'plain words'),
+];
+
+interface Allowed {
+  /** A path, or the beginning of one. */
+  in: string;
+  text: RegExp;
+  because: string;
+}
+
+/** Words of others: vendors' APIs and formats that are stored or on the wire. */
+export const ALLOWED: readonly Allowed[] = [
+  { in: 'docs/evidence-format.md', text: /`kept`/, because: 'a value of the compensation log, stored in bundles' },
+];
+
+/** Folders and files that still have retired words. The list only shrinks. */
+export const NOT_YET_CLEAN: readonly string[] = [
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'README.md',
+  'RUNBOOK.md',
+  'bench/bench.ts',
+  'bin/commands/',
+  'docs/evidence-format.md',
+  'docs/evidence-log.md',
+  'docs/servicenow.md',
+  'events/README.md',
+  'lambdas/api/',
+  'lambdas/approval/',
+  'lambdas/connectors/',
+  'lambdas/entry/',
+  'lambdas/evidence/',
+  'lambdas/intake/',
+  'lambdas/outbox/',
+  'lambdas/pipeline/',
+  'lambdas/plan/',
+  'lambdas/policy/',
+  'lambdas/run/',
+  'lambdas/slack/',
+  'lambdas/sweep/',
+  'lambdas/worker/',
+  'lambdas/workflow/',
+  'lib/api.ts',
+  'lib/approval-flow.ts',
+  'lib/bundle-functions.ts',
+  'lib/evidence-key-outputs.ts',
+  'lib/evidence-log.ts',
+  'lib/evidence-vault.ts',
+  'lib/front-door.ts',
+  'lib/intake.ts',
+  'lib/keyed-routes.ts',
+  'lib/run-table.ts',
+  'lib/slack.ts',
+  'lib/stack.ts',
+  'lib/stage-config.ts',
+  'lib/worker.ts',
+  'local/cloud/',
+  'local/demo/',
+  'local/dynamodb-proxy.ts',
+  'local/dynamodb.ts',
+  'local/fault-replies.ts',
+  'local/functions.ts',
+  'local/recursion.ts',
+  'local/resource-types.ts',
+  'local/seed.ts',
+  'local/simulators/',
+  'local/start.ts',
+  'local/world.ts',
+  'policies/README.md',
+  'policies/default.cedar',
+  'policies/schema.cedarschema',
+  'policies/tests/',
+  'test/README.md',
+  'test/api/',
+  'test/approval/',
+  'test/cli/',
+  'test/connectors/',
+  'test/contracts/',
+  'test/evidence/',
+  'test/fakes/',
+  'test/infrastructure/',
+  'test/intake/',
+  'test/local/',
+  'test/pipeline/',
+  'test/plan/',
+  'test/policy/',
+  'test/run/',
+  'test/security/',
+  'test/simulation/',
+  'test/slack/',
+  'test/sweep/',
+  'test/worker/',
+  'test/workflow/',
+  'workflows/triage-incident.yaml',
+];
