@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { EvidenceApiEnvironment } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
+import type { EvidenceBucket } from './evidence-bucket.ts';
 import type { KeyedRoutes } from './keyed-routes.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -16,7 +16,7 @@ interface EvidenceApiProps {
   bundles: FunctionBundles;
   keyed: KeyedRoutes;
   runTable: RunTable;
-  evidence: EvidenceVault;
+  evidence: EvidenceBucket;
 }
 
 /** Hands bundles out to whoever may see their runs. */

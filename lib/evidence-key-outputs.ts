@@ -2,7 +2,7 @@ import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
+import type { EvidenceBucket } from './evidence-bucket.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 
 const DESCRIBE_TIMEOUT = seconds(30);
@@ -12,7 +12,7 @@ export class EvidenceKeyOutputs extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { bundles, evidence }: { bundles: FunctionBundles; evidence: EvidenceVault },
+    { bundles, evidence }: { bundles: FunctionBundles; evidence: EvidenceBucket },
   ) {
     super(scope, id);
     const describe = new NodeFunction(this, 'Describe', {

@@ -6,7 +6,7 @@ import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DailyLogEnvironment, KeysEnvironment, SMALL_YOUNG_GENERATION } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceVault } from './evidence-vault.ts';
+import type { EvidenceBucket } from './evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -24,7 +24,7 @@ interface EvidenceLogProps {
   config: StageConfig;
   httpApi: CountersignHttpApi;
   runTable: RunTable;
-  evidence: EvidenceVault;
+  evidence: EvidenceBucket;
 }
 
 /** What lets outsiders check the evidence: a signed log of every day's bundles, and the public keys. */

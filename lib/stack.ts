@@ -12,7 +12,7 @@ import { DefinitionsApi } from './definitions-api.ts';
 import { EvidenceApi } from './evidence-api.ts';
 import { EvidenceKeyOutputs } from './evidence-key-outputs.ts';
 import { EvidenceLog } from './evidence-log.ts';
-import { EvidenceVault, SEAL_TIMEOUT } from './evidence-vault.ts';
+import { EvidenceBucket, SEAL_TIMEOUT } from './evidence-bucket.ts';
 import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { KeyedRoutes } from './keyed-routes.ts';
@@ -78,7 +78,7 @@ export class CountersignStack extends Stack {
     const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, httpApi });
 
     // Where every run ends, and what lets outsiders check that.
-    const evidence = new EvidenceVault(this, 'EvidenceVault', { ...shared, sealQueue });
+    const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
     // Outputs are for whoever deploys; nobody deploys to a single machine, whose keys are asked for at their URL.
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
-import { workThrough } from '../entry/sqs-batch.ts';
+import { processBatch } from '../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
@@ -42,5 +42,5 @@ const follower = {
 };
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  workThrough(event, FollowMessage, (message) => followApproval(follower, message), systemLog),
+  processBatch(event, FollowMessage, (message) => followApproval(follower, message), systemLog),
 );

@@ -1,11 +1,11 @@
-/** Keys may come from outside: the oldest answer goes when there are more than these. */
-const ANSWERS_MAX = 1_000;
+/** Keys may come from requests, so the cache is bounded: beyond this the oldest entry is removed. */
+const ENTRIES_MAX = 1_000;
 
-/** Answers kept for a while in a warm function. A failed read is not kept: the next caller asks again. */
+/** Values that a warm function caches for a fixed time. A failed read is not cached: the next caller reads again. */
 export class Cached<T> {
   readonly #forMs: number;
   readonly #now: () => number;
-  readonly #answers = new Map<string, { until: number; answer: Promise<T> }>();
+  readonly #entries = new Map<string, { until: number; value: Promise<T> }>();
 
   constructor(forMs: number, now: () => number) {
     this.#forMs = forMs;
@@ -13,13 +13,13 @@ export class Cached<T> {
   }
 
   get(key: string, read: () => Promise<T>): Promise<T> {
-    const kept = this.#answers.get(key);
-    if (kept && kept.until > this.#now()) return kept.answer;
-    const answer = read();
-    const [oldest] = this.#answers.keys();
-    if (oldest !== undefined && this.#answers.size >= ANSWERS_MAX) this.#answers.delete(oldest);
-    this.#answers.set(key, { until: this.#now() + this.#forMs, answer });
-    answer.catch(() => this.#answers.delete(key));
-    return answer;
+    const cached = this.#entries.get(key);
+    if (cached && cached.until > this.#now()) return cached.value;
+    const value = read();
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined && this.#entries.size >= ENTRIES_MAX) this.#entries.delete(oldest);
+    this.#entries.set(key, { until: this.#now() + this.#forMs, value });
+    value.catch(() => this.#entries.delete(key));
+    return value;
   }
 }

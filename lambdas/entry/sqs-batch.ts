@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { Log } from './ports.ts';
 
 /** Works through a batch side by side; only the messages that failed come again. */
-export async function workThrough<Message>(
+export async function processBatch<Message>(
   event: SQSEvent,
   schema: z.ZodType<Message>,
   work: (message: Message) => Promise<void>,

@@ -22,7 +22,7 @@ export interface IdempotencyRecord {
 const HOUR_MS = 60 * 60 * 1000;
 
 /**
- * Kept longer than the sender can repeat itself: GitHub redelivers by hand for 3 days, GitHub Enterprise Server for 7;
+ * Remembered longer than the sender can repeat itself: GitHub redelivers by hand for 3 days, Enterprise Server for 7;
  * a ServiceNow business rule retries within the day.
  */
 export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {

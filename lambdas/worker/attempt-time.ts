@@ -5,7 +5,7 @@ import { mayStillSend } from '../run/lease.ts';
 import type { Lease } from '../run/step.ts';
 import type { Worker } from './worker.ts';
 
-/** Kept back from every attempt for the commit of its outcome. */
+/** Reserved in every attempt for the commit of its outcome. */
 const TIME_FOR_THE_COMMIT_MS = 3_000;
 /** A write is sent if a target that is not slow has time to answer; if its answer comes too late, the next attempt looks for it. */
 const TIME_FOR_AN_ANSWER_MS = 5_000;

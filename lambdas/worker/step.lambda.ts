@@ -1,7 +1,7 @@
 import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
 import { functionHandler } from '../entry/middy-handler.ts';
-import { workThrough } from '../entry/sqs-batch.ts';
+import { processBatch } from '../entry/sqs-batch.ts';
 import { systemLog } from '../entry/system.ts';
 import { advanceRun } from './advance-run.ts';
 import { workerPorts } from './worker-ports.ts';
@@ -16,5 +16,5 @@ const worker = workerPorts();
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent, context: Context) => {
   const timeLeftMs = () => context.getRemainingTimeInMillis();
-  return workThrough(event, StepMessage, (message) => advanceRun({ ...worker, timeLeftMs }, message), systemLog);
+  return processBatch(event, StepMessage, (message) => advanceRun({ ...worker, timeLeftMs }, message), systemLog);
 });

@@ -1,7 +1,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { workThrough } from '../../lambdas/entry/sqs-batch.ts';
+import { processBatch } from '../../lambdas/entry/sqs-batch.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 
 const Message = z.object({ name: z.string() });
@@ -13,7 +13,7 @@ it('only the messages that failed come again, and the others are worked through'
   const worked: string[] = [];
   const log = new MemoryLog();
   const event = batch('{"name":"good"}', 'not json', '{"other":"shape"}', '{"name":"bad"}', '{"name":"last"}');
-  const answer = await workThrough(
+  const answer = await processBatch(
     event,
     Message,
     async ({ name }) => {

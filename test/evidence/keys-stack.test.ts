@@ -5,7 +5,7 @@ import { Match, Template } from 'aws-cdk-lib/assertions';
 import { expect, it, vi } from 'vitest';
 import { EvidenceKeyOutputs } from '../../lib/evidence-key-outputs.ts';
 import { EvidenceLog } from '../../lib/evidence-log.ts';
-import { EvidenceVault, SEAL_TIMEOUT } from '../../lib/evidence-vault.ts';
+import { EvidenceBucket, SEAL_TIMEOUT } from '../../lib/evidence-bucket.ts';
 import { CountersignHttpApi } from '../../lib/http-api.ts';
 import { RunTable } from '../../lib/run-table.ts';
 import { readStageConfig } from '../../lib/stage-config.ts';
@@ -23,7 +23,7 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   const bundles = () => import.meta.dirname;
   const [runTable, httpApi] = [new RunTable(stack, 'RunTable', config), new CountersignHttpApi(stack, 'FrontDoor')];
   const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
-  const evidence = new EvidenceVault(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
+  const evidence = new EvidenceBucket(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
   new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });
   new EvidenceLog(stack, 'EvidenceLog', { bundles, config, httpApi, runTable, evidence });
   return Template.fromStack(stack);

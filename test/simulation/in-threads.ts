@@ -13,11 +13,11 @@ export async function doAll(jobs: Job[], progress: (sum: Tally) => void, threads
   };
   if (threads <= 1) {
     for (let job = left.shift(); job; job = left.shift()) took(await doJob(job));
-  } else await Promise.all(Array.from({ length: threads }, () => workThrough(left, took)));
+  } else await Promise.all(Array.from({ length: threads }, () => processBatch(left, took)));
   return sum;
 }
 
-function workThrough(left: Job[], took: (tally: Tally) => void): Promise<void> {
+function processBatch(left: Job[], took: (tally: Tally) => void): Promise<void> {
   const thread = new Worker(new URL('./chaos-thread.ts', import.meta.url));
   return new Promise<void>((resolve, reject) => {
     const next = () => {

@@ -109,7 +109,7 @@ export const NOT_YET_CLEAN: readonly string[] = [
   'lib/bundle-functions.ts',
   'lib/evidence-key-outputs.ts',
   'lib/evidence-log.ts',
-  'lib/evidence-vault.ts',
+  'lib/evidence-bucket.ts',
   'lib/front-door.ts',
   'lib/intake.ts',
   'lib/keyed-routes.ts',

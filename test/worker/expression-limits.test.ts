@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { workThrough } from '../../lambdas/entry/sqs-batch.ts';
+import { processBatch } from '../../lambdas/entry/sqs-batch.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
@@ -65,9 +65,9 @@ describe('a workflow whose expression never ends', () => {
     const published = await others.definitions.workflow('acme', 'other', 1);
     if (published) await others.definitions.publishWorkflow('globex', published, 1);
     const records = batch.map(({ message }, index) => ({ messageId: String(index), body: JSON.stringify(message) }));
-    const result = await workThrough(
-      { Records: records } as Parameters<typeof workThrough>[0],
-      { parse: (value: unknown) => value } as unknown as Parameters<typeof workThrough>[1],
+    const result = await processBatch(
+      { Records: records } as Parameters<typeof processBatch>[0],
+      { parse: (value: unknown) => value } as unknown as Parameters<typeof processBatch>[1],
       async (message) => {
         const { tenant, runId } = message as { tenant: string; runId: string };
         await (tenant === 'globex' ? others : shop).work({ tenant, runId });

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { readEnvironment } from '../../entry/environment.ts';
 import { METRICS } from '../../entry/metrics.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
-import { workThrough } from '../../entry/sqs-batch.ts';
+import { processBatch } from '../../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemMetrics, systemPause } from '../../entry/system.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { SealEnvironment } from '../environment.ts';
@@ -53,5 +53,5 @@ async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
 }
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  workThrough(event, SealMessage, seal, systemLog),
+  processBatch(event, SealMessage, seal, systemLog),
 );

@@ -21,7 +21,7 @@ const ALGORITHMS = {
 const ACCESS_LOGS_KEPT = Duration.days(365);
 
 /** Where runs end: a bucket nobody can rewrite, a key that signs and never leaves KMS, and the function that seals. */
-export class EvidenceVault extends Construct {
+export class EvidenceBucket extends Construct {
   readonly bucket: Bucket;
   /** Oldest first; the last one signs. */
   readonly keys: { name: string; keyId: string; validUntil: string | null }[];
