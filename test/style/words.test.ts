@@ -1,47 +1,14 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ALLOWED, NOT_YET_CLEAN, RETIRED_WORDS } from './retired-words.ts';
+import { type Violation, violationsIn } from './find-retired-words.ts';
+import { NOT_YET_CLEAN } from './retired-words.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TEXT = '*.{ts,mts,mjs,md,yaml,yml,html,cedar,cedarschema,rego}';
 const FOLDERS = '{agent,bench,bin,console,docs,events,lambdas,lib,local,policies,test,workflows}';
 /** The list itself and the test of it, and what was written before the list. */
 const NOT_CHECKED = ['test/style/retired-words.ts', 'test/style/words.test.ts', 'CHANGELOG.md'];
-
-const JAVASCRIPT_PROMISE = /\bPromise(?![a-z])|\.promise\b|\/promises['"]|\bpromise(?=(: \w+)?, (resolve|reject)\b)/g;
-const COMMENT_MARKER = /^\s*(\/\*\*?|\*\/?|\/\/|#+|>|-)\s+/;
-
-interface Violation {
-  path: string;
-  line: number;
-  word: string;
-  write: string;
-}
-
-/** Finds retired words in a file's path (line 0) and text, also where a phrase continues on the next line. */
-function violationsIn(path: string, text: string): Violation[] {
-  const lines = [path, ...text.split('\n').map((line) => line.replace(COMMENT_MARKER, '').trim())];
-  const allowed = ALLOWED.filter((each) => path.startsWith(each.in)).map((each) => each.text);
-  const checked = lines.map((line) =>
-    splitIdentifiers(allowed.reduce((rest, each) => rest.replace(each, ''), line.replace(JAVASCRIPT_PROMISE, ''))),
-  );
-  const starts = [0];
-  for (const line of checked) starts.push((starts.at(-1) ?? 0) + line.length + 1);
-  const joined = checked.join(' ').toLowerCase();
-  return RETIRED_WORDS.flatMap(({ pattern, write }) =>
-    [...joined.matchAll(pattern)].map(({ index, 0: word }) => ({
-      path,
-      line: starts.findLastIndex((start) => start <= index),
-      word,
-      write,
-    })),
-  );
-}
-
-function splitIdentifiers(text: string): string {
-  return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[-_/]/g, ' ');
-}
 
 function everyFile(): string[] {
   const files = globSync([`${FOLDERS}/**/${TEXT}`, TEXT], { cwd: ROOT, exclude: ['**/node_modules/**'] });
