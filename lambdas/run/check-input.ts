@@ -8,20 +8,20 @@ const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 export function parsedInput<Schema extends z.ZodType>(schema: Schema, tool: string, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw new CountersignError('INPUT_INVALID', `${tool}: ${inputFlaws(parsed.error)}`);
+  throw new CountersignError('INPUT_INVALID', `${tool}: ${inputProblems(parsed.error)}`);
 }
 
 /** What is wrong with an input, without a word of it: the message is kept on the run, and its names may come from a payload. */
-export function inputFlaws({ issues }: z.ZodError): string {
+export function inputProblems({ issues }: z.ZodError): string {
   return issues
     .map((issue) => {
-      const message = flawInWords(issue);
+      const message = issueText(issue);
       return issue.path.length === 0 ? message : `${issue.path.map(plain).join('.')}: ${message}`;
     })
     .join('; ');
 }
 
-function flawInWords(issue: z.core.$ZodIssue): string {
+function issueText(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.map(plain).join(', ')}`;
   // What is wrong with a name is told one level down.
   return (issue.code === 'invalid_key' && issue.issues[0]?.message) || issue.message;

@@ -75,7 +75,7 @@ export type SucceededReceipt = ReceiptFacts & {
   outcome: 'succeeded';
   settledAt: string;
   /** Another run that asked for the identical write and was given this receipt: it is not only ours to undo any more. */
-  restedOnBy?: string;
+  reusedBy?: string;
   /** Its undo has begun: nobody may rest on it until it is known what became of that. */
   undoBegunAt?: string;
 } & WriteResult;

@@ -52,8 +52,8 @@ export function meetHeld(
   const { runId } = draft.run;
   if (held.outcome === 'succeeded' && held.undoBegunAt === undefined) {
     // From now on it is not only the other run's to take back.
-    if (held.runId !== runId && held.restedOnBy === undefined) {
-      draft.putReceipt({ ...held, restedOnBy: runId }, { asRead: held });
+    if (held.runId !== runId && held.reusedBy === undefined) {
+      draft.putReceipt({ ...held, reusedBy: runId }, { asRead: held });
     }
     draft.record({ type: 'write.reused', step: step.id, receiptKey: held.key, firstRunId: held.runId });
     const ofOtherStep = held.runId === runId && held.stepIndex !== step.index;
@@ -79,7 +79,7 @@ export async function reserveUndone(worker: Worker, draft: RunDraft, index: numb
   const undone = draft.steps.get(index);
   const receipt = undone && (await receiptOf(worker, draft, undone));
   if (receipt?.outcome !== 'succeeded' || receipt.undoBegunAt !== undefined) return;
-  if (receipt.restedOnBy !== undefined) throw new CountersignError('DRIFTED', restsOnIt(receipt.restedOnBy));
+  if (receipt.reusedBy !== undefined) throw new CountersignError('DRIFTED', restsOnIt(receipt.reusedBy));
   draft.putReceipt({ ...receipt, undoBegunAt: draft.at }, { asRead: receipt });
 }
 

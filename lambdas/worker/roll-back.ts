@@ -97,7 +97,7 @@ function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
   if (receipt?.runId !== run.runId)
     return { irreversible: 'another run had made the identical write; it is not ours to undo' };
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };
-  if (receipt.restedOnBy !== undefined) return { irreversible: restsOnIt(receipt.restedOnBy) };
+  if (receipt.reusedBy !== undefined) return { irreversible: restsOnIt(receipt.reusedBy) };
   return receipt.reversal;
 }
 

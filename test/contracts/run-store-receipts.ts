@@ -104,7 +104,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       const rest = (run: Run, found: Receipt) =>
         change(run)
           .writeStep(held(0), 'new')
-          .writeReceipt({ ...found, restedOnBy: run.runId } as Receipt, { asRead: found })
+          .writeReceipt({ ...found, reusedBy: run.runId } as Receipt, { asRead: found })
           .seal();
       const read = async (tenant: string) => {
         const [found] = await bench.store.receipts(tenant, ['key']);
@@ -115,7 +115,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       it('are written while they are just that, whoever’s they are', async () => {
         const { run, held } = await rivalsWith(succeeded);
         expect(await bench.store.commit(rest(run, await read(run.tenant)))).toEqual({ outcome: 'committed' });
-        expect(await read(run.tenant)).toEqual({ ...held, restedOnBy: run.runId });
+        expect(await read(run.tenant)).toEqual({ ...held, reusedBy: run.runId });
         expect((await loaded(run)).steps).toHaveLength(1);
       });
 
@@ -137,7 +137,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         await bench.store.commit(rest(first, held));
         expect(await bench.store.commit(rest(run, held))).toEqual({
           outcome: 'receipt_held',
-          receipt: { ...held, restedOnBy: first.runId },
+          receipt: { ...held, reusedBy: first.runId },
         });
         expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
       });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import {
   ExportDraft,
   type Exports,
-  exportOrPromise,
+  exportOrEnqueue,
   exportRun,
   exportSealedRun,
 } from '../../lambdas/evidence/export/export-run.ts';
@@ -112,10 +112,10 @@ describe('an export that failed', () => {
 
   it('is promised; one that did not is not', async () => {
     const clock = new FakeClock();
-    expect(await exportOrPromise({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
+    expect(await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
     store = new FaultyStore();
     store.refused = [SIEM];
-    const promises = await exportOrPromise({ exports: exports(), clock, log }, run, drafted());
+    const promises = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
     expect(promises).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
   });
 

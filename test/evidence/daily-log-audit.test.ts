@@ -12,7 +12,7 @@ const SIGNER = new SeededSigner();
 const TERMS: AuditTerms = {
   keys: [trustedKey(SIGNER.publicKey)],
   tenants: [],
-  bundleFlaw: () => undefined,
+  checkBundle: () => undefined,
   from: undefined,
   through: '2026-03-03',
 };
@@ -88,7 +88,7 @@ describe('an audit names', () => {
   });
 
   it('a bundle that has a flaw in itself', () => {
-    expect(findings({ bundleFlaw: ({ name }) => (name === 'run_b' ? 'commit 4 was edited' : undefined) })).toEqual([
+    expect(findings({ checkBundle: ({ name }) => (name === 'run_b' ? 'commit 4 was edited' : undefined) })).toEqual([
       'run_b commit 4 was edited',
     ]);
   });

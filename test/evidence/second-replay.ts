@@ -1,7 +1,7 @@
 import { at, canonical, type Fields, isSorted, type Json, listAt } from './second-verifier.ts';
 
 /** "What the commits tell", as questions about the list of all events. */
-interface Told {
+interface History {
   runId: string;
   events: Event[];
 }
@@ -9,7 +9,7 @@ type Event = Fields & { type: string; saidAt: string; commit: number; place: num
 
 const FIRST_UNDO = 5000;
 
-export function saysWhatCommitsTell(document: Json): boolean {
+export function matchesCommits(document: Json): boolean {
   const events = listAt(document, 'commits').flatMap((commit) =>
     listAt(commit, 'events').map((event) => ({
       ...(event as Fields & { type: string }),
@@ -17,23 +17,23 @@ export function saysWhatCommitsTell(document: Json): boolean {
       commit: Number(at(commit, 'seq')),
     })),
   );
-  const told: Told = {
+  const history: History = {
     runId: String(at(at(document, 'run'), 'runId')),
     events: events.map((event, place) => ({ ...event, place })) as Event[],
   };
   return (
-    shows(at(document, 'run'), runTold(told)) &&
-    shows(at(document, 'trigger'), triggerTold(told)) &&
-    areSteps(listAt(document, 'steps'), told) &&
-    areReceipts(listAt(document, 'receipts'), told) &&
-    areApprovals(listAt(document, 'approvals'), told) &&
-    gathers(document, told)
+    shows(at(document, 'run'), runTold(history)) &&
+    shows(at(document, 'trigger'), triggerTold(history)) &&
+    areSteps(listAt(document, 'steps'), history) &&
+    areReceipts(listAt(document, 'receipts'), history) &&
+    areApprovals(listAt(document, 'approvals'), history) &&
+    gathers(document, history)
   );
 }
 
 type Expected = { [name: string]: Json | Expected | Expected[] | undefined };
 
-/** Whether everything that is told is shown just so; undefined: absent. */
+/** Whether everything that is history is shown just so; undefined: absent. */
 function shows(shown: Json, expected: Expected): boolean {
   return Object.entries(expected).every(([name, value]) => isAs((shown as Fields)[name], value));
 }
@@ -55,7 +55,7 @@ const lastOf = (events: Event[], ...types: string[]) => events.findLast(({ type 
 const after = (events: Event[], place: number) => events.filter((event) => event.place > place);
 const until = (events: Event[], place: number) => events.filter((event) => event.place <= place);
 
-function runTold({ events }: Told): Expected {
+function runTold({ events }: History): Expected {
   const accepted = events.find(({ type, commit }) => type === 'run.accepted' && commit === 1);
   const moved = lastOf(events, 'run.status_changed');
   const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
@@ -78,13 +78,13 @@ function runTold({ events }: Told): Expected {
   };
 }
 
-function triggerTold({ events }: Told): Expected {
+function triggerTold({ events }: History): Expected {
   const { source, event, triggerHash, saidAt } = events.find(({ type }) => type === 'run.accepted') as Event;
   return { source, event, receivedAt: saidAt, payload: digest(triggerHash) };
 }
 
 /** Everything that happened to a step: what has its index, and the writes that stand beside its claims and successes. */
-function storyOf({ events }: Told, index: Json): Event[] {
+function storyOf({ events }: History, index: Json): Event[] {
   const own = events.filter((event) => event.index === index && event.step !== undefined);
   const claims = own.filter(({ type }) => type === 'step.claimed').map(({ place }) => events[place + 1]);
   const endings = own.filter(({ type }) => type === 'step.succeeded' || type === 'step.failed');
@@ -103,11 +103,11 @@ function claimIn(story: Event[]): Event | undefined {
   return claim && lastOf(after(story, claim.place), ...ENDED_BY) ? undefined : claim;
 }
 
-const keyOf = ({ events }: Told, claim: Event | undefined) => claim && events[claim.place + 1]?.receiptKey;
+const keyOf = ({ events }: History, claim: Event | undefined) => claim && events[claim.place + 1]?.receiptKey;
 
 /** The approval that a step rests on at some place. */
-function approvalAt(told: Told, index: Json, place: number): Json | undefined {
-  const before = until(told.events, place);
+function approvalAt(history: History, index: Json, place: number): Json | undefined {
+  const before = until(history.events, place);
   const asked = before.findLast(
     ({ type, approvalId, asks, index: which }) =>
       (type === 'approval.requested' && asks !== 'step' && indexIn(approvalId) === index) ||
@@ -122,13 +122,13 @@ function approvalAt(told: Told, index: Json, place: number): Json | undefined {
 
 const indexIn = (approvalId: Json | undefined) => Number(/-(\d+)$/.exec(String(approvalId))?.[1]);
 
-function areSteps(steps: Json[], told: Told): boolean {
+function areSteps(steps: Json[], history: History): boolean {
   const indexes = steps.map((step) => Number(at(step, 'index')));
   const named = new Set(
-    told.events.flatMap(({ step, index }) => (step !== undefined && index !== undefined ? [index] : [])),
+    history.events.flatMap(({ step, index }) => (step !== undefined && index !== undefined ? [index] : [])),
   );
   const isInOrder = indexes.every((index, place) => place === 0 || (indexes[place - 1] ?? index) < index);
-  return isInOrder && named.size === steps.length && steps.every((step) => isStep(step, told));
+  return isInOrder && named.size === steps.length && steps.every((step) => isStep(step, history));
 }
 
 const STATUS: Record<string, string> = {
@@ -137,9 +137,9 @@ const STATUS: Record<string, string> = {
   'step.canceled': 'canceled',
 };
 
-function isStep(step: Json, told: Told): boolean {
+function isStep(step: Json, history: History): boolean {
   const index = at(step, 'index');
-  const story = storyOf(told, index);
+  const story = storyOf(history, index);
   const ending = lastOf(story, ...Object.keys(STATUS));
   if (!ending) return false;
   const past = until(story, ending.place);
@@ -147,8 +147,8 @@ function isStep(step: Json, told: Told): boolean {
   const decided = lastOf(past, 'policy.decided');
   const reused = past.findLast(({ type, place }) => type === 'write.reused' && place === ending.place - 1);
   const succeeded = ending.type === 'step.succeeded';
-  const receiptKey = keyOf(told, claim) ?? reused?.receiptKey;
-  const reversed = after(told.events, ending.place).find(
+  const receiptKey = keyOf(history, claim) ?? reused?.receiptKey;
+  const reversed = after(history.events, ending.place).find(
     (event) => event.type === 'write.reversed' && event.step === ending.step && event.receiptKey === receiptKey,
   );
   const back = succeeded && receiptKey !== undefined ? reversed : undefined;
@@ -170,28 +170,28 @@ function isStep(step: Json, told: Told): boolean {
       ...(claim && {
         ...{ attempt: claim.attempt, leaseVersion: claim.leaseVersion },
         action: decided && { tool: decided.tool, target: decided.target, derived: decided.derived },
-        approvalId: approvalAt(told, index, ending.place - 1),
+        approvalId: approvalAt(history, index, ending.place - 1),
       }),
     }) &&
     (!claim || input === null || at(input, 'sha256') === claim.inputHash)
   );
 }
 
-function areReceipts(receipts: Json[], told: Told): boolean {
+function areReceipts(receipts: Json[], history: History): boolean {
   const keys = receipts.map((receipt) => String(at(receipt, 'key')));
   const places = receipts.map((receipt) => `${String(at(receipt, 'index')).padStart(9, '0')} ${at(receipt, 'key')}`);
-  const own = receipts.filter((receipt) => at(receipt, 'runId') === told.runId).map((receipt) => at(receipt, 'key'));
-  const due = told.events.flatMap(({ type, receiptKey }) => (type === 'write.intended' ? [receiptKey ?? null] : []));
-  const passedOn = (key: Json) => ['failed', 'reversed'].includes(String(outcomeOf(told, key)));
+  const own = receipts.filter((receipt) => at(receipt, 'runId') === history.runId).map((receipt) => at(receipt, 'key'));
+  const due = history.events.flatMap(({ type, receiptKey }) => (type === 'write.intended' ? [receiptKey ?? null] : []));
+  const passedOn = (key: Json) => ['failed', 'reversed'].includes(String(outcomeOf(history, key)));
   return (
     isSorted(places) &&
     new Set(keys).size === keys.length &&
     due.every((key) => own.includes(key) || passedOn(key)) &&
-    receipts.every((receipt) => isReceipt(receipt, told))
+    receipts.every((receipt) => isReceipt(receipt, history))
   );
 }
 
-function outcomeOf({ events }: Told, key: Json): Json | undefined {
+function outcomeOf({ events }: History, key: Json): Json | undefined {
   const last = lastOf(
     events.filter(({ receiptKey }) => receiptKey === key),
     ...['write.intended', 'write.settled', 'write.reversed'],
@@ -200,30 +200,30 @@ function outcomeOf({ events }: Told, key: Json): Json | undefined {
   return last?.type === 'write.reversed' ? 'reversed' : 'intent';
 }
 
-function isReceipt(receipt: Json, told: Told): boolean {
+function isReceipt(receipt: Json, history: History): boolean {
   const key = at(receipt, 'key');
-  const about = told.events.filter(({ receiptKey }) => receiptKey === key);
-  if (at(receipt, 'runId') !== told.runId) {
+  const about = history.events.filter(({ receiptKey }) => receiptKey === key);
+  if (at(receipt, 'runId') !== history.runId) {
     const from = lastOf(about, 'write.reused')?.firstRunId;
     return at(receipt, 'outcome') === 'succeeded' && from === at(receipt, 'runId');
   }
   const intents = about.filter(({ type }) => type === 'write.intended');
   const intended = intents.at(-1);
-  const claim = intended && told.events[intended.place - 1];
+  const claim = intended && history.events[intended.place - 1];
   if (!intended || claim?.type !== 'step.claimed') return false;
   const since = after(about, intended.place);
   const [settled, reversed] = [lastOf(since, 'write.settled'), lastOf(since, 'write.reversed')];
-  const story = storyOf(told, claim.index ?? null);
+  const story = storyOf(history, claim.index ?? null);
   const decided = lastOf(until(story, intended.place), 'policy.decided');
   const { step, tool, target, requestHash } = intended;
   return (
     intents.some(({ saidAt }) => saidAt === at(receipt, 'openSince')) &&
     shows(receipt, {
-      ...{ step, tool, target, requestHash, intentAt: intended.saidAt, outcome: outcomeOf(told, key) },
+      ...{ step, tool, target, requestHash, intentAt: intended.saidAt, outcome: outcomeOf(history, key) },
       ...{ index: claim.index, attempt: claim.attempt, leaseVersion: claim.leaseVersion },
       grounds: decided && {
         ...{ policyHash: decided.policyHash, policies: decided.policies },
-        approvalId: approvalAt(told, claim.index ?? null, intended.place),
+        approvalId: approvalAt(history, claim.index ?? null, intended.place),
       },
       ...{ settledAt: settled?.saidAt, recovered: settled?.recovered },
       ...{ reversedAt: reversed?.saidAt, reversedBy: reversed?.reversedBy },
@@ -240,19 +240,21 @@ function outputTold(story: Event[], claim: Event, settled: Event | undefined): E
   return gave ? { output: digest(gave.outputHash) } : {};
 }
 
-function areApprovals(approvals: Json[], told: Told): boolean {
-  const asked = told.events.filter(({ type }) => type === 'approval.requested');
+function areApprovals(approvals: Json[], history: History): boolean {
+  const asked = history.events.filter(({ type }) => type === 'approval.requested');
   const places = approvals.map((approval) => `${at(approval, 'requestedAt')} ${at(approval, 'approvalId')}`);
   return (
-    isSorted(places) && asked.length === approvals.length && approvals.every((approval) => isApproval(approval, told))
+    isSorted(places) &&
+    asked.length === approvals.length &&
+    approvals.every((approval) => isApproval(approval, history))
   );
 }
 
 const CLOSED: Record<string, string> = { 'approval.expired': 'expired', 'approval.canceled': 'canceled' };
 
-function isApproval(approval: Json, told: Told): boolean {
+function isApproval(approval: Json, history: History): boolean {
   const id = at(approval, 'approvalId');
-  const about = told.events.filter(({ approvalId }) => approvalId === id);
+  const about = history.events.filter(({ approvalId }) => approvalId === id);
   const asked = lastOf(about, 'approval.requested');
   if (!asked) return false;
   const index = indexIn(id);
@@ -261,11 +263,11 @@ function isApproval(approval: Json, told: Told): boolean {
   const votes = after(about, latest.place).filter(({ type }) => type === 'approval.voted');
   const closed = lastOf(about, 'approval.decided', ...Object.keys(CLOSED));
   const decided =
-    asked.asks === 'step' ? undefined : lastOf(until(storyOf(told, index), latest.place), 'policy.decided');
+    asked.asks === 'step' ? undefined : lastOf(until(storyOf(history, index), latest.place), 'policy.decided');
   const { tier, quorum, groups, operators, makers, actionHash } = latest;
   const { step, asks, slaAt, expiresAt } = asked;
   return shows(approval, {
-    ...{ approvalId: `${told.runId}.${asked.commit}-${index}`, step, index, asks, slaAt, expiresAt },
+    ...{ approvalId: `${history.runId}.${asked.commit}-${index}`, step, index, asks, slaAt, expiresAt },
     ...{ actionHash, requirement: { tier, quorum, groups, operators }, makers, requestedAt: asked.saidAt },
     ...(decided && {
       action: { tool: decided.tool, target: decided.target, derived: decided.derived },
@@ -298,7 +300,7 @@ function phaseTold(phase: unknown, edit: Event | undefined): Expected | undefine
 }
 
 /** The entries that only gather what others say. */
-function gathers(document: Json, { events, runId }: Told): boolean {
+function gathers(document: Json, { events, runId }: History): boolean {
   const decisions = events
     .filter(({ type }) => type === 'policy.decided')
     .map(({ type: _, saidAt: _at, place: _place, ...decision }) => decision as Json);

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { hasExactFields } from './second-fields.ts';
-import { saysWhatCommitsTell } from './second-replay.ts';
+import { matchesCommits } from './second-replay.ts';
 
 /**
  * A second verifier, written from docs/evidence-format.md and docs/evidence-log.md alone and sharing no code with the
@@ -57,7 +57,7 @@ export function isGenuine(document: string, envelope: string, publicKey: string)
     () => sha256(canonical(at(read(), 'index'))) === at(predicate(), 'index'), // 6
     () => canonical(indexOf(read())) === canonical(at(read(), 'index')),
     () => hasExactFields(read()), // 7
-    () => saysWhatCommitsTell(read()), // 8
+    () => matchesCommits(read()), // 8
     () => canonical(read()) === document && subjectOf(statement()).sha256 === sha256(document), // 9
   );
 }

@@ -30,9 +30,9 @@ export async function resealed(change: Change): Promise<HeldBundle> {
   return { document, envelope: await signClaim(bundleClaim(document), SIGNER), keys: TRUSTED };
 }
 
-export const flawOf = (held: HeldBundle) => {
+export const problemOf = (held: HeldBundle) => {
   const verdict = verifyBundle(held);
-  return verdict.verdict === 'tampered' ? verdict.flaw : verdict;
+  return verdict.verdict === 'tampered' ? { entry: verdict.entry, problem: verdict.problem } : verdict;
 };
 
 export function rehash(commit: EvidenceCommit | undefined, change: Partial<EvidenceCommit>): void {

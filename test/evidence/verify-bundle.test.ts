@@ -10,7 +10,7 @@ import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { builtDocument } from './built-bundle.ts';
 import { GovernedStory } from './governed-story.ts';
 import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';
-import { bundle, flawOf, rehash } from './tampering.ts';
+import { bundle, problemOf, rehash } from './tampering.ts';
 
 describe('a bundle as it was sealed', () => {
   it('is valid, and its summary says what it is and who signed it', () => {
@@ -54,7 +54,7 @@ describe('a bundle as it was sealed', () => {
       verdict: 'valid',
       signedBy: { algorithm: 'ECDSA P-256 with SHA-256' },
     });
-    expect(flawOf({ ...bundle, envelope })).toMatchObject({ entry: 'signature' });
+    expect(problemOf({ ...bundle, envelope })).toMatchObject({ entry: 'signature' });
   });
 
   it('tells events of kinds that are not known yet as part of the chain', async () => {
@@ -98,7 +98,7 @@ describe('a key from the published list', () => {
     ['was retired two days before the run ended', { validUntil: '2025-12-31' }, /retired on 2025-12-31/],
     ['is not the one that the envelope names', { keyId: 'other' }, /made by the key published as other/],
   ])('does not if it %s', (_which, change, problem) => {
-    expect(flawOf({ ...bundle, keys: published(change) })).toEqual({
+    expect(problemOf({ ...bundle, keys: published(change) })).toEqual({
       entry: 'signature',
       problem: expect.stringMatching(problem),
     });
@@ -120,36 +120,36 @@ describe('of an envelope, the verifier says that', () => {
 
   it('another key made the signature', async () => {
     const forged = await sealedBundle({}, new SeededSigner('mallory'));
-    expect(flawOf(forged)).toEqual({
+    expect(problemOf(forged)).toEqual({
       entry: 'signature',
       problem: expect.stringMatching(/not made by the trusted key/),
     });
   });
 
   it('the signature is of another statement', () => {
-    expect(flawOf(restated('"count":10', '"count":9'))).toMatchObject({ entry: 'signature' });
+    expect(problemOf(restated('"count":10', '"count":9'))).toMatchObject({ entry: 'signature' });
   });
 
   it('its key id was edited, though DSSE does not sign it', () => {
     const held = edited(({ signatures: [signature] }) => Object.assign(signature ?? {}, { keyid: 'test-key/other' }));
-    expect(flawOf(held)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/key id/) });
+    expect(problemOf(held)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/key id/) });
   });
 
   it('it has a second signature, or other bytes for the same one', () => {
     const twice = edited(({ signatures }) => signatures.push({ ...signatures[0] }));
-    expect(flawOf(twice)).toMatchObject({ entry: 'envelope' });
+    expect(problemOf(twice)).toMatchObject({ entry: 'envelope' });
     const spaced = { ...bundle, envelope: Buffer.from(bundle.envelope.toString().replace('{', '{ ')) };
-    expect(flawOf(spaced)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/canonical/) });
+    expect(problemOf(spaced)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/canonical/) });
     const loose = edited(({ signatures: [signature] }) => {
       // 64 bytes leave four bits of the last character unused: they can be set without changing the signature.
       Object.assign(signature ?? {}, { sig: signature?.sig?.replace(/(.)==$/, (_all, last) => `${next(last)}==`) });
     });
-    expect(flawOf(loose)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/base64/) });
+    expect(problemOf(loose)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/base64/) });
   });
 
   it('it is of another bundle', async () => {
     const { envelope } = await sealedBundle({ runId: 'run_00000002' });
-    expect(flawOf({ ...bundle, envelope })).toMatchObject({ entry: 'run' });
+    expect(problemOf({ ...bundle, envelope })).toMatchObject({ entry: 'run' });
   });
 
   it('it is no envelope of evidence at all', async () => {

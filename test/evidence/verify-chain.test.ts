@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EvidenceCommit } from '../../lambdas/evidence/bundle/commit-entry.ts';
-import { type Case, changed, flawOf, other, rehash, swap } from './tampering.ts';
+import { type Case, changed, other, problemOf, rehash, swap } from './tampering.ts';
 
 describe('of a chain, the verifier names the commit that', () => {
   it.each<Case>([
@@ -66,7 +66,7 @@ describe('of a chain, the verifier names the commit that', () => {
       { entry: 'commit 1', problem: /of another one/ },
     ],
   ])('%s', (_what, change, expected) => {
-    expect(flawOf(changed(change))).toEqual({
+    expect(problemOf(changed(change))).toEqual({
       entry: expected.entry,
       problem: expect.stringMatching(expected.problem),
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { indexOf } from '../../lambdas/evidence/bundle/document.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { parsedDocument } from './sealed-bundle.ts';
-import { bundle, type Case, changed, flawOf, other, swap } from './tampering.ts';
+import { bundle, type Case, changed, other, problemOf, swap } from './tampering.ts';
 
 describe('of the other entries, the verifier names the one that', () => {
   it.each<Case>([
@@ -108,7 +108,7 @@ describe('of the other entries, the verifier names the one that', () => {
       { entry: 'commit 10', problem: /was edited/ },
     ],
   ])('%s', (_what, change, expected) => {
-    expect(flawOf(changed(change))).toEqual({
+    expect(problemOf(changed(change))).toEqual({
       entry: expected.entry,
       problem: expect.stringMatching(expected.problem),
     });
@@ -121,7 +121,10 @@ describe('of the other entries, the verifier names the one that', () => {
     ['another spelling of a character', (text) => text.replace('"acme', '"\\u0061cme')],
   ])('is only written differently: %s', (_what, write) => {
     const document = Buffer.from(write(bundle.document.toString()));
-    expect(flawOf({ ...bundle, document })).toEqual({ entry: 'document', problem: expect.stringMatching(/canonical/) });
+    expect(problemOf({ ...bundle, document })).toEqual({
+      entry: 'document',
+      problem: expect.stringMatching(/canonical/),
+    });
   });
 
   it.each([
@@ -129,7 +132,7 @@ describe('of the other entries, the verifier names the one that', () => {
     ['a number beyond all bounds', '"type":"run.accepted"', '"type":"run.accepted","x":1e999'],
   ])('holds %s, which nothing that was hashed ever does', (_what, from, to) => {
     const document = Buffer.from(bundle.document.toString().replace(from, to));
-    expect(flawOf({ ...bundle, document })).toEqual({
+    expect(problemOf({ ...bundle, document })).toEqual({
       entry: 'document',
       problem: expect.stringMatching(/no canonical form/),
     });
@@ -141,7 +144,10 @@ describe('of the other entries, the verifier names the one that', () => {
     ['not text', (bytes) => Buffer.concat([bytes.subarray(0, 50), Buffer.from([0xff]), bytes.subarray(51)])],
   ])('is %s', (_what, change) => {
     const document = change(bundle.document);
-    expect(flawOf({ ...bundle, document })).toEqual({ entry: 'document', problem: expect.stringMatching(/not JSON/) });
+    expect(problemOf({ ...bundle, document })).toEqual({
+      entry: 'document',
+      problem: expect.stringMatching(/not JSON/),
+    });
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
-import { type Case, flawOf, rehash, resealed, swap } from './tampering.ts';
+import { type Case, problemOf, rehash, resealed, swap } from './tampering.ts';
 
 type Entry = object | undefined;
 const edit = (entry: Entry, change: object) => Object.assign(entry ?? {}, change);
@@ -123,7 +123,7 @@ describe('even of a bundle that is signed, the verifier names the entry and the 
       const holder = of(document) as Record<string, object> | undefined;
       edit(inner === undefined ? holder : holder?.[name], { [inner ?? name]: value });
     });
-    expect(flawOf(held)).toEqual({ entry, problem: expect.stringContaining(field) });
+    expect(problemOf(held)).toEqual({ entry, problem: expect.stringContaining(field) });
   });
 });
 
@@ -138,7 +138,7 @@ it.each([
     }
     head.hash = commits.at(-1)?.hash ?? '';
   });
-  expect(flawOf(held)).toMatchObject({ entry: 'run', problem: expect.stringContaining(`says ${field}: `) });
+  expect(problemOf(held)).toMatchObject({ entry: 'run', problem: expect.stringContaining(`says ${field}: `) });
 });
 
 describe('even of a bundle that is signed, the verifier names the entry that', () => {
@@ -221,7 +221,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
       { entry: 'run', problem: /is not as the format has it: createdAt/ },
     ],
   ])('%s', async (_what, change, expected) => {
-    expect(flawOf(await resealed(change))).toEqual({
+    expect(problemOf(await resealed(change))).toEqual({
       entry: expected.entry,
       problem: expect.stringMatching(expected.problem),
     });

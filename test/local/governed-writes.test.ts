@@ -221,7 +221,7 @@ it('a second run that asks for the identical write gets the first one’s receip
   const second = await host.waitForRun(await start('natural', 3000), isTerminal);
   expect(second.status).toBe('succeeded');
   expect(await writesTo(3000)).toHaveLength(1);
-  expect(receiptOf(second)).toEqual({ ...receiptOf(first), restedOnBy: second.runId });
+  expect(receiptOf(second)).toEqual({ ...receiptOf(first), reusedBy: second.runId });
   const reused = second.commits.flatMap(({ events }) => events.filter(({ type }) => type === 'write.reused'));
   expect(reused).toMatchObject([{ firstRunId: first.runId }]);
 });

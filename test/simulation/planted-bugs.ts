@@ -578,8 +578,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/worker/rest-on-write.ts',
-        find: 'held.restedOnBy === undefined',
-        replace: 'held.restedOnBy !== undefined',
+        find: 'held.reusedBy === undefined',
+        replace: 'held.reusedBy !== undefined',
       },
     ],
     violates: ['a write that another run rests on stays'],

@@ -48,7 +48,7 @@ export const evidenceAudit: Command = {
     const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
       keys,
       tenants,
-      bundleFlaw: (bundle) => bundleFlaw(bundle, keys),
+      checkBundle: (bundle) => checkBundle(bundle, keys),
       from: dayGiven(call, 'from'),
       through: dayGiven(call, 'through') ?? lastDueDay(Date.now()),
     });
@@ -82,12 +82,12 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
   }
 }
 
-function bundleFlaw({ tenant, name, document, envelope }: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
+function checkBundle({ tenant, name, document, envelope }: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
   if (!envelope) return 'is not signed: its envelope is missing';
   const verdict = verifyBundle({ document, envelope, keys });
   switch (verdict.verdict) {
     case 'tampered':
-      return `was tampered with: ${verdict.flaw.entry} ${verdict.flaw.problem}`;
+      return `was tampered with: ${verdict.entry} ${verdict.problem}`;
     case 'unreadable':
       return `cannot be read: ${verdict.problem}`;
     case 'unproven':

@@ -41,8 +41,7 @@ export function readEvidence(call: Call): ReadEvidence {
   const bundle = readBundle(call);
   const verdict = verifyBundle(bundle);
   if (verdict.verdict === 'tampered') {
-    const { entry, problem } = verdict.flaw;
-    throw new Failure(EXIT.failed, `tampered: ${entry} ${problem}; nothing of it is shown`);
+    throw new Failure(EXIT.failed, `tampered: ${verdict.entry} ${verdict.problem}; nothing of it is shown`);
   }
   if (verdict.verdict === 'unreadable') throw unreadable(verdict.problem);
   return { document: JSON.parse(bundle.document.toString()), verdict };

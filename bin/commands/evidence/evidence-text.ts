@@ -48,7 +48,7 @@ export function evidenceInWords({ document, verdict }: ReadEvidence): EvidenceIn
       rows: (run.compensation ?? []).map(({ step, outcome, reason }) => [
         step,
         outcome,
-        reason ? inWords(reason) : '-',
+        reason ? shortened(reason) : '-',
       ]),
     },
     {
@@ -77,7 +77,7 @@ function runFacts({ run, versions, awsRequestsAtLeast }: EvidenceDocument): Evid
     ['trigger', `${trigger.source} ${trigger.event} (${trigger.key})`],
     ['accepted', `${dateAndClock(run.createdAt)} UTC`],
     ['ended', `${dateAndClock(run.completedAt)} UTC`],
-    ...(error ? ([['error', `${error.code}: ${inWords(error.message)}`]] satisfies EvidenceInWords['facts']) : []),
+    ...(error ? ([['error', `${error.code}: ${shortened(error.message)}`]] satisfies EvidenceInWords['facts']) : []),
     ['AWS requests', `at least ${requests.join(', ')}`],
     ['runtime', versions.runtime],
     ['policies', versions.policies.join(' ') || '-'],
@@ -104,7 +104,13 @@ function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']
 }
 
 function stepRow({ id, tool, status, skipped, attempt, output }: EvidenceDocument['steps'][number]): string[] {
-  return [id, tool, skipped ? 'skipped' : status, attempt > 0 ? String(attempt) : '-', output ? inWords(output) : '-'];
+  return [
+    id,
+    tool,
+    skipped ? 'skipped' : status,
+    attempt > 0 ? String(attempt) : '-',
+    output ? shortened(output) : '-',
+  ];
 }
 
 /** In the order of time. Votes that an edit made void are only in the timeline. */
@@ -131,7 +137,7 @@ function editInWords({ person, via, changes }: Omit<EvidenceApproval['edits'][nu
 
 function voteInWords({ person, via, decision, onBehalfOf, reason }: Omit<EvidenceApproval['votes'][number], 'at'>) {
   const place = onBehalfOf ? ` for ${onBehalfOf}` : '';
-  return `${person}${place} ${viaInWords(via)}: ${decision}${reason ? ` (reason: ${inWords(reason)})` : ''}`;
+  return `${person}${place} ${viaInWords(via)}: ${decision}${reason ? ` (reason: ${shortened(reason)})` : ''}`;
 }
 
 function receiptRow(receipt: EvidenceReceipt, ownRunId: string): string[] {
@@ -163,12 +169,12 @@ export const counted = (count: number, thing: string) => `${count} ${thing}${cou
 
 const short = (hash: string) => (hash.length > HASH_SHOWN_DIGITS ? `${hash.slice(0, HASH_SHOWN_DIGITS)}…` : hash);
 
-const inWords = ({ sha256, bytes }: Digest) => `${bytes} bytes, sha256 ${short(sha256)}`;
+const shortened = ({ sha256, bytes }: Digest) => `${bytes} bytes, sha256 ${short(sha256)}`;
 
 /** Where evidence has the digest of a text, a sentence about it. */
 function withDigestsInWords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDigestsInWords);
   if (value === null || typeof value !== 'object') return value;
-  if ('sha256' in value && 'bytes' in value) return `[${inWords(value as Digest)}]`;
+  if ('sha256' in value && 'bytes' in value) return `[${shortened(value as Digest)}]`;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withDigestsInWords(each)]));
 }

@@ -35,7 +35,7 @@ function printVerdict(verdict: Verdict, { terminal }: Call): void {
   const headline = (tone: Tone, text: string) => terminal.print(`${terminal.paint(tone, verdict.verdict)}: ${text}`);
   switch (verdict.verdict) {
     case 'tampered':
-      headline('bad', `${verdict.flaw.entry} ${verdict.flaw.problem}`);
+      headline('bad', `${verdict.entry} ${verdict.problem}`);
       return;
     case 'unreadable':
       headline('bad', verdict.problem);

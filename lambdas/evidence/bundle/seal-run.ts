@@ -5,9 +5,9 @@ import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type TerminalRun } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
-import { ExportDraft, type Exports, exportOrPromise } from '../export/export-run.ts';
+import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
 import { signOnce } from '../signing/sign-once.ts';
-import { documentFlaw } from '../verify/check-document.ts';
+import { checkDocument } from '../verify/check-document.ts';
 import { verifyBundle } from '../verify/verify-bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
@@ -53,7 +53,7 @@ export async function sealRun(
     problem: (envelope, keys) => auditProblem({ document, envelope, keys }),
   });
   const { sha256 } = claim;
-  const promises = await exportOrPromise(sealer, run, exported);
+  const promises = await exportOrEnqueue(sealer, run, exported);
   const sealedAt = isoNow(sealer.clock);
   const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
   const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
@@ -78,17 +78,17 @@ async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft
 async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer): Promise<Buffer> {
   const key = documentKey(run);
   const due = bundleClaim(built);
-  const flaw = flawOf(built, due);
-  if (flaw !== undefined) {
+  const problem = problemOf(built, due);
+  if (problem !== undefined) {
     throw new CountersignError(
       'CHAIN_BROKEN',
-      `the rows of run ${run.runId} disagree: ${flaw}; find out who wrote them`,
+      `the rows of run ${run.runId} disagree: ${problem}; find out who wrote them`,
     );
   }
   if (await store.putOnce(key, built, 'application/json')) return built;
   const there = await store.get(key);
   if (there.equals(built)) return built;
-  const foreign = flawOf(there, due);
+  const foreign = problemOf(there, due);
   if (foreign === undefined) return there;
   throw new CountersignError(
     'CHAIN_BROKEN',
@@ -97,15 +97,15 @@ async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer):
 }
 
 /** What is wrong with a document as the evidence of a run that is to be signed so, its own index apart. */
-function flawOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
+function problemOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
   const parsed = tryParseJsonFile(document);
   const { index = null } = Object(parsed) as { index?: unknown };
-  const flaw = documentFlaw(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
-  return flaw && `${flaw.entry} ${flaw.problem}`;
+  const found = checkDocument(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
+  return found && `${found.entry} ${found.problem}`;
 }
 
 function auditProblem(held: Parameters<typeof verifyBundle>[0]): string | undefined {
   const verdict = verifyBundle(held);
   if (verdict.verdict === 'valid') return undefined;
-  return verdict.verdict === 'tampered' ? `${verdict.flaw.entry} ${verdict.flaw.problem}` : verdict.verdict;
+  return verdict.verdict === 'tampered' ? `${verdict.entry} ${verdict.problem}` : verdict.verdict;
 }

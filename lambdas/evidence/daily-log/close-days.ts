@@ -4,7 +4,7 @@ import { CountersignError } from '../../run/errors.ts';
 import { dayOf, type LogEntry } from '../../run/log-entry.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { signOnce } from '../signing/sign-once.ts';
-import { envelopeFlaw } from '../verify/verify-daily-log.ts';
+import { checkLogEnvelope } from '../verify/verify-daily-log.ts';
 import { type DayLog, daysLater, logClaim, logDocumentKey, logEnvelopeKey, type PreviousDay } from './daily-log.ts';
 import { DayEntries, type DayLogFile, entriesIn } from './day-entries.ts';
 
@@ -71,7 +71,7 @@ async function closeDay(
   await signOnce(closer, {
     key: logEnvelopeKey(tenant, day),
     claim: logClaim(head, sha256),
-    problem: (envelope, keys) => envelopeFlaw(head, { document, envelope }, keys),
+    problem: (envelope, keys) => checkLogEnvelope(head, { document, envelope }, keys),
   });
   await closer.rows.saveLastClosed(tenant, { day, sha256 });
   closer.log.info('closed the evidence log of a day', { tenant, day, size: head.size, root: head.root });

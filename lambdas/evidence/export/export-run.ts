@@ -56,7 +56,7 @@ export class ExportDraft {
 }
 
 /** Tries at once. What fails is promised, so that it holds nothing up but itself. */
-export async function exportOrPromise(
+export async function exportOrEnqueue(
   { exports, clock, log }: { exports: Exports; clock: Clock; log: Log },
   run: TerminalRun,
   draft: ExportDraft,

@@ -9,7 +9,7 @@ export interface AuditTerms {
   /** Who must be there: of a tenant that is gone as a whole nothing is left that could be missed. */
   tenants: readonly string[];
   /** What is wrong with a bundle in itself. */
-  bundleFlaw(bundle: HeldFiles): string | undefined;
+  checkBundle(bundle: HeldFiles): string | undefined;
   /** The first day to look at; without it the logs must go back to the very first. */
   from: string | undefined;
   /** The last day whose log must be there: deleting the newest logs shows only to who knows that they are due. */
@@ -139,7 +139,7 @@ class Audit {
 
   check(bundle: HeldFiles): void {
     this.#missing.delete(bundle.name);
-    const problem = this.#terms.bundleFlaw(bundle) ?? this.#againstLog(bundle);
+    const problem = this.#terms.checkBundle(bundle) ?? this.#againstLog(bundle);
     if (problem !== undefined) this.#find(bundle.name, problem);
   }
 

@@ -3,16 +3,16 @@ import { genesisHash } from '../../run/commit.ts';
 import type { Signed } from '../bundle/bundle-claim.ts';
 import type { EvidenceCommit } from '../bundle/commit-entry.ts';
 import type { DocumentOutline } from '../bundle/document.ts';
-import type { Flaw } from './problem.ts';
+import type { Problem } from './problem.ts';
 
 type SignedHead = Pick<Signed, 'head' | 'count'>;
 
 /** The first commit that is not what was signed: edited, dropped, added, moved, or of another run. */
-export function chainFlaw({ run, commits, head }: DocumentOutline, signed: SignedHead): Flaw | undefined {
+export function checkChain({ run, commits, head }: DocumentOutline, signed: SignedHead): Problem | undefined {
   let prevHash = genesisHash(run.tenant, run.runId);
   for (const [index, commit] of commits.entries()) {
-    const flaw = misplaced(commits, index) ?? unlinked(commits, index, prevHash, signed);
-    if (flaw) return flaw;
+    const problem = misplaced(commits, index) ?? unlinked(commits, index, prevHash, signed);
+    if (problem) return problem;
     prevHash = commit.hash;
   }
   const last = commits.length;
@@ -26,7 +26,7 @@ export function chainFlaw({ run, commits, head }: DocumentOutline, signed: Signe
   return undefined;
 }
 
-function misplaced(commits: readonly EvidenceCommit[], index: number): Flaw | undefined {
+function misplaced(commits: readonly EvidenceCommit[], index: number): Problem | undefined {
   const expected = index + 1;
   const seq = commits[index]?.seq ?? 0;
   if (seq === expected) return undefined;
@@ -43,7 +43,7 @@ function unlinked(
   index: number,
   prevHash: string,
   { head }: SignedHead,
-): Flaw | undefined {
+): Problem | undefined {
   const commit = commits[index];
   if (!commit) return undefined;
   const { seq } = commit;
@@ -73,7 +73,7 @@ function leadsToHead(commits: readonly EvidenceCommit[], head: string): boolean 
   return linked && commits.at(-1)?.hash === head;
 }
 
-function missing(from: number, to = from): Flaw {
+function missing(from: number, to = from): Problem {
   return from === to
     ? { entry: `commit ${from}`, problem: 'is missing' }
     : { entry: `commit ${from}`, problem: `is missing, with all up to commit ${to}` };

@@ -2,26 +2,26 @@ import type * as z from 'zod';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Signed } from '../bundle/bundle-claim.ts';
 import { DocumentOutline, EvidenceDocument } from '../bundle/document.ts';
-import { chainFlaw } from './check-chain.ts';
-import { indexFlaw } from './check-index.ts';
-import { replayFlaw } from './check-replay.ts';
-import { entryName, type Flaw } from './problem.ts';
+import { checkChain } from './check-chain.ts';
+import { checkIndex } from './check-index.ts';
+import { checkReplay } from './check-replay.ts';
+import { entryName, type Problem } from './problem.ts';
 
 /**
  * The first thing wrong with a document, compared with what was signed part by part, so that whatever differs can be named.
  * What zod hands back could differ from what is hashed; hence all of this is about what was read.
  */
-export function documentFlaw(bytes: Buffer, parsed: unknown, signed: Signed): Flaw | undefined {
+export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): Problem | undefined {
   const [outline, document] = [parsed as DocumentOutline, parsed as EvidenceDocument];
   try {
     return (
-      schemaFlaw(DocumentOutline, parsed) ??
-      subjectFlaw(outline, signed) ??
-      chainFlaw(outline, signed) ??
-      indexFlaw(outline, signed.index) ??
-      schemaFlaw(EvidenceDocument, parsed) ??
-      replayFlaw(document) ??
-      formFlaw(bytes, document)
+      checkSchema(DocumentOutline, parsed) ??
+      checkSubject(outline, signed) ??
+      checkChain(outline, signed) ??
+      checkIndex(outline, signed.index) ??
+      checkSchema(EvidenceDocument, parsed) ??
+      checkReplay(document) ??
+      checkForm(bytes, document)
     );
   } catch (error) {
     if (hasCanonicalForm(parsed)) throw error;
@@ -39,7 +39,7 @@ function hasCanonicalForm(value: unknown): boolean {
 }
 
 /** What is not as the format has it: `commits.3.at` is commit 4. */
-function schemaFlaw(schema: z.ZodType, parsed: unknown): Flaw | undefined {
+function checkSchema(schema: z.ZodType, parsed: unknown): Problem | undefined {
   const [issue] = schema.safeParse(parsed).error?.issues ?? [];
   if (!issue) return undefined;
   const [section = 'document', index] = issue.path;
@@ -52,7 +52,7 @@ function schemaFlaw(schema: z.ZodType, parsed: unknown): Flaw | undefined {
   };
 }
 
-function subjectFlaw({ run }: DocumentOutline, signed: Signed): Flaw | undefined {
+function checkSubject({ run }: DocumentOutline, signed: Signed): Problem | undefined {
   const name = `${run.tenant}/${run.runId}`;
   if (name !== signed.subject) return { entry: 'run', problem: `is ${name}, the envelope is of ${signed.subject}` };
   if (run.status === signed.status) return undefined;
@@ -60,7 +60,7 @@ function subjectFlaw({ run }: DocumentOutline, signed: Signed): Flaw | undefined
 }
 
 /** Nothing it says is different: then only the way it is written can be. */
-function formFlaw(bytes: Buffer, document: EvidenceDocument): Flaw | undefined {
+function checkForm(bytes: Buffer, document: EvidenceDocument): Problem | undefined {
   if (bytes.equals(Buffer.from(canonicalJson(document)))) return undefined;
   return { entry: 'document', problem: 'is not in canonical form (RFC 8785): it was written anew or edited' };
 }

@@ -1,25 +1,25 @@
 import { hashOf } from '../../run/canonical-json.ts';
 import { type DocumentOutline, INDEXED_SECTIONS, type Index } from '../bundle/document.ts';
-import { entryName, type Flaw } from './problem.ts';
+import { entryName, type Problem } from './problem.ts';
 
 /** The first entry that is not the one in the index, once the index is known to be the one that was signed. */
-export function indexFlaw(document: DocumentOutline, signedIndex: string): Flaw | undefined {
+export function checkIndex(document: DocumentOutline, signedIndex: string): Problem | undefined {
   if (hashOf(document.index) !== signedIndex) {
     return { entry: 'index', problem: 'was edited: another was signed, so no entry can be relied on' };
   }
   for (const section of INDEXED_SECTIONS) {
-    const flaw = sectionFlaw(section, document.index[section], document[section]);
-    if (flaw) return flaw;
+    const problem = checkSection(section, document.index[section], document[section]);
+    if (problem) return problem;
   }
   return undefined;
 }
 
-function sectionFlaw(section: keyof Index, signed: string | readonly string[], found: unknown): Flaw | undefined {
-  if (Array.isArray(signed) && Array.isArray(found)) return listFlaw(section, signed, found);
+function checkSection(section: keyof Index, signed: string | readonly string[], found: unknown): Problem | undefined {
+  if (Array.isArray(signed) && Array.isArray(found)) return checkList(section, signed, found);
   return hashOf(found) === signed ? undefined : { entry: section, problem: 'was edited' };
 }
 
-function listFlaw(section: keyof Index, signed: readonly string[], entries: readonly unknown[]): Flaw | undefined {
+function checkList(section: keyof Index, signed: readonly string[], entries: readonly unknown[]): Problem | undefined {
   const found = entries.map(hashOf);
   const length = Math.max(signed.length, found.length);
   const at = Array.from({ length }).findIndex((_, index) => signed[index] !== found[index]);
@@ -34,7 +34,7 @@ interface Lists {
 }
 
 /** What happened at the first place where the two lists differ, told by where else each hash is. */
-function differenceAt(at: number, { section, entry: content, signed, found }: Lists): Flaw {
+function differenceAt(at: number, { section, entry: content, signed, found }: Lists): Problem {
   const entry = entryName(section, at, content);
   const [due, is] = [signed[at], found[at]];
   const isElsewhere = due !== undefined && found.includes(due);

@@ -3,51 +3,51 @@ import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from '../bundle/deriv
 import type { EvidenceDocument } from '../bundle/document.ts';
 import type { EvidenceReceipt } from '../bundle/receipt-entry.ts';
 import type { EvidenceStep } from '../bundle/step-entry.ts';
-import { toldDifference } from './field-mismatch.ts';
-import { entryName, type Flaw } from './problem.ts';
+import { fieldMismatch } from './field-mismatch.ts';
+import { entryName, type Problem } from './problem.ts';
 import { type Replay, replayOf } from './replay.ts';
 
 /** The first entry that says something else than the commits do, once these are read from the first to the last. */
-export function replayFlaw(document: EvidenceDocument): Flaw | undefined {
+export function checkReplay(document: EvidenceDocument): Problem | undefined {
   const { run, trigger, steps, receipts, approvals } = document;
   const replay = replayOf(run.runId, document.commits);
   return (
-    flawIn('run', toldDifference(run, replay.run)) ??
-    flawIn('trigger', toldDifference(trigger, replay.trigger)) ??
-    firstFlaw('steps', steps, (step) => stepProblem(step, replay)) ??
-    firstFlaw('receipts', receipts, (receipt) => receiptProblem(receipt, replay)) ??
-    firstFlaw('approvals', approvals, (approval) => toldProblem(approval, replay.approvals.get(approval.approvalId))) ??
-    orderFlaw(document) ??
-    missingFlaw(document, replay) ??
-    gatheredFlaw(document)
+    problemIn('run', fieldMismatch(run, replay.run)) ??
+    problemIn('trigger', fieldMismatch(trigger, replay.trigger)) ??
+    firstProblem('steps', steps, (step) => stepProblem(step, replay)) ??
+    firstProblem('receipts', receipts, (receipt) => receiptProblem(receipt, replay)) ??
+    firstProblem('approvals', approvals, (approval) => mismatch(approval, replay.approvals.get(approval.approvalId))) ??
+    checkOrder(document) ??
+    checkMissing(document, replay) ??
+    checkDerived(document)
   );
 }
 
-const flawIn = (entry: string, problem: string | undefined): Flaw | undefined =>
+const problemIn = (entry: string, problem: string | undefined): Problem | undefined =>
   problem === undefined ? undefined : { entry, problem };
 
-function firstFlaw<Entry>(
+function firstProblem<Entry>(
   section: string,
   entries: readonly Entry[],
   problemOf: (entry: Entry) => string | undefined,
-): Flaw | undefined {
+): Problem | undefined {
   for (const [index, entry] of entries.entries()) {
-    const flaw = flawIn(entryName(section, index, entry), problemOf(entry));
-    if (flaw) return flaw;
+    const problem = problemIn(entryName(section, index, entry), problemOf(entry));
+    if (problem) return problem;
   }
   return undefined;
 }
 
-const toldProblem = (entry: object, told: object | undefined): string | undefined =>
-  told ? toldDifference(entry, told) : 'is told of by no commit';
+const mismatch = (entry: object, told: object | undefined): string | undefined =>
+  told ? fieldMismatch(entry, told) : 'is told of by no commit';
 
 function stepProblem(step: EvidenceStep, { steps }: Replay): string | undefined {
   const told = steps.get(step.index);
   if (told?.shows.status === undefined) return 'is told of by no commit';
   const { input } = step;
   // Not every ending keeps the input it was claimed with.
-  const claimed = told.claim && input ? toldDifference(input, { sha256: told.claim.inputHash }, 'input') : undefined;
-  return claimed ?? toldDifference(step, told.shows);
+  const claimed = told.claim && input ? fieldMismatch(input, { sha256: told.claim.inputHash }, 'input') : undefined;
+  return claimed ?? fieldMismatch(step, told.shows);
 }
 
 /** A receipt is of this run's own write, or of another run's that this one rested on. */
@@ -60,11 +60,11 @@ function receiptProblem(receipt: EvidenceReceipt, { runId, writes, reused }: Rep
   const told = writes.get(key);
   if (told && !told.intentsAt.includes(openSince))
     return `says openSince: ${openSince}; its commits intend nothing then`;
-  return toldProblem(receipt, told?.shows);
+  return mismatch(receipt, told?.shows);
 }
 
 /** Each list has one order and each entry one place in it, so that none can be there twice. */
-function orderFlaw({ steps, receipts, approvals }: EvidenceDocument): Flaw | undefined {
+function checkOrder({ steps, receipts, approvals }: EvidenceDocument): Problem | undefined {
   return (
     outOfOrder(steps, 'steps', (a, b) => a.index < b.index) ??
     outOfOrder(receipts, 'receipts', (a, b) => a.index < b.index || (a.index === b.index && a.key < b.key)) ??
@@ -79,7 +79,7 @@ function outOfOrder<Entry>(
   entries: readonly Entry[],
   section: string,
   isBefore: (a: Entry, b: Entry) => boolean,
-): Flaw | undefined {
+): Problem | undefined {
   const at = entries.findIndex((entry, index) => {
     const previous = index === 0 ? undefined : entries[index - 1];
     return previous !== undefined && !isBefore(previous, entry);
@@ -90,7 +90,7 @@ function outOfOrder<Entry>(
 }
 
 /** One key is one write, wherever another run had it. */
-function twice(receipts: readonly EvidenceReceipt[]): Flaw | undefined {
+function twice(receipts: readonly EvidenceReceipt[]): Problem | undefined {
   const firstAt = new Map(receipts.map(({ key }, index) => [key, index] as const).reverse());
   const at = receipts.findIndex(({ key }, index) => firstAt.get(key) !== index);
   return at < 0 ? undefined : { entry: entryName('receipts', at, receipts[at]), problem: 'is there twice' };
@@ -100,7 +100,7 @@ function twice(receipts: readonly EvidenceReceipt[]): Flaw | undefined {
 const MAY_HAVE_PASSED_ON: readonly unknown[] = ['failed', 'reversed'];
 
 /** What the commits tell and no entry shows. */
-function missingFlaw({ receipts, approvals, steps }: EvidenceDocument, replay: Replay): Flaw | undefined {
+function checkMissing({ receipts, approvals, steps }: EvidenceDocument, replay: Replay): Problem | undefined {
   const own = new Set<unknown>(receipts.flatMap(({ key, runId }) => (runId === replay.runId ? [key] : [])));
   for (const [key, { shows }] of replay.writes) {
     if (!own.has(key) && !MAY_HAVE_PASSED_ON.includes(shows.outcome)) return missing('receipt', shows.step);
@@ -116,14 +116,14 @@ function missingFlaw({ receipts, approvals, steps }: EvidenceDocument, replay: R
   return undefined;
 }
 
-const missing = (kind: string, step: unknown): Flaw => ({
+const missing = (kind: string, step: unknown): Problem => ({
   entry: `${kind} of ${step}`,
   problem: 'is missing: the commits tell of it',
 });
 
 const same = (a: unknown, b: unknown) => canonicalJson(a ?? null) === canonicalJson(b ?? null);
 
-function gatheredFlaw(document: EvidenceDocument): Flaw | undefined {
+function checkDerived(document: EvidenceDocument): Problem | undefined {
   const { run, decisions, commits, receipts, cost, awsRequestsAtLeast, versions } = document;
   const decided = decisionsOf(commits);
   const odd = Array.from({ length: Math.max(decided.length, decisions.length) }).findIndex(

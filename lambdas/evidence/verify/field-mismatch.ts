@@ -4,10 +4,10 @@ import { canonicalJson } from '../../run/canonical-json.ts';
 const VALUE_SHOWN_CHARACTERS = 100;
 
 /** The first thing that is shown otherwise than it is told, in words. Of objects only what is told is compared. */
-export function toldDifference(shown: unknown, told: unknown, path = ''): string | undefined {
+export function fieldMismatch(shown: unknown, told: unknown, path = ''): string | undefined {
   if (isPlain(told) && isPlain(shown)) {
     for (const [name, each] of Object.entries(told)) {
-      const difference = toldDifference(shown[name], each, path === '' ? name : `${path}.${name}`);
+      const difference = fieldMismatch(shown[name], each, path === '' ? name : `${path}.${name}`);
       if (difference !== undefined) return difference;
     }
     return undefined;
@@ -15,12 +15,12 @@ export function toldDifference(shown: unknown, told: unknown, path = ''): string
   if (Array.isArray(told) && Array.isArray(shown)) {
     if (told.length !== shown.length) return `has ${shown.length} ${path}; its commits tell of ${told.length}`;
     return told.reduce<string | undefined>(
-      (found, each, index) => found ?? toldDifference(shown[index], each, `${path}.${index + 1}`),
+      (found, each, index) => found ?? fieldMismatch(shown[index], each, `${path}.${index + 1}`),
       undefined,
     );
   }
   if (textOf(shown) === textOf(told)) return undefined;
-  return `says ${path}: ${inWords(shown)}; its commits say ${inWords(told)}`;
+  return `says ${path}: ${shortened(shown)}; its commits say ${shortened(told)}`;
 }
 
 const isPlain = (value: unknown): value is Record<string, unknown> =>
@@ -28,7 +28,7 @@ const isPlain = (value: unknown): value is Record<string, unknown> =>
 
 const textOf = (value: unknown) => (value === undefined ? 'nothing' : canonicalJson(value));
 
-function inWords(value: unknown): string {
+function shortened(value: unknown): string {
   const text = typeof value === 'string' ? value : textOf(value);
   return text.length > VALUE_SHOWN_CHARACTERS ? `${text.slice(0, VALUE_SHOWN_CHARACTERS)}…` : text;
 }

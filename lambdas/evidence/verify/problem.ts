@@ -1,5 +1,5 @@
 /** The first thing wrong with a bundle: which entry, and what about it. */
-export interface Flaw {
+export interface Problem {
   /** `commit 4`, `receipt 2 (label)`, `signature`. */
   entry: string;
   problem: string;

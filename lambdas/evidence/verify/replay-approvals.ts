@@ -1,8 +1,8 @@
 import type { EvidenceEvent } from '../bundle/commit-entry.ts';
-import type { Replay, Tellings, Told, ToldStep, When } from './replay.ts';
+import type { Fields, RecordedFields, RecordedStep, Replay, When } from './replay.ts';
 
 /** What each event tells of an approval. */
-export const APPROVAL_EVENTS: Tellings = {
+export const APPROVAL_EVENTS: RecordedFields = {
   'approval.requested': (replay, event, { at, seq }) => {
     const { approvalId, step, asks, slaAt, expiresAt, actionHash, phase } = event;
     const index = indexIn(approvalId);
@@ -49,7 +49,7 @@ export const APPROVAL_EVENTS: Tellings = {
   'approval.canceled': (replay, event, when) => close(replay, event, 'canceled', when),
 };
 
-function note({ approvals }: Replay, { approvalId }: EvidenceEvent, told: Told): void {
+function note({ approvals }: Replay, { approvalId }: EvidenceEvent, told: Fields): void {
   const approval = approvals.get(approvalId);
   if (approval) Object.assign(approval, told);
 }
@@ -60,25 +60,25 @@ const close = (replay: Replay, event: EvidenceEvent, status: unknown, { at }: Wh
 /** An approval is named after its run, the commit that asked for it, and the index of its step. */
 const indexIn = (approvalId: unknown): number => Number(String(approvalId).split('-').at(-1));
 
-const requirementIn = ({ tier, quorum, groups, operators, makers }: EvidenceEvent): Told => ({
+const requirementIn = ({ tier, quorum, groups, operators, makers }: EvidenceEvent): Fields => ({
   requirement: { tier, quorum, groups, operators },
   makers,
 });
 
 /** What is asked for is what policy decided on last. */
-function decisionOn(step: ToldStep | undefined): Told {
+function decisionOn(step: RecordedStep | undefined): Fields {
   if (!step?.decided) return {};
   const { tool, target, derived, policyHash, policies, reasons } = step.decided;
   return { action: { tool, target, derived }, grounds: { policyHash, policies, reasons } };
 }
 
-const isRecord = (value: unknown): value is Told => typeof value === 'object' && value !== null;
+const isRecord = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 
 /** What a request tells of its phase: each write by tool and target, as in an action. */
-function phaseIn(phase: unknown): Told | undefined {
+function phaseIn(phase: unknown): Fields | undefined {
   if (!isRecord(phase)) return undefined;
   const writes = listOf(phase.writes).map((write) => {
-    const { tool, target, derived, ...told } = write as Told;
+    const { tool, target, derived, ...told } = write as Fields;
     return { ...told, action: { tool, target, derived } };
   });
   return { ...phase, writes };

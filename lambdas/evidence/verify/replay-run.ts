@@ -1,7 +1,7 @@
-import type { Tellings } from './replay.ts';
+import type { RecordedFields } from './replay.ts';
 
 /** What each event tells of the run and its trigger. */
-export const RUN_EVENTS: Tellings = {
+export const RUN_EVENTS: RecordedFields = {
   'run.accepted': ({ run, trigger }, { automation, workflow, source, event, key, triggerHash }, { at, seq }) => {
     if (seq !== 1) return;
     Object.assign(run, { automation, workflow, trigger: { source, event, key }, createdAt: at });

@@ -1,9 +1,9 @@
 import { UNDO_INDEX_OFFSET } from '../../run/step.ts';
 import type { EvidenceEvent } from '../bundle/commit-entry.ts';
-import type { Replay, Tellings, Told, ToldStep } from './replay.ts';
+import type { Fields, RecordedFields, RecordedStep, Replay } from './replay.ts';
 
 /** What each event tells of a step. Each step that a commit has reached ends before its run does. */
-export const STEP_EVENTS: Tellings = {
+export const STEP_EVENTS: RecordedFields = {
   'policy.decided': (replay, event) => {
     const step = stepOf(replay, event);
     Object.assign(step, { decided: event, claim: undefined });
@@ -58,7 +58,7 @@ export const STEP_EVENTS: Tellings = {
 };
 
 /** The write that this very step did not have to make: then it has no claim, though it counts as tried once more. */
-function takeReused(replay: Replay, step: ToldStep, { step: id }: EvidenceEvent): EvidenceEvent | undefined {
+function takeReused(replay: Replay, step: RecordedStep, { step: id }: EvidenceEvent): EvidenceEvent | undefined {
   const { reusedLast } = replay;
   replay.reusedLast = undefined;
   if (reusedLast?.step !== id) return undefined;
@@ -67,7 +67,7 @@ function takeReused(replay: Replay, step: ToldStep, { step: id }: EvidenceEvent)
 }
 
 /** What a step shows of its last claim, of the decision it was made on and of the approval it rests on. */
-function claimShown({ claim, decided, approvalId }: ToldStep): Told {
+function claimShown({ claim, decided, approvalId }: RecordedStep): Fields {
   if (!claim) return {};
   const { attempt, leaseVersion, receiptKey } = claim;
   return {
@@ -79,7 +79,7 @@ function claimShown({ claim, decided, approvalId }: ToldStep): Told {
   };
 }
 
-function end(step: ToldStep, at: string, ending: Told): void {
+function end(step: RecordedStep, at: string, ending: Fields): void {
   const { id, index, undoes, tool } = step.shows;
   const nothing = { skipped: undefined, output: undefined, error: undefined };
   step.shows = {
@@ -90,11 +90,11 @@ function end(step: ToldStep, at: string, ending: Told): void {
   };
 }
 
-function stepOf({ steps }: Replay, { step: id, index }: EvidenceEvent): ToldStep {
+function stepOf({ steps }: Replay, { step: id, index }: EvidenceEvent): RecordedStep {
   const known = steps.get(index);
   if (known) return known;
   const undoes = typeof index === 'number' && index >= UNDO_INDEX_OFFSET ? index - UNDO_INDEX_OFFSET : undefined;
-  const step: ToldStep = { shows: { id, index, undoes } };
+  const step: RecordedStep = { shows: { id, index, undoes } };
   steps.set(index, step);
   return step;
 }

@@ -1,10 +1,10 @@
-import type { Tellings } from './replay.ts';
+import type { RecordedFields } from './replay.ts';
 
 /** Nothing of what follows an intent. */
 const OPEN = { settledAt: undefined, recovered: undefined, reversedAt: undefined, reversedBy: undefined };
 
 /** What each event tells of a receipt. */
-export const WRITE_EVENTS: Tellings = {
+export const WRITE_EVENTS: RecordedFields = {
   'write.intended': (replay, { step, receiptKey: key, tool, target, requestHash }, { at }) => {
     const { claim, decided, approvalId } = replay.claimedLast ?? {};
     const grounds = decided && { policyHash: decided.policyHash, policies: decided.policies, approvalId };

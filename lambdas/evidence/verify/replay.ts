@@ -8,10 +8,10 @@ import { WRITE_EVENTS } from './replay-writes.ts';
  * What the commits tell of an entry, under the names and in the form that the entry has for it. A field told as undefined
  * may not be shown; a field not told is the stage's word alone.
  */
-export type Told = Record<string, unknown>;
+export type Fields = Record<string, unknown>;
 
-export interface ToldStep {
-  shows: Told;
+export interface RecordedStep {
+  shows: Fields;
   /** The claim under which it is at work; nothing else has happened to the step since. */
   claim?: EvidenceEvent;
   /** What policy said of it last. */
@@ -20,8 +20,8 @@ export interface ToldStep {
   approvalId?: unknown;
 }
 
-export interface ToldWrite {
-  shows: Told;
+export interface RecordedWrite {
+  shows: Fields;
   /** When each of its attempts was intended. */
   intentsAt: string[];
 }
@@ -29,17 +29,17 @@ export interface ToldWrite {
 /** Everything that can be known of a run from its commits, read from the first to the last. */
 export interface Replay {
   runId: string;
-  run: Told;
-  trigger: Told;
+  run: Fields;
+  trigger: Fields;
   /** By index. */
-  steps: Map<unknown, ToldStep>;
+  steps: Map<unknown, RecordedStep>;
   /** The writes of this run, by receipt key. */
-  writes: Map<unknown, ToldWrite>;
+  writes: Map<unknown, RecordedWrite>;
   /** The run that made each reused write, by receipt key. */
   reused: Map<unknown, unknown>;
-  approvals: Map<unknown, Told>;
+  approvals: Map<unknown, Fields>;
   /** The step claimed last, and the write reused last: the event that belongs to it comes next. */
-  claimedLast?: ToldStep;
+  claimedLast?: RecordedStep;
   reusedLast?: EvidenceEvent;
 }
 
@@ -50,9 +50,9 @@ export interface When {
 }
 
 /** For each type of event, what it tells. */
-export type Tellings = Record<string, (replay: Replay, event: EvidenceEvent, when: When) => void>;
+export type RecordedFields = Record<string, (replay: Replay, event: EvidenceEvent, when: When) => void>;
 
-const ALL_TELLINGS: readonly Tellings[] = [RUN_EVENTS, STEP_EVENTS, WRITE_EVENTS, APPROVAL_EVENTS];
+const ALL_EVENTS: readonly RecordedFields[] = [RUN_EVENTS, STEP_EVENTS, WRITE_EVENTS, APPROVAL_EVENTS];
 
 export function replayOf(runId: string, commits: readonly EvidenceCommit[]): Replay {
   const replay: Replay = {
@@ -74,8 +74,8 @@ export function replayOf(runId: string, commits: readonly EvidenceCommit[]): Rep
   };
   for (const { at, seq, events } of commits) {
     for (const event of events) {
-      for (const tellings of ALL_TELLINGS) {
-        if (Object.hasOwn(tellings, event.type)) tellings[event.type]?.(replay, event, { at, seq });
+      for (const recordedFields of ALL_EVENTS) {
+        if (Object.hasOwn(recordedFields, event.type)) recordedFields[event.type]?.(replay, event, { at, seq });
       }
     }
   }

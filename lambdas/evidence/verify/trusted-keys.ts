@@ -69,7 +69,7 @@ export function signingKey(envelope: OpenedEnvelope, keys: readonly TrustedKey[]
 }
 
 /** Why a good signature does not count by what is published of its key: on something of this day, naming its key so. */
-export function keyFlaw({ published }: TrustedKey, keyId: string, day: string): string | undefined {
+export function checkKey({ published }: TrustedKey, keyId: string, day: string): string | undefined {
   if (!published) return undefined;
   if (published.keyId !== keyId) return `names ${keyId}, but was made by the key published as ${published.keyId}`;
   const { validUntil } = published;

@@ -4,10 +4,10 @@ import { dayOf } from '../../run/log-entry.ts';
 import type { TerminalStatus } from '../../run/run.ts';
 import { type Signed, signedIn } from '../bundle/bundle-claim.ts';
 import { BUNDLE_FORMAT, type EvidenceDocument } from '../bundle/document.ts';
-import { documentFlaw } from './check-document.ts';
+import { checkDocument } from './check-document.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
-import type { Flaw } from './problem.ts';
-import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
+import type { Problem } from './problem.ts';
+import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 
 /** A bundle as an auditor holds it, and the keys they trust. Nothing else is needed: no AWS, no network. */
 export interface HeldBundle {
@@ -34,7 +34,7 @@ export type Verdict =
   | { verdict: 'valid'; summary: Summary; signedBy: Pick<TrustedKey, 'algorithm' | 'fingerprint'> }
   /** All of it agrees, but no key was given to check the signature with: anybody could have made it. */
   | { verdict: 'unproven'; summary: Summary }
-  | { verdict: 'tampered'; flaw: Flaw }
+  | ({ verdict: 'tampered' } & Problem)
   | { verdict: 'unreadable'; problem: string };
 
 export function verifyBundle({ document, envelope, keys }: HeldBundle): Verdict {
@@ -48,13 +48,13 @@ export function verifyBundle({ document, envelope, keys }: HeldBundle): Verdict 
   if ('verdict' in read) return read;
   const summary = summaryOf(read.document, signed);
   if (!signer) return { verdict: 'unproven', summary };
-  const flaw = keyFlaw(signer, opened.keyId, dayOf(read.document.run.completedAt));
-  if (flaw !== undefined) return tampered('signature', flaw);
+  const problem = checkKey(signer, opened.keyId, dayOf(read.document.run.completedAt));
+  if (problem !== undefined) return tampered('signature', problem);
   const { algorithm, fingerprint } = signer;
   return { verdict: 'valid', summary, signedBy: { algorithm, fingerprint } };
 }
 
-const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', flaw: { entry, problem } });
+const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', entry, problem });
 
 function tryToOpen(envelope: Buffer): OpenedEnvelope | Verdict {
   if (tryParseJsonFile(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
@@ -78,8 +78,8 @@ function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocume
   if (format !== BUNDLE_FORMAT && isAsSigned()) {
     return { verdict: 'unreadable', problem: `the document is ${format}; this program reads ${BUNDLE_FORMAT}` };
   }
-  const flaw = documentFlaw(bytes, parsed, signed);
-  if (flaw) return { verdict: 'tampered', flaw };
+  const problem = checkDocument(bytes, parsed, signed);
+  if (problem) return { verdict: 'tampered', ...problem };
   if (!isAsSigned()) return tampered('document', 'is not the one that was signed');
   return { document: parsed as EvidenceDocument };
 }

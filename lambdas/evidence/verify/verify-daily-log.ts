@@ -3,7 +3,7 @@ import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log/daily-log.ts';
 import type { Claim } from '../signing/dsse.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
-import { keyFlaw, signingKey, type TrustedKey } from './trusted-keys.ts';
+import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 
 /** A log (named by its day) or a bundle (named by its run) as an auditor holds it, with the envelope that lay beside it. */
 export interface HeldFiles {
@@ -27,12 +27,12 @@ export function readLog(
   if (!documentOf(buildDayLog(log)).equals(held.document)) {
     return { log, problem: 'its log was edited: its root and size are not those of its entries' };
   }
-  const problem = envelopeFlaw(log, held, keys);
+  const problem = checkLogEnvelope(log, held, keys);
   return problem === undefined ? { log } : { log, problem };
 }
 
 /** What is wrong with the signature of a log that is known to be in order itself. */
-export function envelopeFlaw(
+export function checkLogEnvelope(
   log: Omit<DayLog, 'entries'>,
   { document, envelope }: Pick<HeldFiles, 'document' | 'envelope'>,
   keys: readonly TrustedKey[],
@@ -42,8 +42,8 @@ export function envelopeFlaw(
     const opened = openEnvelope(envelope);
     const signer = signingKey(opened, keys);
     if (!signer) return 'its log is not signed by that key';
-    const flaw = keyFlaw(signer, opened.keyId, log.day);
-    if (flaw !== undefined) return `the signature of its log ${flaw}`;
+    const problem = checkKey(signer, opened.keyId, log.day);
+    if (problem !== undefined) return `the signature of its log ${problem}`;
     const claimed = canonicalJson(claimOf(opened));
     const due = canonicalJson(logClaim(log, sha256Hex(document)));
     return claimed === due ? undefined : 'its log is not the one that was signed';

@@ -88,11 +88,10 @@ const dueAt = (runId: string, at: string) =>
   inIndex(keys.INDEXES.due, keys.dueIndexKey(shardOf(runId, DUE_SHARDS)), at);
 
 export function runItem(run: Run): Item {
-  const { tenant, runId, createdAt, subject, status } = run;
+  const { tenant, runId, createdAt, status } = run;
   return toItem(keys.runKey(tenant, runId), run, {
     ...inIndex(keys.INDEXES.byTenant, keys.tenantPartition(tenant), createdAt),
     ...inIndex(keys.INDEXES.byStatus, keys.statusIndexKey(tenant, status), createdAt),
-    ...(subject !== undefined && inIndex(keys.INDEXES.bySubject, keys.subjectIndexKey(tenant, subject), createdAt)),
     ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, run.dueAt)),
   });
 }

@@ -173,7 +173,6 @@ export const INDEXES = {
   due: { name: 'due', partition: 'dueShard', sort: 'dueAt' },
   byTenant: { name: 'by-tenant', partition: 'tenantKey', sort: 'createdAt' },
   byStatus: { name: 'by-status', partition: 'statusKey', sort: 'createdAt' },
-  bySubject: { name: 'by-subject', partition: 'subjectKey', sort: 'createdAt' },
   pendingApprovals: { name: 'pending-approvals', partition: 'pendingKey', sort: 'createdAt' },
 } as const;
 export type Index = (typeof INDEXES)[keyof typeof INDEXES];
@@ -182,7 +181,6 @@ export type Index = (typeof INDEXES)[keyof typeof INDEXES];
 export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 
 export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
-export const subjectIndexKey = (tenant: string, subject: string) => partition('TENANT', tenant, subject);
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
 
 /** The index holds keys only: how often a run was swept since its last commit stands behind its due time. */
