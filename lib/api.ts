@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import * as z from 'zod';
 import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
 import { API_ROUTES } from '../lambdas/api/routes.ts';
-import { MoverEnvironment } from '../lambdas/worker/environment.ts';
+import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { KeyedRoutes } from './keyed-routes.ts';
@@ -58,8 +58,8 @@ export class Api extends Construct {
       bundles,
       entry: 'api/runs/control',
       description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; sends outbox entries again',
-      schema: MoverEnvironment,
-      environment: worker.moverEnvironment,
+      schema: RunChangerEnvironment,
+      environment: worker.runChangerEnvironment,
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
@@ -73,7 +73,7 @@ export class Api extends Construct {
       entry: 'api/approvals/approvals',
       description: 'Shows approvals and takes decisions on them',
       schema: ApprovalsApiEnvironment,
-      environment: { ...worker.moverEnvironment, ...keyed.listEnvironment },
+      environment: { ...worker.runChangerEnvironment, ...keyed.listEnvironment },
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(decisions);

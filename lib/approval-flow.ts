@@ -20,7 +20,12 @@ import {
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
-import { ExpireEnvironment, FollowEnvironment, HoldEnvironment, type Rung } from '../lambdas/approval/environment.ts';
+import {
+  type EscalationStage,
+  ExpireEnvironment,
+  PublishDecisionEnvironment,
+  WaitForDecisionEnvironment,
+} from '../lambdas/approval/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -33,7 +38,7 @@ const EXPIRE_TIMEOUT = seconds(10);
 const FOLLOW_BATCH = 5;
 const FOLLOW_CONCURRENCY = 5;
 
-/** As hold-approval.ts names it. */
+/** As wait-for-decision.ts names it. */
 const APPROVAL_CLOSED = 'ApprovalClosed';
 /**
  * Slack may be away for hours: once it is back, people hear within a minute. A rung of days gives up in the end, because
@@ -81,7 +86,7 @@ export class ApprovalFlow extends Construct {
 
     this.machine = new StateMachine(this, 'Machine', {
       stateMachineType: StateMachineType.STANDARD,
-      definitionBody: DefinitionBody.fromChainable(this.#ladder(hold, expire)),
+      definitionBody: DefinitionBody.fromChainable(this.#stages(hold, expire)),
       logs: {
         destination: new LogGroup(this, 'MachineLog', {
           retention: RetentionDays.ONE_MONTH,
@@ -100,9 +105,9 @@ export class ApprovalFlow extends Construct {
   #holdFunction({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
     const hold = new NodeFunction(this, 'Hold', {
       bundles,
-      entry: 'approval/hold',
+      entry: 'approval/wait-for-decision',
       description: 'Keeps the task token of an approval and tells people about it',
-      schema: HoldEnvironment,
+      schema: WaitForDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
@@ -124,9 +129,9 @@ export class ApprovalFlow extends Construct {
   #followFunction({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
     const follow = new NodeFunction(this, 'Follow', {
       bundles,
-      entry: 'approval/follow',
+      entry: 'approval/publish-decision',
       description: 'Shows decisions on cards and wakes the executions that wait for them',
-      schema: FollowEnvironment,
+      schema: PublishDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
         ...messagingSecrets.environment,
@@ -155,7 +160,7 @@ export class ApprovalFlow extends Construct {
     }
   }
 
-  #ladder(hold: NodeFunction, expire: NodeFunction): IChainable {
+  #stages(hold: NodeFunction, expire: NodeFunction): IChainable {
     const expired = LambdaInvoke.jsonPath(this, 'ExpireApproval', {
       lambdaFunction: expire,
       payload: TaskInput.fromObject({ tenant: JsonPath.stringAt('$.tenant'), runId: JsonPath.stringAt('$.runId') }),
@@ -163,34 +168,52 @@ export class ApprovalFlow extends Construct {
       retryOnServiceExceptions: false,
     }).addRetry(UNTIL_IT_WORKS);
     const closed = new Succeed(this, 'Closed');
-    const escalated = this.#rung('Escalate', hold, { rung: 'escalate', until: '$.expiresAt', next: expired, closed });
-    const reminded = this.#rung('Remind', hold, { rung: 'remind', until: '$.slaAt', next: escalated, closed });
-    return this.#rung('Notify', hold, { rung: 'notify', until: '$.remindAt', next: reminded, closed });
+    const escalated = this.#stage('Escalate', hold, {
+      escalationStage: 'escalate',
+      until: '$.expiresAt',
+      next: expired,
+      closed,
+    });
+    const reminded = this.#stage('Remind', hold, {
+      escalationStage: 'remind',
+      until: '$.slaAt',
+      next: escalated,
+      closed,
+    });
+    return this.#stage('Notify', hold, { escalationStage: 'notify', until: '$.remindAt', next: reminded, closed });
   }
 
   /** A decision and the clock race: a branch that fails stops the other, and by its name the execution ends or climbs. */
-  #rung(
+  #stage(
     name: string,
     hold: NodeFunction,
-    { rung, until, next, closed }: { rung: Rung; until: string; next: IChainable; closed: Succeed },
+    {
+      escalationStage,
+      until,
+      next,
+      closed,
+    }: { escalationStage: EscalationStage; until: string; next: IChainable; closed: Succeed },
   ): IChainable {
     const clock = new Wait(this, `${name}Until`, { time: WaitTime.timestampPath(until) }).next(
-      new Fail(this, `${name}Over`, { error: 'RungOver', cause: 'Nobody has decided; the next rung is due.' }),
+      new Fail(this, `${name}Over`, {
+        error: 'StageOver',
+        cause: 'Nobody has decided; the next escalation stage is due.',
+      }),
     );
     return new Parallel(this, name, { resultPath: JsonPath.DISCARD })
-      .branch(clock, this.#decision(name, hold, rung))
+      .branch(clock, this.#decision(name, hold, escalationStage))
       .addCatch(closed, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
       .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD });
   }
 
   /** Tells people and waits for their decision, however often telling them fails. If it cannot be done, the clock goes on. */
-  #decision(name: string, hold: NodeFunction, rung: Rung): IChainable {
+  #decision(name: string, hold: NodeFunction, escalationStage: EscalationStage): IChainable {
     const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'It is decided, or over.' });
     return LambdaInvoke.jsonPath(this, `${name}People`, {
       lambdaFunction: hold,
       integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
       payload: TaskInput.fromObject({
-        rung,
+        escalationStage,
         taskToken: JsonPath.taskToken,
         retryCount: JsonPath.numberAt('$$.State.RetryCount'),
         entryId: JsonPath.stringAt('$.entryId'),

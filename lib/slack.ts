@@ -39,7 +39,7 @@ export class Slack extends Construct {
       description: 'Takes decisions from Slack',
       schema: InteractivityEnvironment,
       environment: {
-        ...worker.moverEnvironment,
+        ...worker.runChangerEnvironment,
         ...webhookSecrets.environment,
       },
       timeout: SLACK_TIMEOUT,

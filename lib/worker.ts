@@ -2,7 +2,8 @@ import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import type * as z from 'zod';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
-import { type MoverEnvironment, WorkerEnvironment } from '../lambdas/worker/environment.ts';
+import type { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
+import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
@@ -31,7 +32,7 @@ interface WorkerProps {
 /** Takes step messages, holds leases, performs the writes. */
 export class Worker extends Construct {
   /** What everything that moves runs has in its environment. */
-  readonly moverEnvironment: z.input<typeof MoverEnvironment>;
+  readonly runChangerEnvironment: z.input<typeof RunChangerEnvironment>;
   readonly step: NodeFunction;
   readonly #props: WorkerProps;
 
@@ -40,7 +41,7 @@ export class Worker extends Construct {
     const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets, approvals, httpApi } =
       props;
     this.#props = props;
-    this.moverEnvironment = {
+    this.runChangerEnvironment = {
       RUN_TABLE: runTable.table.tableName,
       STEP_QUEUE_URL: stepQueue.queue.queueUrl,
       SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
@@ -52,7 +53,7 @@ export class Worker extends Construct {
       description: 'Moves runs from step to step',
       schema: WorkerEnvironment,
       environment: {
-        ...this.moverEnvironment,
+        ...this.runChangerEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         ...connectionSecrets.environment,
         OWN_URL: httpApi.api.apiEndpoint,

@@ -1,7 +1,7 @@
 import type { QueueCount } from '../../lambdas/api/operations/dead-letters.ts';
 import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/runs/run-views.ts';
 import type { Outcome } from '../../lambdas/approval/decide.ts';
-import type { Person } from '../../lambdas/approval/people.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import type { Change, PendingChange } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import type { Plan } from '../../lambdas/plan/plan.ts';

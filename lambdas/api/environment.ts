@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MoverEnvironment } from '../worker/environment.ts';
+import { RunChangerEnvironment } from '../run-changes/environment.ts';
 
 export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
 
@@ -10,7 +10,7 @@ export const RedriveEnvironment = z.object({
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
 
-export const ApprovalsApiEnvironment = MoverEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
+export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 

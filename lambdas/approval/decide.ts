@@ -1,16 +1,16 @@
+import { mayDecide } from '../people/eligibility.ts';
+import { effectiveRole, may, type Person, type Role } from '../people/people.ts';
+import { type Approval, type ApprovalStatus, approvalContext, isOpen, runIdOf, type Vote } from '../run/approval.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { factsOf, type WaitingApprovalStep } from '../run/step.ts';
-import { concludeRun } from '../worker/conclude-run.ts';
-import { moveRun } from '../worker/move-run.ts';
-import { fail, succeed } from '../worker/step-endings.ts';
-import type { FollowUp, Mover, RunState, Worker } from '../worker/worker.ts';
-import { type Approval, type ApprovalStatus, approvalContext, isOpen, runIdOf, type Vote } from './approval.ts';
-import { closeApproval } from './close-approval.ts';
+import { changeRun } from '../run-changes/change-run.ts';
+import { concludeRun } from '../run-changes/conclude-run.ts';
+import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
+import { fail, succeed } from '../run-changes/step-endings.ts';
+import type { FollowUp, Worker } from '../worker/worker.ts';
 import { editWrite, isLastEdit, type Vetted } from './edit-write.ts';
-import { mayDecide } from './eligibility.ts';
-import { effectiveRole, may, type Person, type Role } from './people.ts';
 import { countedVotes, makersNow } from './votes.ts';
 
 export type Decision =
@@ -39,7 +39,7 @@ export type Outcome =
 
 export type Decided = Outcome & { approval: Approval };
 
-export type Decider = Mover & Pick<Worker, 'policy' | 'definitions'>;
+export type Decider = RunChanger & Pick<Worker, 'policy' | 'definitions'>;
 
 /** One person's word on one approval, in one commit with what follows from it. The first conditional write wins. */
 export async function decide(decider: Decider, deciding: Deciding): Promise<Decided> {
@@ -48,7 +48,7 @@ export async function decide(decider: Decider, deciding: Deciding): Promise<Deci
   // A run that has ended since takes no more commits, but its approvals still say what was decided.
   let decided: Decided | undefined = saidBefore(await read(decider, target, approvalId), deciding);
   if (decided) return decided;
-  await moveRun(decider, target, async (state, draft, parked) => {
+  await changeRun(decider, target, async (state, draft, parked) => {
     const approval = await read(decider, target, approvalId);
     const step = state.steps.get(approval.stepIndex);
     decided = saidBefore(approval, deciding);
@@ -98,7 +98,7 @@ function approve(draft: RunDraft, { approval, step, vote, people }: Word): Decid
   const approvedBy = countedVotes({ ...approval, votes }, people).map(({ person }) => person);
   const missing = requirement.quorum - approvedBy.length;
   if (missing > 0) return { approval: draft.changeApproval(approval, { votes }), outcome: 'counted', missing };
-  const approved = closeApproval(draft, approval, { status: 'approved', votes });
+  const approved = draft.closeApproval(approval, { status: 'approved', votes });
   draft.record({ type: 'approval.decided', step: step.id, approvalId, status: 'approved', people: approvedBy });
   const by = decidedBy(approval, vote, { decision: 'approved', decidedBy: approvedBy });
   draft.causedBy(by);
@@ -112,7 +112,7 @@ function approve(draft: RunDraft, { approval, step, vote, people }: Word): Decid
 function reject(draft: RunDraft, { approval, step, vote }: Word, reason: string): Decided {
   const { approvalId } = approval;
   const votes = [...approval.votes, { ...vote, reason }];
-  const rejected = closeApproval(draft, approval, { status: 'rejected', votes });
+  const rejected = draft.closeApproval(approval, { status: 'rejected', votes });
   const reasonHash = sha256Hex(reason);
   draft.record(
     { ...voted(approval, vote), reasonHash },

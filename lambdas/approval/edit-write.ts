@@ -1,17 +1,18 @@
 import { findOperation } from '../connectors/registry.ts';
+import type { Person } from '../people/people.ts';
 import { actionHash } from '../policy/action-hash.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { type ApprovalRequirement, groundsOf, type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import { decided } from '../proposal/step-action.ts';
+import type { Approval, FieldChange, Vote } from '../run/approval.ts';
+import { approvedTogether } from '../run/approval-phase.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
-import { decided } from '../worker/govern.ts';
-import type { RunState, Worker } from '../worker/worker.ts';
-import type { Approval, FieldChange, Vote } from './approval.ts';
-import { approvedTogether } from './approval-phase.ts';
-import { assertFits } from './open-gate.ts';
-import type { Person } from './people.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
+import type { Worker } from '../worker/worker.ts';
+import { assertFits } from './request-approval.ts';
 import { deciders } from './votes.ts';
 
 /** Someone who may decide has spoken, of what they saw. */

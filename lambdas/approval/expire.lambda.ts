@@ -2,7 +2,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import * as z from 'zod';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
-import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
+import { SqsStepQueue } from '../run-changes/sqs-step-queue.ts';
 import { ExpireEnvironment } from './environment.ts';
 
 const ExpireInput = z.object({ tenant: z.string(), runId: z.string() });

@@ -5,7 +5,7 @@ import {
   TaskDoesNotExist,
   TaskTimedOut,
 } from '@aws-sdk/client-sfn';
-import type { TaskTokens } from './follow-approval.ts';
+import type { TaskTokens } from './publish-decision.ts';
 
 /** Answered before, or given up waiting: what was decided stands in DynamoDB either way, so nothing is left to do. */
 const NOBODY_WAITS = [TaskTimedOut, TaskDoesNotExist, InvalidToken];

@@ -7,7 +7,7 @@ import { secretNames } from '../entry/tenant-secrets.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
-import { SqsStepQueue } from '../worker/sqs-step-queue.ts';
+import { SqsStepQueue } from '../run-changes/sqs-step-queue.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';

@@ -1,5 +1,5 @@
-import type { Person } from '../approval/people.ts';
 import { Cached } from '../entry/cached.ts';
+import type { Person } from '../people/people.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';

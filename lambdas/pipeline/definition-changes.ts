@@ -1,4 +1,4 @@
-import type { Person } from '../approval/people.ts';
+import type { Person } from '../people/people.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Person } from '../approval/people.ts';
+import type { Person } from '../people/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';

@@ -1,5 +1,5 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import type { Person } from '../approval/people.ts';
+import type { Person } from '../people/people.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { ROW_EXISTS, ROW_IS_NEW, rowIsStill } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, keyOf, toItem } from '../run/dynamo/dynamo-items.ts';

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { Person } from '../approval/people.ts';
 import { systemPause } from '../entry/system.ts';
+import type { Person } from '../people/people.ts';
 import { NO_TENANT_POLICIES, PoliciesUnavailable, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';

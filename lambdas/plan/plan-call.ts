@@ -1,10 +1,10 @@
-import type { GateReason } from '../approval/approval.ts';
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
 import { BEDROCK } from '../connectors/stage-connections.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import type { GateReason } from '../run/approval.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -14,9 +14,9 @@ import { unknownNeeds } from '../workflow/expressions/missing-outputs.ts';
 import { type DerivedTarget, derivedTargets } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
-import { leaveWritten, lookBeforeWrite, readNow } from './look-at-target.ts';
-import { type MadeBy, madeAlready } from './made-already.ts';
 import { type Planner, type PlanRequest, scopeOf, type Walk } from './plan.ts';
+import { findDuplicateWrite, type MadeBy } from './planned-duplicate.ts';
+import { leaveWritten, lookBeforeWrite, readNow } from './read-planned-target.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
 
@@ -76,7 +76,7 @@ export async function planCall(
   const isWrite = operation.effect !== 'read';
   const found = isWrite ? await lookBeforeWrite(planner, walk, known) : {};
   const willing = decision.verdict !== 'deny';
-  const made = isWrite && willing ? await madeAlready(planner, walk, called, known, found.before) : undefined;
+  const made = isWrite && willing ? await findDuplicateWrite(planner, walk, called, known, found.before) : undefined;
   if (isWrite && willing && !made) {
     if (called.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
     leaveWritten(walk, known);

@@ -1,7 +1,7 @@
-import { makersOf } from '../approval/people.ts';
 import type { Connections } from '../connectors/connections.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
+import { makersOf } from '../people/people.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { enrich } from '../pipeline/enrich.ts';
 import { triggerView } from '../pipeline/match-automations.ts';

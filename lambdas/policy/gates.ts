@@ -1,5 +1,5 @@
-import type { Approval, GateReason } from '../approval/approval.ts';
 import { findOperation } from '../connectors/registry.ts';
+import type { Approval, GateReason } from '../run/approval.ts';
 import { inOrder, stepsBefore } from '../workflow/step-order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import { atLeast, stricter } from './approval-requirement.ts';
@@ -76,7 +76,7 @@ const isShare = (value: unknown): value is number => typeof value === 'number' &
 function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, index: number): boolean {
   switch (mode) {
     case 'per_step':
-    // One approval covers a whole phase: those that it covers pass by it, see worker/phase-approval.ts.
+    // One approval covers a whole phase: those that it covers pass by it, see approval/find-covering-approval.ts.
     case 'per_phase':
     case 'critical_only':
       // Of the latter, only what is critical, or not sure enough of itself, will wait.

@@ -1,9 +1,9 @@
-import type { Approval, Channel, GateReason, Vote } from '../approval/approval.ts';
-import type { RecordedPhase } from '../approval/approval-phase.ts';
 import type { Risk } from '../connectors/connector.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { PolicyDecision } from '../policy/policy.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
+import type { Approval, Channel, GateReason, Vote } from './approval.ts';
+import type { RecordedPhase } from './approval-phase.ts';
 import { hashOf } from './canonical-json.ts';
 import type { CapWrite } from './caps.ts';
 import { CountersignError, type RecordedError } from './errors.ts';

@@ -1,5 +1,5 @@
-import type { Approval } from '../approval/approval.ts';
 import { type OutboxEntry, promised } from '../outbox/outbox.ts';
+import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
 import type { CapWrite } from './caps.ts';
 import { type ApprovalWrite, type CommitEvent, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
 import type { RecordedError } from './errors.ts';
@@ -133,6 +133,14 @@ export class RunDraft {
     this.#approvals.push({ approval, expectedRevision: read.revision });
     this.promise(promised({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
     return approval;
+  }
+
+  /** An approval that is decided, has expired or is canceled. */
+  closeApproval(
+    read: Approval,
+    ending: Partial<Approval> & { status: Exclude<ApprovalStatus, OpenApprovalStatus> },
+  ): Approval {
+    return this.changeApproval(read, { ...ending, decidedAt: this.at });
   }
 
   cap(...writes: CapWrite[]): this {

@@ -1,5 +1,5 @@
-import type { Approval } from '../approval/approval.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { Approval } from './approval.ts';
 import type { CapWrite, Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -27,7 +27,7 @@ export type CommitResult =
   /** Someone else moved the run or holds the step; this writer must stop. */
   | { outcome: 'lost' }
   /** There is no room under these caps, or another run holds the concurrency key. */
-  | { outcome: 'no_room'; refused: CapWrite[] }
+  | { outcome: 'no_slot'; refused: CapWrite[] }
   /** The write's key is held by another receipt (a success to reuse, an open intent), or it changed since it was read. */
   | { outcome: 'receipt_held'; receipt: Receipt };
 
@@ -152,7 +152,7 @@ export interface RunStore extends RunReads {
    * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.
    * False, and nothing of it, if the approval was changed since it was read.
    */
-  holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
+  storeTaskToken(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
 }
 
 /**

@@ -1,6 +1,6 @@
-import { type Approval, isOpen, runIdOf } from '../approval/approval.ts';
 import type { Decided, Deciding } from '../approval/decide.ts';
 import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
+import { type Approval, isOpen, runIdOf } from '../run/approval.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Modal, sentence, shortened } from './block-kit.ts';

@@ -1,9 +1,9 @@
 import { decide } from '../approval/decide.ts';
+import { wireDecider } from '../approval/decider.wiring.ts';
 import { systemConnections } from '../connectors/connection-ports.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
-import { deciderPorts } from '../worker/worker-ports.ts';
 import { InteractivityEnvironment } from './environment.ts';
 import type { Interactivity } from './handle-interaction.ts';
 import { wireSlackRequests } from './slack.wiring.ts';
@@ -11,7 +11,7 @@ import { wireSlackRequests } from './slack.wiring.ts';
 /** Beside knowing who speaks, what it takes to decide and to open modals. */
 export function wireInteractivity(): Interactivity {
   const environment = readEnvironment(InteractivityEnvironment);
-  const decider = deciderPorts();
+  const decider = wireDecider();
   return {
     ...wireSlackRequests(decider.stored, environment),
     runs: decider.runs,

@@ -2,7 +2,7 @@ import type { Context } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemMetrics } from '../entry/system.ts';
-import { moverPorts } from '../worker/worker-ports.ts';
+import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { SweepEnvironment } from './environment.ts';
 import { recordGauges } from './record-gauges.ts';
 import { type Swept, sweep } from './sweep.ts';
@@ -12,7 +12,7 @@ const TIME_TO_SEND_MS = 25_000;
 const TIME_FOR_A_BATCH_MS = 8_000;
 
 const environment = readEnvironment(SweepEnvironment);
-const ports = moverPorts(environment);
+const ports = wireRunChanger(environment);
 const gauges = { ...ports, tenants: environment.TENANTS, metrics: systemMetrics(environment.STAGE) };
 
 export const handler = functionHandler<unknown, Swept>().handler(async (_event: unknown, context: Context) => {

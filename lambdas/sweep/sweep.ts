@@ -3,7 +3,7 @@ import { type Clock, isoNow } from '../entry/ports.ts';
 import { entryFlaw, isStuck, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
 import type { DueItem, DueRun, RunStore } from '../run/run-store.ts';
-import { SENT_TOGETHER_MAX, type StepQueue } from '../worker/step-queue.ts';
+import { SENT_TOGETHER_MAX, type StepQueue } from '../run-changes/step-queue.ts';
 import { type DueReader, dueByTenant, inTurns } from './due-by-tenant.ts';
 
 /** Requests under way at once: sending waits for the network, so a few side by side use the time of one. */

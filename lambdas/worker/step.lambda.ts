@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { processBatch } from '../entry/sqs-batch.ts';
 import { systemLog } from '../entry/system.ts';
-import { advanceRun } from './advance-run.ts';
-import { workerPorts } from './worker-ports.ts';
+import { processRun } from './process-run.ts';
+import { wireWorker } from './worker.wiring.ts';
 
 const StepMessage = z.object({
   tenant: z.string(),
@@ -12,9 +12,9 @@ const StepMessage = z.object({
   passedOver: z.array(z.string()).optional(),
 });
 
-const worker = workerPorts();
+const worker = wireWorker();
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent, context: Context) => {
   const timeLeftMs = () => context.getRemainingTimeInMillis();
-  return processBatch(event, StepMessage, (message) => advanceRun({ ...worker, timeLeftMs }, message), systemLog);
+  return processBatch(event, StepMessage, (message) => processRun({ ...worker, timeLeftMs }, message), systemLog);
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Caller, callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
-import type { Role } from '../../lambdas/approval/people.ts';
+import type { Role } from '../../lambdas/people/people.ts';
 import { BEN } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';

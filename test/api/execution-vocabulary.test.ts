@@ -6,9 +6,9 @@ import {
   SESSION_STATE,
   STEP_STATE,
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
-import { type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
+import { type Holding, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { CommitEvent } from '../../lambdas/run/commit.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { SYS_ID } from '../worker/workshop.ts';
@@ -27,7 +27,7 @@ async function told(message: StepMessage): Promise<string[]> {
 
 const ESCALATION: Omit<Holding, 'tenant' | 'runId' | 'approvalId'> = {
   entryId: 'outbox_1',
-  rung: 'escalate',
+  escalationStage: 'escalate',
   taskToken: 'token',
   retrying: false,
 };
@@ -45,7 +45,7 @@ describe('in the words of source 001', () => {
     expect(Date.parse(approval.slaAt) - Date.parse(approval.requestedAt)).toBe(600_000);
     shop.clock.advance(600_000);
     const { tenant, runId, approvalId } = approval;
-    await holdApproval({ ...shop.worker, cards: CARDS }, { ...ESCALATION, tenant, runId, approvalId });
+    await waitForDecision({ ...shop.worker, cards: CARDS }, { ...ESCALATION, tenant, runId, approvalId });
     const { run, commits } = await shop.now(message);
     expect(commits.at(-1)?.events).toMatchObject([{ type: 'approval.overdue' }]);
     expect(SESSION_STATE[run.status]).toBe('waiting_for_approval');

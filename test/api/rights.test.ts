@@ -8,8 +8,8 @@ import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { API_ROUTES } from '../../lambdas/api/routes.ts';
 import { handleControl } from '../../lambdas/api/runs/control.ts';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
-import { ROLES, type Role } from '../../lambdas/approval/people.ts';
 import { type HttpEvent, type HttpResponse, Problem } from '../../lambdas/entry/http.ts';
+import { ROLES, type Role } from '../../lambdas/people/people.ts';
 
 const OWN: Role[] = ['owner'];
 const DEFINE: Role[] = ['owner', 'admin'];

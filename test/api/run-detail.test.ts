@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { SYS_ID } from '../worker/workshop.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { APPROVAL_MAX_BYTES } from '../../lambdas/approval/approval.ts';
-import { Person } from '../../lambdas/approval/people.ts';
+import { Person } from '../../lambdas/people/people.ts';
+import { APPROVAL_MAX_BYTES } from '../../lambdas/run/approval.ts';
 import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
 import { ANA, allowing, BEN, OLIVIA } from './people.ts';
 

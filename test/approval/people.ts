@@ -1,4 +1,4 @@
-import { Person } from '../../lambdas/approval/people.ts';
+import { Person } from '../../lambdas/people/people.ts';
 
 /** Who works at acme: two approvers, one of them for everything, and some who may not approve. */
 export const ANA = Person.parse({

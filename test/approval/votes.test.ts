@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Vote } from '../../lambdas/approval/approval.ts';
-import type { Person } from '../../lambdas/approval/people.ts';
 import { countedVotes, stillMissing } from '../../lambdas/approval/votes.ts';
+import type { Person } from '../../lambdas/people/people.ts';
+import type { Vote } from '../../lambdas/run/approval.ts';
 import { ANA, allowing, BEN, CHLOE, OLIVIA, PEOPLE } from './people.ts';
 
 const VOTED_AT = '2026-01-02T12:00:00.000Z';

@@ -1,5 +1,5 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import type { CapWrite } from '../../lambdas/run/caps.ts';
 import type { ApprovalWrite, ReceiptWrite, RunChange, StepWrite } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';

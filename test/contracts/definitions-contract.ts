@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Person } from '../../lambdas/approval/people.ts';
+import { Person } from '../../lambdas/people/people.ts';
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';

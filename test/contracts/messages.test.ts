@@ -2,7 +2,7 @@ import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from '@aws
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import { AwsOutbox } from '../../lambdas/outbox/aws-outbox.ts';
-import { SqsStepQueue } from '../../lambdas/worker/sqs-step-queue.ts';
+import { SqsStepQueue } from '../../lambdas/run-changes/sqs-step-queue.ts';
 import { LocalSqs, type QueueDefinition } from '../../local/cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../../local/cloud/step-functions/step-functions.ts';
 import { HostClock } from '../../local/host/clock.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../lambdas/run/receipt.ts';

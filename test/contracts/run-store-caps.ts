@@ -18,9 +18,9 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const tenant = newTenant();
       const runs = [await begin({ tenant }), await begin({ tenant }), await begin({ tenant })];
       const taken = await Promise.all(runs.map((run) => take(run, 2)));
-      expect(taken.map(({ outcome }) => outcome).sort()).toEqual(['committed', 'committed', 'no_room']);
+      expect(taken.map(({ outcome }) => outcome).sort()).toEqual(['committed', 'committed', 'no_slot']);
       expect(await running(tenant)).toEqual({ default: 2 });
-      const refused = runs[taken.findIndex(({ outcome }) => outcome === 'no_room')];
+      const refused = runs[taken.findIndex(({ outcome }) => outcome === 'no_slot')];
       if (refused) expect((await loaded(refused)).run.seq).toBe(1);
     });
 
@@ -29,7 +29,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const [first, second] = [await begin({ tenant }), await begin({ tenant })];
       const taken = change(first).cap({ kind: 'take_slot', slot, max: 1 }).seal();
       await bench.store.commit(taken);
-      expect(await take(second, 1)).toMatchObject({ outcome: 'no_room' });
+      expect(await take(second, 1)).toMatchObject({ outcome: 'no_slot' });
       const returned = change(taken.run).cap({ kind: 'return_slot', slot }).seal();
       expect(await bench.store.commit(returned)).toEqual({ outcome: 'committed' });
       expect(await take(second, 1)).toEqual({ outcome: 'committed' });
@@ -67,7 +67,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect([await start(minute), await start(minute), await start(minute)]).toMatchObject([
         { outcome: 'committed' },
         { outcome: 'committed' },
-        { outcome: 'no_room' },
+        { outcome: 'no_slot' },
       ]);
       expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
     });
@@ -89,9 +89,9 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
         );
       };
       expect(await takeBoth('triage')).toEqual({ outcome: 'committed' });
-      expect(await takeBoth('triage')).toEqual({ outcome: 'no_room', refused: [both('triage')[1]] });
+      expect(await takeBoth('triage')).toEqual({ outcome: 'no_slot', refused: [both('triage')[1]] });
       expect(await takeBoth('other')).toEqual({ outcome: 'committed' });
-      expect(await takeBoth('third')).toEqual({ outcome: 'no_room', refused: [both('third')[0]] });
+      expect(await takeBoth('third')).toEqual({ outcome: 'no_slot', refused: [both('third')[0]] });
       expect(await running(tenant)).toEqual({ default: 2 });
     });
 
@@ -101,9 +101,9 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const take_key = (run: Run) => change(run).cap({ kind: 'take_key', key: 'k', runId: run.runId }).seal();
       const taken = take_key(first);
       expect(await bench.store.commit(taken)).toEqual({ outcome: 'committed' });
-      expect(await bench.store.commit(take_key(second))).toMatchObject({ outcome: 'no_room' });
+      expect(await bench.store.commit(take_key(second))).toMatchObject({ outcome: 'no_slot' });
       const stolen = change(second).cap({ kind: 'release_key', key: 'k', runId: second.runId }).seal();
-      expect(await bench.store.commit(stolen)).toMatchObject({ outcome: 'no_room' });
+      expect(await bench.store.commit(stolen)).toMatchObject({ outcome: 'no_slot' });
       const released = change(taken.run).cap({ kind: 'release_key', key: 'k', runId: first.runId }).seal();
       expect(await bench.store.commit(released)).toEqual({ outcome: 'committed' });
       expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'committed' });

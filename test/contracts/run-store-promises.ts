@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
 import { type OutboxEntry, promised } from '../../lambdas/outbox/outbox.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { DUE_SHARDS, type DueRun } from '../../lambdas/run/run-store.ts';
@@ -215,7 +215,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
 
     it('keep the token of their execution where no reader of theirs sees it, and the promise to start it goes', async () => {
       const { run, approval, entry } = await withApproval();
-      expect(await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
+      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
       expect(await read(approval)).toEqual({ ...approval, status: 'notified', revision: 2 });
       expect(JSON.stringify(await wholeRun(bench.store, run.tenant, run.runId))).not.toContain('task-token');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
@@ -225,15 +225,15 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
 
     it('may be held again, with the token of the next rung', async () => {
       const { run, approval, entry } = await withApproval();
-      await bench.store.holdApproval(entry.id, approval, {}, 'first-token');
+      await bench.store.storeTaskToken(entry.id, approval, {}, 'first-token');
       const held = await read(approval);
-      expect(held && (await bench.store.holdApproval(entry.id, held, {}, 'second-token'))).toBe(true);
+      expect(held && (await bench.store.storeTaskToken(entry.id, held, {}, 'second-token'))).toBe(true);
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('second-token');
     });
 
     it('change only from the revision their writer knew', async () => {
       const { run, approval, entry } = await withApproval();
-      await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token');
+      await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token');
       const expired: Approval = { ...approval, status: 'expired', revision: 3 };
       expect(await bench.store.commit(change(run).writeApproval(expired, 1).seal())).toEqual({ outcome: 'lost' });
       expect(await bench.store.commit(change(run).writeApproval(expired, 2).seal())).toEqual({ outcome: 'committed' });
@@ -247,7 +247,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
           .writeApproval({ ...approval, status: 'expired', revision: 2 }, 1)
           .seal(),
       );
-      expect(await bench.store.holdApproval(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(false);
+      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(false);
       expect((await read(approval))?.status).toBe('expired');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBeUndefined();
       await bench.store.fulfilled(entry.id);

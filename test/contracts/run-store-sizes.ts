@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { RunningStep } from '../../lambdas/run/step.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SENT_TOGETHER_MAX, type StepMessage, type StepQueue } from '../../lambdas/worker/step-queue.ts';
+import { SENT_TOGETHER_MAX, type StepMessage, type StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 
 export interface OpenStepQueue {
   queue: StepQueue;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
-import { controlRun } from '../../lambdas/worker/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control-run.ts';
 import type { OutsideFault } from '../fakes/fake-outside.ts';
 import { Workshop } from '../worker/workshop.ts';
 import { CANARIES, TELLING, TELLING_TRIGGER } from './sealed-story.ts';

@@ -1,5 +1,5 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
 import type { PolicyDecision, PolicyRequest, ProposedAction } from '../../lambdas/policy/policy.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { type Commit, type CommitEvent, genesisHash } from '../../lambdas/run/commit.ts';
 import { withoutText } from '../../lambdas/run/free-text.ts';

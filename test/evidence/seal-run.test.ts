@@ -11,7 +11,7 @@ import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { RunRow, RunStore } from '../../lambdas/run/run-store.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';

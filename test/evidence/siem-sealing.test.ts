@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { exportSealedRun } from '../../lambdas/evidence/export/export-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';

@@ -1,4 +1,4 @@
-import type { Person } from '../../lambdas/approval/people.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import {
   type Change,
   type ChangeAuthor,

@@ -1,4 +1,4 @@
-import type { Person } from '../../lambdas/approval/people.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation, Connection, Definitions, PublishedVersion } from '../../lambdas/pipeline/definitions.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';

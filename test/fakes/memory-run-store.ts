@@ -1,5 +1,5 @@
-import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import { isStuck, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
@@ -134,7 +134,7 @@ export class MemoryRunStore implements RunStore {
     const holder = wanted && this.#receipts.get(run.tenant, wanted.receipt.key);
     if (holder) return { outcome: 'receipt_held', receipt: holder };
     const refused = caps.filter((_cap, index) => refusals[refusals.length - caps.length + index]);
-    return refused.length > 0 ? { outcome: 'no_room', refused } : { outcome: 'lost' };
+    return refused.length > 0 ? { outcome: 'no_slot', refused } : { outcome: 'lost' };
   }
 
   renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
@@ -353,8 +353,8 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
-    return this.operation('holdApproval', () => {
+  storeTaskToken(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+    return this.operation('storeTaskToken', () => {
       const key = [runOf(read.tenant, read.runId), read.approvalId] as const;
       const held: Approval = { ...read, ...changes, revision: read.revision + 1 };
       return !transact([

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lambdas/entry/ports.ts';
-import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
 /** Remembers every message with the time from which it may be received. */

@@ -1,4 +1,4 @@
-import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/approval/approval.ts';
+import { APPROVAL_SCHEMA_VERSION, type Approval } from '../../lambdas/run/approval.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { type Commit, commitHash, genesisHash } from '../../lambdas/run/commit.ts';
 import { later } from '../../lambdas/run/lease.ts';

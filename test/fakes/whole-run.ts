@@ -1,4 +1,4 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { LoadedRun, RunReads, RunRow } from '../../lambdas/run/run-store.ts';
 

@@ -13,7 +13,7 @@ interface State {
 
 const EVENTS_PER_TRY = 5;
 const HISTORY_MAX_EVENTS = 25_000;
-const RUNGS = [
+const ESCALATION_STAGES = [
   ['Notify', '$.remindAt', 'Remind'],
   ['Remind', '$.slaAt', 'Escalate'],
   ['Escalate', '$.expiresAt', 'ExpireApproval'],
@@ -22,27 +22,33 @@ const RUNGS = [
 describe('the ladder of an approval', () => {
   const [machine] = synthesized('local').properties('AWS::StepFunctions::StateMachine');
   const states: Record<string, State> = JSON.parse(String(machine?.DefinitionString)).States;
-  const inside = (rung: string): State[] =>
-    (states[rung]?.Branches ?? []).flatMap((branch) => Object.values(branch.States));
-  const people = (rung: string) => inside(rung).find(({ Type }) => Type === 'Task');
+  const inside = (escalationStage: string): State[] =>
+    (states[escalationStage]?.Branches ?? []).flatMap((branch) => Object.values(branch.States));
+  const people = (escalationStage: string) => inside(escalationStage).find(({ Type }) => Type === 'Task');
 
-  it.each(RUNGS)(
+  it.each(ESCALATION_STAGES)(
     '%s lasts until %s, whatever became of it or of those before, and leads to %s',
-    (rung, until, next) => {
-      expect(inside(rung).filter(({ Type }) => Type === 'Wait')).toMatchObject([{ TimestampPath: until }]);
-      expect(states[rung]?.Catch?.at(-1)).toMatchObject({ ErrorEquals: ['States.ALL'], Next: next });
-      expect(people(rung)).not.toHaveProperty('TimeoutSeconds');
-      expect(people(rung)).not.toHaveProperty('TimeoutSecondsPath');
+    (escalationStage, until, next) => {
+      expect(inside(escalationStage).filter(({ Type }) => Type === 'Wait')).toMatchObject([{ TimestampPath: until }]);
+      expect(states[escalationStage]?.Catch?.at(-1)).toMatchObject({ ErrorEquals: ['States.ALL'], Next: next });
+      expect(people(escalationStage)).not.toHaveProperty('TimeoutSeconds');
+      expect(people(escalationStage)).not.toHaveProperty('TimeoutSecondsPath');
     },
   );
 
-  it.each(RUNGS)('%s ends the execution with a decision, and that is not tried again', (rung) => {
-    expect(states[rung]?.Catch?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], Next: 'Closed' });
-    expect(people(rung)?.Retry?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], MaxAttempts: 0 });
-  });
+  it.each(ESCALATION_STAGES)(
+    '%s ends the execution with a decision, and that is not tried again',
+    (escalationStage) => {
+      expect(states[escalationStage]?.Catch?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], Next: 'Closed' });
+      expect(people(escalationStage)?.Retry?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], MaxAttempts: 0 });
+    },
+  );
 
   it('tells people within a minute of when they can be told, and all tries fit into one history', () => {
-    const retries = [...RUNGS.map(([rung]) => people(rung)?.Retry?.slice(1)), states.ExpireApproval?.Retry];
+    const retries = [
+      ...ESCALATION_STAGES.map(([escalationStage]) => people(escalationStage)?.Retry?.slice(1)),
+      states.ExpireApproval?.Retry,
+    ];
     for (const retry of retries) expect(retry).toMatchObject([{ ErrorEquals: ['States.ALL'], MaxDelaySeconds: 60 }]);
     const tries = retries.reduce((sum, [retry] = []) => sum + (retry?.MaxAttempts ?? 0), 0);
     expect(tries * EVENTS_PER_TRY).toBeLessThan(HISTORY_MAX_EVENTS);

@@ -7,7 +7,7 @@ import { DescribeExecutionCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { stepKey, taskTokenKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { Approvers, SLACK } from './approvers.ts';

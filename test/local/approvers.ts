@@ -1,4 +1,4 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { eventually } from './eventually.ts';
 import type { TestHost } from './test-host.ts';
 

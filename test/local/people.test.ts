@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Person } from '../../lambdas/approval/people.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import type { Change } from '../../lambdas/pipeline/definition-changes.ts';
 import { countersign } from '../cli/command-line.ts';
 import { ACME_KEY } from './host-client.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Person } from '../../lambdas/approval/people.ts';
+import { Person } from '../../lambdas/people/people.ts';
 import { seedTenant } from '../../local/host/seed.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mayDecide } from '../../lambdas/approval/eligibility.ts';
-import type { Person } from '../../lambdas/approval/people.ts';
 import { RISKS } from '../../lambdas/connectors/connector.ts';
+import { mayDecide } from '../../lambdas/people/eligibility.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import { GroupSets, groupsInOrder, groupsInWords, stricter } from '../../lambdas/policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
 

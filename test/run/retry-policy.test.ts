@@ -11,10 +11,10 @@ describe('the backoff', () => {
     [4, 600_000],
     [5, 600_000],
     [20, 600_000],
-  ])('after attempt %i lies between nothing and %i ms', (attempt, rungMs) => {
+  ])('after attempt %i lies between nothing and %i ms', (attempt, delayMs) => {
     expect(backoffMs(attempt, 0)).toBe(0);
-    expect(backoffMs(attempt, 0.5)).toBe(rungMs / 2);
-    expect(backoffMs(attempt, 0.999_999_999)).toBe(rungMs);
+    expect(backoffMs(attempt, 0.5)).toBe(delayMs / 2);
+    expect(backoffMs(attempt, 0.999_999_999)).toBe(delayMs);
   });
 
   it('is never shorter than what the target asked for', () => {

@@ -1,4 +1,4 @@
-import { RUNGS, type Rung } from '../../lambdas/approval/environment.ts';
+import { ESCALATION_STAGES, type EscalationStage } from '../../lambdas/approval/environment.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Functions } from './functions.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -50,31 +50,31 @@ export class ApprovalMachine {
   }
 
   #climb(execution: Execution, entry: Start, at: number): void {
-    const rung = RUNGS[at];
-    if (!rung) {
+    const escalationStage = ESCALATION_STAGES[at];
+    if (!escalationStage) {
       this.#end(execution, entry, 'time_is_up');
       return;
     }
     const { remindAt, slaAt, expiresAt } = entry.clocks;
-    const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[rung];
-    this.#hold(execution, entry, rung, 1);
+    const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[escalationStage];
+    this.#hold(execution, entry, escalationStage, 1);
     this.#time.after(Date.parse(dueAt) - this.#time.now(), () => {
       if (execution.ended === 'no') this.#climb(execution, entry, at + 1);
     });
   }
 
-  #hold(execution: Execution, entry: Start, rung: Rung, tries: number): void {
+  #hold(execution: Execution, entry: Start, escalationStage: EscalationStage, tries: number): void {
     const { id: entryId, tenant, runId, approvalId } = entry;
-    const taskToken = `${approvalId} ${rung} ${tries}`;
+    const taskToken = `${approvalId} ${escalationStage} ${tries}`;
     execution.token = taskToken;
-    const holding = { entryId, tenant, runId, approvalId, rung, taskToken, retrying: tries > 1 };
+    const holding = { entryId, tenant, runId, approvalId, escalationStage, taskToken, retrying: tries > 1 };
     this.#functions().hold(holding, (ending) => {
       if (ending === 'returned' || execution.token !== taskToken) return;
       if (ending === 'closed') return this.#end(execution, entry, 'found_closed');
       const failed = `${taskToken} failed`;
       execution.token = failed;
       this.#time.after(Math.min(FIRST_RETRY_MS * RETRY_BACKOFF ** (tries - 1), LONGEST_RETRY_MS), () => {
-        if (execution.token === failed) this.#hold(execution, entry, rung, tries + 1);
+        if (execution.token === failed) this.#hold(execution, entry, escalationStage, tries + 1);
       });
     });
   }

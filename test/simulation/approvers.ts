@@ -1,5 +1,5 @@
-import type { Approval, Channel } from '../../lambdas/approval/approval.ts';
 import type { Deciding, Decision } from '../../lambdas/approval/decide.ts';
+import type { Approval, Channel } from '../../lambdas/run/approval.ts';
 import type { Functions } from './functions.ts';
 import { PEOPLE, personOf } from './people.ts';
 import type { SeededRandom } from './seeded-random.ts';

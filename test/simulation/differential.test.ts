@@ -64,7 +64,7 @@ describe('the memory store and DynamoDB', () => {
     await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
     const every = [
       ...['ingest created', 'ingest duplicate', 'ingest threw'],
-      ...['commit committed', 'commit lost', 'commit receipt_held', 'commit no_room'],
+      ...['commit committed', 'commit lost', 'commit receipt_held', 'commit no_slot'],
       ...['renew true', 'renew false', 'bump true', 'bump false', 'hold true', 'hold false'],
     ];
     expect(every.filter((kind) => !answers.has(kind))).toEqual([]);

@@ -1,17 +1,17 @@
-import { runIdOf } from '../../lambdas/approval/approval.ts';
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
-import { followApproval } from '../../lambdas/approval/follow-approval.ts';
-import { ApprovalClosed, type Holding, holdApproval } from '../../lambdas/approval/hold-approval.ts';
+import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
+import { ApprovalClosed, type Holding, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
+import { runIdOf } from '../../lambdas/run/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
 import { isTerminal } from '../../lambdas/run/run.ts';
+import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
-import { advanceRun } from '../../lambdas/worker/advance-run.ts';
-import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import { portsOf, type Surroundings } from './ports.ts';
@@ -70,7 +70,7 @@ export class Functions {
     const run = this.#around.store.inside.run(message.tenant, message.runId);
     if (run && isTerminal(run)) this.#witness.situations.meet('a message comes after the end of its run');
     this.#invoke('worker', message, ended, (ports, by) =>
-      advanceRun({ ...ports, timeLeftMs: () => by.remainingMs }, message),
+      processRun({ ...ports, timeLeftMs: () => by.remainingMs }, message),
     );
   }
 
@@ -87,7 +87,7 @@ export class Functions {
   hold(holding: Holding, ended: (ending: Ending | 'closed') => void): void {
     let closed = false;
     const hold = async (ports: Ports) => {
-      await holdApproval(ports, holding).catch((error: unknown) => {
+      await waitForDecision(ports, holding).catch((error: unknown) => {
         if (!(error instanceof ApprovalClosed)) throw error;
         closed = true;
       });
@@ -98,7 +98,7 @@ export class Functions {
   }
 
   follow(message: ApprovalFollow, ended: (ending: Ending) => void): void {
-    this.#invoke('follower', message, ended, (ports) => followApproval(ports, message));
+    this.#invoke('follower', message, ended, (ports) => publishDecision(ports, message));
   }
 
   /** Whoever is told no has been answered too. */

@@ -35,7 +35,7 @@ export class Noticing {
     }
     if (outcome === 'lost' && by.remainingMs < 0) situations.meet("a zombie's commit is refused");
     if (outcome === 'receipt_held') situations.meet('a run waits for the identical write of another');
-    if (outcome === 'no_room') {
+    if (outcome === 'no_slot') {
       situations.meet('there is no room under a cap');
       if (change.expectedSeq === 1) this.#waited.add(change.run.runId);
     }

@@ -1,5 +1,5 @@
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
-import type { Command } from '../../lambdas/worker/control-run.ts';
+import type { Command } from '../../lambdas/run-changes/control-run.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Functions } from './functions.ts';
 import type { SeededRandom } from './seeded-random.ts';

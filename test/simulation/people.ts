@@ -1,5 +1,5 @@
-import type { Person } from '../../lambdas/approval/people.ts';
-import type { Provenance } from '../../lambdas/approval/provenance.ts';
+import type { Person } from '../../lambdas/people/people.ts';
+import type { Provenance } from '../../lambdas/people/provenance.ts';
 
 const FAR_FUTURE = '2099-01-01T00:00:00.000Z';
 

@@ -14,14 +14,14 @@ export interface PlantedBug {
   worlds?: string;
 }
 
-const ADVANCE = 'lambdas/worker/advance-run.ts';
-const COMMIT = 'lambdas/worker/commit-run.ts';
-const CONCLUDE = 'lambdas/worker/conclude-run.ts';
-const CLAIM = 'lambdas/worker/claim-step.ts';
-const CONTROL = 'lambdas/worker/control-run.ts';
-const SETTLE = 'lambdas/worker/settle-outcome.ts';
-const TAKE_UP = 'lambdas/worker/take-up.ts';
-const GOVERN = 'lambdas/worker/govern.ts';
+const ADVANCE = 'lambdas/worker/process-run.ts';
+const COMMIT = 'lambdas/run-changes/commit-run.ts';
+const CONCLUDE = 'lambdas/run-changes/conclude-run.ts';
+const CLAIM = 'lambdas/worker/4-claim-step.ts';
+const CONTROL = 'lambdas/run-changes/control-run.ts';
+const SETTLE = 'lambdas/worker/6-settle-outcome.ts';
+const TAKE_UP = 'lambdas/worker/1-claim-due-steps.ts';
+const GOVERN = 'lambdas/worker/3-authorize-call.ts';
 const DECIDE = 'lambdas/approval/decide.ts';
 const VOTES = 'lambdas/approval/votes.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
@@ -95,7 +95,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the probe is skipped',
     edits: [
       {
-        file: 'lambdas/worker/perform-step.ts',
+        file: 'lambdas/worker/executor/in-process-executor.ts',
         find: 'const found = await operation.probe?.(input, performance);',
         replace: 'const found = undefined as WriteResult | undefined;',
       },
@@ -113,7 +113,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a silent run is ended instead of resumed',
-    edits: [{ file: 'lambdas/worker/recover-run.ts', find: ' && resumes >= ORPHAN_RESUMES_MAX', replace: '' }],
+    edits: [{ file: 'lambdas/run-changes/recover-run.ts', find: ' && resumes >= ORPHAN_RESUMES_MAX', replace: '' }],
     violates: ['a silent run is resumed before it is given up'],
     shapes: 'workers-away',
   },
@@ -121,12 +121,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a worker that stood still sends without a look at its lease',
     edits: [
       {
-        file: 'lambdas/worker/attempt-time.ts',
+        file: 'lambdas/proposal/attempt-time.ts',
         find: 'if (this.#lease && !mayStillSend(',
         replace: 'if (this.#lease && this.#writesSent < 0 && !mayStillSend(',
       },
       {
-        file: 'lambdas/worker/attempt-time.ts',
+        file: 'lambdas/proposal/attempt-time.ts',
         find: 'if (leftMs < (writes ? TIME_FOR_AN_ANSWER_MS : 1)) {',
         replace: 'if (leftMs === undefined) {',
       },
@@ -139,7 +139,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'what reaches far is sent again without anybody being asked',
     edits: [
       {
-        file: 'lambdas/worker/claim-step.ts',
+        file: 'lambdas/worker/4-claim-step.ts',
         find: 'wasSent(earlier) && !unsettled',
         replace: 'wasSent(earlier) && unsettled',
       },
@@ -171,7 +171,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a step is performed although its commit was lost',
     edits: [
-      { file: COMMIT, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_room') {" },
+      { file: COMMIT, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_slot') {" },
     ],
     violates: [
       NO_INTENT,
@@ -214,7 +214,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a request to stop is ignored',
-    edits: [{ file: 'lambdas/worker/carry-on.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' }],
+    edits: [
+      { file: 'lambdas/worker/2-start-ready-steps.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' },
+    ],
     violates: ['a run that was asked to stop begins nothing'],
     shapes: 'once-per-run',
   },
@@ -222,7 +224,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a terminal run takes a command',
     edits: [
       {
-        file: 'lambdas/worker/move-run.ts',
+        file: 'lambdas/run-changes/change-run.ts',
         find: 'if (isTerminal(state.run)) {',
         replace: "if (isTerminal(state.run) && state.run.status === 'timed_out') {",
       },
@@ -443,7 +445,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: DECIDE, find: 'if (makers.includes(id)) {', replace: "if (id === 'nobody') {" },
       {
-        file: 'lambdas/approval/eligibility.ts',
+        file: 'lambdas/people/eligibility.ts',
         find: 'if (makers.includes(id)) return undefined;',
         replace: '',
       },
@@ -469,7 +471,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'somebody whom a maker gave the right to approve counts',
     edits: [
       {
-        file: 'lambdas/approval/provenance.ts',
+        file: 'lambdas/people/provenance.ts',
         find: 'rights.dependsOn.find((each) => makers.includes(each))',
         replace: 'rights.dependsOn.find((each) => each === id)',
       },
@@ -481,7 +483,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a delegate needs no permission of an owner',
     edits: [
       {
-        file: 'lambdas/approval/eligibility.ts',
+        file: 'lambdas/people/eligibility.ts',
         find: 'if (!permission) {',
         replace: 'if (!permission) return undefined;\n  if (!permission) {',
       },
@@ -499,7 +501,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an editor counts once it is asked about anew',
     edits: [
       {
-        file: 'lambdas/worker/step-action.ts',
+        file: 'lambdas/proposal/step-action.ts',
         find: '(each) => each?.request.action.makers ?? []',
         replace: '() => []',
       },
@@ -511,7 +513,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an approval of a phase lets through what it did not show',
     edits: [
       {
-        file: 'lambdas/worker/phase-approval.ts',
+        file: 'lambdas/approval/find-covering-approval.ts',
         find: ' || approvedHashOf(approval, step.index) !== hash',
         replace: '',
       },
@@ -545,7 +547,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an expiry is recorded as a rejection',
-    edits: [{ file: 'lambdas/approval/expire-gate.ts', find: "status: 'expired'", replace: "status: 'rejected'" }],
+    edits: [{ file: 'lambdas/approval/expire-approval.ts', find: "status: 'expired'", replace: "status: 'rejected'" }],
     violates: ['only a person rejects, and says why', 'expired is not rejected'],
     shapes: 'not-enough-people',
   },
@@ -565,7 +567,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an undo does not look for drift',
     edits: [
       {
-        file: 'lambdas/worker/perform-step.ts',
+        file: 'lambdas/worker/executor/in-process-executor.ts',
         find: 'if (expects && !(before && isAs(expects, before))) throw drifted(held);',
         replace: '',
       },
@@ -577,7 +579,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'nobody is told that a run rests on a write',
     edits: [
       {
-        file: 'lambdas/worker/rest-on-write.ts',
+        file: 'lambdas/worker/reuse-identical-write.ts',
         find: 'held.reusedBy === undefined',
         replace: 'held.reusedBy !== undefined',
       },
@@ -590,7 +592,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an undo that may have worked is taken for one that did not',
     edits: [
       {
-        file: 'lambdas/worker/roll-back.ts',
+        file: 'lambdas/run-changes/compensation.ts',
         find: 'const written = step.undoes === undefined ? step : draft.steps.get(step.undoes);',
         replace: 'const written = step.undoes === undefined ? step : undefined;',
       },
@@ -603,7 +605,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the oldest write is undone first',
     edits: [
       {
-        file: 'lambdas/worker/roll-back.ts',
+        file: 'lambdas/run-changes/compensation.ts',
         find: 'a.completedAt > b.completedAt ||',
         replace: 'a.completedAt < b.completedAt ||',
       },

@@ -1,15 +1,15 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
-import type { TaskTokens } from '../../lambdas/approval/follow-approval.ts';
-import type { Cards } from '../../lambdas/approval/hold-approval.ts';
+import type { TaskTokens } from '../../lambdas/approval/publish-decision.ts';
+import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';
 import type { Ids, Log } from '../../lambdas/entry/ports.ts';
 import type { EvidenceStore, Signer } from '../../lambdas/evidence/evidence-store.ts';
 import type { OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Policy } from '../../lambdas/policy/policy.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
-import type { StepMessage, StepQueue } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -120,9 +120,9 @@ export function portsOf(around: Surroundings, by: Invocation) {
     }),
     expireRun: at('store', 'expireRun', () => store.expireRun()),
     fulfilled: at('store', 'fulfilled', (entryId: string) => store.fulfilled(entryId)),
-    holdApproval: at('store', 'holdApproval', async (...args: Parameters<RunStore['holdApproval']>) => {
+    storeTaskToken: at('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
       const [, read, changes] = args;
-      const held = await store.holdApproval(...args);
+      const held = await store.storeTaskToken(...args);
       if (held) watcher.held(read, changes);
       return held;
     }),

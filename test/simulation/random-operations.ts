@@ -1,5 +1,5 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
 import { promised } from '../../lambdas/outbox/outbox.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
@@ -204,7 +204,7 @@ export class RandomOperations {
     const read = this.#approval(run, 'requested');
     return {
       name: `hold ${run.runId} at ${read.revision}`,
-      ask: (store) => store.holdApproval(id, read, { status: 'notified' }, 'token'),
+      ask: (store) => store.storeTaskToken(id, read, { status: 'notified' }, 'token'),
     };
   }
 

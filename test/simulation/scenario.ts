@@ -1,5 +1,5 @@
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
-import type { Command } from '../../lambdas/worker/control-run.ts';
+import type { Command } from '../../lambdas/run-changes/control-run.ts';
 import type { Manners } from './approvers.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, seededFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';

@@ -1,7 +1,7 @@
-import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
 import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/exchange.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
+import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import { CountersignError, type ErrorCode } from '../../lambdas/run/errors.ts';

@@ -1,5 +1,5 @@
 import type { Run } from '../../lambdas/run/run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';

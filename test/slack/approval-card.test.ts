@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { CARD_MAX_CHARACTERS } from '../../lambdas/slack/block-kit.ts';
 import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
 import { blockProblems, isTooLongForMessage } from '../../local/simulators/slack/block-limits.ts';

@@ -1,6 +1,6 @@
-import type { Approval } from '../../lambdas/approval/approval.ts';
-import type { Person } from '../../lambdas/approval/people.ts';
+import type { Person } from '../../lambdas/people/people.ts';
 import type { ProposedAction } from '../../lambdas/policy/policy.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
 export const NOW_MS = Date.parse(STORY_BEGINS_AT);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import { interact } from '../../lambdas/slack/handle-interaction.ts';
 import { viewProblems } from '../../local/simulators/slack/block-limits.ts';

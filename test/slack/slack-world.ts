@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import type { Approval } from '../../lambdas/approval/approval.ts';
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
 import type { HttpEvent, HttpResponse } from '../../lambdas/entry/http.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
 import { command } from '../../lambdas/slack/handle-command.ts';
 import { interact } from '../../lambdas/slack/handle-interaction.ts';

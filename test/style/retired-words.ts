@@ -1,5 +1,5 @@
 interface Retired {
-  /** Matched in lower-case text whose identifiers were split: `takeUp` and `take-up` are "take up". */
+  /** Matched in lower-case text whose identifiers were split: `claimDueSteps` and `take-up` are "take up". */
   pattern: RegExp;
   /** What to write instead. */
   write: string;

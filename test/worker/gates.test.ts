@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Approval } from '../../lambdas/approval/approval.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { BEN } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { wholeRun } from '../fakes/whole-run.ts';

@@ -1,9 +1,9 @@
-import { type Approval, isOpen } from '../../lambdas/approval/approval.ts';
 import { type Decision, decide } from '../../lambdas/approval/decide.ts';
-import type { Role } from '../../lambdas/approval/people.ts';
+import type { Role } from '../../lambdas/people/people.ts';
 import type { ApprovalRequirement, PolicyDecision } from '../../lambdas/policy/policy.ts';
-import { type Command, controlRun } from '../../lambdas/worker/control-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
+import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { PEOPLE } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { wholeRun } from '../fakes/whole-run.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';
 import { NOTE, TRIAGE } from './workflows.ts';
 import { ISSUE, SYS_ID, Workshop } from './workshop.ts';

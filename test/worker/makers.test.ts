@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Person } from '../../lambdas/approval/people.ts';
-import type { Command } from '../../lambdas/worker/control-run.ts';
-import { controlRun } from '../../lambdas/worker/control-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { Person } from '../../lambdas/people/people.ts';
+import type { Command } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop, needsApproval } from './governed-workshop.ts';
 import { ISSUE, SYS_ID } from './workshop.ts';

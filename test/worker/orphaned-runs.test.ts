@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { HOOKS_URL, sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';
 import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
 import { showAllModal } from '../../lambdas/slack/modal/show-all-modal.ts';
-import { controlRun } from '../../lambdas/worker/control-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
 import { PEOPLE } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { wholeRun } from '../fakes/whole-run.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Person } from '../../lambdas/approval/people.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { Person } from '../../lambdas/people/people.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
 import { die, SYS_ID } from './workshop.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Caps } from '../../lambdas/run/caps.ts';
-import { advanceRun } from '../../lambdas/worker/advance-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { processRun } from '../../lambdas/worker/process-run.ts';
 import { Workshop } from './workshop.ts';
 
 let shop: Workshop;
@@ -33,7 +33,7 @@ const counters = () =>
 /** Starts a run and leaves it `running`, with its slot, for somebody with more time. */
 async function begun(yaml: string): Promise<StepMessage> {
   const message = await shop.begin(yaml);
-  await advanceRun({ ...shop.worker, timeLeftMs: () => 0 }, message);
+  await processRun({ ...shop.worker, timeLeftMs: () => 0 }, message);
   shop.queue.receive();
   expect(await statusOf(message)).toBe('running');
   return message;

@@ -5,9 +5,9 @@ import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../lambdas/run/step.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
-import { advanceRun } from '../../lambdas/worker/advance-run.ts';
-import type { StepMessage } from '../../lambdas/worker/step-queue.ts';
+import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { Worker } from '../../lambdas/worker/worker.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
@@ -32,7 +32,7 @@ const TENANT = 'acme';
 
 /** Not a divisor of the lease: whoever takes a run over comes some time after it could. */
 const LOOKS_EVERY_MS = 45_000;
-const LOOKS_MAX = 400;
+const PROBES_MAX = 400;
 
 export interface RunNow {
   run: Run;
@@ -105,7 +105,7 @@ export class Workshop {
   }
 
   work(message: StepMessage): Promise<void> {
-    return advanceRun(this.worker, message);
+    return processRun(this.worker, message);
   }
 
   /** The run as stored, its chain checked. Looking is no call of a worker's: nothing befalls it. */
@@ -131,7 +131,7 @@ export class Workshop {
 
   /** Lets time pass with workers, sealer and sweeper at work until this run has ended and its evidence is recorded. */
   async finish(message: StepMessage): Promise<RunNow> {
-    for (let look = 0; look < LOOKS_MAX; look += 1) {
+    for (let look = 0; look < PROBES_MAX; look += 1) {
       await this.#workThroughMessages();
       const now = await this.now(message);
       if (isTerminal(now.run) && now.sealed) return now;

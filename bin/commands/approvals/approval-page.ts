@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isOpen } from '../../../lambdas/approval/approval.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';

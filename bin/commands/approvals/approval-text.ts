@@ -1,4 +1,4 @@
-import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/approval/approval.ts';
+import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
 import { revealed } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';

@@ -1,4 +1,4 @@
-import { isOpen } from '../../../lambdas/approval/approval.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command, Option } from '../command.ts';

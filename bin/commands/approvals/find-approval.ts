@@ -1,4 +1,4 @@
-import { isOpen } from '../../../lambdas/approval/approval.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { Api, ShownApproval } from '../../client/api-client.ts';
 import { EXIT, Failure, UsageError } from '../failure.ts';
 import { findRunId, shortRunIds } from '../runs/find-run.ts';

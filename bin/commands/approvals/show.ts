@@ -1,4 +1,4 @@
-import { isOpen } from '../../../lambdas/approval/approval.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { printApproval } from './approval-page.ts';

@@ -1,4 +1,4 @@
-import type { Person } from '../../../lambdas/approval/people.ts';
+import type { Person } from '../../../lambdas/people/people.ts';
 import type { PersonChanged } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';

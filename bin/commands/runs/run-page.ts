@@ -1,4 +1,4 @@
-import { isOpen } from '../../../lambdas/approval/approval.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { Reversal } from '../../../lambdas/run/receipt.ts';
 import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { runIdOf } from '../../approval/approval.ts';
 import { type Decider, type Decision, decide } from '../../approval/decide.ts';
 import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
+import { runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/api-keys.ts';
 import { type Paged, PageQuery, readPage } from '../paging/paging.ts';
 import { parseBody, parseQuery } from '../request.ts';

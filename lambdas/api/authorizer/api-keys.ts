@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { effectiveRole, ROLES } from '../../approval/people.ts';
+import { effectiveRole, ROLES } from '../../people/people.ts';
 import type { ChangeAuthor } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';

@@ -1,5 +1,5 @@
-import { may, type Right, ROLES } from '../../approval/people.ts';
 import { type HttpEvent, Problem } from '../../entry/http.ts';
+import { may, type Right, ROLES } from '../../people/people.ts';
 import { Caller } from './api-keys.ts';
 
 /** Who the authorizer said is calling: the tenant comes from here and nowhere else. */

@@ -1,9 +1,9 @@
-import { coversRightsOf, standIn } from '../../approval/eligibility.ts';
-import { effectiveRole, hasIdentity, type Person } from '../../approval/people.ts';
-import { provenanceOf, type Vouching } from '../../approval/provenance.ts';
-import { widenings } from '../../approval/widening.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
+import { coversRightsOf, standIn } from '../../people/eligibility.ts';
+import { effectiveRole, hasIdentity, type Person } from '../../people/people.ts';
+import { provenanceOf, type Vouching } from '../../people/provenance.ts';
+import { widenings } from '../../people/widening.ts';
 import type { ChangeAuthor, PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { whyNotCounted } from '../../approval/provenance.ts';
 import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
+import { whyNotCounted } from '../../people/provenance.ts';
 import { type PendingChange, placeOfChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';

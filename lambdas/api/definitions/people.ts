@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { Person } from '../../approval/people.ts';
-import { confirmedToo } from '../../approval/provenance.ts';
 import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
+import { Person } from '../../people/people.ts';
+import { confirmedToo } from '../../people/provenance.ts';
 import type { PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Caller } from '../authorizer/api-keys.ts';
 import { mayOrRefuse } from '../authorizer/caller.ts';

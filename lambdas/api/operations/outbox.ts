@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type HttpEvent, type HttpResponse, json } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
-import type { Mover } from '../../worker/worker.ts';
+import type { RunChanger } from '../../run-changes/run-changer.ts';
 import type { Caller } from '../authorizer/api-keys.ts';
 import { mayOrRefuse } from '../authorizer/caller.ts';
 import { PAGE_MAX } from '../paging/paging.ts';
@@ -15,7 +15,7 @@ const Redrive = z.strictObject({ dryRun: z.boolean().default(false) });
  * stuck, so asking again gives the next. The next sweep sends them, within a minute.
  */
 export async function redriveOutbox(
-  mover: Pick<Mover, 'runs' | 'clock'>,
+  mover: Pick<RunChanger, 'runs' | 'clock'>,
   caller: Caller,
   event: HttpEvent,
 ): Promise<HttpResponse> {

@@ -1,7 +1,7 @@
 import { httpHandler } from '../../entry/http.ts';
-import { moverPorts } from '../../worker/worker-ports.ts';
+import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
 import { handleControl } from './control.ts';
 
-const mover = moverPorts();
+const mover = wireRunChanger();
 
 export const handler = httpHandler((event) => handleControl(mover, event));

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { json } from '../../entry/http.ts';
-import { type Command, controlRun } from '../../worker/control-run.ts';
-import type { Mover } from '../../worker/worker.ts';
+import { type Command, controlRun } from '../../run-changes/control-run.ts';
+import type { RunChanger } from '../../run-changes/run-changer.ts';
 import { mayOrRefuse } from '../authorizer/caller.ts';
 import { redriveOutbox } from '../operations/outbox.ts';
 import { parseBody } from '../request.ts';
@@ -21,7 +21,7 @@ const Signal = z.strictObject({
   id: EventId.optional(),
 });
 
-const HANDLERS: Handlers<Mover, 'control'> = {
+const HANDLERS: Handlers<RunChanger, 'control'> = {
   'POST /api/v1/runs/{id}/cancel': order(Reason, (body) => ({ kind: 'cancel', ...body })),
   'POST /api/v1/runs/{id}/pause': order(Reason, (body) => ({ kind: 'pause', ...body })),
   'POST /api/v1/runs/{id}/resume': order(z.strictObject({}), () => ({ kind: 'resume' })),
@@ -34,7 +34,10 @@ const HANDLERS: Handlers<Mover, 'control'> = {
 /** What an operator may ask of a run. */
 export const handleControl = byRoute(HANDLERS);
 
-function order<Body extends z.ZodType>(schema: Body, commandOf: (body: z.output<Body>) => Command): Handler<Mover> {
+function order<Body extends z.ZodType>(
+  schema: Body,
+  commandOf: (body: z.output<Body>) => Command,
+): Handler<RunChanger> {
   return async (mover, caller, event) => {
     mayOrRefuse(caller, 'control', 'change a run');
     const command = commandOf(parseBody(schema, event));

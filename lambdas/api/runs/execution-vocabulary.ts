@@ -1,4 +1,4 @@
-import type { ApprovalStatus } from '../../approval/approval.ts';
+import type { ApprovalStatus } from '../../run/approval.ts';
 import type { CommitEvent } from '../../run/commit.ts';
 import type { RunStatus } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';

@@ -1,4 +1,4 @@
-import type { Approval } from '../../approval/approval.ts';
+import type { Approval } from '../../run/approval.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run } from '../../run/run.ts';

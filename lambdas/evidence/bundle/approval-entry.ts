@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Approval } from '../../approval/approval.ts';
-import type { ApprovalPhase } from '../../approval/approval-phase.ts';
+import type { Approval } from '../../run/approval.ts';
+import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { digestOf, textDigest } from '../../run/digest.ts';
 import { Count, Digest, Time } from './entry-parts.ts';
 import { describeAction, EvidenceAction } from './step-entry.ts';

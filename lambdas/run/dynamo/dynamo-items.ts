@@ -1,8 +1,8 @@
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { type Approval, isOpen } from '../../approval/approval.ts';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
+import { type Approval, isOpen } from '../approval.ts';
 import { sha256Hex } from '../canonical-json.ts';
 import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';

@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { type Approval, isOpen, runIdOf } from '../../approval/approval.ts';
 import type { Clock } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
+import { type Approval, isOpen, runIdOf } from '../approval.ts';
 import type { Commit } from '../commit.ts';
 import type { Receipt } from '../receipt.ts';
 import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';

@@ -1,6 +1,6 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import type { Approval } from '../../approval/approval.ts';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
+import type { Approval } from '../approval.ts';
 import type { Commit, RunChange } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import { dayOf, type LogEntry } from '../log-entry.ts';
@@ -106,7 +106,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     if (heldAt >= 0 && held) return { outcome: 'receipt_held', receipt: docOf(held) };
     const beforeCaps = refusals.length - change.caps.length;
     const refused = change.caps.filter((_cap, index) => isRefusal(refusals[beforeCaps + index]));
-    return refused.length > 0 ? { outcome: 'no_room', refused } : { outcome: 'lost' };
+    return refused.length > 0 ? { outcome: 'no_slot', refused } : { outcome: 'lost' };
   }
 
   /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
@@ -178,7 +178,12 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     await this.#transact([this.rows.remove(keys.outboxKey(entryId))]);
   }
 
-  async holdApproval(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+  async storeTaskToken(
+    entryId: string,
+    read: Approval,
+    changes: Partial<Approval>,
+    taskToken: string,
+  ): Promise<boolean> {
     const { tenant, runId, approvalId, revision } = read;
     const refusals = await this.#transact([
       this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),

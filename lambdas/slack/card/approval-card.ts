@@ -1,6 +1,6 @@
-import { type Approval, type ApprovalStatus, isOpen } from '../../approval/approval.ts';
-import type { Person } from '../../approval/people.ts';
 import { countedVotes } from '../../approval/votes.ts';
+import type { Person } from '../../people/people.ts';
+import { type Approval, type ApprovalStatus, isOpen } from '../../run/approval.ts';
 import {
   aside,
   type Block,

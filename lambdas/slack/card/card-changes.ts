@@ -1,4 +1,4 @@
-import { type Approval, isOpen } from '../../approval/approval.ts';
+import { type Approval, isOpen } from '../../run/approval.ts';
 import { aside, type Inline, type Paragraph, quoted, quotedAs, strong, words } from '../block-kit.ts';
 import { cut } from '../escape-hidden-characters.ts';
 import { derivedWords, undoWords } from './card-text.ts';

@@ -1,6 +1,6 @@
-import { type Approval, type GateReason, isOpen, type Vote } from '../../approval/approval.ts';
-import { type Person, personBehind } from '../../approval/people.ts';
 import { stillMissing } from '../../approval/votes.ts';
+import { type Person, personBehind } from '../../people/people.ts';
+import { type Approval, type GateReason, isOpen, type Vote } from '../../run/approval.ts';
 import { aside, type Inline, moment, quoted, shortened, strong, words } from '../block-kit.ts';
 import { isolated } from '../escape-hidden-characters.ts';
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Approval } from '../../approval/approval.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
+import type { Approval } from '../../run/approval.ts';
 
 /** JSON up to this length stands on one line. */
 const ONE_LINE_MAX_CHARACTERS = 60;

@@ -1,6 +1,6 @@
-import { type Approval, isOpen } from '../../approval/approval.ts';
-import type { Person } from '../../approval/people.ts';
 import { countedVotes } from '../../approval/votes.ts';
+import type { Person } from '../../people/people.ts';
+import { type Approval, isOpen } from '../../run/approval.ts';
 import type { Page, RunStore } from '../../run/run-store.ts';
 import {
   type Block,

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { type Approval, isOpen } from '../../approval/approval.ts';
-import type { Rung } from '../../approval/environment.ts';
-import type { Cards } from '../../approval/hold-approval.ts';
+import type { EscalationStage } from '../../approval/environment.ts';
+import type { Cards } from '../../approval/wait-for-decision.ts';
 import type { Connections } from '../../connectors/connections.ts';
 import { type Access, markOf, type Risk } from '../../connectors/connector.ts';
 import { TargetRefused } from '../../connectors/exchange.ts';
@@ -11,6 +10,7 @@ import { AS_WRITTEN, POSTED_AS_WRITTEN } from '../../connectors/slack/message-te
 import { LOGGED } from '../../entry/environment.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import { type Approval, isOpen } from '../../run/approval.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { type Message, type Modal, sentence, shortened } from '../block-kit.ts';
@@ -136,12 +136,12 @@ export class SlackCards implements Cards {
   }
 
   /** In the card's thread, and in the channel too: a reminder that only the thread shows would remind nobody. */
-  async #say(approval: Approval, rung: Rung, text: string, mayHaveTold: boolean): Promise<void> {
+  async #say(approval: Approval, escalationStage: EscalationStage, text: string, mayHaveTold: boolean): Promise<void> {
     const access = await this.#connection(approval, 'slack');
     const { tenant, approvalId, card, requestedAt } = approval;
     if (!access || !card) return;
     await postOnce(access, {
-      mark: markOf(tenant, `${approvalId} ${rung}`),
+      mark: markOf(tenant, `${approvalId} ${escalationStage}`),
       place: { channel: card.channel, threadTs: card.ts, since: requestedAt },
       mayBeThere: mayHaveTold,
       message: sentence(text),

@@ -1,5 +1,5 @@
-import type { Approval } from '../../approval/approval.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
+import type { Approval } from '../../run/approval.ts';
 import { type Block, type InputElement, type Modal, plainText, quoted, richText, words } from '../block-kit.ts';
 import type { Seen } from '../card/approval-card.ts';
 import { hasUnseen } from '../escape-hidden-characters.ts';

@@ -1,5 +1,5 @@
-import type { Approval } from '../../approval/approval.ts';
-import type { ApprovalPhase } from '../../approval/approval-phase.ts';
+import type { Approval } from '../../run/approval.ts';
+import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { type Block, MODAL_BLOCKS_MAX, type Modal, plainText, quoted, richText, strong, words } from '../block-kit.ts';
 import type { Seen } from '../card/approval-card.ts';
 import { WHY } from '../card/card-text.ts';

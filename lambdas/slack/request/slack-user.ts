@@ -1,4 +1,4 @@
-import { type Person, personBehind } from '../../approval/people.ts';
+import { type Person, personBehind } from '../../people/people.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 
 export interface KnownPeople {

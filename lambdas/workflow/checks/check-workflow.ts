@@ -1,8 +1,8 @@
-import { APPROVAL_EXPIRES_AFTER_MS } from '../../approval/approval.ts';
 import { connectorOf, type Operation } from '../../connectors/connector.ts';
 import { findOperation, toolNames } from '../../connectors/registry.ts';
 import { atLeast } from '../../policy/approval-requirement.ts';
 import { finalWrite } from '../../policy/gates.ts';
+import { APPROVAL_EXPIRES_AFTER_MS } from '../../run/approval.ts';
 import { EXPRESSION_MAX_CHARACTERS } from '../expressions/jsonata-syntax.ts';
 import { expressionsIn } from '../expressions/template.ts';
 import { INNER_TOOL_INPUTS } from '../inner-tools.ts';

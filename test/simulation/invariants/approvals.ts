@@ -1,7 +1,7 @@
-import { type Approval, isOpen, type Vote } from '../../../lambdas/approval/approval.ts';
 import type { Decided } from '../../../lambdas/approval/decide.ts';
-import { personBehind } from '../../../lambdas/approval/people.ts';
 import type { Risk } from '../../../lambdas/connectors/connector.ts';
+import { personBehind } from '../../../lambdas/people/people.ts';
+import { type Approval, isOpen, type Vote } from '../../../lambdas/run/approval.ts';
 import type { Commit } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { type Step, UNDO_INDEX_OFFSET } from '../../../lambdas/run/step.ts';

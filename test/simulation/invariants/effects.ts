@@ -1,7 +1,7 @@
-import type { Approval } from '../../../lambdas/approval/approval.ts';
 import { markOf } from '../../../lambdas/connectors/connector.ts';
 import type { Clock } from '../../../lambdas/entry/ports.ts';
 import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
+import type { Approval } from '../../../lambdas/run/approval.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';

@@ -1,5 +1,5 @@
-import { isOpen } from '../../../lambdas/approval/approval.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { assertChain } from '../../../lambdas/run/commit.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';

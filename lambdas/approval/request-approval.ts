@@ -1,0 +1,144 @@
+import { promised } from '../outbox/outbox.ts';
+import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
+import {
+  APPROVAL_EXPIRES_AFTER_MS,
+  APPROVAL_MAX_BYTES,
+  APPROVAL_SCHEMA_VERSION,
+  type Approval,
+  type GateReason,
+  SLA_MS,
+} from '../run/approval.ts';
+import { type ApprovalPhase, approvedTogether, recordedPhase } from '../run/approval-phase.ts';
+import { CountersignError } from '../run/errors.ts';
+import { later } from '../run/lease.ts';
+import type { TouchedState } from '../run/receipt.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { StepFacts } from '../run/step.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
+
+const DEFAULT_CHANNEL = '#approvals';
+/** People are reminded when this much of the time they have is gone. */
+const REMIND_AFTER_SHARE = 0.5;
+
+export interface Gated {
+  step: StepFacts;
+  asks: GateReason;
+  actionHash: string;
+  requirement: ApprovalRequirement;
+  grounds: Grounds;
+  makers: string[];
+  environment: Environment;
+  /** The write that waits; an `approval` step has only a message. */
+  write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState };
+  message?: string;
+  /** What else the phase will write, where the workflow asks once for each phase. */
+  rest?: Pick<ApprovalPhase, 'writes' | 'askedLater'>;
+}
+
+/** One for each time a step stops: the number of the commit that stops it tells them apart. */
+export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
+  `${before.runId}.${before.seq + 1}-${index}`;
+
+/** The step stops at its gate: the approval is requested, and the state machine that holds it promised. */
+export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, draft: RunDraft, gated: Gated): void {
+  const { step, asks, requirement, grounds, makers, write, message } = gated;
+  const phase = phaseOf(state, gated);
+  const actionHash = approvedTogether(gated.actionHash, phase);
+  const { tenant, runId, automation, workflow, enrichment, subject } = draft.run;
+  const approval: Approval = {
+    schemaVersion: APPROVAL_SCHEMA_VERSION,
+    approvalId: newApprovalId(draft, step),
+    tenant,
+    runId,
+    stepIndex: step.index,
+    stepId: step.id,
+    status: 'requested',
+    revision: 1,
+    ...times(state, draft.at, gated.environment),
+    automation,
+    workflow,
+    title: enrichment?.title ?? automation,
+    ...(subject !== undefined && { subject }),
+    asks,
+    ...(write && { action: write.action, before: write.before, after: write.after }),
+    ...(message !== undefined && { message }),
+    ...(phase && { phase }),
+    actionHash,
+    grounds,
+    requirement,
+    makers,
+    votes: [],
+    edits: [],
+    channel: state.workflow.approvals.channel ?? state.settings.approvalsChannel ?? DEFAULT_CHANNEL,
+  };
+  assertFits(approval, write?.input);
+  const { approvalId, remindAt, slaAt, expiresAt } = approval;
+  draft
+    .put({
+      ...step,
+      status: 'waiting_approval',
+      approvalId,
+      expiresAt,
+      ...(write && { input: write.input }),
+    })
+    .openApproval(approval)
+    .record({
+      type: 'approval.requested',
+      step: step.id,
+      approvalId,
+      asks,
+      actionHash,
+      ...requirement,
+      makers,
+      slaAt,
+      expiresAt,
+      ...(phase && { phase: recordedPhase(phase) }),
+    })
+    .promise(
+      promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } }, draft.at),
+    );
+}
+
+function phaseOf(
+  { workflow }: Pick<RunState, 'workflow'>,
+  { step, actionHash, rest }: Gated,
+): ApprovalPhase | undefined {
+  const name = workflow.steps[step.index]?.phase;
+  if (!rest || name === undefined || rest.writes.length + rest.askedLater.length === 0) return undefined;
+  return { name, leadHash: actionHash, ...rest };
+}
+
+/** What cannot be kept beside the step that waits for it cannot be asked about. */
+export function assertFits(approval: Approval, input: unknown): void {
+  const bytes = textBytes([approval, input]);
+  if (bytes <= APPROVAL_MAX_BYTES) return;
+  throw new CountersignError(
+    'INPUT_INVALID',
+    `people would have ${bytes} bytes to read about ${approval.stepId}, and an approval holds ${APPROVAL_MAX_BYTES}; write less in one step`,
+  );
+}
+
+/** Bytes of JSON with each text counted once: to a compressed row, a copy adds next to nothing. */
+function textBytes(value: unknown): number {
+  const texts = new Set<string>();
+  JSON.stringify(value, (key, part: unknown) => {
+    texts.add(key);
+    if (typeof part !== 'object') texts.add(String(part));
+    return part;
+  });
+  return Buffer.byteLength(JSON.stringify([...texts]));
+}
+
+function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: string, environment: Environment) {
+  const expiresMs =
+    approvals.expiresSeconds === undefined ? APPROVAL_EXPIRES_AFTER_MS : approvals.expiresSeconds * 1000;
+  // What a workflow says is what it gets; only the usual time gives way to an approval that is soon over.
+  const slaMs =
+    approvals.slaSeconds === undefined ? Math.min(SLA_MS[environment], expiresMs / 2) : approvals.slaSeconds * 1000;
+  return {
+    requestedAt: at,
+    remindAt: later(at, slaMs * REMIND_AFTER_SHARE),
+    slaAt: later(at, slaMs),
+    expiresAt: later(at, expiresMs),
+  };
+}

@@ -1,0 +1,39 @@
+import { makersOf } from '../people/people.ts';
+import { hashOf } from '../run/canonical-json.ts';
+import { parsedInput } from '../run/check-input.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { StepFacts } from '../run/step.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
+import type { Worker } from '../worker/worker.ts';
+import { approverIsDerived } from '../workflow/checks/check-model-flow.ts';
+import { GateInput } from '../workflow/inner-tools.ts';
+import { derivedTargets } from '../workflow/model-flow.ts';
+import { requestApproval } from './request-approval.ts';
+
+/** An `approval` step: a gate the workflow itself asks for, whatever comes after it. */
+export async function requestStepApproval(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: StepFacts,
+  input: unknown,
+): Promise<void> {
+  const [derived] = derivedTargets(state.workflow, step.index);
+  if (derived) throw new CountersignError('WORKFLOW_INVALID', approverIsDerived(derived));
+  const gate = parsedInput(GateInput, 'approval', input);
+  const { message, ...requirement } = gate;
+  const { tenant, workflow, enrichment, makers = [] } = draft.run;
+  const duringRun = [...makers, ...(step.retriedBy ?? [])];
+  const people = await worker.definitions.people(tenant);
+  requestApproval(state, draft, {
+    step,
+    asks: 'step',
+    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input: gate, workflow }))),
+    requirement,
+    grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
+    makers: makersOf(people, { trigger: state.trigger, enrichment, workflow: state.workflow, duringRun }),
+    environment: worker.environment,
+    ...(message !== undefined && { message }),
+  });
+}

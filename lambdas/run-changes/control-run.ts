@@ -1,0 +1,194 @@
+import { hashOf } from '../run/canonical-json.ts';
+import { CountersignError } from '../run/errors.ts';
+import { later, QUARANTINE_MS } from '../run/lease.ts';
+import type { StopRequest } from '../run/run.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
+import { type FailedStep, factsOf, type Governed, type RetryableStep } from '../run/step.ts';
+import type { FollowUp } from '../worker/worker.ts';
+import { changeRun } from './change-run.ts';
+import { concludeRun } from './conclude-run.ts';
+import { recordResume } from './recover-run.ts';
+import type { RunChanger, RunState } from './run-changer.ts';
+import { succeed } from './step-endings.ts';
+import { ownReceipt } from './step-receipt.ts';
+
+/** What a person may ask of a run. */
+export type Command =
+  | { kind: 'cancel'; reason?: string }
+  | { kind: 'pause'; reason?: string }
+  | { kind: 'rollback'; reason?: string }
+  | { kind: 'resume' }
+  | { kind: 'retry'; step?: string }
+  /** `id`: how the sender tells this event from others. */
+  | { kind: 'signal'; event: string; payload: unknown; id?: string };
+
+/** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
+export function controlRun(
+  mover: RunChanger,
+  target: { tenant: string; runId: string },
+  command: Command,
+  actor: string,
+): Promise<RunState> {
+  return changeRun(mover, target, (state, draft) => carryOut(mover, state, draft, command, actor));
+}
+
+async function carryOut(
+  mover: RunChanger,
+  state: RunState,
+  draft: RunDraft,
+  command: Command,
+  actor: string,
+): Promise<FollowUp | undefined> {
+  const by: By = { initiator: 'user', actor };
+  switch (command.kind) {
+    case 'cancel':
+    case 'pause':
+    case 'rollback':
+      if (!requestStop(state, draft, command.kind, { ...by, reason: command.reason })) return undefined;
+      break;
+    case 'resume':
+      assertResumable(state);
+      goOn(draft, by);
+      break;
+    case 'retry':
+      await retryFailed(mover, state, draft, command.step, actor);
+      if (state.run.status === 'paused') goOn(draft, by);
+      break;
+    case 'signal':
+      giveSignal(state, draft, command, by);
+      break;
+  }
+  return { holds: [], ...(await concludeRun(mover.runs, state, draft)) };
+}
+
+/** A paused run goes on from where it stopped. */
+function goOn(draft: RunDraft, by: By): void {
+  draft.note({ stopRequest: undefined }).move('running', by);
+  recordResume(draft, { because: 'operator', actor: by.actor });
+}
+
+/** Asking again for what is already asked for changes nothing; a cancel overrides a pause. */
+function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind'], by: By): boolean {
+  if (run.stopRequest?.kind === kind || run.stopRequest?.kind === 'cancel') return false;
+  if (kind === 'pause' && run.status === 'paused') return false;
+  if (run.status === 'rolling_back' && kind !== 'cancel') {
+    throw new CountersignError('RUN_INVALID_TRANSITION', 'the run is rolling back; it can only be canceled');
+  }
+  const { actor, reason } = by;
+  if (kind === 'rollback') draft.addMaker(actor);
+  draft
+    .note({ stopRequest: { kind, actor, reason, at: draft.at } })
+    .record({ type: 'run.stop_requested', kind, ...by });
+  return true;
+}
+
+/** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
+async function retryFailed(
+  mover: RunChanger,
+  state: RunState,
+  draft: RunDraft,
+  stepId: string | undefined,
+  actor: string,
+): Promise<void> {
+  const paused = state.run.status === 'paused';
+  const failed = [...state.steps.values()].filter(
+    (step) =>
+      // What was written although the step failed stands: trying again would not write it better.
+      (step.status === 'failed_retryable' || (paused && step.status === 'failed_terminal' && !step.wrote)) &&
+      (stepId === undefined || step.id === stepId),
+  );
+  if (failed.length === 0) {
+    assertNobodyIsAsked(state, stepId);
+    const what = stepId === undefined ? 'no step of this run can' : `step ${stepId} of this run cannot`;
+    throw new CountersignError(
+      'RUN_INVALID_TRANSITION',
+      `${what} be tried again now; look at runs show for where it stands`,
+    );
+  }
+  for (const step of failed) {
+    if (step.status !== 'failed_retryable' && step.status !== 'failed_terminal') continue;
+    const { input, receiptKey, error } = step;
+    draft
+      .put({
+        ...factsOf(step, draft.at),
+        // A new go: the attempts that failed do not count against it.
+        attempt: 0,
+        // Hurrying an attempt that would be made anyway adds nothing to it; another go is the doing of whoever wants it.
+        ...(step.status === 'failed_terminal' && {
+          ...(step.governed && { governed: askedAnew(step.governed) }),
+          retriedBy: [...new Set([...(step.retriedBy ?? []), actor])],
+        }),
+        input,
+        receiptKey,
+        status: 'failed_retryable',
+        retryAt: await soonestRetry(mover, draft, step),
+        error,
+      })
+      .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
+  }
+}
+
+/** An approval, or a refusal, was for the go that failed: people are asked about the next one. */
+function askedAnew({ request, decision, approvalId, askedBefore = approvalId }: Governed): Governed {
+  return { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
+}
+
+/** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
+async function soonestRetry(mover: RunChanger, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
+  const own = await ownReceipt(mover, draft, step);
+  if (own?.outcome !== 'unknown' && own?.outcome !== 'intent') return draft.at;
+  const quarantineEnds = later(own.intentAt, QUARANTINE_MS);
+  return quarantineEnds > draft.at ? quarantineEnds : draft.at;
+}
+
+function giveSignal(
+  state: RunState,
+  draft: RunDraft,
+  { event, payload, id }: Extract<Command, { kind: 'signal' }>,
+  by: By,
+): void {
+  const waiting = [...state.steps.values()].find(
+    (step) => step.status === 'waiting_external' && step.awaits.kind === 'signal' && step.awaits.event === event,
+  );
+  if (!waiting) {
+    throw new CountersignError('RUN_INVALID_TRANSITION', `no step of this run waits for the signal "${event}" now`);
+  }
+  const { actor } = by;
+  const { runId, seq } = state.run;
+  const eventId = id ?? `${runId}.${seq + 1}-${waiting.index}`;
+  draft.causedBy({ ...by, externalEvent: { type: 'signal', signal: event, source: 'api', id: eventId } }).record({
+    type: 'step.signaled',
+    step: waiting.id,
+    index: waiting.index,
+    signal: event,
+    source: 'api',
+    eventId,
+    actor,
+    payloadHash: hashOf(payload ?? null),
+  });
+  draft.addMaker(actor);
+  succeed(draft, waiting, { output: payload ?? null });
+}
+
+/** A run that a failed step has paused would only pause again. */
+function assertResumable({ run, steps }: RunState): void {
+  if (run.status !== 'paused') {
+    assertNobodyIsAsked({ steps });
+    const message = `only a paused run can be resumed; this one is ${run.status}`;
+    throw new CountersignError('RUN_INVALID_TRANSITION', message);
+  }
+  const failed = [...steps.values()].find((step) => step.status === 'failed_terminal');
+  if (!failed) return;
+  const message = `${failed.id} has failed (${failed.error.code}); retry it, or roll back or cancel the run`;
+  throw new CountersignError('RUN_RESUME_FAILED', message);
+}
+
+/** What waits for people goes on when they have decided, and not by a command. */
+function assertNobodyIsAsked({ steps }: Pick<RunState, 'steps'>, stepId?: string): void {
+  const waiting = [...steps.values()].find(
+    (step) => step.status === 'waiting_approval' && (stepId === undefined || step.id === stepId),
+  );
+  if (waiting?.status !== 'waiting_approval') return;
+  const message = `${waiting.id} waits for an approval; decide on ${waiting.approvalId} first (countersign approvals show)`;
+  throw new CountersignError('APPROVAL_REQUIRED', message);
+}

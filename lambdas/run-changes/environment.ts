@@ -1,0 +1,9 @@
+import * as z from 'zod';
+
+/** The environment of every function that changes runs. */
+export const RunChangerEnvironment = z.object({
+  RUN_TABLE: z.string(),
+  STEP_QUEUE_URL: z.string(),
+  SEAL_QUEUE_URL: z.string(),
+  APPROVAL_QUEUE_URL: z.string(),
+});

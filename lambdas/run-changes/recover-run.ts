@@ -1,0 +1,52 @@
+import { recordedError } from '../run/errors.ts';
+import { hasExpired } from '../run/lease.ts';
+import { INACTIVITY_MAX_MS, type Resumed } from '../run/run.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { RunChanger, RunState } from './run-changer.ts';
+
+/** A run that nobody has moved for so long is resumed this often; after that, resuming it does not help. */
+export const ORPHAN_RESUMES_MAX = 3;
+
+/** Past its deadline, or resumed in vain: why the run ends now. The time people take does not count. */
+export function overdueError({ run, steps }: RunState, now: string) {
+  if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
+  if (run.deadlineAt <= now) {
+    const signals = [...steps.values()].flatMap((step) =>
+      step.status === 'waiting_external' && step.awaits.kind === 'signal' ? [`"${step.awaits.event}"`] : [],
+    );
+    const waited = signals.length > 0 ? `; it waited for the signal ${signals.join(', ')}` : '';
+    return recordedError('RUN_TIMED_OUT', `the run was not finished by its deadline, ${run.deadlineAt}${waited}`);
+  }
+  const resumes = run.orphanResumes ?? 0;
+  if (isOrphaned(run, now) && resumes >= ORPHAN_RESUMES_MAX) {
+    const message = `nothing happened to the run since ${run.updatedAt}, and resuming it ${resumes} times did not help`;
+    return recordedError('RUN_ORPHANED', message);
+  }
+  return undefined;
+}
+
+/** Nobody moved it for so long that everybody who should have has lost it. */
+const isOrphaned = ({ status, updatedAt }: RunState['run'], now: string): boolean =>
+  status === 'running' && Date.parse(now) - Date.parse(updatedAt) >= INACTIVITY_MAX_MS;
+
+/**
+ * Records that the run goes on from its last commit, if whoever moved it has gone: it was silent for too long, or the
+ * lease of a step has run out. Each step then decides by its receipt what may be repeated.
+ */
+export function noteResume(worker: Pick<RunChanger, 'log'>, { run, steps }: RunState, draft: RunDraft): void {
+  if (run.stopRequest) return;
+  if (isOrphaned(run, draft.at)) {
+    const { tenant, runId, updatedAt: silentSince } = run;
+    worker.log.warn('a run was orphaned and is resumed', { code: 'RUN_ORPHANED', tenant, runId, silentSince });
+    draft.note({ orphanResumes: (run.orphanResumes ?? 0) + 1 });
+    recordResume(draft, { because: 'orphaned', silentSince });
+    return;
+  }
+  const lost = [...steps.values()].some((step) => step.status === 'running' && hasExpired(step.lease, draft.at));
+  if (lost) recordResume(draft, { because: 'lease_expired' });
+}
+
+export function recordResume(draft: RunDraft, resumed: Resumed): void {
+  const resumeCount = (draft.run.resumeCount ?? 0) + 1;
+  draft.note({ resumeCount }).record({ type: 'run.resumed', resumeCount, ...resumed });
+}

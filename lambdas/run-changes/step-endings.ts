@@ -1,0 +1,108 @@
+import { hashOf } from '../run/canonical-json.ts';
+import { type RecordedError, recordedError } from '../run/errors.ts';
+import { later } from '../run/lease.ts';
+import type { Receipt } from '../run/receipt.ts';
+import { backoffMs } from '../run/retry-policy.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import {
+  endedAt,
+  type FailedStep,
+  factsOf,
+  type Prepared,
+  type RetryableStep,
+  STEP_OUTPUT_MAX_BYTES,
+  type StepFacts,
+  type SucceededStep,
+} from '../run/step.ts';
+import type { Worker } from '../worker/worker.ts';
+
+/** The ways an attempt at a step can end. */
+
+/** How often what an attempt did is looked for once no attempt is left. */
+export const PROBES_MAX = 3;
+
+export function succeed(
+  draft: RunDraft,
+  step: StepFacts,
+  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped' | 'madeByStep'>,
+): void {
+  const size = Buffer.byteLength(JSON.stringify(ending.output ?? null));
+  if (size > STEP_OUTPUT_MAX_BYTES) {
+    const error = recordedError(
+      'OUTPUT_TOO_LARGE',
+      `${step.tool} gave ${size} bytes; at most ${STEP_OUTPUT_MAX_BYTES} fit`,
+    );
+    const { receiptKey } = ending;
+    fail(draft, step, error, { receiptKey, ...(receiptKey !== undefined && { wrote: true }) });
+    return;
+  }
+  const done: SucceededStep = {
+    ...factsOf(step, draft.at),
+    status: 'succeeded',
+    ...endedAt(step, draft.at),
+    ...ending,
+  };
+  draft.put(done).record(succeeded(done));
+}
+
+function succeeded(step: SucceededStep) {
+  return {
+    type: 'step.succeeded' as const,
+    step: step.id,
+    index: step.index,
+    outputHash: hashOf(step.output ?? null),
+    ...(step.skipped && { skipped: step.skipped }),
+  };
+}
+
+export function fail(
+  draft: RunDraft,
+  step: StepFacts,
+  error: RecordedError,
+  { input, receiptKey, wrote, by }: Partial<Prepared> & Pick<FailedStep, 'wrote' | 'by'> = {},
+): void {
+  draft
+    .put({
+      ...factsOf(step, draft.at),
+      input,
+      receiptKey,
+      ...(wrote && { wrote }),
+      ...(by && { by }),
+      status: 'failed_terminal',
+      error,
+      ...endedAt(step, draft.at),
+    })
+    .record({ type: 'step.failed', step: step.id, index: step.index, error });
+}
+
+/** The step waits for its backoff, and as long as an earlier request may still be on its way. */
+export function scheduleRetry(
+  worker: Pick<Worker, 'random'>,
+  draft: RunDraft,
+  step: StepFacts & Partial<Prepared>,
+  error: RecordedError,
+  wait: { retryAfterMs?: number; notBefore?: string; delaysMs?: number[] } = {},
+): void {
+  const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs, wait.delaysMs));
+  const retryAt = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
+  const waiting: RetryableStep = {
+    ...factsOf(step, draft.at),
+    input: step.input,
+    receiptKey: step.receiptKey,
+    status: 'failed_retryable',
+    retryAt,
+    error,
+  };
+  draft.put(waiting).record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt, error });
+}
+
+/** A receipt gets its outcome, in the same commit as the step. */
+export function settleReceipt(draft: RunDraft, receipt: Exclude<Receipt, { outcome: 'intent' }>): void {
+  draft.putReceipt(receipt, 'ours').record({
+    type: 'write.settled',
+    step: receipt.stepId,
+    receiptKey: receipt.key,
+    outcome: receipt.outcome,
+    ...(receipt.outcome === 'succeeded' && receipt.recovered && { recovered: receipt.recovered }),
+  });
+}

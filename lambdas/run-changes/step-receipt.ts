@@ -1,0 +1,26 @@
+import type { Receipt } from '../run/receipt.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import { type FailedStep, type RetryableStep, type RunningStep, receiptKeyOf, type Step } from '../run/step.ts';
+import type { RunChanger } from './run-changer.ts';
+
+/** What a step's receipt says, of this commit or the store. */
+export async function receiptOf(
+  { runs }: Pick<RunChanger, 'runs'>,
+  draft: RunDraft,
+  step: Step,
+): Promise<Receipt | undefined> {
+  const key = receiptKeyOf(step);
+  if (key === undefined) return undefined;
+  return draft.receipt(key) ?? (await runs.receipts(draft.run.tenant, [key]))[0];
+}
+
+/** This step's own receipt: another run's identical write under the same key says nothing about ours. */
+export async function ownReceipt(
+  { runs }: Pick<RunChanger, 'runs'>,
+  draft: RunDraft,
+  step: RunningStep | RetryableStep | FailedStep,
+): Promise<Receipt | undefined> {
+  const { tenant, runId } = draft.run;
+  const [receipt] = step.receiptKey ? await runs.receipts(tenant, [step.receiptKey]) : [];
+  return receipt?.runId === runId && receipt.stepIndex === step.index ? receipt : undefined;
+}

@@ -1,0 +1,31 @@
+import { systemConnections } from '../connectors/connection-ports.ts';
+import { AwsEnvironment, StageConnections } from '../connectors/stage-connections.ts';
+import { readEnvironment } from '../entry/environment.ts';
+import { systemEvery, systemIds, systemPause } from '../entry/system.ts';
+import { secretNames } from '../entry/tenant-secrets.ts';
+import { systemPolicy } from '../policy/policy.wiring.ts';
+import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
+import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
+import { WorkerEnvironment } from './environment.ts';
+import type { Worker } from './worker.ts';
+
+export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
+  const environment = readEnvironment(WorkerEnvironment);
+  const changer = wireRunChanger(environment);
+  return {
+    ...changer,
+    policy: systemPolicy(changer.stored),
+    environment: environment.STAGE_KIND,
+    connections: new StageConnections(
+      {
+        targets: systemConnections(changer.stored, secretNames(environment, 'connections')),
+        messaging: systemConnections(changer.stored, secretNames(environment, 'messaging')),
+      },
+      { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
+    ),
+    expressions: systemExpressions(),
+    ids: systemIds,
+    random: systemPause.random,
+    every: systemEvery,
+  };
+}

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { assertFits } from '../../lambdas/approval/request-approval.ts';
+import { APPROVAL_MAX_BYTES, type Approval } from '../../lambdas/run/approval.ts';
+import { approvalItem, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import { ACTION, approvalOf } from '../slack/approvals.ts';
+
+/** Printable ASCII, the same every time: of all texts that look random, the one that compresses least. */
+function randomText(characters: number, seed: number): string {
+  let drawn = seed;
+  const character = () => {
+    drawn = (drawn * 48_271) % 2_147_483_647;
+    return String.fromCodePoint(0x23 + (drawn % 90));
+  };
+  return Array.from({ length: characters }, character).join('').replaceAll('\\', '/');
+}
+
+/** A write that is shown as it is, as it was and as it will be. */
+function holding(characters: number): { approval: Approval; input: unknown } {
+  const fields = { note: randomText(characters / 2, 1) };
+  const before = { note: randomText(characters / 2, 2) };
+  return { approval: approvalOf({ action: { ...ACTION, fields }, before, after: fields }), input: { fields } };
+}
+
+const REST_OF_IT_BYTES = 4_000;
+
+it('as much as an approval may hold fits its row and its step’s, however random it looks', () => {
+  const { approval, input } = holding(APPROVAL_MAX_BYTES - REST_OF_IT_BYTES);
+  expect(() => assertFits(approval, input)).not.toThrow();
+  expect(itemBytes(approvalItem(approval))).toBeLessThan(ROW_MAX_BYTES);
+  const { action, before: expects } = approval;
+  const step = { input, governed: { request: { action } }, expects };
+  expect(itemBytes(toItem({ pk: 'RUN#acme#run_1', sk: 'STEP#0001' }, step))).toBeLessThan(ROW_MAX_BYTES);
+});
+
+it('more than that cannot be asked about', () => {
+  const { approval, input } = holding(APPROVAL_MAX_BYTES);
+  expect(() => assertFits(approval, input)).toThrow(/people would have 49\d{4} bytes to read .* holds 491520/);
+});
