@@ -52,7 +52,7 @@ export class EvidenceBucket extends Construct {
     const kept = config.finishedRunRetentionDays;
     this.seal = new NodeFunction(this, 'Seal', {
       bundles,
-      entry: 'evidence/seal',
+      entry: 'evidence/bundle/seal',
       description: 'Seals the evidence bundle of a finished run',
       schema: SealEnvironment,
       environment: {

@@ -17,7 +17,7 @@ export class EvidenceKeyOutputs extends Construct {
     super(scope, id);
     const describe = new NodeFunction(this, 'Describe', {
       bundles,
-      entry: 'evidence/stack-key',
+      entry: 'evidence/signing/stack-key',
       description: 'Tells the stack the public keys of evidence',
       schema: z.object({}),
       environment: {},

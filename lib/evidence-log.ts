@@ -40,7 +40,7 @@ export class EvidenceLog extends Construct {
   #closeDays({ bundles, config, runTable, evidence }: EvidenceLogProps): NodeFunction {
     const closeDays = new NodeFunction(this, 'CloseDays', {
       bundles,
-      entry: 'evidence/daily-log',
+      entry: 'evidence/daily-log/daily-log',
       description: 'Closes the evidence log of every day that is over',
       schema: DailyLogEnvironment,
       environment: {
@@ -71,7 +71,7 @@ export class EvidenceLog extends Construct {
   #publishKeys({ bundles, httpApi, evidence }: EvidenceLogProps): void {
     const keys = new NodeFunction(this, 'Keys', {
       bundles,
-      entry: 'evidence/keys',
+      entry: 'evidence/signing/keys',
       description: 'Publishes the keys that evidence is verified with',
       schema: KeysEnvironment,
       environment: { EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS },

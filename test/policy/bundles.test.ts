@@ -21,7 +21,7 @@ describe('the policy engines', () => {
     },
   );
 
-  it.each(['intake/github', 'api/runs/runs', 'api/runs/control', 'evidence/seal', 'sweep/sweep'])(
+  it.each(['intake/github', 'api/runs/runs', 'api/runs/control', 'evidence/bundle/seal', 'sweep/sweep'])(
     'are not in %s',
     (entry) => {
       expect(has(entry, 'index.mjs')).toBe(true);

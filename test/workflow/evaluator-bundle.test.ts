@@ -20,7 +20,7 @@ describe('the program that evaluates expressions', () => {
     },
   );
 
-  it.each(['api/runs/runs', 'evidence/seal', 'api/authorizer/authorizer'])('is not in %s', (entry) => {
+  it.each(['api/runs/runs', 'evidence/bundle/seal', 'api/authorizer/authorizer'])('is not in %s', (entry) => {
     expect(existsSync(join(BUNDLES, entry, 'index.mjs'))).toBe(true);
     expect(existsSync(program(entry))).toBe(false);
   });
