@@ -1,9 +1,8 @@
-/** Reads fields of a JSON-protocol request, refusing wrong ones the way AWS does: before anything has happened. */
+/** Reads the fields of a JSON-protocol request. A wrong field is refused with the error of AWS before anything happens. */
 import { AwsError } from '../aws/aws.ts';
 
 export type Fields = Record<string, unknown>;
 
-/** The code a service uses for a malformed field; SQS, KMS and Step Functions each have their own. */
 export interface FieldReader {
   text(input: Fields, name: string): string;
   optionalText(input: Fields, name: string): string | undefined;
@@ -12,6 +11,7 @@ export interface FieldReader {
   texts(input: Fields, name: string): string[];
 }
 
+/** Each service has its own error codes for a missing and for an invalid field. */
 export function fieldReader(codes: { missing: string; invalid: string }): FieldReader {
   const invalid = (name: string, why: string) => new AwsError(codes.invalid, `Value for parameter ${name} ${why}.`);
   const optionalText = (input: Fields, name: string) => {
@@ -61,11 +61,29 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Each service's table of operations; an operation outside it is refused by name, never ignored. */
-export function operationOf<Handler>(service: string, table: Record<string, Handler>, operation: string): Handler {
-  const handler = Object.hasOwn(table, operation) ? table[operation] : undefined;
-  if (handler === undefined) {
-    throw new AwsError('UnknownOperationException', `The local ${service} does not offer ${operation}.`);
-  }
-  return handler;
+/** An operation and the parameters it supports. */
+export type Operation<Run> = [parameters: string[], run: Run];
+
+/** Finds an operation. An unsupported operation or parameter is refused by name, because ignoring it would hide a bug. */
+export function findOperation<Run>(
+  service: string,
+  operations: Record<string, Operation<Run>>,
+  name: string,
+  input: Fields,
+): Run {
+  const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  if (operation === undefined) throw unsupported(service, name);
+  const [parameters, run] = operation;
+  refuseOthers(input, parameters, `${service} ${name}`);
+  return run;
+}
+
+/** Refuses a structure with a field that is not in the list. */
+export function refuseOthers(input: Fields, supported: string[], what: string): void {
+  const other = Object.keys(input).find((name) => !supported.includes(name));
+  if (other !== undefined) throw unsupported(what, `the parameter ${other}`);
+}
+
+function unsupported(where: string, what: string): AwsError {
+  return new AwsError('UnknownOperationException', `The local ${where} does not support ${what}.`);
 }

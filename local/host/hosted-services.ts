@@ -1,10 +1,10 @@
 import { AwsError, type InvokeFunction, type JsonService } from '../aws/aws.ts';
 import type { RestService, S3Front } from '../aws/aws-calls.ts';
 import { LocalBedrock } from '../cloud/bedrock.ts';
-import { LocalKms } from '../cloud/kms/kms.ts';
+import { type KeyDefinition, LocalKms } from '../cloud/kms.ts';
 import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from '../cloud/s3/s3.ts';
 import { type ScheduleRule, startSchedules } from '../cloud/scheduler/schedules.ts';
-import { LocalSecretsManager } from '../cloud/secrets-manager.ts';
+import { LocalSecretsManager, type SecretDefinition } from '../cloud/secrets-manager.ts';
 import { LocalSqs, type QueueDefinition } from '../cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../cloud/step-functions/step-functions.ts';
 import type { Iam } from '../iam/iam.ts';
@@ -90,6 +90,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
 }
 
 function queue({ logicalId, arn, ref, properties, attributes }: ResolvedResource): QueueDefinition {
+  if (properties.FifoQueue !== undefined) throw new Error(`${logicalId}: the local host does not support FIFO queues`);
   const redrive = properties.RedrivePolicy as { deadLetterTargetArn: string; maxReceiveCount: number } | undefined;
   return {
     logicalId,
@@ -121,26 +122,22 @@ function bucket({ ref, properties }: ResolvedResource): BucketDefinition {
   };
 }
 
-function secret({ arn, properties }: ResolvedResource) {
+function secret({ logicalId, arn, properties }: ResolvedResource): SecretDefinition {
   const name = String(properties.Name ?? arn);
-  const generate = properties.GenerateSecretString as Record<string, unknown> | undefined;
-  return {
-    arn,
-    name,
-    initialValue: localSecretValue(name),
-    ...(generate && {
-      generate: {
-        length: generate.PasswordLength as number | undefined,
-        excludeCharacters: generate.ExcludeCharacters as string | undefined,
-        excludePunctuation: generate.ExcludePunctuation as boolean | undefined,
-        secretStringTemplate: generate.SecretStringTemplate as string | undefined,
-        generateStringKey: generate.GenerateStringKey as string | undefined,
-      },
-    }),
+  const initialValue = localSecretValue(name);
+  const { ExcludePunctuation, SecretStringTemplate, GenerateStringKey, ...others } = (properties.GenerateSecretString ??
+    {}) as { ExcludePunctuation?: boolean; SecretStringTemplate?: string; GenerateStringKey?: string };
+  const [unsupported] = Object.keys(others);
+  if (unsupported) throw new Error(`${logicalId}: the local host does not support GenerateSecretString.${unsupported}`);
+  const generate = {
+    excludePunctuation: ExcludePunctuation,
+    secretStringTemplate: SecretStringTemplate,
+    generateStringKey: GenerateStringKey,
   };
+  return { arn, name, initialValue, ...(properties.GenerateSecretString !== undefined && { generate }) };
 }
 
-function key({ ref, arn, properties }: ResolvedResource) {
+function key({ ref, arn, properties }: ResolvedResource): KeyDefinition {
   return {
     id: ref,
     arn,
@@ -181,11 +178,10 @@ function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log
     queueArn,
     functionArn: target.arn,
     batchSize: Number(properties.BatchSize ?? EVENT_SOURCE_BATCH_DEFAULT),
-    batchingWindowSeconds: Number(properties.MaximumBatchingWindowInSeconds ?? 0),
     maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), EVENT_SOURCE_CONCURRENCY_MAX),
     reportBatchItemFailures: responses.includes('ReportBatchItemFailures'),
     invoke,
-    mayPoll() {
+    checkAccess() {
       for (const operation of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) {
         const action = `sqs:${operation}`;
         const decision = iam.authorize({ roleLogicalId, caller: target.logicalId, action, resource: queueArn });

@@ -3,7 +3,7 @@ import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
 import { KmsSigner } from '../../lambdas/evidence/signing/kms-signer.ts';
-import { LocalKms } from '../../local/cloud/kms/kms.ts';
+import { LocalKms } from '../../local/cloud/kms.ts';
 import { LocalS3 } from '../../local/cloud/s3/s3.ts';
 import { HostClock } from '../../local/host/clock.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';

@@ -27,7 +27,18 @@ const seals = queue('seals');
 const follows = queue('follows');
 const approvalMachineArn = 'arn:aws:states:us-east-1:000000000000:stateMachine:approvals';
 /** Nobody answers: an execution stays open, as an approval does. */
-const nobodyAnswers = { StartAt: 'Wait', States: { Wait: { Type: 'Wait', Seconds: 86_400, End: true } } };
+const nobodyAnswers = {
+  StartAt: 'Ask',
+  States: {
+    Ask: {
+      Type: 'Task',
+      Resource: 'arn:aws:states:::lambda:invoke.waitForTaskToken',
+      Parameters: { FunctionName: 'ask', Payload: { 'token.$': '$$.Task.Token' } },
+      ResultPath: null,
+      End: true,
+    },
+  },
+};
 
 /** SQS and Step Functions of the local host behind the real SDK. */
 async function openAws() {

@@ -12,7 +12,7 @@ import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { readLog } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { StageConfig } from '../../lib/stage-config.ts';
-import { LocalKms } from '../../local/cloud/kms/kms.ts';
+import { LocalKms } from '../../local/cloud/kms.ts';
 import { openWire, temporaryFolder, type Wire } from '../local/cloud/wire.ts';
 
 const arn = (id: string) => `arn:aws:kms:us-east-1:000000000000:key/${id}`;

@@ -62,7 +62,6 @@ async function deadLetters(host: TestHost): Promise<Kept[]> {
     const asked = new ReceiveMessageCommand({
       QueueUrl,
       MaxNumberOfMessages: RECEIVED_AT_ONCE,
-      MessageAttributeNames: ['All'],
       VisibilityTimeout: 0,
     });
     const { Messages = [] } = await client.send(asked);

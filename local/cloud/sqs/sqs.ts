@@ -1,28 +1,28 @@
 /**
- * Standard SQS queues on one sqlite file.
+ * Standard SQS queues in one SQLite file.
  *
  *   send ──► ready ──receive──► hidden ──delete──► gone
  *              ▲                  │ visibility timeout
  *              ├──────────────────┤ received fewer than maxReceiveCount times
  *   delay ─────┘                  └─────────► ready in the dead-letter queue
  *
- * A receiver that finds nothing parks; a send serves parked receivers in their order, and one clock timer per queue
- * serves them when the next hidden message is due. Nothing polls.
+ * A receiver that finds no message waits. A send serves waiting receivers in their order, and one timer per queue serves
+ * them when the next hidden message becomes visible. Nothing polls.
  */
 import { randomUUID } from 'node:crypto';
 import { AwsError, type JsonService } from '../../aws/aws.ts';
 import type { HostClock, Timer } from '../../host/clock.ts';
-import { type Fields, operationOf } from '../request-fields.ts';
+import { type Fields, findOperation, type Operation } from '../request-fields.ts';
 import {
   batchEntries,
-  eachEntry,
   failedEntry,
   MAX_BATCH_ENTRIES,
   MAX_MESSAGE_BYTES,
+  MESSAGE_FIELDS,
   newMessage,
-  onTheWire,
   parseReceipt,
   read,
+  receivedMessage,
   tooLong,
 } from './protocol.ts';
 import { type QueueTimeRules, SqsStore, type StoredMessage } from './store.ts';
@@ -43,42 +43,38 @@ export interface ReceiveRequest {
   waitMs: number;
   visibilityMs: number;
   signal?: AbortSignal;
-  /** Called in the same tick in which messages leave the queue, before the promise resolves. */
-  onTaken?: () => void;
 }
 
 const MAX_WAIT_SECONDS = 20;
 const MAX_VISIBILITY_SECONDS = 43_200;
-const MAX_MOVE_TASKS_LISTED = 10;
-const MAX_MOVES_PER_SECOND = 500;
 
-interface ParkedReceiver {
+interface WaitingReceiver {
   request: ReceiveRequest;
   resolve(messages: StoredMessage[]): void;
 }
 
 interface Queue extends QueueDefinition {
   rules: QueueTimeRules;
-  parked: Set<ParkedReceiver>;
+  waiting: Set<WaitingReceiver>;
   nextVisible?: Timer;
 }
 
-type Operation = (queue: Queue, input: Fields, traceHeader?: string) => Promise<Fields> | Fields;
+type RunOperation = (queue: Queue, input: Fields, traceHeader?: string) => Promise<Fields> | Fields;
 
 export class LocalSqs implements JsonService {
   readonly #clock: HostClock;
   readonly #store: SqsStore;
   readonly #queues = new Map<string, Queue>();
-  readonly #operations: Record<string, Operation> = {
-    SendMessage: (queue, input, trace) => this.#send(queue, input, trace),
-    SendMessageBatch: (queue, input, trace) => this.#sendBatch(queue, input, trace),
-    ReceiveMessage: (queue, input) => this.#receive(queue, input),
-    DeleteMessage: (queue, input) => this.#delete(queue, input),
-    DeleteMessageBatch: (queue, input) => eachEntry(input, (entry) => this.#delete(queue, entry)),
-    ChangeMessageVisibility: (queue, input) => this.#changeVisibility(queue, input),
-    ChangeMessageVisibilityBatch: (queue, input) => eachEntry(input, (entry) => this.#changeVisibility(queue, entry)),
-    GetQueueAttributes: (queue, input) => this.#attributes(queue, input),
-    PurgeQueue: (queue) => this.#purge(queue),
+  readonly #operations: Record<string, Operation<RunOperation>> = {
+    SendMessage: [['QueueUrl', ...MESSAGE_FIELDS], (queue, input, trace) => this.#send(queue, input, trace)],
+    SendMessageBatch: [['QueueUrl', 'Entries'], (queue, input, trace) => this.#sendBatch(queue, input, trace)],
+    ReceiveMessage: [
+      ['QueueUrl', 'MaxNumberOfMessages', 'WaitTimeSeconds', 'VisibilityTimeout', 'MessageSystemAttributeNames'],
+      (queue, input) => this.#receive(queue, input),
+    ],
+    DeleteMessage: [['QueueUrl', 'ReceiptHandle'], (queue, input) => this.#delete(queue, input)],
+    ChangeMessageVisibilityBatch: [['QueueUrl', 'Entries'], (queue, input) => this.#changeVisibility(queue, input)],
+    GetQueueAttributes: [['QueueUrl', 'AttributeNames'], (queue, input) => this.#attributes(queue, input)],
   };
 
   constructor({ dataFolder, clock, queues }: { dataFolder: string; clock: HostClock; queues: QueueDefinition[] }) {
@@ -86,31 +82,27 @@ export class LocalSqs implements JsonService {
     this.#store = new SqsStore(dataFolder);
     const nameOf = (arn: string) => queues.find((queue) => queue.arn === arn)?.name;
     for (const queue of queues)
-      this.#queues.set(queue.name, { ...queue, ...timeRules(queue, nameOf), parked: new Set() });
+      this.#queues.set(queue.name, { ...queue, ...timeRules(queue, nameOf), waiting: new Set() });
   }
 
   async call(operation: string, input: Fields, traceHeader?: string): Promise<Fields> {
-    if (operation === 'GetQueueUrl') return { QueueUrl: this.#named(read.text(input, 'QueueName')).url };
-    if (operation === 'ListQueues') return { QueueUrls: [...this.#queues.values()].map(({ url }) => url) };
-    if (operation === 'StartMessageMoveTask') return this.#startMove(input);
-    if (operation === 'ListMessageMoveTasks') return this.#listMoves(input);
-    const run = operationOf('SQS', this.#operations, operation);
-    // By the last part of the path: a stored URL may carry the port of an earlier start.
+    const run = findOperation('SQS', this.#operations, operation, input);
+    // By the last part of the path: a stored URL may contain the port of an earlier start.
     return run(this.#named(read.text(input, 'QueueUrl').split('/').at(-1) ?? ''), input, traceHeader);
   }
 
-  /** For the event source, which polls inside the process. */
+  /** Receives for an event source, which runs in this process. */
   receive(queueArn: string, request: Omit<ReceiveRequest, 'visibilityMs'>): Promise<StoredMessage[]> {
     const queue = this.#withArn(queueArn);
-    return this.#takeOrPark(queue, { ...request, visibilityMs: queue.visibilityTimeoutSeconds * 1000 });
+    return this.#takeOrWait(queue, { ...request, visibilityMs: queue.visibilityTimeoutSeconds * 1000 });
   }
 
-  /** Deletes what the event source processed; a message received again meanwhile stays. */
+  /** Deletes the messages that an event source has processed, except those that were received again since. */
   deleteReceived(messages: StoredMessage[]): void {
     this.#store.delete(messages.map(({ queue, seq, receipt }) => ({ queue, seq, receipt: receipt ?? '' })));
   }
 
-  /** Gives back messages that were received but never handed to anyone. */
+  /** Makes received messages visible again. */
   release(messages: StoredMessage[]): void {
     for (const { seq } of messages) this.#store.hideUntil(seq, this.#clock.now());
     for (const name of new Set(messages.map(({ queue }) => queue))) this.#serve(this.#named(name));
@@ -125,21 +117,21 @@ export class LocalSqs implements JsonService {
   close(): void {
     for (const queue of this.#queues.values()) {
       queue.nextVisible?.cancel();
-      for (const receiver of queue.parked) receiver.resolve([]);
+      for (const receiver of queue.waiting) receiver.resolve([]);
     }
     this.#store.close();
   }
 
   #send(queue: Queue, input: Fields, traceHeader?: string): Fields {
-    const { message, answer, bytes } = newMessage(queue, input, this.#clock.now(), traceHeader);
+    const { message, reply, bytes } = newMessage(queue, input, this.#clock.now(), traceHeader);
     if (bytes > MAX_MESSAGE_BYTES) throw tooLong(bytes);
     this.#store.add([message], this.#clock.now());
     this.#serve(queue);
-    return answer;
+    return reply;
   }
 
   #sendBatch(queue: Queue, input: Fields, traceHeader?: string): Fields {
-    const entries = batchEntries(input);
+    const entries = batchEntries(input, MESSAGE_FIELDS);
     const Failed: Fields[] = [];
     const accepted: (ReturnType<typeof newMessage> & { Id: unknown })[] = [];
     for (const entry of entries) {
@@ -163,7 +155,7 @@ export class LocalSqs implements JsonService {
       );
     }
     this.#serve(queue);
-    return { Successful: accepted.map(({ Id, answer }) => ({ Id, ...answer })), Failed };
+    return { Successful: accepted.map(({ Id, reply }) => ({ Id, ...reply })), Failed };
   }
 
   async #receive(queue: Queue, input: Fields): Promise<Fields> {
@@ -171,52 +163,51 @@ export class LocalSqs implements JsonService {
     const waitSeconds = read.integer(input, 'WaitTimeSeconds', { min: 0, max: MAX_WAIT_SECONDS }) ?? 0;
     const visibility = read.integer(input, 'VisibilityTimeout', { min: 0, max: MAX_VISIBILITY_SECONDS });
     const visibilityMs = (visibility ?? queue.visibilityTimeoutSeconds) * 1000;
-    const system = [...read.texts(input, 'AttributeNames'), ...read.texts(input, 'MessageSystemAttributeNames')];
-    const wanted = { system, message: read.texts(input, 'MessageAttributeNames') };
-    const messages = await this.#takeOrPark(queue, { max, waitMs: waitSeconds * 1000, visibilityMs });
-    return messages.length === 0 ? {} : { Messages: messages.map((message) => onTheWire(message, wanted)) };
+    const attributeNames = read.texts(input, 'MessageSystemAttributeNames');
+    const messages = await this.#takeOrWait(queue, { max, waitMs: waitSeconds * 1000, visibilityMs });
+    return messages.length === 0
+      ? {}
+      : { Messages: messages.map((message) => receivedMessage(message, attributeNames)) };
   }
 
-  #takeOrPark(queue: Queue, request: ReceiveRequest): Promise<StoredMessage[]> {
-    // Those parked earlier come first, or a busy receiver would starve them.
-    if (queue.parked.size > 0) this.#serve(queue);
+  #takeOrWait(queue: Queue, request: ReceiveRequest): Promise<StoredMessage[]> {
+    // Receivers that already wait come first, so that a busy receiver cannot starve them.
+    if (queue.waiting.size > 0) this.#serve(queue);
     const taken = this.#take(queue, request);
     if (taken.length > 0 || request.waitMs === 0 || request.signal?.aborted) return Promise.resolve(taken);
     return new Promise((resolve) => {
       const leave = () => receiver.resolve([]);
       const timer = this.#clock.at(this.#clock.now() + request.waitMs, leave);
-      const receiver: ParkedReceiver = {
+      const receiver: WaitingReceiver = {
         request,
         resolve: (messages) => {
-          queue.parked.delete(receiver);
+          queue.waiting.delete(receiver);
           timer.cancel();
           request.signal?.removeEventListener('abort', leave);
           resolve(messages);
         },
       };
-      queue.parked.add(receiver);
+      queue.waiting.add(receiver);
       request.signal?.addEventListener('abort', leave);
       this.#serve(queue);
     });
   }
 
-  #take(queue: Queue, { max, visibilityMs, onTaken }: ReceiveRequest): StoredMessage[] {
-    const receiptNow = () => randomUUID();
-    const { taken, deadLettered } = this.#store.take(queue.rules, max, visibilityMs, this.#clock.now(), receiptNow);
-    if (taken.length > 0) onTaken?.();
+  #take(queue: Queue, { max, visibilityMs }: ReceiveRequest): StoredMessage[] {
+    const { taken, deadLettered } = this.#store.take(queue.rules, max, visibilityMs, this.#clock.now(), randomUUID);
     if (deadLettered > 0) this.#serveDeadLetters(queue);
     return taken;
   }
 
-  /** Hands ready messages to parked receivers, then sets the timer for those not ready yet. */
+  /** Gives ready messages to waiting receivers, then sets the timer for the next hidden message. */
   #serve(queue: Queue): void {
-    for (const receiver of queue.parked) {
+    for (const receiver of queue.waiting) {
       const messages = this.#take(queue, receiver.request);
       if (messages.length === 0) break;
       receiver.resolve(messages);
     }
     queue.nextVisible?.cancel();
-    if (queue.parked.size === 0) return;
+    if (queue.waiting.size === 0) return;
     const atMs = this.#store.nextVisibleMs(queue.name);
     if (atMs !== undefined) queue.nextVisible = this.#clock.at(atMs, () => this.#serve(queue));
   }
@@ -230,14 +221,29 @@ export class LocalSqs implements JsonService {
   }
 
   #delete(queue: Queue, input: Fields): Fields {
-    // As in AWS, a receipt that a later receive has replaced deletes nothing and is no error.
+    // As in AWS, the receipt of an earlier receive deletes nothing and is not an error.
     this.#store.delete([{ queue: queue.name, ...parseReceipt(queue, read.text(input, 'ReceiptHandle')) }]);
     return {};
   }
 
   #changeVisibility(queue: Queue, input: Fields): Fields {
-    const { seq, receipt } = parseReceipt(queue, read.text(input, 'ReceiptHandle'));
-    const seconds = read.integer(input, 'VisibilityTimeout', { min: 0, max: MAX_VISIBILITY_SECONDS });
+    const Successful: Fields[] = [];
+    const Failed: Fields[] = [];
+    for (const entry of batchEntries(input, ['ReceiptHandle', 'VisibilityTimeout'])) {
+      try {
+        this.#changeVisibilityOf(queue, entry);
+        Successful.push({ Id: entry.Id });
+      } catch (error) {
+        Failed.push(failedEntry(entry, error));
+      }
+    }
+    this.#serve(queue);
+    return { Successful, Failed };
+  }
+
+  #changeVisibilityOf(queue: Queue, entry: Fields): void {
+    const { seq, receipt } = parseReceipt(queue, read.text(entry, 'ReceiptHandle'));
+    const seconds = read.integer(entry, 'VisibilityTimeout', { min: 0, max: MAX_VISIBILITY_SECONDS });
     if (seconds === undefined) throw new AwsError('MissingParameter', 'The request must contain VisibilityTimeout.');
     const message = this.#store.find(queue.name, seq);
     if (message?.receipt !== receipt) {
@@ -251,76 +257,20 @@ export class LocalSqs implements JsonService {
       throw new AwsError('MessageNotInflight', 'The message referred to is not in flight.');
     }
     this.#store.hideUntil(seq, now + seconds * 1000);
-    this.#serve(queue);
-    return {};
   }
 
   #attributes(queue: Queue, input: Fields): Fields {
-    const wanted = read.texts(input, 'AttributeNames');
-    this.#settle(queue);
-    const { ready, inFlight, delayed } = this.#store.count(queue.name);
-    const all: Record<string, string> = {
-      QueueArn: queue.arn,
-      ApproximateNumberOfMessages: String(ready),
-      ApproximateNumberOfMessagesNotVisible: String(inFlight),
-      ApproximateNumberOfMessagesDelayed: String(delayed),
-      VisibilityTimeout: String(queue.visibilityTimeoutSeconds),
-      DelaySeconds: String(queue.delaySeconds),
-      MessageRetentionPeriod: String(queue.retentionSeconds),
-      MaximumMessageSize: String(MAX_MESSAGE_BYTES),
+    const { ready, inFlight, delayed } = this.counts(queue.arn);
+    const counts: Record<string, number> = {
+      ApproximateNumberOfMessages: ready,
+      ApproximateNumberOfMessagesNotVisible: inFlight,
+      ApproximateNumberOfMessagesDelayed: delayed,
     };
-    if (queue.redrive !== undefined) {
-      const { deadLetterArn, maxReceiveCount } = queue.redrive;
-      all.RedrivePolicy = JSON.stringify({ deadLetterTargetArn: deadLetterArn, maxReceiveCount });
-    }
-    const keep = Object.entries(all).filter(([name]) => wanted.includes('All') || wanted.includes(name));
-    return keep.length === 0 ? {} : { Attributes: Object.fromEntries(keep) };
-  }
-
-  #purge(queue: Queue): Fields {
-    this.#store.purge(queue.name);
-    return {};
-  }
-
-  #startMove(input: Fields): Fields {
-    const source = this.#source(input);
-    read.integer(input, 'MaxNumberOfMessagesPerSecond', { min: 1, max: MAX_MOVES_PER_SECOND });
-    const destinationArn = read.optionalText(input, 'DestinationArn') ?? null;
-    const destination = destinationArn === null ? undefined : this.#withArn(destinationArn).name;
-    this.#settle(source);
-    const queueOf = (arn: string | null) => [...this.#queues.values()].find((queue) => queue.arn === arn)?.name;
-    const task = this.#store.moveAll(
-      source.name,
-      { handle: randomUUID(), sourceArn: source.arn, destinationArn, startedMs: this.#clock.now() },
-      ({ deadLetterSource }) => destination ?? queueOf(deadLetterSource),
-      randomUUID,
-    );
-    for (const queue of this.#queues.values()) this.#serve(queue);
-    return {
-      TaskHandle: Buffer.from(JSON.stringify({ taskId: task.handle, sourceArn: source.arn })).toString('base64'),
-    };
-  }
-
-  #listMoves(input: Fields): Fields {
-    const limit = read.integer(input, 'MaxResults', { min: 1, max: MAX_MOVE_TASKS_LISTED }) ?? 1;
-    const Results = this.#store.moveTasks(this.#source(input).arn, limit).map((task) => ({
-      Status: task.status,
-      SourceArn: task.sourceArn,
-      ...(task.destinationArn === null ? {} : { DestinationArn: task.destinationArn }),
-      ApproximateNumberOfMessagesMoved: task.moved,
-      ApproximateNumberOfMessagesToMove: task.toMove,
-      ...(task.failureReason === null ? {} : { FailureReason: task.failureReason }),
-      StartedTimestamp: Math.round(task.startedMs),
-    }));
-    return { Results };
-  }
-
-  /** Only a dead-letter queue can be the source of a move. */
-  #source(input: Fields): Queue {
-    const source = this.#withArn(read.text(input, 'SourceArn'));
-    const feeds = [...this.#queues.values()].some(({ redrive }) => redrive?.deadLetterArn === source.arn);
-    if (!feeds) throw new AwsError('InvalidParameterValue', 'Source queue must be configured as a Dead Letter Queue.');
-    return source;
+    const wanted = read.texts(input, 'AttributeNames').map((name) => {
+      if (counts[name] === undefined) throw new AwsError('InvalidAttributeName', `Unknown Attribute ${name}.`);
+      return [name, String(counts[name])];
+    });
+    return { Attributes: Object.fromEntries(wanted) };
   }
 
   #named(name: string): Queue {
@@ -339,7 +289,6 @@ export class LocalSqs implements JsonService {
 }
 
 function timeRules(queue: QueueDefinition, nameOf: (arn: string) => string | undefined): { rules: QueueTimeRules } {
-  if (queue.name.endsWith('.fifo')) throw new Error(`${queue.logicalId}: the local host has no FIFO queues`);
   const rules: QueueTimeRules = { queue: queue.name, retentionMs: queue.retentionSeconds * 1000 };
   if (queue.redrive === undefined) return { rules };
   const deadLetterQueue = nameOf(queue.redrive.deadLetterArn);
@@ -347,5 +296,5 @@ function timeRules(queue: QueueDefinition, nameOf: (arn: string) => string | und
     throw new Error(`${queue.logicalId}: its dead-letter queue ${queue.redrive.deadLetterArn} is not in the template`);
   }
   const { maxReceiveCount } = queue.redrive;
-  return { rules: { ...rules, redrive: { deadLetterQueue, sourceArn: queue.arn, maxReceiveCount } } };
+  return { rules: { ...rules, redrive: { deadLetterQueue, maxReceiveCount } } };
 }

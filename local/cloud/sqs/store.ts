@@ -7,13 +7,11 @@ export interface StoredMessage {
   messageId: string;
   groupId: string;
   body: string;
-  attributes: string | null;
   traceHeader: string | null;
   sentMs: number;
   receiveCount: number;
   firstReceiveMs: number | null;
   receipt: string | null;
-  deadLetterSource: string | null;
 }
 
 export interface NewMessage {
@@ -21,57 +19,40 @@ export interface NewMessage {
   messageId: string;
   groupId: string;
   body: string;
-  attributes: string | null;
   traceHeader: string | null;
   sentMs: number;
   visibleMs: number;
 }
 
-/** What happens to a queue's messages as time passes. */
+/** The retention and dead-letter rules of a queue. */
 export interface QueueTimeRules {
   queue: string;
   retentionMs: number;
-  redrive?: { deadLetterQueue: string; sourceArn: string; maxReceiveCount: number };
-}
-
-export interface MoveTask {
-  handle: string;
-  sourceArn: string;
-  destinationArn: string | null;
-  status: string;
-  moved: number;
-  toMove: number;
-  failureReason: string | null;
-  startedMs: number;
+  redrive?: { deadLetterQueue: string; maxReceiveCount: number };
 }
 
 /**
- * `ready` splits the messages so that each half has its own small index: the ready ones by group and age (round robin
- * takes the first row after the last group served), the hidden ones by the time at which they become ready.
+ * Ready and hidden messages have separate indexes: the ready ones by group and age (round robin takes the first row after the
+ * group served last), the hidden ones by the time at which they become ready.
  */
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS messages (
   seq INTEGER PRIMARY KEY,
   queue TEXT NOT NULL, messageId TEXT NOT NULL, groupId TEXT NOT NULL,
-  body TEXT NOT NULL, attributes TEXT, traceHeader TEXT,
+  body TEXT NOT NULL, traceHeader TEXT,
   sentMs REAL NOT NULL, visibleMs REAL NOT NULL, ready INTEGER NOT NULL,
-  receiveCount INTEGER NOT NULL DEFAULT 0, firstReceiveMs REAL, receipt TEXT, deadLetterSource TEXT
+  receiveCount INTEGER NOT NULL DEFAULT 0, firstReceiveMs REAL, receipt TEXT
 );
 CREATE INDEX IF NOT EXISTS ready_by_group ON messages (queue, groupId, seq) WHERE ready = 1;
 CREATE INDEX IF NOT EXISTS hidden_by_time ON messages (queue, visibleMs) WHERE ready = 0;
-CREATE INDEX IF NOT EXISTS by_age ON messages (queue, sentMs);
-CREATE TABLE IF NOT EXISTS move_tasks (
-  handle TEXT PRIMARY KEY, sourceArn TEXT NOT NULL, destinationArn TEXT, status TEXT NOT NULL,
-  moved INTEGER NOT NULL, toMove INTEGER NOT NULL, failureReason TEXT, startedMs REAL NOT NULL
-);`;
+CREATE INDEX IF NOT EXISTS by_age ON messages (queue, sentMs);`;
 
-const COLUMNS =
-  'seq, queue, messageId, groupId, body, attributes, traceHeader, sentMs, receiveCount, firstReceiveMs, receipt, deadLetterSource';
+const COLUMNS = 'seq, queue, messageId, groupId, body, traceHeader, sentMs, receiveCount, firstReceiveMs, receipt';
 
 export class SqsStore {
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepare>;
-  /** The group served last, per queue. Not stored: after a restart any group may be first. */
+  /** The group served last, by queue. It is not stored: after a restart any group may be first. */
   readonly #lastGroup = new Map<string, string>();
 
   constructor(dataFolder: string) {
@@ -81,9 +62,9 @@ export class SqsStore {
 
   add(messages: NewMessage[], nowMs: number): void {
     const insert = () => {
-      for (const { queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs } of messages) {
+      for (const { queue, messageId, groupId, body, traceHeader, sentMs, visibleMs } of messages) {
         const ready = visibleMs <= nowMs ? 1 : 0;
-        this.#statements.add.run(queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs, ready);
+        this.#statements.add.run(queue, messageId, groupId, body, traceHeader, sentMs, visibleMs, ready);
       }
     };
     if (messages.length === 1) insert();
@@ -118,7 +99,7 @@ export class SqsStore {
     return message;
   }
 
-  /** Applies the passage of time: retention, then the dead-letter rule, then messages whose hiding is over. */
+  /** Applies retention, then the dead-letter rule, then makes messages visible whose time has come. Returns the dead letters. */
   settle(rules: QueueTimeRules, nowMs: number): number {
     return inTransaction(this.#database, () => this.#settle(rules, nowMs));
   }
@@ -128,14 +109,8 @@ export class SqsStore {
     const deadLettered =
       redrive === undefined
         ? 0
-        : this.#statements.deadLetter.run(
-            redrive.deadLetterQueue,
-            redrive.sourceArn,
-            queue,
-            nowMs,
-            redrive.maxReceiveCount,
-          ).changes;
-    this.#statements.reveal.run(queue, nowMs);
+        : this.#statements.deadLetter.run(redrive.deadLetterQueue, queue, nowMs, redrive.maxReceiveCount).changes;
+    this.#statements.show.run(queue, nowMs);
     return Number(deadLettered);
   }
 
@@ -160,50 +135,8 @@ export class SqsStore {
     this.#statements.hideUntil.run(visibleMs, seq);
   }
 
-  purge(queue: string): void {
-    this.#statements.purge.run(queue);
-  }
-
   count(queue: string): { ready: number; inFlight: number; delayed: number } {
     return this.#statements.count.get(queue) as ReturnType<SqsStore['count']>;
-  }
-
-  /** Redrive: each ready message becomes a new one (id, age, receive count) in the queue that `target` names for it. */
-  moveAll(
-    queue: string,
-    task: Omit<MoveTask, 'status' | 'moved' | 'toMove' | 'failureReason'>,
-    target: (message: StoredMessage) => string | undefined,
-    newId: () => string,
-  ): MoveTask {
-    return inTransaction(this.#database, () => {
-      const ready = this.#statements.allReady.all(queue) as unknown as StoredMessage[];
-      let moved = 0;
-      for (const message of ready) {
-        const to = target(message);
-        if (to === undefined) continue;
-        this.#statements.move.run(to, newId(), task.startedMs, task.startedMs, message.seq);
-        moved += 1;
-      }
-      const stranded = ready.length - moved;
-      const status = stranded === 0 ? 'COMPLETED' : 'FAILED';
-      const failureReason = stranded === 0 ? null : 'CouldNotDetermineMessageSource';
-      const done: MoveTask = { ...task, status, moved, toMove: ready.length, failureReason };
-      this.#statements.addTask.run(
-        done.handle,
-        done.sourceArn,
-        done.destinationArn,
-        done.status,
-        done.moved,
-        done.toMove,
-        done.failureReason,
-        done.startedMs,
-      );
-      return done;
-    });
-  }
-
-  moveTasks(sourceArn: string, limit: number): MoveTask[] {
-    return this.#statements.tasks.all(sourceArn, limit) as unknown as MoveTask[];
   }
 
   close(): void {
@@ -214,29 +147,23 @@ export class SqsStore {
 function prepare(database: DatabaseSync) {
   const sql = (text: string) => database.prepare(text);
   return {
-    add: sql(`INSERT INTO messages (queue, messageId, groupId, body, attributes, traceHeader, sentMs, visibleMs, ready)
-              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    add: sql(`INSERT INTO messages (queue, messageId, groupId, body, traceHeader, sentMs, visibleMs, ready)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
     afterGroup: sql(`SELECT ${COLUMNS} FROM messages WHERE queue = ? AND ready = 1 AND groupId > ?
                      ORDER BY groupId, seq LIMIT 1`),
     first: sql(`SELECT ${COLUMNS} FROM messages WHERE queue = ? AND ready = 1 ORDER BY groupId, seq LIMIT 1`),
     hide: sql(`UPDATE messages SET ready = 0, visibleMs = ?, receipt = ?, firstReceiveMs = ?,
                receiveCount = receiveCount + 1 WHERE seq = ?`),
     expire: sql('DELETE FROM messages WHERE queue = ? AND sentMs <= ?'),
-    deadLetter: sql(`UPDATE messages SET queue = ?, deadLetterSource = ?, ready = 1, receipt = NULL, receiveCount = 0,
+    deadLetter: sql(`UPDATE messages SET queue = ?, ready = 1, receipt = NULL, receiveCount = 0,
                      firstReceiveMs = NULL WHERE queue = ? AND ready = 0 AND visibleMs <= ? AND receiveCount >= ?`),
-    reveal: sql('UPDATE messages SET ready = 1 WHERE queue = ? AND ready = 0 AND visibleMs <= ?'),
+    show: sql('UPDATE messages SET ready = 1 WHERE queue = ? AND ready = 0 AND visibleMs <= ?'),
     nextVisible: sql('SELECT MIN(visibleMs) AS atMs FROM messages WHERE queue = ? AND ready = 0'),
     find: sql(`SELECT ${COLUMNS}, ready, visibleMs FROM messages WHERE queue = ? AND seq = ?`),
     delete: sql('DELETE FROM messages WHERE queue = ? AND seq = ? AND receipt = ?'),
     hideUntil: sql('UPDATE messages SET ready = 0, visibleMs = ? WHERE seq = ?'),
-    purge: sql('DELETE FROM messages WHERE queue = ?'),
     count: sql(`SELECT COUNT(*) FILTER (WHERE ready = 1) AS ready,
                 COUNT(*) FILTER (WHERE ready = 0 AND receipt IS NOT NULL) AS inFlight,
                 COUNT(*) FILTER (WHERE ready = 0 AND receipt IS NULL) AS delayed FROM messages WHERE queue = ?`),
-    allReady: sql(`SELECT ${COLUMNS} FROM messages WHERE queue = ? AND ready = 1 ORDER BY seq`),
-    move: sql(`UPDATE messages SET queue = ?, messageId = ?, sentMs = ?, visibleMs = ?, ready = 1, receipt = NULL,
-               receiveCount = 0, firstReceiveMs = NULL, deadLetterSource = NULL WHERE seq = ?`),
-    addTask: sql('INSERT INTO move_tasks VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
-    tasks: sql('SELECT * FROM move_tasks WHERE sourceArn = ? ORDER BY startedMs DESC, rowid DESC LIMIT ?'),
   };
 }

@@ -1,93 +1,83 @@
-/** Which state machines the local host runs. Everything else is refused at the start, with the state that needs it. */
-import { createRequire } from 'node:module';
-import { type Fields, isFields } from '../request-fields.ts';
-import { parseIntrinsic, parsePath } from './asl-paths.ts';
+/**
+ * The part of the Amazon States Language that the template uses. Each result is discarded (`ResultPath` null), so every
+ * state has the input of the execution. Any other field is refused at the start, because AWS would run it differently.
+ */
+import * as z from 'zod';
 
-export interface StateDefinition extends Fields {
-  Type: string;
-  Next?: string;
-  End?: boolean;
-}
+export const INVOKE_WITH_TOKEN = 'arn:aws:states:::lambda:invoke.waitForTaskToken';
+const RESOURCES = ['arn:aws:states:::lambda:invoke', INVOKE_WITH_TOKEN] as const;
 
+/** `$.input.field` or `$$.Context.field`: one value, without wildcards or functions. */
+const Path = z.string().regex(/^\$\$?(\.\w+)+$/, 'the local host supports only paths such as $.name');
+const Payload = z.record(z.string(), z.string()).superRefine((payload, problems) => {
+  for (const [key, value] of Object.entries(payload)) {
+    const path = key.endsWith('.$') ? Path.safeParse(value) : undefined;
+    for (const { message } of path?.error?.issues ?? []) {
+      problems.addIssue({ code: 'custom', path: [key], message: `${value}: ${message}` });
+    }
+  }
+});
+
+const ErrorEquals = z.array(z.union([z.literal('States.ALL'), z.string().regex(/^(?!States\.)/)])).min(1);
+const Retrier = z.strictObject({
+  ErrorEquals,
+  IntervalSeconds: z.number().default(1),
+  MaxAttempts: z.number().default(3),
+  BackoffRate: z.number().default(2),
+  MaxDelaySeconds: z.number().optional(),
+});
+const Catcher = z.strictObject({ ErrorEquals, ResultPath: z.null(), Next: z.string() });
+const transition = { Next: z.string().optional(), End: z.literal(true).optional() };
+
+const Task = z.strictObject({
+  Type: z.literal('Task'),
+  Resource: z.enum(RESOURCES),
+  Parameters: z.strictObject({ FunctionName: z.string(), Payload }),
+  ResultPath: z.null(),
+  Retry: z.array(Retrier).default([]),
+  Catch: z.array(Catcher).default([]),
+  ...transition,
+});
+const Wait = z.strictObject({ Type: z.literal('Wait'), TimestampPath: Path, ...transition });
+const Succeed = z.strictObject({ Type: z.literal('Succeed') });
+const Fail = z.strictObject({ Type: z.literal('Fail'), Error: z.string(), Cause: z.string() });
+const Parallel = z.strictObject({
+  Type: z.literal('Parallel'),
+  get Branches(): z.ZodArray<z.ZodType<MachineDefinition>> {
+    return z.array(Machine);
+  },
+  ResultPath: z.null(),
+  Catch: z.array(Catcher).default([]),
+  ...transition,
+});
+const State = z.discriminatedUnion('Type', [Task, Wait, Succeed, Fail, Parallel]);
+
+export type TaskState = z.infer<typeof Task>;
+export type ParallelState = z.infer<typeof Parallel>;
+export type RetryRule = z.infer<typeof Retrier>;
+export type StateDefinition = z.infer<typeof State>;
 export interface MachineDefinition {
   StartAt: string;
   States: Record<string, StateDefinition>;
-  TimeoutSeconds?: number;
 }
 
-export const INVOKE = 'arn:aws:states:::lambda:invoke';
-export const INVOKE_WITH_TOKEN = 'arn:aws:states:::lambda:invoke.waitForTaskToken';
-const FUNCTION_ARN = /^arn:aws:lambda:[^:]*:\d*:function:/;
-const TYPES = ['Task', 'Wait', 'Choice', 'Pass', 'Succeed', 'Fail', 'Parallel'];
-/** Fields of JSONata and of variables; running on without them would give other results than AWS. */
-const UNSUPPORTED_FIELDS = ['Assign', 'Arguments', 'Output', 'Credentials'];
-
-/** Throws one error that lists everything the host lacks for a definition, or else everything wrong with it. */
-export function checkDefinition(logicalId: string, definition: object): MachineDefinition {
-  const machine = definition as MachineDefinition;
-  const own = machineProblems(machine as unknown as Fields);
-  const problems = own.length > 0 ? own : schemaProblems(definition);
-  if (problems.length > 0) {
-    throw new Error(`${logicalId}: the local Step Functions cannot run this definition:\n- ${problems.join('\n- ')}`);
-  }
-  return machine;
-}
-
-interface Validation {
-  isValid: boolean;
-  errorsText(separator?: string): string;
-}
-
-/** Definitions found valid: the validator compiles its schemas anew for each call, which takes 100 ms. */
-const valid = new Set<string>();
-
-function schemaProblems(definition: object): string[] {
-  const text = JSON.stringify(definition);
-  if (valid.has(text)) return [];
-  // CommonJS without type declarations; loaded here because a template without state machines does not need it.
-  const validate = createRequire(import.meta.url)('asl-validator') as (definition: object) => Validation;
-  // A copy, because the validator writes defaults into what it is given.
-  const result = validate(JSON.parse(text));
-  if (!result.isValid) return [result.errorsText('; ')];
-  valid.add(text);
-  return [];
-}
-
-function machineProblems(machine: Fields): string[] {
-  const language = queryLanguageProblem('the state machine', machine);
-  const states = isFields(machine.States) ? Object.entries(machine.States) : [];
-  return [...language, ...states.flatMap(([name, state]) => (isFields(state) ? stateProblems(name, state) : []))];
-}
-
-function stateProblems(name: string, state: Fields): string[] {
-  const problems = [...queryLanguageProblem(name, state), ...pathProblems(name, state)];
-  if (!TYPES.includes(String(state.Type))) problems.push(`${name}: no ${state.Type} states`);
-  for (const field of UNSUPPORTED_FIELDS) if (field in state) problems.push(`${name}: no ${field}`);
-  const resource = String(state.Resource);
-  const known = resource === INVOKE || resource === INVOKE_WITH_TOKEN || FUNCTION_ARN.test(resource);
-  if (state.Type === 'Task' && !known) problems.push(`${name}: no integration ${resource}`);
-  const branches = state.Type === 'Parallel' && Array.isArray(state.Branches) ? state.Branches.filter(isFields) : [];
-  return [...problems, ...branches.flatMap(machineProblems)];
-}
-
-function queryLanguageProblem(name: string, { QueryLanguage }: Fields): string[] {
-  return QueryLanguage === undefined || QueryLanguage === 'JSONPath' ? [] : [`${name}: no ${QueryLanguage}`];
-}
-
-/** Every path and intrinsic function, wherever it stands in a state; branches are looked at on their own. */
-function pathProblems(name: string, value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap((entry) => pathProblems(name, entry));
-  if (!isFields(value)) return [];
-  return Object.entries(value).flatMap(([key, inner]) => {
-    if (key === 'Branches') return [];
-    if (typeof inner !== 'string') return pathProblems(name, inner);
-    if (!key.endsWith('.$') && !(key.endsWith('Path') && inner.startsWith('$')) && key !== 'Variable') return [];
-    try {
-      if (inner.startsWith('$')) parsePath(inner);
-      else parseIntrinsic(inner);
-      return [];
-    } catch (error) {
-      return [`${name}: ${error instanceof Error ? error.message : error}`];
+const Machine: z.ZodType<MachineDefinition> = z
+  .strictObject({ StartAt: z.string(), States: z.record(z.string(), State) })
+  .superRefine(({ StartAt, States }, problems) => {
+    const targets = Object.values(States).flatMap((state) => [
+      ...('Next' in state && state.Next !== undefined ? [state.Next] : []),
+      ...('Catch' in state ? state.Catch.map(({ Next }) => Next) : []),
+    ]);
+    for (const target of [StartAt, ...targets]) {
+      if (!Object.hasOwn(States, target)) problems.addIssue({ code: 'custom', message: `there is no state ${target}` });
     }
   });
+
+/** Throws one error that lists everything in the definition that the local host does not support. */
+export function parseDefinition(logicalId: string, definition: unknown): MachineDefinition {
+  const parsed = Machine.safeParse(definition);
+  if (parsed.success) return parsed.data;
+  throw new Error(
+    `${logicalId}: the local Step Functions cannot run this definition:\n${z.prettifyError(parsed.error)}`,
+  );
 }

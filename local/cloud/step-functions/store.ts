@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction, openDatabase } from '../durable-file.ts';
 
-export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'ABORTED';
+export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED';
 
 export interface ExecutionRow {
   seq: number;
@@ -9,7 +9,7 @@ export interface ExecutionRow {
   machineArn: string;
   name: string;
   input: string;
-  /** As it was at the start: a new deployment does not change an execution under way. */
+  /** The definition at the start: a new deployment does not change a running execution. */
   definition: string;
   status: ExecutionStatus;
   startMs: number;
@@ -19,7 +19,7 @@ export interface ExecutionRow {
   cause: string | null;
 }
 
-export interface Closing {
+export interface ExecutionEnd {
   status: Exclude<ExecutionStatus, 'RUNNING'>;
   stopMs: number;
   output?: string;
@@ -32,7 +32,6 @@ export interface TaskRow {
   arn: string;
   key: string;
   open: number;
-  beatMs: number;
 }
 
 export interface HistoryRow {
@@ -48,14 +47,13 @@ CREATE TABLE IF NOT EXISTS executions (
   input TEXT NOT NULL, definition TEXT NOT NULL, status TEXT NOT NULL,
   startMs REAL NOT NULL, stopMs REAL, output TEXT, error TEXT, cause TEXT
 );
-CREATE INDEX IF NOT EXISTS executions_by_machine ON executions (machineArn, status, seq);
 CREATE TABLE IF NOT EXISTS journal (
   arn TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (arn, key)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS tasks (
-  token TEXT PRIMARY KEY, arn TEXT NOT NULL, key TEXT NOT NULL, open INTEGER NOT NULL, beatMs REAL NOT NULL
+CREATE TABLE IF NOT EXISTS task_tokens (
+  token TEXT PRIMARY KEY, arn TEXT NOT NULL, key TEXT NOT NULL, open INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS open_tasks ON tasks (arn) WHERE open = 1;
+CREATE INDEX IF NOT EXISTS open_task_tokens ON task_tokens (arn) WHERE open = 1;
 CREATE TABLE IF NOT EXISTS history (
   arn TEXT NOT NULL, id INTEGER NOT NULL, key TEXT NOT NULL, atMs REAL NOT NULL, type TEXT NOT NULL, details TEXT NOT NULL,
   PRIMARY KEY (arn, id), UNIQUE (arn, key)
@@ -78,22 +76,21 @@ export class StepFunctionsStore {
     return this.#statements.running.all() as unknown as ExecutionRow[];
   }
 
-  /** Newest first, older than `beforeSeq`. */
-  list(machineArn: string, status: string | undefined, beforeSeq: number, limit: number): ExecutionRow[] {
-    const rows = this.#statements.list.all(machineArn, status ?? null, status ?? null, beforeSeq, limit);
-    return rows as unknown as ExecutionRow[];
+  /** Newest first. */
+  list(machineArn: string): ExecutionRow[] {
+    return this.#statements.list.all(machineArn) as unknown as ExecutionRow[];
   }
 
   add(row: Omit<ExecutionRow, 'seq' | 'status' | 'stopMs' | 'output' | 'error' | 'cause'>): void {
     this.#statements.add.run({ ...row });
   }
 
-  /** Ends an execution: the journal has served its purpose, its tokens are void. */
-  close(arn: string, { status, stopMs, output, error, cause }: Closing): void {
+  /** Ends an execution: deletes its journal and closes its tokens. */
+  end(arn: string, { status, stopMs, output, error, cause }: ExecutionEnd): void {
     inTransaction(this.#database, () => {
-      this.#statements.close.run(status, stopMs, output ?? null, error ?? null, cause ?? null, arn);
-      this.#statements.voidTokens.run(arn);
-      this.#statements.forget.run(arn);
+      this.#statements.end.run(status, stopMs, output ?? null, error ?? null, cause ?? null, arn);
+      this.#statements.closeTokens.run(arn);
+      this.#statements.deleteJournal.run(arn);
     });
   }
 
@@ -106,11 +103,11 @@ export class StepFunctionsStore {
     this.#statements.journal.run(arn, key, JSON.stringify(value ?? null));
   }
 
-  /** The result of a task and the end of its token are one change: no answer is lost, none counts twice. */
+  /** Stores the outcome of a task and closes its token in one transaction, so that no outcome is lost or counts twice. */
   endTask(arn: string, key: string, journalKey: string, outcome: unknown): void {
     inTransaction(this.#database, () => {
       this.journal(arn, journalKey, outcome);
-      this.#statements.closeTask.run(arn, key);
+      this.#statements.closeToken.run(arn, key);
     });
   }
 
@@ -122,15 +119,7 @@ export class StepFunctionsStore {
     return this.#statements.task.get(token) as TaskRow | undefined;
   }
 
-  taskOf(arn: string, key: string): TaskRow | undefined {
-    return this.#statements.taskOf.get(arn, key) as TaskRow | undefined;
-  }
-
-  beat(token: string, nowMs: number): void {
-    this.#statements.beat.run(nowMs, token);
-  }
-
-  /** Once per key: a replayed execution writes no event a second time. */
+  /** Records an event once per key: an execution that continues after a restart does not repeat its events. */
   record(arn: string, key: string, atMs: number, type: string, details: object): void {
     this.#statements.record.run(arn, arn, key, atMs, type, JSON.stringify(details));
   }
@@ -139,7 +128,7 @@ export class StepFunctionsStore {
     return this.#statements.history.all(arn) as unknown as HistoryRow[];
   }
 
-  closeDatabase(): void {
+  close(): void {
     this.#database.close();
   }
 }
@@ -149,21 +138,18 @@ function prepare(database: DatabaseSync) {
   return {
     execution: sql('SELECT * FROM executions WHERE arn = ?'),
     running: sql("SELECT * FROM executions WHERE status = 'RUNNING' ORDER BY seq"),
-    list: sql(`SELECT * FROM executions WHERE machineArn = ? AND (? IS NULL OR status = ?) AND seq < ?
-               ORDER BY seq DESC LIMIT ?`),
+    list: sql('SELECT * FROM executions WHERE machineArn = ? ORDER BY seq DESC'),
     add: sql(`INSERT INTO executions (arn, machineArn, name, input, definition, status, startMs)
               VALUES (:arn, :machineArn, :name, :input, :definition, 'RUNNING', :startMs)`),
-    close: sql(`UPDATE executions SET status = ?, stopMs = ?, output = ?, error = ?, cause = ?
-                WHERE arn = ? AND status = 'RUNNING'`),
-    voidTokens: sql('UPDATE tasks SET open = 0 WHERE arn = ? AND open = 1'),
-    forget: sql('DELETE FROM journal WHERE arn = ?'),
+    end: sql(`UPDATE executions SET status = ?, stopMs = ?, output = ?, error = ?, cause = ?
+              WHERE arn = ? AND status = 'RUNNING'`),
+    closeTokens: sql('UPDATE task_tokens SET open = 0 WHERE arn = ? AND open = 1'),
+    deleteJournal: sql('DELETE FROM journal WHERE arn = ?'),
     journaled: sql('SELECT value FROM journal WHERE arn = ? AND key = ?'),
     journal: sql('INSERT OR IGNORE INTO journal (arn, key, value) VALUES (?, ?, ?)'),
-    openTask: sql('INSERT INTO tasks (token, arn, key, open, beatMs) VALUES (:token, :arn, :key, 1, :beatMs)'),
-    closeTask: sql('UPDATE tasks SET open = 0 WHERE arn = ? AND open = 1 AND key = ?'),
-    task: sql('SELECT * FROM tasks WHERE token = ?'),
-    taskOf: sql('SELECT * FROM tasks WHERE arn = ? AND open = 1 AND key = ?'),
-    beat: sql('UPDATE tasks SET beatMs = ? WHERE token = ?'),
+    openTask: sql('INSERT INTO task_tokens (token, arn, key, open) VALUES (:token, :arn, :key, 1)'),
+    closeToken: sql('UPDATE task_tokens SET open = 0 WHERE arn = ? AND open = 1 AND key = ?'),
+    task: sql('SELECT * FROM task_tokens WHERE token = ?'),
     record: sql(`INSERT OR IGNORE INTO history (arn, id, key, atMs, type, details)
                  VALUES (?, (SELECT COALESCE(MAX(id), 0) + 1 FROM history WHERE arn = ?), ?, ?, ?, ?)`),
     history: sql('SELECT id, atMs, type, details FROM history WHERE arn = ? ORDER BY id'),

@@ -18,6 +18,7 @@ export function approvalMachine(onToken: (token: string) => void): MachineOption
             FunctionName: 'arn:aws:lambda:us-east-1:000000000000:function:notify',
             Payload: { 'token.$': '$$.Task.Token' },
           },
+          ResultPath: null,
           End: true,
         },
       },

@@ -36,9 +36,9 @@ describe('the SQS event source', () => {
       queueArn: orders.arn,
       functionArn: 'arn:aws:lambda:us-east-1:000000000000:function:worker',
       batchSize: 10,
-      batchingWindowSeconds: 0,
       maximumConcurrency: 2,
       reportBatchItemFailures: true,
+      checkAccess: () => {},
       onError: () => {},
       invoke: async (_arn, event) => {
         const records = (event as SQSEvent).Records;
@@ -52,7 +52,11 @@ describe('the SQS event source', () => {
     const Entries = bodies.map((MessageBody, index) => ({ Id: String(index), MessageBody }));
     return sqs.call('SendMessageBatch', { QueueUrl: orders.url, Entries });
   };
-  const settled = () => until(() => source?.idle() === true, 'the event source is idle');
+  const settled = async () => {
+    // A message that was sent is with the function after this turn of the event loop.
+    await new Promise((turn) => setImmediate(turn));
+    await until(() => source?.idle() === true, 'the event source is idle');
+  };
   const failing = (...bad: string[]) => ({
     handler: ({ Records }: SQSEvent) => ({
       batchItemFailures: Records.filter(({ body }) => bad.includes(body)).map(({ messageId }) => ({
@@ -62,14 +66,13 @@ describe('the SQS event source', () => {
   });
   const inFlight = () => sqs.counts(orders.arn).inFlight;
 
-  it('hands over events in the shape Lambda gives them', async () => {
+  it('passes events in the format of Lambda', async () => {
     const events: SQSEvent[] = [];
     start((event) => void events.push(event));
     await sqs.call('SendMessage', {
       QueueUrl: orders.url,
       MessageBody: 'hello',
       MessageGroupId: 'acme',
-      MessageAttributes: { kind: { DataType: 'String', StringValue: 'test' } },
     });
     await settled();
     expect(events[0]?.Records).toEqual([
@@ -84,9 +87,7 @@ describe('the SQS event source', () => {
           ApproximateFirstReceiveTimestamp: expect.stringMatching(/^\d{13}$/),
           MessageGroupId: 'acme',
         },
-        messageAttributes: {
-          kind: { stringValue: 'test', stringListValues: [], binaryListValues: [], dataType: 'String' },
-        },
+        messageAttributes: {},
         md5OfBody: '5d41402abc4b2a76b9719d911017c592',
         eventSource: 'aws:sqs',
         eventSourceARN: orders.arn,
@@ -110,10 +111,10 @@ describe('the SQS event source', () => {
     ['an unknown item', { batchItemFailures: [{ itemIdentifier: 'no-such-message' }] }],
     ['an empty item', { batchItemFailures: [{ itemIdentifier: '' }] }],
     ['a misspelt item', { batchItemFailures: [{ id: 'x' }] }],
-    ['a list that is none', { batchItemFailures: 'all' }],
-    ['an answer that is no object', 'done'],
-  ])('takes the whole batch as failed when the answer names %s', async (_case, answer) => {
-    start(() => answer);
+    ['a list that is not one', { batchItemFailures: 'all' }],
+    ['a result that is not an object', 'done'],
+  ])('treats the whole batch as failed when the result names %s', async (_case, result) => {
+    start(() => result);
     await send('a', 'b');
     await settled();
     expect(inFlight()).toBe(2);
@@ -125,8 +126,8 @@ describe('the SQS event source', () => {
     ['an empty object', {}],
     ['a null list', { batchItemFailures: null }],
     ['an empty list', { batchItemFailures: [] }],
-  ])('takes the whole batch as done when the answer is %s', async (_case, answer) => {
-    start(() => answer);
+  ])('treats the whole batch as done when the result is %s', async (_case, result) => {
+    start(() => result);
     await send('a', 'b');
     await settled();
     expect(sqs.counts(orders.arn)).toEqual({ ready: 0, inFlight: 0, delayed: 0 });
@@ -146,7 +147,7 @@ describe('the SQS event source', () => {
     expect(batches).toHaveLength(3);
   });
 
-  it('runs no more invocations at once than it may, and leaves the rest visible', async () => {
+  it('runs at most maximumConcurrency invocations at a time, and leaves the other messages visible', async () => {
     let running = 0;
     let most = 0;
     const gates: (() => void)[] = [];
@@ -168,38 +169,38 @@ describe('the SQS event source', () => {
     expect(sqs.counts(orders.arn)).toMatchObject({ ready: 0, inFlight: 0 });
   });
 
-  it('gathers a batch until its window closes or it is full', async () => {
-    start(() => null, { batchSize: 15, batchingWindowSeconds: 5 });
-    await send('1', '2');
-    await send('3');
-    await until(() => sqs.counts(orders.arn).ready === 0, 'all are taken');
-    expect(source?.idle()).toBe(false);
-    expect(batches).toEqual([]);
-    clock.advance(5_000);
-    await settled();
-    expect(batches).toEqual([['1', '2', '3']]);
-    await send(...'abcdefghij');
-    await send(...'klmno');
-    await settled();
-    expect(batches[1]).toEqual([...'abcdefghijklmno']);
-  });
-
-  it('waits for running invocations when it stops, and gives back what it only held', async () => {
-    start(() => null, { batchSize: 15, batchingWindowSeconds: 300 });
-    await send('held');
-    await until(() => inFlight() === 1, 'the message is held for its batch');
-    await source?.stop();
+  it('makes a message visible again that it received in the moment of its stop', async () => {
+    start(() => null);
+    const sent = send('received');
+    const stopped = source?.stop();
+    await Promise.all([sent, stopped]);
     expect(batches).toEqual([]);
     expect(sqs.counts(orders.arn)).toMatchObject({ ready: 1, inFlight: 0 });
   });
 
-  it('takes nothing while its role may not read the queue', async () => {
+  it('waits for running invocations when it stops', async () => {
+    const { promise, resolve } = Promise.withResolvers<null>();
+    start(() => promise);
+    await send('a');
+    await until(() => batches.length === 1, 'the invocation runs');
+    let stopped = false;
+    const stopping = source?.stop().then(() => {
+      stopped = true;
+    });
+    await new Promise((turn) => setImmediate(turn));
+    expect(stopped).toBe(false);
+    resolve(null);
+    await stopping;
+    expect(sqs.counts(orders.arn)).toMatchObject({ ready: 0, inFlight: 0 });
+  });
+
+  it('receives nothing while its role may not read the queue', async () => {
     let allowed = false;
     let refused = 0;
-    const mayPoll = () => {
+    const checkAccess = () => {
       if (!allowed) throw new Error('sqs:ReceiveMessage is not granted');
     };
-    start(() => null, { mayPoll, onError: () => refused++ });
+    start(() => null, { checkAccess, onError: () => refused++ });
     await send('a');
     expect(refused).toBe(1);
     expect(batches).toEqual([]);

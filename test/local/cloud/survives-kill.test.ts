@@ -44,9 +44,10 @@ it('every acknowledged message, object and task token survives kill -9', async (
   const stepFunctions = new LocalStepFunctions({ dataFolder, clock, machines: [approvalMachine(() => {})] });
   for (const taskToken of tokens) await stepFunctions.call('SendTaskSuccess', { taskToken, output: '"yes"' });
   await new Promise((turn) => setImmediate(turn));
-  const ended = { stateMachineArn: approvalMachine(() => {}).arn, statusFilter: 'SUCCEEDED', maxResults: 1_000 };
-  const { executions } = await stepFunctions.call('ListExecutions', ended);
-  expect(executions).toHaveLength(tokens.length);
+  const stateMachineArn = approvalMachine(() => {}).arn;
+  const { executions } = await stepFunctions.call('ListExecutions', { stateMachineArn });
+  const succeeded = (executions as { status: string }[]).filter(({ status }) => status === 'SUCCEEDED');
+  expect(succeeded).toHaveLength(tokens.length);
   expect(tokens.length).toBeGreaterThan(done);
   stepFunctions.stop();
   clock.stop();

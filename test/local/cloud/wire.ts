@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AwsError, type JsonService } from '../../../local/aws/aws.ts';
+import { errorReply } from '../../../local/aws/wire.ts';
 import { decodeAwsChunked, type LocalS3, s3Operation } from '../../../local/cloud/s3/s3.ts';
-import { SQS_QUERY_ERROR_CODES } from '../../../local/cloud/sqs/protocol.ts';
 
 export interface Wire {
   /** The configuration of any SDK client that should talk to the services. */
@@ -81,10 +81,10 @@ async function answerJson(
     response.writeHead(200, type).end(JSON.stringify(result));
   } catch (error) {
     if (!(error instanceof AwsError)) throw error;
-    const queryError = { 'x-amzn-query-error': `${SQS_QUERY_ERROR_CODES[error.code] ?? error.code};Sender` };
-    response
-      .writeHead(error.httpStatus, { ...type, ...(prefix === 'AmazonSQS' ? queryError : {}) })
-      .end(JSON.stringify({ __type: error.code, message: error.message }));
+    const { code, message, httpStatus } = error;
+    const service = prefix === 'AmazonSQS' ? 'sqs' : '';
+    const { status, headers, body: content } = errorReply({ service, code, message, status: httpStatus });
+    response.writeHead(status, headers).end(content);
   }
 }
 
