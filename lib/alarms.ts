@@ -19,15 +19,15 @@ import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** Many times as long as anything that runs by the clock may take between two runs. */
+/** Many times the interval between two scheduled invocations. */
 const SILENT_FOR = Duration.minutes(15);
 /**
- * A message that is there for so long waits for a consumer that is down, throttled or too slow. Longer than the 15 minutes
- * by which a message may be delayed, and than a message that fails five times needs to become a dead letter.
+ * The consumer of an older message is down, throttled or too slow. Longer than the maximum delay of a message (15 minutes),
+ * and than five failed deliveries take.
  */
 const MESSAGE_AGE_MAX = Duration.minutes(20);
 
-/** What a person must hear of. Each alarm says under which heading of the RUNBOOK to read on. */
+/** The alarms of the stage. The description of each names a heading of the RUNBOOK. */
 export class Alarms extends Construct {
   readonly all: Alarm[] = [];
   readonly #namespace: string;
@@ -44,7 +44,7 @@ export class Alarms extends Construct {
     this.#whenAny(id, deadLetters.metricApproximateNumberOfMessagesVisible(), 'Messages in a dead-letter queue');
   }
 
-  /** Messages that wait although their consumer should take them at once. */
+  /** Messages that their consumer should have received long ago. */
   waiting(id: string, { queue }: WorkQueue): void {
     this.#alarm(id, 'Messages wait in a queue', {
       metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) }),
@@ -53,14 +53,14 @@ export class Alarms extends Construct {
     });
   }
 
-  /** The HTTP API answered with a server error: a webhook may be lost, and GitHub does not send it again. */
+  /** The HTTP API returned a server error: a webhook may be lost, because GitHub does not send it again. */
   serverErrors(id: string, api: HttpApi): void {
     this.#whenAny(id, api.metricServerError(), 'The API answers with 5xx');
   }
 
   /**
-   * Lambda refused to run one of these: its reservation or the account's concurrency is used up. An alarm for each: a sum
-   * has no value in periods in which one of the functions was not called, and would never raise an alarm.
+   * Lambda throttled a function: its reserved concurrency or the account's quota is used up. One alarm for each function,
+   * because a sum has no value in periods in which one of the functions was not invoked.
    */
   throttled(functions: Record<string, NodeFunction>, runbookHeading: string): void {
     for (const [name, each] of Object.entries(functions)) {
@@ -68,7 +68,7 @@ export class Alarms extends Construct {
     }
   }
 
-  /** A metric of ours that must stay below a bound. */
+  /** One of our own metrics reached its bound. */
   above(id: string, bound: number, metricName: MetricName, runbookHeading: string): void {
     const metric = new Metric({
       namespace: this.#namespace,
@@ -79,12 +79,12 @@ export class Alarms extends Construct {
     this.#alarm(id, runbookHeading, { metric, threshold: bound, evaluationPeriods: 3 });
   }
 
-  /** A function that nobody waits for, and that must not fail unheard. */
+  /** A function failed that no caller waits for. */
   failing(id: string, failing: NodeFunction, runbookHeading: string): void {
     this.#whenAny(id, failing.metricErrors(), runbookHeading);
   }
 
-  /** A function that the clock calls, and that was not called. */
+  /** A scheduled function was not invoked. */
   silent(id: string, silent: NodeFunction, runbookHeading: string): void {
     this.#alarm(id, runbookHeading, {
       metric: silent.metricInvocations({ period: SILENT_FOR, statistic: 'sum' }),
@@ -95,14 +95,14 @@ export class Alarms extends Construct {
     });
   }
 
-  /** A function's log line with this error code. */
-  logged(id: string, from: NodeFunction, code: string, runbookHeading: string): void {
+  /** A function logged an error with this code. */
+  loggedError(id: string, from: NodeFunction, code: string, runbookHeading: string): void {
     this.#whenLogged(id, from, { field: '$.error.name', is: code }, runbookHeading);
   }
 
-  /** A function's log line that says this. */
-  said(id: string, from: NodeFunction, sentence: string, runbookHeading: string): void {
-    this.#whenLogged(id, from, { field: '$.message', is: sentence }, runbookHeading);
+  /** A function logged this message. */
+  loggedMessage(id: string, from: NodeFunction, message: string, runbookHeading: string): void {
+    this.#whenLogged(id, from, { field: '$.message', is: message }, runbookHeading);
   }
 
   #whenLogged(id: string, from: NodeFunction, line: { field: string; is: string }, runbookHeading: string): void {
@@ -134,7 +134,7 @@ export class Alarms extends Construct {
   #alarmTopic({ stage, alarmEmails, alarmTopicArn }: StageConfig): ITopic {
     if (alarmTopicArn) return Topic.fromTopicArn(this, 'Topic', alarmTopicArn);
     const topic = new Topic(this, 'Topic', { displayName: `Countersign ${stage}`, enforceSSL: true });
-    // A topic with a policy of its own has lost the one by which alarms of the account may publish to it.
+    // The policy that enforces TLS replaces the default one, which lets the account's alarms publish.
     topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],

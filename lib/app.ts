@@ -4,7 +4,7 @@ import { bundleFunctions } from './bundle-functions.ts';
 import { CountersignStack } from './stack.ts';
 import { readStageConfig } from './stage-config.ts';
 
-/** The CDK app of one stage; the command line, the local host and the tests all build this one. */
+/** The CDK app of one stage. The CDK command line, the local host and the tests all use it. */
 export function countersignApp(
   options: { stage?: string; outdir?: string; context?: Record<string, unknown> } = {},
 ): App {

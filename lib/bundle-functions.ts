@@ -6,13 +6,13 @@ import { buildSync, type Metafile } from 'esbuild';
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'lambdas');
 
-/** Some dependencies are CommonJS and call `require`; ESM on Lambda has none of its own. */
+/** Some dependencies are CommonJS and call `require`, which ES modules do not have. */
 const REQUIRE_FOR_COMMONJS =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
 
 /**
- * What a source file reads or loads at run time, as patterns. It lies, by the same path, beside every bundle that has the
- * source, and beside no other: policy engines would make the start of every function slower.
+ * Files that a source file reads or loads at run time, as patterns. They are copied, under the same paths, beside each
+ * bundle that contains the source and beside no other, because policy engines slow down the start of a function.
  */
 const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
   'lambdas/policy/cedar-runtime.ts': ['node_modules/@cedar-policy/cedar-wasm/{,nodejs/}{package.json,*.js,*.wasm}'],
@@ -24,7 +24,7 @@ const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
   'lambdas/policy/shipped-policies.ts': ['policies/{schema.cedarschema,default.cedar}'],
 };
 
-/** The program of a process that a source file starts: it lies as one file beside every bundle that has the source. */
+/** Programs that a source file starts as a process: one file beside each bundle that contains the source. */
 const PROGRAMS: Record<string, { entry: string; file: string }> = {
   'lambdas/workflow/expressions/expression-process.ts': {
     entry: 'lambdas/workflow/expressions/evaluator.child.ts',
@@ -32,10 +32,10 @@ const PROGRAMS: Record<string, { entry: string; file: string }> = {
   },
 };
 
-/** Where the bundle of each entry point is: `intake/github` → a folder with its index.mjs. */
+/** The folder of an entry point's bundle: `intake/github` → the folder with its index.mjs. */
 export type FunctionBundles = (entry: string) => string;
 
-/** Bundles every `*.lambda.ts` in one call: one small minified ESM file for each function, nothing shared at run time. */
+/** Bundles every `*.lambda.ts` in one call of esbuild: one minified ES module for each function. */
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
   const { outputFiles, metafile } = bundled(
@@ -66,7 +66,7 @@ function bundled(entryPoints: Record<string, string>, outdir: string) {
     format: 'esm',
     mainFields: ['module', 'main'],
     minify: true,
-    // Names are part of what logs say and of how errors are told apart.
+    // Logs and error handling use the names of classes.
     keepNames: true,
     banner: { js: REQUIRE_FOR_COMMONJS },
     define: { COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)) },
@@ -77,7 +77,7 @@ function bundled(entryPoints: Record<string, string>, outdir: string) {
   });
 }
 
-/** The contents of each program, by the source that starts it. */
+/** The bundle of each program, by the source that starts it. */
 function bundledPrograms(outdir: string): Map<string, Uint8Array> {
   return new Map(
     Object.entries(PROGRAMS).map(([source, { entry, file }]) => {
@@ -88,11 +88,11 @@ function bundledPrograms(outdir: string): Map<string, Uint8Array> {
   );
 }
 
-/** All that functions are made of. */
+/** All files that determine what functions do. */
 const SOURCES = ['lambdas/**/*.ts', 'policies/*.{cedar,cedarschema}', 'package-lock.json'];
 const BUILD_DIGITS = 16;
 
-/** Names a build by its sources: the same give the same, wherever they lie, and whether or not git knows them. */
+/** A build id from the contents of the sources. It does not depend on git or on where the sources are. */
 export function buildOf(root: string): string {
   const hash = createHash('sha256');
   for (const file of globSync(SOURCES, { cwd: root }).sort()) {
@@ -104,28 +104,28 @@ export function buildOf(root: string): string {
   return hash.digest('hex').slice(0, BUILD_DIGITS);
 }
 
-/** What a bundle no longer needs goes, so that what is deployed does not depend on what was built before. */
+/** Also removes files that a bundle no longer needs, so that a deployment does not depend on earlier builds. */
 function placeBeside(
   bundle: string,
   { inputs }: Metafile['outputs'][string],
   programs: ReadonlyMap<string, Uint8Array>,
 ): void {
   for (const [source, { file }] of Object.entries(PROGRAMS)) {
-    const place = join(dirname(bundle), file);
+    const target = join(dirname(bundle), file);
     const contents = inputs[source] && programs.get(source);
-    if (contents) replaceIfChanged(place, contents);
-    else rmSync(place, { force: true });
+    if (contents) replaceIfChanged(target, contents);
+    else rmSync(target, { force: true });
   }
   for (const [source, patterns] of Object.entries(NEEDED_AT_RUN_TIME)) {
     for (const file of globSync([...patterns], { cwd: ROOT })) {
-      const place = join(dirname(bundle), file);
-      if (inputs[source]) replaceIfChanged(place, readFileSync(join(ROOT, file)));
-      else rmSync(place, { force: true });
+      const target = join(dirname(bundle), file);
+      if (inputs[source]) replaceIfChanged(target, readFileSync(join(ROOT, file)));
+      else rmSync(target, { force: true });
     }
   }
 }
 
-/** Another process may be reading the same bundle: it sees the old file or the new one, never half of one. */
+/** Replaces the file atomically, because another process may be reading the bundle. */
 function replaceIfChanged(path: string, contents: Uint8Array): void {
   if (existsSync(path) && readFileSync(path).equals(contents)) return;
   mkdirSync(dirname(path), { recursive: true });

@@ -25,13 +25,13 @@ const HEIGHT = 6;
 interface DashboardProps {
   config: StageConfig;
   api: HttpApi;
-  /** Takes in what comes from outside, by the name it is shown under. */
+  /** Functions that receive webhooks and Slack decisions, by the label to show. */
   intake: Record<string, NodeFunction>;
   queues: Record<string, WorkQueue>;
   alarms: Alarms;
 }
 
-/** The stage on one screen, in the order in which data flows through it. */
+/** The CloudWatch dashboard of the stage. Rows are in the order in which data flows. */
 export class Dashboard extends Construct {
   readonly #namespace: string;
 
@@ -46,11 +46,11 @@ export class Dashboard extends Construct {
       ...row(
         ['Ingest: deliveries', labelled(intake, (each) => each.metricInvocations({ period: EVERY }))],
         [
-          'Ingest: slowest in a hundred, ms',
+          'Ingest: p99 duration, ms',
           labelled(intake, (each) => each.metricDuration({ period: EVERY, statistic: Stats.p(99) })),
         ],
         [
-          'Ingest: refused and failed',
+          'Ingest: rejected and failed',
           [
             api.metricClientError({ period: EVERY, statistic: 'sum', label: '4xx' }),
             api.metricServerError({ period: EVERY, statistic: 'sum', label: '5xx' }),
@@ -62,7 +62,7 @@ export class Dashboard extends Construct {
     dashboard.addWidgets(
       ...row(
         [
-          'Queues: messages that wait',
+          'Queues: visible messages',
           labelled(queues, ({ queue }) => queue.metricApproximateNumberOfMessagesVisible({ period: EVERY })),
         ],
         [
@@ -117,7 +117,7 @@ function labelled<T>(things: Record<string, T>, metricOf: (thing: T) => Metric, 
 
 type Graph = [title: string, metrics: IMetric[]];
 
-/** Graphs side by side, over the whole width. */
+/** Graphs next to each other, over the full width. */
 function row(...graphs: Graph[]): IWidget[] {
   const width = WIDTH / graphs.length;
   return graphs.map(([title, left]) => new GraphWidget({ title, left, width, height: HEIGHT, leftYAxis: { min: 0 } }));

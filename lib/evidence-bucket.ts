@@ -5,27 +5,27 @@ import { Bucket, type CfnBucket, ObjectLockRetention } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs';
 import { SealEnvironment, type SigningAlgorithm } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import { CLOSED_BUCKET, EvidenceExports } from './evidence-exports.ts';
+import { EvidenceExports, PRIVATE_BUCKET } from './evidence-exports.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 export const SEAL_TIMEOUT = seconds(60);
-/** One run may take most of the function's memory, and must not take another down with it. */
+/** A large run may use most of the function's memory, so each invocation seals one run. */
 const SEAL_BATCH = 1;
 const ALGORITHMS = {
   ed25519: { keySpec: KeySpec.ECC_NIST_EDWARDS25519, signing: 'ED25519_SHA_512' },
   p256: { keySpec: KeySpec.ECC_NIST_P256, signing: 'ECDSA_SHA_256' },
 } as const;
-const ACCESS_LOGS_KEPT = Duration.days(365);
+const ACCESS_LOG_RETENTION = Duration.days(365);
 
-/** Where runs end: a bucket nobody can rewrite, a key that signs and never leaves KMS, and the function that seals. */
+/** The bucket of evidence bundles (write once, Object Lock), the KMS keys that sign them, and the function that seals runs. */
 export class EvidenceBucket extends Construct {
   readonly bucket: Bucket;
   /** Oldest first; the last one signs. */
   readonly keys: { name: string; keyId: string; validUntil: string | null }[];
-  /** What everything that signs has in its environment. */
+  /** Environment of the functions that sign. */
   readonly signing: { SIGNING_KEY_ARN: string; SIGNING_ALGORITHM: SigningAlgorithm; EVIDENCE_KEYS: string };
   readonly seal: NodeFunction;
 
@@ -49,7 +49,7 @@ export class EvidenceBucket extends Construct {
       EVIDENCE_KEYS: Stack.of(this).toJsonString(this.keys.map(({ keyId, validUntil }) => ({ keyId, validUntil }))),
     };
 
-    const kept = config.finishedRunRetentionDays;
+    const retentionDays = config.finishedRunRetentionDays;
     this.seal = new NodeFunction(this, 'Seal', {
       bundles,
       entry: 'evidence/bundle/seal',
@@ -61,18 +61,18 @@ export class EvidenceBucket extends Construct {
         STAGE: config.stage,
         ...this.signing,
         ...exports.environment,
-        ...(kept !== undefined && { FINISHED_RUN_RETENTION_DAYS: String(kept) }),
+        ...(retentionDays !== undefined && { FINISHED_RUN_RETENTION_DAYS: String(retentionDays) }),
       },
       timeout: SEAL_TIMEOUT,
     });
     const { seal } = this;
     sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
     runTable.allow(seal, ['Query'], ['RUN']);
-    if (kept !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
+    if (retentionDays !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);
     runTable.allow(seal, ['DeleteItem'], ['OUTBOX']);
-    // It may add evidence and read it back, never delete or unlock it.
+    // It may write and read evidence, but neither delete nor unlock it.
     seal.allow(['s3:PutObject', 's3:GetObject'], [this.bucket.arnForObjects('evidence/*')]);
     const bucketId = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({
@@ -85,7 +85,7 @@ export class EvidenceBucket extends Construct {
     new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });
   }
 
-  /** Signs with the last key, and tells signatures by any of them from those by others. */
+  /** Lets a function sign with the last key and verify signatures of all keys. */
   allowSigning(to: NodeFunction): void {
     to.allow(['kms:Sign'], [this.signing.SIGNING_KEY_ARN]);
     to.allow(
@@ -96,12 +96,12 @@ export class EvidenceBucket extends Construct {
 
   #accessLogs(): Bucket {
     const accessLogs = new Bucket(this, 'AccessLogs', {
-      ...CLOSED_BUCKET,
-      lifecycleRules: [{ expiration: ACCESS_LOGS_KEPT }],
+      ...PRIVATE_BUCKET,
+      lifecycleRules: [{ expiration: ACCESS_LOG_RETENTION }],
     });
     Validations.of(accessLogs).acknowledge({
       id: 'AwsSolutions-S1',
-      reason: 'This bucket holds the access logs; logging it into itself would never end.',
+      reason: 'This bucket holds the access logs; access logging for it would log itself.',
     });
     return accessLogs;
   }
@@ -109,7 +109,7 @@ export class EvidenceBucket extends Construct {
   #lockedBucket({ kind, evidenceRetentionDays }: StageConfig, accessLogs: Bucket): Bucket {
     const retention = Duration.days(evidenceRetentionDays);
     const bucket = new Bucket(this, 'Bucket', {
-      ...CLOSED_BUCKET,
+      ...PRIVATE_BUCKET,
       versioned: true,
       objectLockEnabled: true,
       objectLockDefaultRetention:
@@ -117,8 +117,8 @@ export class EvidenceBucket extends Construct {
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: 'evidence/',
     });
-    // Object Lock keeps every version, but a later one would be what readers get: whoever writes must ask for no other to
-    // be there. Copies and uploads in parts cannot ask, so they are refused as well.
+    // Object Lock protects every version, but readers get the latest one. So each write must carry If-None-Match, which
+    // fails if the object exists. Copies and multipart uploads cannot carry it and are denied too.
     bucket.addToResourcePolicy(
       new PolicyStatement({
         sid: 'WriteOnce',
@@ -132,7 +132,7 @@ export class EvidenceBucket extends Construct {
     return bucket;
   }
 
-  /** A key of KMS that signs is never changed by rotation: another takes its place, and it stays to be asked for. */
+  /** KMS does not rotate signing keys. A new key replaces this one, which remains so that its signatures can be verified. */
   #signingKey({ stage, kind }: StageConfig, { name, algorithm }: StageConfig['evidenceKeys'][number]): Key {
     return new Key(this, `SigningKey-${name}`, {
       description: `Signs the evidence of ${stage} (${name})`,

@@ -12,8 +12,8 @@ import { Construct } from 'constructs';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 
-/** Nobody from outside, nothing without TLS, and what is in it outlives the stack. */
-export const CLOSED_BUCKET = {
+/** No public access, TLS only, and retained when the stack is deleted. */
+export const PRIVATE_BUCKET = {
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
   encryption: BucketEncryption.S3_MANAGED,
   objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
@@ -23,7 +23,7 @@ export const CLOSED_BUCKET = {
 
 const PREFIXES = ['siem', 'artifacts'] as const;
 
-/** What others read of finished runs. It may hold what people wrote, so unlike evidence it can be deleted, and ends. */
+/** Exports of finished runs for other systems. They may contain text that people wrote, so unlike evidence they expire and can be deleted. */
 export class EvidenceExports extends Construct {
   readonly environment: { EXPORT_BUCKET: string; EXPORTS: string };
   readonly #bucket: Bucket;
@@ -31,7 +31,7 @@ export class EvidenceExports extends Construct {
   constructor(scope: Construct, id: string, { accessLogs, config }: { accessLogs: IBucket; config: StageConfig }) {
     super(scope, id);
     this.#bucket = new Bucket(this, 'Bucket', {
-      ...CLOSED_BUCKET,
+      ...PRIVATE_BUCKET,
       lifecycleRules: [{ expiration: Duration.days(config.exportRetentionDays) }],
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: 'exports/',

@@ -7,7 +7,7 @@ import { NodeFunction, seconds } from './node-function.ts';
 
 const DESCRIBE_TIMEOUT = seconds(30);
 
-/** The public keys of evidence in the outputs of the stack: whoever deploys it learns them without asking the stage. */
+/** Puts the public keys of evidence into the outputs of the stack, so that they can be read without the stage's own API. */
 export class EvidenceKeyOutputs extends Construct {
   constructor(
     scope: Construct,
@@ -18,7 +18,7 @@ export class EvidenceKeyOutputs extends Construct {
     const describe = new NodeFunction(this, 'Describe', {
       bundles,
       entry: 'evidence/signing/stack-key',
-      description: 'Tells the stack the public keys of evidence',
+      description: 'Returns the public keys of evidence to CloudFormation',
       schema: z.object({}),
       environment: {},
       timeout: DESCRIBE_TIMEOUT,

@@ -12,9 +12,9 @@ import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 
-/** Days end at midnight UTC; looking every hour means that a failure is mended within one. */
-const LOOK_EVERY = Duration.hours(1);
-/** Tenants one after the other; a day of 200,000 runs takes about two minutes. */
+/** Days end at midnight UTC. A failure is retried within an hour. */
+const CLOSE_EVERY = Duration.hours(1);
+/** Tenants are processed in sequence; a day of 200,000 runs takes about two minutes. */
 const CLOSE_TIMEOUT = Duration.minutes(15);
 const KEYS_TIMEOUT = seconds(10);
 const KEYS_PATH = '/.well-known/countersign-keys.json';
@@ -27,7 +27,7 @@ interface EvidenceLogProps {
   evidence: EvidenceBucket;
 }
 
-/** What lets outsiders check the evidence: a signed log of every day's bundles, and the public keys. */
+/** What auditors verify evidence with: a signed log of each day's bundles, and the public keys. */
 export class EvidenceLog extends Construct {
   readonly closeDays: NodeFunction;
 
@@ -41,7 +41,7 @@ export class EvidenceLog extends Construct {
     const closeDays = new NodeFunction(this, 'CloseDays', {
       bundles,
       entry: 'evidence/daily-log/daily-log',
-      description: 'Closes the evidence log of every day that is over',
+      description: 'Closes the evidence log of each finished day',
       schema: DailyLogEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -61,8 +61,8 @@ export class EvidenceLog extends Construct {
     });
     evidence.allowSigning(closeDays);
     new Rule(this, 'EveryHour', {
-      schedule: Schedule.rate(LOOK_EVERY),
-      // What one look did not close, the next one does.
+      schedule: Schedule.rate(CLOSE_EVERY),
+      // The next invocation closes what this one did not.
       targets: [new LambdaFunction(closeDays, { retryAttempts: 0 })],
     });
     return closeDays;
@@ -72,7 +72,7 @@ export class EvidenceLog extends Construct {
     const keys = new NodeFunction(this, 'Keys', {
       bundles,
       entry: 'evidence/signing/keys',
-      description: 'Publishes the keys that evidence is verified with',
+      description: 'Publishes the public keys of evidence',
       schema: KeysEnvironment,
       environment: { EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS },
       timeout: KEYS_TIMEOUT,
@@ -81,7 +81,7 @@ export class EvidenceLog extends Construct {
       ['kms:GetPublicKey'],
       evidence.keys.map(({ keyId }) => keyId),
     );
-    httpApi.open(HttpMethod.GET, KEYS_PATH, keys, 'Public keys are for everybody who is to verify evidence.');
+    httpApi.open(HttpMethod.GET, KEYS_PATH, keys, 'Everybody may verify evidence, so the public keys are public.');
     new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${httpApi.api.apiEndpoint}${KEYS_PATH}` });
   }
 }

@@ -9,7 +9,7 @@ import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** Senders give up after 10 s; an answer that takes longer helps nobody. */
+/** Senders time out after 10 s. */
 const INTAKE_TIMEOUT = seconds(10);
 
 interface IntakeProps {

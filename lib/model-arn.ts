@@ -1,7 +1,7 @@
-/** A geography in front of a model's id makes it an inference profile, which belongs to the account. */
+/** A model id that starts with a geography is an inference profile, which belongs to the account. */
 const INFERENCE_PROFILE = /^(us|us-gov|eu|apac|jp|au|ca|global)\./;
 
-/** What must be granted for a stage to ask this model: an id stands for one of the stage's own region, an ARN for itself. */
+/** The ARN to grant for a model. An id means the model in the stage's own region; an ARN is used as it is. */
 export function modelArn(stack: { partition: string; region: string; account: string }, model: string): string {
   if (model.startsWith('arn:')) return model;
   const bedrock = `arn:${stack.partition}:bedrock:${stack.region}`;

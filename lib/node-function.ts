@@ -20,17 +20,17 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   /** The entry point in lambdas/ without its ending: `intake/github`. */
   entry: string;
   description: string;
-  /** The schema the function itself reads its environment by: what it needs and what it gets cannot drift apart. */
+  /** The schema with which the function parses its environment, so that both always agree. */
   schema: Schema;
   environment: z.input<Schema> & Record<string, string>;
   timeout: Duration;
-  /** How many may run at once; Lambda sets as much aside. 0 or nothing: no reservation. */
+  /** Concurrency that Lambda reserves for the function, which is also its maximum. 0 or undefined: no reservation. */
   reservedConcurrency?: number;
-  /** Sends messages to a queue it consumes. Without this Lambda stops such a chain after about 16 invocations. */
+  /** The function sends messages to a queue that it consumes. Without this setting Lambda stops such a loop after about 16 invocations. */
   sendsToItself?: boolean;
 }
 
-/** The only way a function comes into the stack: its own role, its own log group, no permission it was not given. */
+/** The only construct for functions: each has its own role without default permissions, and its own log group. */
 export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends LambdaFunction {
   constructor(scope: Construct, id: string, props: NodeFunctionProps<Schema>) {
     const logGroup = new LogGroup(scope, `${id}Log`, {

@@ -8,7 +8,7 @@ import type { StageConfig } from './stage-config.ts';
 type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
 type Index = keyof typeof INDEXES;
 
-/** The one table: runs, steps, commits, receipts, promises and definitions. DynamoDB's conditions are the authority. */
+/** The table of runs, steps, commits, receipts, outbox entries and definitions. Its conditional writes decide every race. */
 export class RunTable extends Construct {
   readonly table: TableV2;
 
@@ -23,7 +23,7 @@ export class RunTable extends Construct {
         indexName: index.name,
         partitionKey: { name: index.partition, type: AttributeType.STRING },
         sortKey: { name: index.sort, type: AttributeType.STRING },
-        // Keys only: an index points, it never authorises; and a commit does not pay to copy its rows.
+        // Keys only: readers read the row itself, and commits do not pay for copies of their rows.
         projectionType: ProjectionType.KEYS_ONLY,
       })),
       timeToLiveAttribute: TTL_ATTRIBUTE,
@@ -34,12 +34,12 @@ export class RunTable extends Construct {
     if (!prod) {
       Validations.of(this.table).acknowledge({
         id: 'AwsSolutions-DDB3',
-        reason: 'Point-in-time recovery is for prod stages; what another stage holds can be made again.',
+        reason: 'Only prod stages need point-in-time recovery; the data of other stages can be created again.',
       });
     }
   }
 
-  /** Lets a function do this with these rows, and no others: the partition key's prefix is part of the permission. */
+  /** Allows actions on these kinds of rows only: the permission includes the prefix of the partition key. */
   allow(to: NodeFunction, actions: Action[], rows: RowKind[]): void {
     to.allow(
       actions.map((action) => `dynamodb:${action}`),
@@ -48,7 +48,7 @@ export class RunTable extends Construct {
     );
   }
 
-  /** What it takes to commit changes of runs, with their promises and places under the caps. */
+  /** Allows commits of run changes, with their outbox entries and slots. */
   allowCommits(to: NodeFunction): void {
     this.allow(to, ['Query'], ['RUN']);
     this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
@@ -56,7 +56,7 @@ export class RunTable extends Construct {
     this.allow(to, ['PutItem'], ['RUN', 'OUTBOX']);
     this.allow(to, ['UpdateItem'], ['CAPS']);
     this.allow(to, ['DeleteItem'], ['LOCK']);
-    // To wake whoever waits longest when a place becomes free.
+    // To start the run that has waited longest when a slot becomes free.
     this.allowIndexQuery(to, 'byStatus');
   }
 

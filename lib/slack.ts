@@ -9,7 +9,7 @@ import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { Worker } from './worker.ts';
 
-/** Slack shows people a warning after 3 s; a decision that takes longer is still carried out. */
+/** Slack shows a warning after 3 s. A decision that takes longer still takes effect. */
 const SLACK_TIMEOUT = seconds(10);
 const SIGNED =
   'Slack signs the body with the secret it shares with the tenant; the function checks it before anything else.';
@@ -24,7 +24,7 @@ interface SlackProps {
   messagingSecrets: TenantSecrets;
 }
 
-/** What people do in Slack: decide on cards, ask what is pending. */
+/** Slack's callbacks: decisions on cards, the slash command, and the Events API. */
 export class Slack extends Construct {
   readonly interactivity: NodeFunction;
 
@@ -36,7 +36,7 @@ export class Slack extends Construct {
     const interactivity = new NodeFunction(this, 'Interactivity', {
       bundles,
       entry: 'slack/interactivity',
-      description: 'Takes decisions from Slack',
+      description: 'Receives decisions from Slack',
       schema: InteractivityEnvironment,
       environment: {
         ...worker.runChangerEnvironment,

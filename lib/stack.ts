@@ -16,7 +16,7 @@ import { EvidenceLog } from './evidence-log.ts';
 import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { KeyedRoutes } from './keyed-routes.ts';
-import { seconds } from './node-function.ts';
+import { type NodeFunction, seconds } from './node-function.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
 import { Slack } from './slack.ts';
@@ -26,13 +26,26 @@ import { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
 import { Worker } from './worker.ts';
 
-/** The sweeper sends what is due once a minute; a row that is still due after this has been missed many times. */
+/** The sweeper runs once a minute, so it has missed a row that is due for this long many times. */
 const OLDEST_DUE_SECONDS_MAX = 10 * 60;
 
-/** The stage that the local host runs. */
+/** The stage that the local host runs. It has no stack outputs. */
 const LOCAL_STAGE = 'local';
 
-/** READ FIRST. One tenant stage, in the order in which data flows through it. */
+interface Watched {
+  config: StageConfig;
+  httpApi: CountersignHttpApi;
+  intake: Intake;
+  slack: Slack;
+  worker: Worker;
+  approvals: ApprovalFlow;
+  evidence: EvidenceBucket;
+  evidenceLog: EvidenceLog;
+  sweeper: NodeFunction;
+  queues: { steps: WorkQueue; evidence: WorkQueue; approvals: WorkQueue };
+}
+
+/** READ FIRST. All parts of one stage, in the order in which data flows through them. */
 export class CountersignStack extends Stack {
   constructor(scope: Construct, { config, bundles }: { config: StageConfig; bundles: FunctionBundles }) {
     super(scope, 'Countersign', {
@@ -41,14 +54,15 @@ export class CountersignStack extends Stack {
       terminationProtection: config.kind === 'prod',
     });
 
-    // Everything durable about runs. Whoever changes a run does it by a conditional write here.
+    // The state of all runs. Every change of a run is a conditional write to this table.
     const runTable = new RunTable(this, 'RunTable', config);
-    // Messages that say "look at this run" and "seal this run": hints, for the table is the authority.
+    // A step message means "process this run", a seal message "seal this run". The state itself is in the table only.
     const stepQueue = new WorkQueue(this, 'StepQueue', { consumerTimeout: seconds(WORKER_TIMEOUT_MS / 1000) });
     const sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
     const shared = { bundles, config, runTable };
 
-    // A signed webhook comes in and becomes runs, in one transaction.
+    // A signed webhook arrives and starts runs, in one transaction.
+    // This id stays: another one would replace the API and change its URL, which is configured in GitHub and ServiceNow.
     const httpApi = new CountersignHttpApi(this, 'FrontDoor');
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
@@ -58,16 +72,16 @@ export class CountersignStack extends Stack {
     });
     const intake = new Intake(this, 'Intake', { ...shared, httpApi, stepQueue, webhookSecrets });
 
-    // Where a run may have to wait for people, who are told in Slack.
+    // A run waits for the decision of people, who are notified in Slack.
     const messagingSecrets = new TenantSecrets(this, 'MessagingSecrets', {
       ...config,
       purpose: 'messaging',
-      description: 'Credentials of what tells people: {"slack": {...}, "pagerduty": {...}}',
+      description: 'Credentials for notifications: {"slack": {...}, "pagerduty": {...}}',
       generatedEntry: 'unused',
     });
     const approvals = new ApprovalFlow(this, 'ApprovalFlow', { ...shared, stepQueue, messagingSecrets });
 
-    // The worker goes from step to step: policy, lease and intent, the write at the target, the receipt.
+    // The worker processes the steps: policy, lease and intent, the write to the target, the receipt.
     const connectionSecrets = new TenantSecrets(this, 'ConnectionSecrets', {
       ...config,
       purpose: 'connections',
@@ -77,16 +91,15 @@ export class CountersignStack extends Stack {
     const targets = { connectionSecrets, messagingSecrets };
     const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, httpApi });
 
-    // Where every run ends, and what lets outsiders check that.
+    // Every run ends with an evidence bundle, which auditors can verify without us. The id of the bucket stays.
     const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
-    // Outputs are for whoever deploys; nobody deploys to a single machine, whose keys are asked for at their URL.
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 
-    // The net under all of it.
+    // Once a minute the sweeper sends messages for all due rows, which recovers every lost message.
     const { sweeper } = new Sweep(this, 'Sweep', { ...shared, stepQueue, sealQueue, approvals });
 
-    // What people see, decide and define.
+    // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, httpApi });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
@@ -95,34 +108,38 @@ export class CountersignStack extends Stack {
     new PolicyApi(this, 'PolicyApi', { ...shared, keyed });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, keyed, evidence });
 
-    // What an operator must hear of.
+    this.#addAlarms({ config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues });
+    new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
+  }
+
+  #addAlarms(watched: Watched): void {
+    const { config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues } = watched;
     const alarms = new Alarms(this, 'Alarms', config);
-    const takingIn = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
+    const intakeFunctions = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
     alarms.serverErrors('ServerErrors', httpApi.api);
-    const working = { worker: worker.step, sweeper, seal: evidence.seal };
-    alarms.throttled({ ...takingIn, ...working }, 'Functions are throttled');
-    alarms.waiting('StepMessagesWait', stepQueue);
-    alarms.waiting('EvidenceMessagesWait', sealQueue);
-    alarms.waiting('ApprovalMessagesWait', approvals.queue);
-    for (const [id, each] of Object.entries(takingIn)) {
-      alarms.said(`${id}SecretNotUsed`, each, LOGGED.secretNotUsed, 'A signing secret is not used');
+    const otherFunctions = { worker: worker.step, sweeper, seal: evidence.seal };
+    alarms.throttled({ ...intakeFunctions, ...otherFunctions }, 'Functions are throttled');
+    alarms.waiting('StepMessagesWait', queues.steps);
+    alarms.waiting('EvidenceMessagesWait', queues.evidence);
+    alarms.waiting('ApprovalMessagesWait', queues.approvals);
+    for (const [id, each] of Object.entries(intakeFunctions)) {
+      alarms.loggedMessage(`${id}SecretNotUsed`, each, LOGGED.secretNotUsed, 'A signing secret is not used');
     }
-    alarms.logged('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
-    alarms.logged('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
-    alarms.deadLetters('StepDeadLetters', stepQueue);
-    alarms.deadLetters('EvidenceDeadLetters', sealQueue);
-    alarms.deadLetters('ApprovalDeadLetters', approvals.queue);
-    alarms.said('PolicyUndecided', worker.step, LOGGED.policyUndecided, 'Policy could not decide');
-    alarms.said('CardNotUpdated', approvals.follow, LOGGED.cardNotUpdated, 'A card could not be updated');
-    alarms.said('PromiseNotKept', sweeper, LOGGED.promiseNotKept, 'A promised effect did not happen');
+    alarms.loggedError('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
+    alarms.loggedError('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
+    alarms.deadLetters('StepDeadLetters', queues.steps);
+    alarms.deadLetters('EvidenceDeadLetters', queues.evidence);
+    alarms.deadLetters('ApprovalDeadLetters', queues.approvals);
+    alarms.loggedMessage('PolicyUndecided', worker.step, LOGGED.policyUndecided, 'Policy could not decide');
+    alarms.loggedMessage('CardNotUpdated', approvals.follow, LOGGED.cardNotUpdated, 'A card could not be updated');
+    // The id is also the name of a metric, so it stays.
+    alarms.loggedMessage('PromiseNotKept', sweeper, LOGGED.outboxEntryStuck, 'An outbox entry was not completed');
     alarms.above('OldestDue', OLDEST_DUE_SECONDS_MAX, METRICS.oldestDueSeconds, 'Due rows are not sent');
     alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
-    alarms.logged('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
+    alarms.loggedError('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
-    new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: takingIn, queues, alarms });
-
-    new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
+    new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: intakeFunctions, queues, alarms });
   }
 }

@@ -1,31 +1,31 @@
 import * as z from 'zod';
 
-/** Used in names, paths and keys: lower-case words joined by dashes. */
+/** Part of resource names, paths and keys. */
 const Name = z.string().regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'use lower-case letters, digits and single dashes');
 
 const EvidenceKeyConfig = z.strictObject({
   name: Name.max(40),
   /** `p256` is for regions where KMS has no Ed25519 keys. */
   algorithm: z.enum(['ed25519', 'p256']).default('ed25519'),
-  /** The day (UTC) on which the next key took over. A key is never taken off the list: what it signed must stay provable. */
+  /** The day (UTC) on which the next key replaced this one. Never remove a key: its signatures must remain verifiable. */
   retiredOn: z.iso.date().optional(),
 });
 type EvidenceKeyConfig = z.infer<typeof EvidenceKeyConfig>;
 
-const isEachNamedOnce = (keys: EvidenceKeyConfig[]) => new Set(keys.map(({ name }) => name)).size === keys.length;
+const areNamesUnique = (keys: EvidenceKeyConfig[]) => new Set(keys.map(({ name }) => name)).size === keys.length;
 
-function doesOnlyTheLastSign(keys: EvidenceKeyConfig[]): boolean {
+function isOnlyLastKeyActive(keys: EvidenceKeyConfig[]): boolean {
   const days = keys.slice(0, -1).map(({ retiredOn }) => retiredOn ?? '');
   const inOrder = days.every((day, index) => day > (days[index - 1] ?? ''));
   return inOrder && keys.at(-1)?.retiredOn === undefined;
 }
 
-/** The functions with reserved concurrency: GitHub's and ServiceNow's webhooks, and decisions from Slack. */
+/** Functions with reserved concurrency: the GitHub and ServiceNow webhooks, and Slack decisions. */
 const RESERVING_FUNCTIONS = 3;
-/** Lambda leaves at least this much of an account's concurrency unreserved; the API and the sweeper live on it. */
+/** Lambda keeps at least this much of an account's concurrency unreserved. The API and the sweeper use it. */
 const UNRESERVED_MIN = 100;
 
-/** How many workers leave room for everything else. */
+/** The highest worker concurrency that leaves enough for the other functions. */
 function workersMax({
   accountConcurrency,
   intakeConcurrency,
@@ -39,59 +39,59 @@ function workersMax({
 
 /** The settings of one stage, one entry of `context.stages` in cdk.json. */
 const StageSettings = z.strictObject({
-  /** `prod` turns on what protects data that cannot be made again. */
+  /** `prod` turns on protection of data that cannot be recreated. */
   kind: z.enum(['prod', 'staging', 'dev']),
   tenants: z.array(Name.max(40)).min(1).max(20),
-  /** Tenants taken off the list above, kept here while their last runs end: the days of their evidence are still closed. */
+  /** Tenants removed from the list above, listed here until their last runs have ended and their evidence logs are closed. */
   formerTenants: z.array(Name.max(40)).max(20).default([]),
-  /** How many worker functions may run at once. */
+  /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
-  /** How long runs can be looked at after they were sealed; their evidence stays. Without it, for ever. */
+  /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */
   finishedRunRetentionDays: z.int().min(7).max(36_500).optional(),
-  /** How many bundles may be sealed at once. Each takes about half a second. They share what is not reserved. */
+  /** Maximum number of concurrent seals; each takes about half a second. They use unreserved concurrency. */
   sealConcurrency: z.int().min(2).max(50).default(10),
   /**
-   * How many deliveries each of the functions that take in webhooks and Slack decisions handles at once. Lambda reserves
-   * this much of the account's concurrency for each, so that busy workers cannot keep deliveries out. 0: no reservation.
+   * Concurrency that Lambda reserves for each of the three functions that receive webhooks and Slack decisions, so that busy
+   * workers cannot block deliveries. 0: no reservation.
    */
   intakeConcurrency: z.int().min(0).max(500).default(25),
   /** Lambda's quota of concurrent executions in this account and region; new accounts have 10. */
   accountConcurrency: z.int().min(10).max(100_000).default(1000),
-  /** Who gets a mail when an alarm goes off, and when it is over. Each address confirms once. */
+  /** Addresses that get an email when an alarm starts and ends. Each must confirm the subscription once. */
   alarmEmails: z.array(z.email()).max(10).default([]),
-  /** A topic that exists, for alarms to be sent to instead of one of this stage. */
+  /** An existing SNS topic for alarms, instead of one created by the stage. */
   alarmTopicArn: z
     .string()
     .regex(/^arn:[a-z-]+:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/, 'the ARN of a standard SNS topic')
     .optional(),
   /**
-   * How long a right to approve does not count after it was widened: time for others to notice. 24 hours in prod, none
-   * elsewhere. A change keeps the time that was set when it was made.
+   * How long a new or extended right to approve does not count, so that others can notice it. Default: 24 hours in prod,
+   * 0 elsewhere. A change of this setting does not affect rights that were granted before.
    */
   approverCoolDownHours: z.number().min(0).max(720).optional(),
   /**
-   * Models that steps may ask: ids of foundation models and inference profiles (`amazon.nova-lite-v1:0`, `eu.amazon.…`).
-   * A profile needs the models behind it too, those of other regions by their ARN.
+   * Models that steps may invoke: ids of foundation models and inference profiles (`amazon.nova-lite-v1:0`, `eu.amazon.…`).
+   * An inference profile also needs the models that it uses, those in other regions as ARNs.
    */
   models: z
     .array(z.string().regex(/^[a-z0-9][a-zA-Z0-9.:/_-]{0,200}$/, 'a model id or ARN, without wildcards'))
     .max(20)
     .default([]),
-  /** How long nobody, not even an administrator of a prod stage, can delete evidence. */
+  /** How long evidence cannot be deleted; in a prod stage not even by administrators. */
   evidenceRetentionDays: z.int().min(1).max(36_500),
-  /** What is written of finished runs beside the evidence: OCSF lines for a SIEM, artifacts for people. */
+  /** What is exported of finished runs: OCSF lines for a SIEM, artifacts for people. */
   exports: z.array(z.enum(['siem', 'artifacts'])).default(['siem', 'artifacts']),
-  /** How long exports are kept. Unlike evidence they hold what people wrote, and can be deleted. */
+  /** How long exports are retained. Unlike evidence they contain text that people wrote, and can be deleted. */
   exportRetentionDays: z.int().min(1).max(36_500).default(365),
-  /** The keys of evidence, oldest first: the last one signs, those before it only prove what they signed. */
+  /** The evidence keys, oldest first: the last one signs; the others remain to verify their signatures. */
   evidenceKeys: z
     .array(EvidenceKeyConfig)
     .min(1)
     .max(10)
-    .refine(isEachNamedOnce, 'each key has a name of its own')
+    .refine(areNamesUnique, 'each key needs a unique name')
     .refine(
-      doesOnlyTheLastSign,
-      'every key but the last has a day in retiredOn, later than the one before; the last none',
+      isOnlyLastKeyActive,
+      'every key except the last needs retiredOn, in ascending order; the last key must not have it',
     )
     .default([{ name: 'first', algorithm: 'ed25519' }]),
 });
@@ -99,21 +99,21 @@ const StageSettings = z.strictObject({
 export const StageConfig = StageSettings.superRefine((settings, problems) => {
   const { kind, workerConcurrency, intakeConcurrency, accountConcurrency } = settings;
   if (kind === 'prod' && intakeConcurrency === 0) {
-    const message = 'a prod stage reserves concurrency for intake, at least 1; busy workers would keep webhooks out';
+    const message = 'a prod stage must reserve at least 1, or busy workers could block webhooks';
     problems.addIssue({ code: 'custom', path: ['intakeConcurrency'], message });
   }
   const most = workersMax(settings);
   if (workerConcurrency > most) {
     const message =
-      `with accountConcurrency ${accountConcurrency} and intakeConcurrency ${intakeConcurrency} there is room for ` +
-      `${Math.max(0, most)} workers; lower workerConcurrency or intakeConcurrency, or have the quota of Lambda raised`;
+      `${workerConcurrency} is more than accountConcurrency ${accountConcurrency} and intakeConcurrency ${intakeConcurrency} ` +
+      `allow (${Math.max(0, most)}); lower workerConcurrency or intakeConcurrency, or have the Lambda quota raised`;
     problems.addIssue({ code: 'custom', path: ['workerConcurrency'], message });
   }
 });
 
 export type StageConfig = z.infer<typeof StageConfig> & { stage: string };
 
-/** Finds and checks a stage; every problem at once, each with what to do. */
+/** Finds and checks a stage. Reports all problems at once. */
 export function readStageConfig(stage: unknown, stages: unknown): StageConfig {
   const name = Name.max(40).safeParse(stage);
   if (!name.success) {
@@ -125,7 +125,7 @@ export function readStageConfig(stage: unknown, stages: unknown): StageConfig {
   const settings = known.success ? known.data[name.data] : undefined;
   if (settings === undefined) {
     const names = known.success ? Object.keys(known.data).join(', ') : 'none';
-    throw new StageError(`there is no stage "${name.data}"; add it to context.stages in cdk.json (there: ${names})`);
+    throw new StageError(`there is no stage "${name.data}"; add it to context.stages in cdk.json, which has: ${names}`);
   }
   const config = StageConfig.safeParse(settings);
   if (!config.success) {
@@ -134,7 +134,7 @@ export function readStageConfig(stage: unknown, stages: unknown): StageConfig {
   return { stage: name.data, ...config.data };
 }
 
-/** A mistake in settings, to be shown without a stack trace. */
+/** A mistake in the settings, shown without a stack trace. */
 export class StageError extends Error {
   override name = 'StageError';
 }

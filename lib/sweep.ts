@@ -22,7 +22,7 @@ interface SweepProps {
   approvals: ApprovalFlow;
 }
 
-/** The net under every message: once a minute, whatever is due is sent again. */
+/** Sends a message for every due row once a minute, so that a lost SQS message delays a run but does not stop it. */
 export class Sweep extends Construct {
   readonly sweeper: NodeFunction;
 
@@ -35,7 +35,7 @@ export class Sweep extends Construct {
     const sweeper = new NodeFunction(this, 'Sweeper', {
       bundles,
       entry: 'sweep/sweep',
-      description: 'Sends again whatever is due',
+      description: 'Sends messages for due rows',
       schema: SweepEnvironment,
       environment: {
         STAGE: config.stage,
@@ -51,7 +51,7 @@ export class Sweep extends Construct {
     this.sweeper = sweeper;
     runTable.allowIndexQuery(sweeper, 'due', 'pendingApprovals');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
-    // To postpone what it has sent.
+    // To postpone rows for which it has sent a message.
     runTable.allow(sweeper, ['UpdateItem'], ['RUN']);
     stepQueue.allowSend(sweeper);
     sealQueue.allowSend(sweeper);
@@ -59,7 +59,7 @@ export class Sweep extends Construct {
     approvals.allowStart(sweeper);
     new Rule(this, 'EveryMinute', {
       schedule: Schedule.rate(SWEEP_EVERY),
-      // A sweep that failed is not repeated: the next one sees the same and more.
+      // No retries: the next sweep finds the same rows.
       targets: [new LambdaFunction(sweeper, { retryAttempts: 0 })],
     });
   }

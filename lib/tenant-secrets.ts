@@ -8,15 +8,15 @@ import type { StageConfig } from './stage-config.ts';
 interface TenantSecretsProps extends StageConfig {
   purpose: SecretPurpose;
   description: string;
-  /** The entry of the JSON object that is generated; the others are for the operator to fill in. */
+  /** The entry of the JSON object that CloudFormation generates. Operators add the others. */
   generatedEntry: string;
 }
 
-/** One secret per tenant for one purpose, a JSON object; a function that needs one gets all tenants' of that purpose only. */
+/** The secrets of one purpose, one for each tenant, each a JSON object. Functions get access to all secrets of a purpose. */
 export class TenantSecrets extends Construct {
-  /** What a function that reads them has in its environment. */
+  /** Environment of the functions that read the secrets. */
   readonly environment: { STAGE: string; TENANTS: string };
-  /** The names of all tenants' secrets. Secrets Manager ends their ARNs with six characters of its own. */
+  /** Matches the secrets of all tenants. Secrets Manager appends a dash and six characters to the names in ARNs. */
   readonly #namePattern: string;
 
   constructor(scope: Construct, id: string, props: TenantSecretsProps) {
@@ -33,18 +33,18 @@ export class TenantSecrets extends Construct {
           generateStringKey: generatedEntry,
           excludePunctuation: true,
         },
-        // Operators typed these credentials in: removing a tenant from a prod stage by mistake must not delete them.
+        // Operators entered these credentials: removing a tenant from a prod stage by mistake must not delete them.
         removalPolicy: kind === 'prod' ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
       });
       Validations.of(secret).acknowledge({
         id: 'AwsSolutions-SMG4',
         reason:
-          'The other side holds the same secret; it is rotated there and here together, with two valid meanwhile.',
+          'The external system has the same secret. Operators rotate both together; two values are valid meanwhile.',
       });
     }
   }
 
-  /** One pattern for all tenants: a list of 20 ARNs would take a third of what the policies of a role may hold. */
+  /** Grants one pattern for all tenants: 20 ARNs would use a third of the maximum size of a role's policies. */
   readableBy(...functions: NodeFunction[]): void {
     for (const each of functions) {
       each.allow(
@@ -54,7 +54,7 @@ export class TenantSecrets extends Construct {
       const shown = `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${this.#namePattern}`;
       Validations.of(each.node.scope ?? this).acknowledge({
         id: `AwsSolutions-IAM5[Resource::${shown}]`,
-        reason: 'The secrets of one purpose of all tenants of this stage. The function serves all of these tenants.',
+        reason: 'The function serves all tenants of the stage and reads their secrets of this one purpose.',
       });
     }
   }

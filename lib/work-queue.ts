@@ -4,13 +4,12 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { NodeFunction } from './node-function.ts';
 
-/** AWS advises six times the consumer's timeout: a throttled batch is retried before its messages reappear. */
+/** AWS recommends six times the consumer's timeout, so that a throttled batch is retried before its messages reappear. */
 const VISIBILITY_PER_TIMEOUT = 6;
-/** A poison message has had its chances; its neighbours go on. */
 const RECEIVES_BEFORE_DEAD_LETTER = 5;
 const DEAD_LETTER_RETENTION = Duration.days(14);
 
-/** A standard queue with a dead-letter queue. Messages are hints: what they ask for is guarded by DynamoDB, not by the queue. */
+/** A standard queue with a dead-letter queue. Duplicate and lost messages are harmless, because DynamoDB holds the state. */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
@@ -34,7 +33,7 @@ export class WorkQueue extends Construct {
     );
   }
 
-  /** Moving a tenant's dead letters back takes reading all of them there, returning the others', and sending here. */
+  /** A redrive receives all dead letters, makes those of other tenants visible again, and sends the tenant's own to the queue. */
   allowRedrive(to: NodeFunction): void {
     to.allow(['sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility', 'sqs:DeleteMessage'], [this.deadLetters.queueArn]);
     this.allowSend(to);

@@ -14,7 +14,7 @@ import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** Steps mostly wait for their targets, so one function works on several runs side by side. */
+/** Steps mostly wait for their targets, so one invocation processes several runs in parallel. */
 const RUNS_PER_WORKER = 5;
 
 interface WorkerProps {
@@ -29,9 +29,9 @@ interface WorkerProps {
   httpApi: CountersignHttpApi;
 }
 
-/** Takes step messages, holds leases, performs the writes. */
+/** The function that consumes step messages and makes the writes. */
 export class Worker extends Construct {
-  /** What everything that moves runs has in its environment. */
+  /** Environment of the functions that change runs. */
   readonly runChangerEnvironment: z.input<typeof RunChangerEnvironment>;
   readonly step: NodeFunction;
   readonly #props: WorkerProps;
@@ -50,7 +50,7 @@ export class Worker extends Construct {
     this.step = new NodeFunction(this, 'Step', {
       bundles,
       entry: 'worker/step',
-      description: 'Moves runs from step to step',
+      description: 'Processes the steps of runs',
       schema: WorkerEnvironment,
       environment: {
         ...this.runChangerEnvironment,
@@ -60,7 +60,7 @@ export class Worker extends Construct {
         STAGE_KIND: config.kind,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
-      // A run goes on by messages from worker to worker; its step limit, deadline and backoff bound the chain.
+      // Workers send messages to workers while a run continues. Its step limit, deadline and backoff bound the loop.
       sendsToItself: true,
     });
     const { step } = this;
@@ -70,7 +70,7 @@ export class Worker extends Construct {
     runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     approvals.allowStart(step);
-    // Only the worker writes at targets; the others who speak to people have no credential that could.
+    // Only the worker has credentials for targets.
     connectionSecrets.readableBy(step);
     messagingSecrets.readableBy(step);
     if (config.models.length > 0) {
@@ -81,7 +81,7 @@ export class Worker extends Construct {
     }
   }
 
-  /** Lets a function commit changes of runs and send on what follows from them. */
+  /** Lets a function commit changes of runs and send the messages that follow from them. */
   allowMoves(to: NodeFunction): void {
     const { runTable, stepQueue, sealQueue, approvals } = this.#props;
     runTable.allowCommits(to);

@@ -1,7 +1,7 @@
-/** Deep enough for any chain of ours, and an end to one that bites its own tail. */
+/** Longer than any chain of causes in this code. It also ends a circular chain. */
 const CAUSES_MAX = 5;
 
-/** Parsers quote the text that they stumbled over. */
+/** The messages of these errors quote the parsed text. */
 const QUOTING: readonly string[] = ['SyntaxError', 'ZodError'];
 
 interface Known {
@@ -10,21 +10,20 @@ interface Known {
 }
 
 /**
- * An error as the log shows it: what it is, where it came from, and the sentence that we or AWS wrote about it. What
- * others throw stands behind ours as its cause, with messages and properties that quote payloads, rows and answers: of
- * those only names and codes are shown.
+ * What the log shows of an error: name, code, stack and the message, which we or AWS wrote. Causes come from libraries,
+ * whose messages and properties may quote payloads, rows and responses: only their names and codes are logged.
  */
 export function loggedError(error: unknown) {
   if (!(error instanceof Error))
-    return { name: 'Error', message: `something that is no error was thrown: ${typeof error}` };
+    return { name: 'Error', message: `a value that is not an Error was thrown: ${typeof error}` };
   const causes = causesOf(error);
   const requestId = (error as { $metadata?: { requestId?: unknown } }).$metadata?.requestId;
   return {
     ...known(error),
-    message: QUOTING.includes(error.name) ? 'a text has another form than expected' : error.message,
+    message: QUOTING.includes(error.name) ? 'a text does not have the expected form' : error.message,
     ...(typeof requestId === 'string' && { requestId }),
     ...(causes.length > 0 && { causes }),
-    // Without its head, which repeats the message.
+    // Without the first line, which repeats the message.
     stack: (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at ')),
   };
 }

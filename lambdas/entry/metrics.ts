@@ -1,19 +1,19 @@
 import type { Clock } from './ports.ts';
 
-/** Metrics that functions log, under the names by which the dashboard and the alarms find them. */
+/** Names of the metrics that functions log, shared with the dashboard and the alarms. */
 export const METRICS = {
-  /** One for each run whose evidence was sealed, by the status in which the run ended. */
+  /** One for each run whose evidence was sealed, by the run's final status. */
   runsFinished: 'RunsFinished',
-  /** Approvals that nobody has decided yet. */
+  /** Approvals without a decision. */
   approvalsWaiting: 'ApprovalsWaiting',
   /** One for each approval that passed its SLA without a decision. */
   approvalsOverdue: 'ApprovalsOverdue',
-  /** How long ago the oldest row became due that the sweeper found. */
+  /** Age of the oldest due row that the sweeper found. */
   oldestDueSeconds: 'OldestDueSeconds',
 } as const;
 export type MetricName = (typeof METRICS)[keyof typeof METRICS];
 
-/** One value of a metric; each combination of dimensions is billed as a metric of its own, so there are few. */
+/** One value of a metric. AWS bills each combination of dimensions as a metric, so there are few. */
 export interface Measurement {
   name: MetricName;
   value: number;
@@ -25,10 +25,10 @@ export interface Metrics {
   record(measurement: Measurement): void;
 }
 
-/** Metrics of stages in one account are kept apart, or one stage would raise the alarms of another. */
+/** One namespace per stage, so that a stage does not raise the alarms of another one in the same account. */
 export const metricNamespace = (stage: string) => `Countersign/${stage}`;
 
-/** CloudWatch's embedded metric format: a line in the log becomes a metric, without a request of ours. */
+/** CloudWatch's embedded metric format: CloudWatch makes a metric of a log line, without a request. */
 export class EmbeddedMetrics implements Metrics {
   readonly #namespace: string;
   readonly #clock: Clock;

@@ -1,8 +1,8 @@
 import middy from '@middy/core';
 
 /**
- * Where every function begins. By default middy answers 5 ms before a function's time is up, while what the handler had
- * begun goes on in the sandbox's next invocation, long after its lease. Here nothing answers early: Lambda itself stops
- * the sandbox when its time is up, and what was in flight is recovered from its intent.
+ * Every function starts here. By default middy returns a response 5 ms before the function's timeout while the handler
+ * continues in the sandbox's next invocation, after its lease has expired. With early timeouts off, Lambda stops the
+ * sandbox at the timeout, and the next worker recovers an unfinished write from its intent.
  */
 export const functionHandler = <Event, Result>() => middy<Event, Result>({ timeoutEarlyInMillis: 0 });

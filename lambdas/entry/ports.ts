@@ -1,4 +1,4 @@
-/** Time, chance and names come from outside, so that a failing run of a test can be repeated exactly. */
+/** Time, randomness and ids are injected, so that a failing test can be repeated exactly. */
 export interface Clock {
   now(): number;
 }

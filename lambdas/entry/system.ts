@@ -4,7 +4,7 @@ import { loggedError } from './logged-error.ts';
 import { EmbeddedMetrics, type Metrics } from './metrics.ts';
 import type { Clock, Ids, Log } from './ports.ts';
 
-/** The real world behind the ports: only entry points use it. */
+/** The real clock, ids, timers and log. Only entry points use them. */
 export const systemClock: Clock = { now: () => Date.now() };
 
 export const systemIds: Ids = { next: (prefix) => `${prefix}_${randomBytes(16).toString('hex')}` };
@@ -19,7 +19,7 @@ export function systemEvery(ms: number, run: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Measures how long something takes, by a clock that nobody sets. */
+/** Measures durations with a monotonic clock. */
 export const systemStopwatch = {
   nowMs: () => performance.now(),
   after: (ms: number, act: () => void) => {
@@ -28,7 +28,7 @@ export const systemStopwatch = {
   },
 };
 
-/** Written straight to the output: through the console, Lambda would wrap the line and CloudWatch not find the metric. */
+/** Writes to stdout directly: Lambda wraps lines of the console, and CloudWatch would not find the metric. */
 export const systemMetrics = (stage: string): Metrics =>
   new EmbeddedMetrics(stage, systemClock, (line) => process.stdout.write(line));
 

@@ -1,22 +1,22 @@
 import * as z from 'zod';
 
-/** What a secret of a tenant is for: the last part of its name. */
+/** The purpose of a tenant's secret, and the last part of its name. */
 export type SecretPurpose = 'webhook-signing' | 'connections' | 'messaging' | 'plan-connections';
 
 /**
- * In the environment of functions that work for all tenants of the stage. Lambda allows 4 KB for all variables together: 20
- * names of tenants fit, 20 ARNs of secrets do not. So the names of the secrets are derived from stage and tenant.
+ * Variables of functions that serve all tenants of the stage. Lambda allows 4 KB for all variables: 20 tenant names fit,
+ * 20 secret ARNs do not, so functions derive secret names from stage and tenant.
  */
 export const StageEnvironment = {
   STAGE: z.string(),
-  /** Joined by commas. An unknown tenant is recognised without a request to AWS. */
+  /** Separated by commas. Unknown tenants are recognised without a request to AWS. */
   TENANTS: z.string().transform((names) => names.split(',')),
 };
 
 export const secretName = (stage: string, tenant: string, purpose: SecretPurpose) =>
   `countersign/${stage}/${tenant}/${purpose}`;
 
-/** Tenant → name of its secret. */
+/** The name of each tenant's secret, by tenant. */
 export function secretNames(
   { STAGE, TENANTS }: { STAGE: string; TENANTS: readonly string[] },
   purpose: SecretPurpose,

@@ -121,11 +121,11 @@ async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promis
   const flaw = entryFlaw(entry);
   if (flaw !== undefined) {
     const failed = await sweeper.runs.failOutbox(entry, { at: now, reason: flaw });
-    if (failed) sweeper.log.error(LOGGED.promiseNotKept, { entry, reason: flaw });
+    if (failed) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: flaw });
     return false;
   }
   if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
-  if (isStuck(entry)) sweeper.log.error(LOGGED.promiseNotKept, { entry, reason: `sent ${entry.attempts} times` });
+  if (isStuck(entry)) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: `sent ${entry.attempts} times` });
   await sweeper.outbox.dispatch(dueNow(entry, now));
   return true;
 }

@@ -11,11 +11,11 @@ const explained = runbook
   .map((line) => line.split(' | ')[0] ?? '')
   .join('\n');
 
-it.each([...ERROR_CODES, ...REQUEST_CODES])('the runbook says what %s means and what to do', (code) => {
+it.each([...ERROR_CODES, ...REQUEST_CODES])('the runbook explains %s', (code) => {
   expect(explained.includes(`\`${code}\``)).toBe(true);
 });
 
-it('the runbook explains no code that nobody can meet', () => {
+it('the runbook explains no code that does not exist', () => {
   const known: readonly string[] = [...ERROR_CODES, ...REQUEST_CODES];
   const named = [...explained.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, code]) => code ?? '');
   expect(named.filter((code) => !known.includes(code))).toEqual([]);

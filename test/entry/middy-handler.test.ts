@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('a handler is never answered for before it has answered itself, however little time is left', async () => {
+it('middy returns no response before the handler does, even if the timeout is near', async () => {
   vi.useFakeTimers();
   const work = Promise.withResolvers<string>();
   const handler = functionHandler<unknown, string>().handler(() => work.promise);
@@ -23,7 +23,7 @@ it('a handler is never answered for before it has answered itself, however littl
   await expect(answer).resolves.toBe('done');
 });
 
-it('no function is built on middy in any other way', () => {
+it('every function uses middy through middy-handler.ts', () => {
   const files = readdirSync(LAMBDAS, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const users = files.filter((file) => readFileSync(join(LAMBDAS, file), 'utf8').includes("'@middy/core'"));
   expect(users).toEqual([join('entry', 'middy-handler.ts')]);

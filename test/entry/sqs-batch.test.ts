@@ -9,21 +9,21 @@ const Message = z.object({ name: z.string() });
 const batch = (...bodies: string[]) =>
   ({ Records: bodies.map((body, index) => ({ messageId: `m${index}`, body })) }) as unknown as SQSEvent;
 
-it('only the messages that failed come again, and the others are worked through', async () => {
-  const worked: string[] = [];
+it('SQS delivers only failed messages again; the others are processed', async () => {
+  const processed: string[] = [];
   const log = new MemoryLog();
   const event = batch('{"name":"good"}', 'not json', '{"other":"shape"}', '{"name":"bad"}', '{"name":"last"}');
-  const answer = await processBatch(
+  const response = await processBatch(
     event,
     Message,
     async ({ name }) => {
       if (name === 'bad') throw new Error('cannot');
-      worked.push(name);
+      processed.push(name);
     },
     log,
   );
-  expect(worked).toEqual(['good', 'last']);
-  expect(answer.batchItemFailures).toEqual([
+  expect(processed).toEqual(['good', 'last']);
+  expect(response.batchItemFailures).toEqual([
     { itemIdentifier: 'm1' },
     { itemIdentifier: 'm2' },
     { itemIdentifier: 'm3' },

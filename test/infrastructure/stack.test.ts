@@ -254,9 +254,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(widgets.map(({ properties: { title } }) => title)).toEqual([
       'Alarms',
       'Ingest: deliveries',
-      'Ingest: slowest in a hundred, ms',
-      'Ingest: refused and failed',
-      'Queues: messages that wait',
+      'Ingest: p99 duration, ms',
+      'Ingest: rejected and failed',
+      'Queues: visible messages',
       'Queues: age of the oldest message, s',
       'Sweeper: age of the oldest due row, s',
       'Runs by result',

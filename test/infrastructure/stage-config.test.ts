@@ -10,10 +10,10 @@ function refusal(stage: unknown, settings: unknown): string {
   } catch (error) {
     if (error instanceof StageError) return error.message;
   }
-  throw new Error('it was taken');
+  throw new Error('the stage was accepted');
 }
 
-it('a stage comes with its name and the defaults of what it leaves out', () => {
+it('a stage has its name and the default of each missing setting', () => {
   expect(readStageConfig('acme-prod', stages)).toEqual({
     stage: 'acme-prod',
     formerTenants: [],
@@ -30,16 +30,16 @@ it('a stage comes with its name and the defaults of what it leaves out', () => {
   });
 });
 
-describe('a bad stage is refused with what to do', () => {
+describe('an invalid stage is rejected with an instruction', () => {
   it.each([undefined, 7, '', 'Acme', 'acme_prod', '-acme', 'acme--prod', 'a'.repeat(41)])('the name %s', (stage) => {
     expect(refusal(stage, stages)).toMatch(/is not a stage name, e\.g\. -c stage=acme-prod/);
   });
 
-  it('a stage that nobody defined: those that are', () => {
+  it('an unknown stage: the message lists the known ones', () => {
     expect(refusal('acme-dev', stages)).toBe(
-      'there is no stage "acme-dev"; add it to context.stages in cdk.json (there: acme-prod)',
+      'there is no stage "acme-dev"; add it to context.stages in cdk.json, which has: acme-prod',
     );
-    expect(refusal('acme-dev', undefined)).toContain('(there: none)');
+    expect(refusal('acme-dev', undefined)).toContain('which has: none');
   });
 
   it.each([
@@ -48,35 +48,35 @@ describe('a bad stage is refused with what to do', () => {
     ['a tenant that would break a key', { tenants: ['acme#globex'] }, 'tenants[0]'],
     ['no retention', { evidenceRetentionDays: 0 }, 'evidenceRetentionDays'],
     ['more workers than an account has', { workerConcurrency: 10_000 }, 'workerConcurrency'],
-    ['one sealer, where SQS takes no limit below two', { sealConcurrency: 1 }, 'sealConcurrency'],
-    ['any model at all', { models: ['*'] }, 'models[0]'],
+    ['one sealer, where SQS allows no limit below two', { sealConcurrency: 1 }, 'sealConcurrency'],
+    ['a wildcard as model', { models: ['*'] }, 'models[0]'],
     ['a setting that does not exist', { evidenceRetentionDayz: 1 }, 'evidenceRetentionDayz'],
-  ])('%s: the setting is named', (_what, setting, named) => {
+  ])('%s: the message names the setting', (_what, setting, named) => {
     expect(refusal('acme-prod', { 'acme-prod': { ...good, ...setting } })).toContain(named);
   });
 
-  it('several bad settings: all of them at once', () => {
+  it('several invalid settings: the message names all of them', () => {
     const message = refusal('acme-prod', { 'acme-prod': { ...good, kind: 'x', tenants: [] } });
     expect(message).toContain('kind');
     expect(message).toContain('tenants');
   });
 });
 
-describe('workers leave concurrency to everything else', () => {
-  const taken = (settings: object) => readStageConfig('acme-prod', { 'acme-prod': { ...good, ...settings } });
+describe('workers leave concurrency for the other functions', () => {
+  const accepted = (settings: object) => readStageConfig('acme-prod', { 'acme-prod': { ...good, ...settings } });
 
-  it('an account of 1,000 with 25 for each intake function has room for 825 workers, and for no more', () => {
-    expect(taken({ workerConcurrency: 825 })).toMatchObject({ workerConcurrency: 825 });
+  it('an account of 1,000 with 25 for each intake function allows 825 workers and no more', () => {
+    expect(accepted({ workerConcurrency: 825 })).toMatchObject({ workerConcurrency: 825 });
     expect(refusal('acme-prod', { 'acme-prod': { ...good, workerConcurrency: 826 } })).toMatch(
-      /there is room for 825 workers; lower workerConcurrency or intakeConcurrency, or have the quota of Lambda raised/,
+      /826 is more than .* allow \(825\); lower workerConcurrency or intakeConcurrency, or have the Lambda quota raised/,
     );
   });
 
   it('a new account with a quota of 10 runs a stage that reserves nothing, but not as prod', () => {
     const small = { accountConcurrency: 10, intakeConcurrency: 0, workerConcurrency: 5 };
-    expect(taken({ ...small, kind: 'staging' })).toMatchObject(small);
-    expect(refusal('acme-prod', { 'acme-prod': { ...good, ...small } })).toContain('a prod stage reserves concurrency');
+    expect(accepted({ ...small, kind: 'staging' })).toMatchObject(small);
+    expect(refusal('acme-prod', { 'acme-prod': { ...good, ...small } })).toContain('a prod stage must reserve');
     const reserving = { ...good, ...small, kind: 'staging', intakeConcurrency: 1 };
-    expect(refusal('acme-prod', { 'acme-prod': reserving })).toContain('there is room for 0 workers');
+    expect(refusal('acme-prod', { 'acme-prod': reserving })).toContain('allow (0)');
   });
 });

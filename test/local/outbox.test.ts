@@ -43,7 +43,7 @@ async function unknownEntry(tenant: string): Promise<string> {
 
 it('an outbox entry of an unknown kind fails at once and for good, and an operator of its tenant can redrive it', async () => {
   const id = await unknownEntry('acme');
-  const alarms = () => host.log.filter((line) => line.includes(LOGGED.promiseNotKept)).length;
+  const alarms = () => host.log.filter((line) => line.includes(LOGGED.outboxEntryStuck)).length;
   await host.sweep();
   await host.sweep();
   expect(alarms()).toBe(1);

@@ -188,7 +188,7 @@ describe('the sweeper', () => {
       told.push(log.messages('error').length);
     }
     expect(told).toEqual([0, 0, 0, 0, 0, 1, 2, 3]);
-    expect(log.lines.at(-1)).toMatchObject({ message: LOGGED.promiseNotKept, details: { entry: { id: entry.id } } });
+    expect(log.lines.at(-1)).toMatchObject({ message: LOGGED.outboxEntryStuck, details: { entry: { id: entry.id } } });
   });
 
   it('has an approval whose time is over followed instead of held, which ends the promise', async () => {
@@ -270,7 +270,7 @@ describe('the sweeper', () => {
     await swept({ outboxEntries: broken, failOutbox });
     await swept({ outboxEntries: broken, failOutbox });
     expect(failed[0]).toEqual({ id: stored.id, at: later(STORY_BEGINS_AT, 30_000), reason });
-    expect(log.messages('error')).toEqual([LOGGED.promiseNotKept]);
+    expect(log.messages('error')).toEqual([LOGGED.outboxEntryStuck]);
     expect([outbox.receiveSeals(), outbox.startedApprovals(), outbox.receiveFollows()]).toEqual([[], [], []]);
   });
 
