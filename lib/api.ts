@@ -113,6 +113,6 @@ export class Api extends Construct {
       environment: {},
       timeout: API_TIMEOUT,
     });
-    httpApi.open(HttpMethod.GET, '/healthz', health, 'It tells nothing but that the stage answers.');
+    httpApi.open(HttpMethod.GET, '/healthz', health, 'It only says that the stage answers.');
   }
 }

@@ -32,19 +32,19 @@ import type { RunTable } from './run-table.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
 
-/** Slack may take its ten seconds, and PagerDuty after it. */
-const HOLD_TIMEOUT = seconds(30);
+/** Slack may take ten seconds, and PagerDuty after it. */
+const NOTIFY_TIMEOUT = seconds(30);
 const EXPIRE_TIMEOUT = seconds(10);
-const FOLLOW_BATCH = 5;
-const FOLLOW_CONCURRENCY = 5;
+const PUBLISH_BATCH = 5;
+const PUBLISH_CONCURRENCY = 5;
 
-/** As wait-for-decision.ts names it. */
+/** The name of the error that wait-for-decision.ts throws. */
 const APPROVAL_CLOSED = 'ApprovalClosed';
 /**
- * Slack may be away for hours: once it is back, people hear within a minute. A rung of days gives up in the end, because
- * an execution may have no more than 25,000 events, and each try makes about five.
+ * Retries for hours, so that people are notified within a minute after Slack is available again. The number of attempts
+ * is bounded because an execution may have 25,000 events, and each attempt adds about five.
  */
-const UNTIL_IT_WORKS: RetryProps = {
+const RETRY_FOR_HOURS: RetryProps = {
   errors: [Errors.ALL],
   interval: seconds(2),
   backoffRate: 2,
@@ -60,24 +60,25 @@ interface ApprovalFlowProps {
 }
 
 /**
- * One Standard execution per approval, named after it, climbs a ladder: ask, remind, call others, expire. On each rung it
- * waits with a task token for a decision, until the next rung's own time. DynamoDB is the authority, this is the clock.
+ * One Standard execution for each approval, named after it, with the stages notify, remind, escalate and expire. In each
+ * stage it waits with a task token for a decision until the next stage is due. DynamoDB holds the state of the approval;
+ * the execution only provides the clock.
  */
 export class ApprovalFlow extends Construct {
   readonly machine: StateMachine;
-  /** Approvals that changed: their cards follow, and the executions of closed ones are woken. */
+  /** Messages for each changed approval: its card is updated, and the execution of a closed approval is ended. */
   readonly queue: WorkQueue;
-  readonly follow: NodeFunction;
+  readonly publishDecision: NodeFunction;
 
   constructor(scope: Construct, id: string, props: ApprovalFlowProps) {
     super(scope, id);
     const { bundles, stepQueue } = props;
-    this.queue = new WorkQueue(this, 'Queue', { consumerTimeout: HOLD_TIMEOUT });
-    const hold = this.#holdFunction(props);
+    this.queue = new WorkQueue(this, 'Queue', { consumerTimeout: NOTIFY_TIMEOUT });
+    const waitForDecision = this.#waitForDecision(props);
     const expire = new NodeFunction(this, 'Expire', {
       bundles,
       entry: 'approval/expire',
-      description: 'Has an approval looked at whose time is up',
+      description: 'Sends a step message for an expired approval',
       schema: ExpireEnvironment,
       environment: { STEP_QUEUE_URL: stepQueue.queue.queueUrl },
       timeout: EXPIRE_TIMEOUT,
@@ -86,27 +87,27 @@ export class ApprovalFlow extends Construct {
 
     this.machine = new StateMachine(this, 'Machine', {
       stateMachineType: StateMachineType.STANDARD,
-      definitionBody: DefinitionBody.fromChainable(this.#stages(hold, expire)),
+      definitionBody: DefinitionBody.fromChainable(this.#stages(waitForDecision, expire)),
       logs: {
         destination: new LogGroup(this, 'MachineLog', {
           retention: RetentionDays.ONE_MONTH,
           removalPolicy: RemovalPolicy.DESTROY,
         }),
         level: LogLevel.ALL,
-        // Execution data would carry task tokens into the log.
+        // Execution data contains task tokens.
         includeExecutionData: false,
       },
       tracingEnabled: true,
     });
-    this.#acknowledgeWildcards(hold, expire);
-    this.follow = this.#followFunction(props);
+    this.#acknowledgeWildcards(waitForDecision, expire);
+    this.publishDecision = this.#publishDecision(props);
   }
 
-  #holdFunction({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
-    const hold = new NodeFunction(this, 'Hold', {
+  #waitForDecision({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
+    const waitForDecision = new NodeFunction(this, 'WaitForDecision', {
       bundles,
       entry: 'approval/wait-for-decision',
-      description: 'Keeps the task token of an approval and tells people about it',
+      description: 'Stores the task token of an approval and notifies people',
       schema: WaitForDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -114,40 +115,40 @@ export class ApprovalFlow extends Construct {
         APPROVAL_QUEUE_URL: this.queue.queue.queueUrl,
         ...messagingSecrets.environment,
       },
-      timeout: HOLD_TIMEOUT,
+      timeout: NOTIFY_TIMEOUT,
     });
-    runTable.allow(hold, ['Query'], ['RUN', 'TENANT']);
-    runTable.allow(hold, ['GetItem'], ['RUN', 'TENANT']);
-    runTable.allow(hold, ['PutItem'], ['RUN', 'TOKEN', 'OUTBOX']);
-    runTable.allow(hold, ['DeleteItem'], ['OUTBOX']);
-    this.queue.allowSend(hold);
-    messagingSecrets.readableBy(hold);
-    return hold;
+    runTable.allow(waitForDecision, ['Query'], ['RUN', 'TENANT']);
+    runTable.allow(waitForDecision, ['GetItem'], ['RUN', 'TENANT']);
+    runTable.allow(waitForDecision, ['PutItem'], ['RUN', 'TOKEN', 'OUTBOX']);
+    runTable.allow(waitForDecision, ['DeleteItem'], ['OUTBOX']);
+    this.queue.allowSend(waitForDecision);
+    messagingSecrets.readableBy(waitForDecision);
+    return waitForDecision;
   }
 
-  /** The only function that may answer task tokens. */
-  #followFunction({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
-    const follow = new NodeFunction(this, 'Follow', {
+  /** The only function that may use task tokens. */
+  #publishDecision({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
+    const publishDecision = new NodeFunction(this, 'PublishDecision', {
       bundles,
       entry: 'approval/publish-decision',
-      description: 'Shows decisions on cards and wakes the executions that wait for them',
+      description: 'Updates cards and ends the executions of closed approvals',
       schema: PublishDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
         ...messagingSecrets.environment,
       },
-      timeout: HOLD_TIMEOUT,
+      timeout: NOTIFY_TIMEOUT,
     });
-    this.queue.consumedBy(follow, { batchSize: FOLLOW_BATCH, maxConcurrency: FOLLOW_CONCURRENCY });
-    runTable.allow(follow, ['GetItem'], ['RUN', 'TOKEN', 'TENANT']);
-    runTable.allow(follow, ['Query'], ['TENANT']);
-    runTable.allow(follow, ['DeleteItem'], ['OUTBOX']);
-    messagingSecrets.readableBy(follow);
-    follow.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);
-    return follow;
+    this.queue.consumedBy(publishDecision, { batchSize: PUBLISH_BATCH, maxConcurrency: PUBLISH_CONCURRENCY });
+    runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT']);
+    runTable.allow(publishDecision, ['Query'], ['TENANT']);
+    runTable.allow(publishDecision, ['DeleteItem'], ['OUTBOX']);
+    messagingSecrets.readableBy(publishDecision);
+    publishDecision.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);
+    return publishDecision;
   }
 
-  /** AWS leaves no narrower way: log delivery and X-Ray take no resource, and a function's versions are `arn:*`. */
+  /** AWS offers nothing narrower: log delivery and X-Ray support no resources, and a function's versions are `arn:*`. */
   #acknowledgeWildcards(...invoked: NodeFunction[]): void {
     const versions = invoked.map(
       (each) => `<${Stack.of(this).getLogicalId(each.node.defaultChild as CfnFunction)}.Arn>:*`,
@@ -155,38 +156,43 @@ export class ApprovalFlow extends Construct {
     for (const resource of ['*', ...versions]) {
       Validations.of(this.machine).acknowledge({
         id: `AwsSolutions-IAM5[Resource::${resource}]`,
-        reason: 'Log delivery and X-Ray take no resource; invoking a function includes its versions.',
+        reason: 'Log delivery and X-Ray support no resources; invoking a function includes its versions.',
       });
     }
   }
 
-  #stages(hold: NodeFunction, expire: NodeFunction): IChainable {
+  #stages(waitForDecision: NodeFunction, expire: NodeFunction): IChainable {
     const expired = LambdaInvoke.jsonPath(this, 'ExpireApproval', {
       lambdaFunction: expire,
       payload: TaskInput.fromObject({ tenant: JsonPath.stringAt('$.tenant'), runId: JsonPath.stringAt('$.runId') }),
       resultPath: JsonPath.DISCARD,
       retryOnServiceExceptions: false,
-    }).addRetry(UNTIL_IT_WORKS);
+    }).addRetry(RETRY_FOR_HOURS);
     const closed = new Succeed(this, 'Closed');
-    const escalated = this.#stage('Escalate', hold, {
+    const escalated = this.#stage('Escalate', waitForDecision, {
       escalationStage: 'escalate',
       until: '$.expiresAt',
       next: expired,
       closed,
     });
-    const reminded = this.#stage('Remind', hold, {
+    const reminded = this.#stage('Remind', waitForDecision, {
       escalationStage: 'remind',
       until: '$.slaAt',
       next: escalated,
       closed,
     });
-    return this.#stage('Notify', hold, { escalationStage: 'notify', until: '$.remindAt', next: reminded, closed });
+    return this.#stage('Notify', waitForDecision, {
+      escalationStage: 'notify',
+      until: '$.remindAt',
+      next: reminded,
+      closed,
+    });
   }
 
-  /** A decision and the clock race: a branch that fails stops the other, and by its name the execution ends or climbs. */
+  /** Two branches: a decision and the clock. The first one to finish fails, which stops the other; the error says how to continue. */
   #stage(
     name: string,
-    hold: NodeFunction,
+    waitForDecision: NodeFunction,
     {
       escalationStage,
       until,
@@ -197,20 +203,20 @@ export class ApprovalFlow extends Construct {
     const clock = new Wait(this, `${name}Until`, { time: WaitTime.timestampPath(until) }).next(
       new Fail(this, `${name}Over`, {
         error: 'StageOver',
-        cause: 'Nobody has decided; the next escalation stage is due.',
+        cause: 'There is no decision; the next escalation stage is due.',
       }),
     );
     return new Parallel(this, name, { resultPath: JsonPath.DISCARD })
-      .branch(clock, this.#decision(name, hold, escalationStage))
+      .branch(clock, this.#decision(name, waitForDecision, escalationStage))
       .addCatch(closed, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
       .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD });
   }
 
-  /** Tells people and waits for their decision, however often telling them fails. If it cannot be done, the clock goes on. */
-  #decision(name: string, hold: NodeFunction, escalationStage: EscalationStage): IChainable {
-    const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'It is decided, or over.' });
+  /** Notifies people, with retries, and waits for their decision. If that fails for good, the clock still continues. */
+  #decision(name: string, waitForDecision: NodeFunction, escalationStage: EscalationStage): IChainable {
+    const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'The approval is closed.' });
     return LambdaInvoke.jsonPath(this, `${name}People`, {
-      lambdaFunction: hold,
+      lambdaFunction: waitForDecision,
       integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
       payload: TaskInput.fromObject({
         escalationStage,
@@ -225,13 +231,13 @@ export class ApprovalFlow extends Construct {
       retryOnServiceExceptions: false,
     })
       .addRetry({ errors: [APPROVAL_CLOSED], maxAttempts: 0 })
-      .addRetry(UNTIL_IT_WORKS)
+      .addRetry(RETRY_FOR_HOURS)
       .addCatch(decided, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
-      .addCatch(new Succeed(this, `${name}Unheard`), { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
+      .addCatch(new Succeed(this, `${name}Failed`), { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
       .next(decided);
   }
 
-  /** An execution is started by whoever dispatches the promise of one. */
+  /** Lets functions that process outbox entries start executions. */
   allowStart(...starters: NodeFunction[]): void {
     for (const starter of starters) starter.allow(['states:StartExecution'], [this.machine.stateMachineArn]);
   }

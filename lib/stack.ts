@@ -131,7 +131,12 @@ export class CountersignStack extends Stack {
     alarms.deadLetters('EvidenceDeadLetters', queues.evidence);
     alarms.deadLetters('ApprovalDeadLetters', queues.approvals);
     alarms.loggedMessage('PolicyUndecided', worker.step, LOGGED.policyUndecided, 'Policy could not decide');
-    alarms.loggedMessage('CardNotUpdated', approvals.follow, LOGGED.cardNotUpdated, 'A card could not be updated');
+    alarms.loggedMessage(
+      'CardNotUpdated',
+      approvals.publishDecision,
+      LOGGED.cardNotUpdated,
+      'A card could not be updated',
+    );
     // The id is also the name of a metric, so it stays.
     alarms.loggedMessage('PromiseNotKept', sweeper, LOGGED.outboxEntryStuck, 'An outbox entry was not completed');
     alarms.above('OldestDue', OLDEST_DUE_SECONDS_MAX, METRICS.oldestDueSeconds, 'Due rows are not sent');

@@ -10,7 +10,7 @@ const resourcesOf = (stage: 'local' | 'acme-prod') =>
 const resources = resourcesOf('local');
 const alarms = resources.filter(({ Type }) => Type === 'AWS::CloudWatch::Alarm');
 
-it('every alarm leads to a heading of the runbook that is there', () => {
+it('every alarm names an existing heading of the runbook', () => {
   expect(alarms.length).toBeGreaterThan(0);
   for (const { Properties } of alarms) {
     const heading = /^RUNBOOK\.md: (.+)$/.exec(String(Properties?.AlarmDescription))?.[1];
@@ -18,7 +18,7 @@ it('every alarm leads to a heading of the runbook that is there', () => {
   }
 });
 
-it('a delivery that comes again with another body, evidence that is not what it should be, what nobody may miss in a log, and a dead letter of any queue raise an alarm', () => {
+it('a repeated delivery with another body, broken evidence, each message in LOGGED and a dead letter of any queue raise an alarm', () => {
   const filters = resources.filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
   expect(filters.map(({ Properties }) => Properties?.FilterPattern).sort()).toEqual([
     '{ $.error.name = "CHAIN_BROKEN" }',
@@ -34,7 +34,7 @@ it('a delivery that comes again with another body, evidence that is not what it 
   expect(onQueues).toHaveLength(deadLetterQueues.length);
 });
 
-it('a sweeper that fails raises an alarm, and so does one that has not been called for a quarter of an hour', () => {
+it('a sweeper that fails or is not invoked for 15 minutes raises an alarm', () => {
   const onSweeper = alarms.filter(({ Properties }) =>
     JSON.stringify(Properties?.Dimensions ?? []).includes('SweepSweeper'),
   );
@@ -51,7 +51,7 @@ it('a sweeper that fails raises an alarm, and so does one that has not been call
   ]);
 });
 
-it('no stage rings for what another stage of the account has logged', () => {
+it('the log of a stage raises no alarm of another stage', () => {
   for (const stage of ['local', 'acme-prod'] as const) {
     const filters = resourcesOf(stage).filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
     expect(filters.length).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ it('no stage rings for what another stage of the account has logged', () => {
   }
 });
 
-it('every alarm goes to the topic when it goes off and when it is over, and CloudWatch may publish there', () => {
+it('every alarm notifies the topic when it starts and ends, and CloudWatch may publish to it', () => {
   const topic = { Ref: expect.stringMatching(/^AlarmsTopic/) };
   for (const { Properties } of alarms) {
     expect([Properties?.AlarmActions, Properties?.OKActions]).toEqual([[topic], [topic]]);
@@ -80,7 +80,7 @@ it('every alarm goes to the topic when it goes off and when it is over, and Clou
   });
 });
 
-it('server errors, throttles and messages that wait raise an alarm', () => {
+it('server errors, throttles and old messages raise an alarm', () => {
   const one = (id: string) => {
     const found = Object.entries(readAssembly(inject('assemblies').local).template.Resources ?? {}).filter(
       ([logicalId]) => logicalId.startsWith(`Alarms${id}`),
@@ -103,7 +103,7 @@ it('server errors, throttles and messages that wait raise an alarm', () => {
   expect(new Set(throttled.map((alarm) => JSON.stringify(alarm?.Dimensions))).size).toBe(throttled.length);
 });
 
-it('no alarm adds up metrics: a sum has no value while one of them has none, and the alarm would stay silent', () => {
+it('no alarm uses a sum of metrics, which has no value while one of them has none', () => {
   const added = alarms.filter(({ Properties }) => Properties?.Metrics !== undefined);
   expect(added).toEqual([]);
 });

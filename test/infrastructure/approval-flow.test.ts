@@ -11,7 +11,7 @@ interface State {
   Catch?: { ErrorEquals: string[]; Next: string }[];
 }
 
-const EVENTS_PER_TRY = 5;
+const EVENTS_PER_ATTEMPT = 5;
 const HISTORY_MAX_EVENTS = 25_000;
 const ESCALATION_STAGES = [
   ['Notify', '$.remindAt', 'Remind'],
@@ -19,7 +19,7 @@ const ESCALATION_STAGES = [
   ['Escalate', '$.expiresAt', 'ExpireApproval'],
 ] as const;
 
-describe('the ladder of an approval', () => {
+describe('the escalation stages of an approval', () => {
   const [machine] = synthesized('local').properties('AWS::StepFunctions::StateMachine');
   const states: Record<string, State> = JSON.parse(String(machine?.DefinitionString)).States;
   const inside = (escalationStage: string): State[] =>
@@ -27,7 +27,7 @@ describe('the ladder of an approval', () => {
   const people = (escalationStage: string) => inside(escalationStage).find(({ Type }) => Type === 'Task');
 
   it.each(ESCALATION_STAGES)(
-    '%s lasts until %s, whatever became of it or of those before, and leads to %s',
+    '%s lasts until %s, independent of earlier stages and failures, and leads to %s',
     (escalationStage, until, next) => {
       expect(inside(escalationStage).filter(({ Type }) => Type === 'Wait')).toMatchObject([{ TimestampPath: until }]);
       expect(states[escalationStage]?.Catch?.at(-1)).toMatchObject({ ErrorEquals: ['States.ALL'], Next: next });
@@ -36,21 +36,18 @@ describe('the ladder of an approval', () => {
     },
   );
 
-  it.each(ESCALATION_STAGES)(
-    '%s ends the execution with a decision, and that is not tried again',
-    (escalationStage) => {
-      expect(states[escalationStage]?.Catch?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], Next: 'Closed' });
-      expect(people(escalationStage)?.Retry?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], MaxAttempts: 0 });
-    },
-  );
+  it.each(ESCALATION_STAGES)('%s ends the execution when there is a decision, without a retry', (escalationStage) => {
+    expect(states[escalationStage]?.Catch?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], Next: 'Closed' });
+    expect(people(escalationStage)?.Retry?.[0]).toMatchObject({ ErrorEquals: ['ApprovalClosed'], MaxAttempts: 0 });
+  });
 
-  it('tells people within a minute of when they can be told, and all tries fit into one history', () => {
+  it('people are notified within a minute after Slack is available again, and all attempts fit into one execution history', () => {
     const retries = [
       ...ESCALATION_STAGES.map(([escalationStage]) => people(escalationStage)?.Retry?.slice(1)),
       states.ExpireApproval?.Retry,
     ];
     for (const retry of retries) expect(retry).toMatchObject([{ ErrorEquals: ['States.ALL'], MaxDelaySeconds: 60 }]);
-    const tries = retries.reduce((sum, [retry] = []) => sum + (retry?.MaxAttempts ?? 0), 0);
-    expect(tries * EVENTS_PER_TRY).toBeLessThan(HISTORY_MAX_EVENTS);
+    const attempts = retries.reduce((sum, [retry] = []) => sum + (retry?.MaxAttempts ?? 0), 0);
+    expect(attempts * EVENTS_PER_ATTEMPT).toBeLessThan(HISTORY_MAX_EVENTS);
   });
 });

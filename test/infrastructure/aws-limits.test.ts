@@ -48,7 +48,7 @@ function within(limit: number, sizes: [name: string, size: number][]): void {
   expect(sizes.filter(([, size]) => size > limit * USABLE)).toEqual([]);
 }
 
-it('the settings refuse a stage that is larger', () => {
+it('the settings reject a larger stage', () => {
   expect(StageConfig.safeParse(LARGEST).success).toBe(true);
   for (const [list, one] of [
     ['tenants', 'one-more'],
@@ -60,7 +60,7 @@ it('the settings refuse a stage that is larger', () => {
   expect(StageConfig.safeParse({ ...LARGEST, evidenceKeys: keys }).success).toBe(false);
 });
 
-it('only where a stage lets finished runs expire may the sealer set when', () => {
+it('the sealer may set an expiry only if the stage lets finished runs expire', () => {
   const [seal] = stack
     .ofType('AWS::Lambda::Function')
     .filter(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
@@ -71,7 +71,7 @@ it('only where a stage lets finished runs expire may the sealer set when', () =>
   expect(JSON.stringify(policies.map(({ properties }) => properties))).toContain('dynamodb:UpdateItem');
 });
 
-describe('the largest stage stays within what AWS allows', () => {
+describe('the largest stage stays within the limits of AWS', () => {
   it('for a template: 500 resources, 200 outputs, 1 MB, a description of 1,024 bytes', () => {
     const { Resources = {}, Outputs = {} } = assembly.template;
     within(500, [['resources', Object.keys(Resources).length]]);
@@ -110,7 +110,7 @@ describe('the largest stage stays within what AWS allows', () => {
     expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
   });
 
-  it('for the policy of a function, which names who may call it: 20 KB', () => {
+  it('for the resource policy of a function: 20 KB', () => {
     const sizes = new Map<string, number>();
     for (const { properties } of stack.ofType('AWS::Lambda::Permission')) {
       const name = String(properties.FunctionName);

@@ -23,7 +23,7 @@ function sources(name: string, files: Record<string, string>): string {
   return root;
 }
 
-it('a build is named by its sources: the same give the same name, and any other another', () => {
+it('the id of a build depends on its sources only', () => {
   const builds = [
     SOURCES,
     ...Object.keys(SOURCES).map((file) => ({ ...SOURCES, [file]: 'changed' })),
@@ -33,7 +33,7 @@ it('a build is named by its sources: the same give the same name, and any other 
   expect(buildOf(sources('again', { ...SOURCES, 'README.md': 'x' }))).toBe(builds[0]);
 });
 
-it.each(STAGES)('the function that seals in stage %s carries the name of its build', (stage) => {
+it.each(STAGES)('the seal function of stage %s has the id of its build', (stage) => {
   const { template, codeFolder } = readAssembly(inject('assemblies')[stage], stage);
   const functions = Object.entries(template.Resources ?? {}).filter(([, { Type }]) => Type === 'AWS::Lambda::Function');
   const [, seal] = functions.find(([id]) => id.startsWith('EvidenceVaultSeal')) ?? [];

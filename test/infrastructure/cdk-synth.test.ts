@@ -36,17 +36,17 @@ describe.each(STAGES)('cdk synth of stage %s', (stage) => {
     ended = await synth(stage);
   });
 
-  it('succeeds with every check of AwsSolutions on, and finds nothing', () => {
+  it('passes all checks of AwsSolutions', () => {
     expect(ended).toEqual({ code: 0, output: '' });
     expect(left(stage, 'validation-report.json').pluginReports).toEqual([]);
   });
 
-  it('gives the very template that the local host runs', () => {
+  it('produces the template that the local host runs', () => {
     const byCommandLine = left(stage, 'Countersign.template.json');
     expect(withoutMetadata(byCommandLine)).toEqual(withoutMetadata(synthesized(stage).template));
   });
 
-  it('says for each finding it leaves why that is right', () => {
+  it('gives a reason for each acknowledged finding', () => {
     const metadata: Record<string, { type: string; data: Record<string, string> }[]> = left(
       stage,
       'Countersign.metadata.json',
@@ -63,7 +63,7 @@ describe.each(STAGES)('cdk synth of stage %s', (stage) => {
   });
 });
 
-it('a stage that does not exist ends cdk synth with one clear sentence', async () => {
+it('an unknown stage ends cdk synth with one clear sentence', async () => {
   const { code, output } = await synth('acme-nowhere');
   expect(code).toBe(1);
   expect(output).toContain('there is no stage "acme-nowhere"; add it to context.stages in cdk.json');

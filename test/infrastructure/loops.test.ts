@@ -29,14 +29,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
     edge(String(EventSourceArn), functionArn(FunctionName));
   }
 
-  it('Lambda lets those functions go on that send to a queue which comes back to them, and stops loops of all others', () => {
+  it('Lambda allows loops of functions that send to a queue they consume, and stops all other loops', () => {
     const allowed = functions.filter(({ properties }) => properties.RecursiveLoop === 'Allow').map(({ arn }) => arn);
     const inLoops = functions.map(({ arn }) => arn).filter((arn) => reachable(edges, arn).has(arn));
     expect(inLoops.length).toBeGreaterThan(0);
     expect(allowed.sort()).toEqual(inLoops.sort());
   });
 
-  it('as many bundles are sealed at once as the stage says', () => {
+  it('the stage sets how many bundles are sealed concurrently', () => {
     const sealers = properties('AWS::Lambda::EventSourceMapping').filter(({ FunctionName }) =>
       functionArn(FunctionName).includes('EvidenceVaultSeal'),
     );

@@ -7,7 +7,7 @@ const NAMED: Record<(typeof STAGES)[number], string[]> = {
   'acme-prod': [],
 };
 
-it.each(STAGES)('in stage %s the worker alone may ask models, and only those that are named', (stage) => {
+it.each(STAGES)('in stage %s only the worker may invoke models, and only those that the stage names', (stage) => {
   const granted = synthesized(stage).statements.filter(({ actions }) =>
     actions.some((action) => action.startsWith('bedrock:')),
   );
@@ -17,7 +17,7 @@ it.each(STAGES)('in stage %s the worker alone may ask models, and only those tha
   }
 });
 
-describe('what is granted for a model', () => {
+describe('the grant for a model', () => {
   const stack = { partition: 'aws', region: 'eu-west-1', account: '123456789012' };
   const elsewhere = 'arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0';
   it.each([

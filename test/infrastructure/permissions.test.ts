@@ -31,12 +31,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
       .ofType('AWS::SecretsManager::Secret')
       .filter(({ arn }) => resources.some((resource) => wildcardMatches(resource, arn)));
 
-  it('there are statements to check at all', () => {
+  it('the template has statements to check', () => {
     expect(functions.length).toBeGreaterThanOrEqual(10);
     expect(new Set(ofFunctions.map(({ role }) => role))).toEqual(functionRoles);
   });
 
-  it('every function has a role of its own', () => {
+  it('every function has its own role', () => {
     expect(functionRoles.size).toBe(functions.length);
     for (const role of stack.ofType('AWS::IAM::Role')) {
       const document = role.properties.AssumeRolePolicyDocument as { Statement: { Principal: { Service: string } }[] };
@@ -45,11 +45,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('no action is granted by a wildcard', () => {
+  it('no grant has a wildcard action', () => {
     expect(statements.flatMap(({ actions }) => actions).filter((action) => action.includes('*'))).toEqual([]);
   });
 
-  it('no resource is granted by a wildcard, but where AWS offers nothing narrower', () => {
+  it('no grant has a wildcard resource, except where AWS offers nothing narrower', () => {
     const wide = statements.filter(({ resources }) => resources.some((resource) => resource.includes('*')));
     const unexplained = wide.filter(({ role, actions, resources }) => {
       if (resources.every(isNarrow)) return false;
@@ -63,13 +63,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('nobody may scan, or describe, change or delete the table', () => {
+  it('no function may scan, describe, change or delete the table', () => {
     const onTable = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('dynamodb:')));
     const items = ITEM_ACTIONS.map((action) => `dynamodb:${action}`);
     expect(onTable.filter((action) => !items.includes(action))).toEqual([]);
   });
 
-  it('whoever may touch rows may touch named kinds of them; an index may only be queried', () => {
+  it('a grant for rows names their kinds; a grant for an index allows queries only', () => {
     const onDynamo = statements.filter(({ actions }) => actions.some((action) => action.startsWith('dynamodb:')));
     for (const { actions, resources, leadingKeys } of onDynamo) {
       if (resources.some((resource) => resource === tableArn)) {
@@ -86,13 +86,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
-    ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
+    ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowWaitForDecisionRole']],
     ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
-    ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
+    ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowPublishDecisionRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
     ['dynamodb:PutItem', 'CHANGE', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
-    // Nobody takes anything out of the history of changes, or writes an entry anew.
+    // No function may delete or overwrite entries of the history of changes.
     ['dynamodb:DeleteItem', 'CHANGE', []],
     ['dynamodb:UpdateItem', 'CHANGE', []],
     ['dynamodb:PutItem', 'APIKEY', []],
@@ -110,7 +110,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['s3:PutObject', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
-    ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
+    ['states:SendTaskSuccess', ['ApprovalFlowPublishDecisionRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],
@@ -119,19 +119,19 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect([...new Set(holders.map(({ role }) => role.replace(/[0-9A-F]{8}$/, '')))].sort()).toEqual(roles);
   });
 
-  it('only the function that follows decisions can answer a task token, and only read one', () => {
+  it('only the function that publishes decisions can use a task token, and it can only read them', () => {
     const answering = statements.filter(({ actions }) => actions.some((action) => /^states:SendTask/.test(action)));
     expect(answering.map(({ actions }) => actions)).toEqual([['states:SendTaskSuccess']]);
     const onTokens = statements.filter(({ leadingKeys }) => leadingKeys?.includes('TOKEN#*'));
     expect(onTokens.flatMap(({ actions }) => actions).sort()).toEqual(['dynamodb:GetItem', 'dynamodb:PutItem']);
   });
 
-  it('nobody can delete, unlock or rewrite the retention of evidence', () => {
+  it('no function can delete or unlock evidence or change its retention', () => {
     const onS3 = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('s3:')));
     expect([...new Set(onS3)].sort()).toEqual(['s3:GetObject', 's3:PutObject']);
   });
 
-  it('each function reads only the secrets of its purpose', () => {
+  it('each function reads only the secrets that it needs', () => {
     const reads = statements.filter(({ actions }) => actions.includes('secretsmanager:GetSecretValue'));
     const purposes: Record<string, string[]> = {};
     for (const { role, resources } of reads) {
@@ -145,8 +145,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       SlackCommandsRole: ['WebhookSecrets'],
       SlackEventsRole: ['WebhookSecrets'],
       SlackInteractivityRole: ['MessagingSecrets', 'WebhookSecrets'],
-      ApprovalFlowHoldRole: ['MessagingSecrets'],
-      ApprovalFlowFollowRole: ['MessagingSecrets'],
+      ApprovalFlowWaitForDecisionRole: ['MessagingSecrets'],
+      ApprovalFlowPublishDecisionRole: ['MessagingSecrets'],
       WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
       // A plan reads what it is given to read with, never what writes.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
@@ -157,7 +157,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('no function behind a route that anybody may call reads the credentials of targets', () => {
+  it('no function with a public route can read the credentials of targets', () => {
     const open = stack.ofType('AWS::ApiGatewayV2::Route').filter(({ properties }) => !properties.AuthorizerId);
     const callable = open.map(({ properties }) => {
       const integration = stack
@@ -184,7 +184,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     for (const { role } of readers) expect(roles).not.toContain(role);
   });
 
-  it('a service may invoke a function only on behalf of one resource of this stack', () => {
+  it('a service may invoke a function only for one resource of this stack', () => {
     const permissions = stack.ofType('AWS::Lambda::Permission');
     expect(permissions.length).toBeGreaterThan(0);
     for (const { properties } of permissions) {

@@ -12,7 +12,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   const prod = stage === 'acme-prod';
   const cdk = Template.fromJSON(template as Record<string, unknown>);
 
-  it('the HTTP API has these routes and no others; all but webhooks, Slack, health and public keys ask for a key', () => {
+  it('the HTTP API has these routes and no others; all except webhooks, Slack, health and public keys require an API key', () => {
     const routes = properties('AWS::ApiGatewayV2::Route').map(({ RouteKey, AuthorizationType }) => [
       RouteKey,
       AuthorizationType ?? 'NONE',
@@ -73,12 +73,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('no verdict of the authorizer is cached: a deleted person has no rights from the next request on', () => {
+  it('authorizer results are not cached, so a deleted person has no rights from the next request on', () => {
     const authorizers = Object.values(cdk.findResources('AWS::ApiGatewayV2::Authorizer'));
     expect(authorizers.map(({ Properties }) => Properties.AuthorizerResultTtlInSeconds)).toEqual([0]);
   });
 
-  it('a stage says how long a new right to approve does not count: a day in prod unless it says otherwise', () => {
+  it('a stage sets how long a new right to approve does not count; the default in prod is a day', () => {
     cdk.hasResourceProperties('AWS::Lambda::Function', {
       Environment: {
         Variables: Match.objectLike({ APPROVER_COOL_DOWN_HOURS: stage.endsWith('prod') ? '24' : '0' }),
@@ -107,7 +107,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it(`the run table is ${prod ? '' : 'not '}kept from deletion and recoverable to any second`, () => {
+  it(`the run table is ${prod ? '' : 'not '}protected from deletion and recoverable to any second`, () => {
     cdk.hasResource('AWS::DynamoDB::GlobalTable', {
       DeletionPolicy: prod ? 'Retain' : 'Delete',
       UpdateReplacePolicy: prod ? 'Retain' : 'Delete',
@@ -122,7 +122,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it(`evidence is locked for ${prod ? 'seven years, even from administrators' : 'a day'}, and kept with the stack gone`, () => {
+  it(`evidence is locked for ${prod ? 'seven years, even from administrators' : 'a day'}, and retained when the stack is deleted`, () => {
     cdk.hasResource('AWS::S3::Bucket', {
       DeletionPolicy: 'Retain',
       Properties: {
@@ -137,7 +137,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     cdk.hasResource('AWS::KMS::Key', { DeletionPolicy: prod ? 'Retain' : 'Delete' });
   });
 
-  it('nobody writes to the evidence without asking that nothing be there', () => {
+  it('evidence can only be written if no object of that name exists', () => {
     const [bucket] = Object.keys(cdk.findResources('AWS::S3::Bucket', { Properties: { ObjectLockEnabled: true } }));
     cdk.hasResourceProperties('AWS::S3::BucketPolicy', {
       Bucket: { Ref: bucket },
@@ -156,7 +156,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('one run is sealed at a time: the largest takes most of the memory', () => {
+  it('an invocation seals one run, because the largest needs most of the memory', () => {
     const seal = stack
       .ofType('AWS::Lambda::Function')
       .find(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
@@ -164,7 +164,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(mappings.filter(({ FunctionName }) => FunctionName === seal?.ref)).toMatchObject([{ BatchSize: 1 }]);
   });
 
-  it('no bucket is public, or reachable without TLS', () => {
+  it('no bucket is public or accepts requests without TLS', () => {
     const closed = {
       BlockPublicAcls: true,
       BlockPublicPolicy: true,
@@ -181,7 +181,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('whoever consumes a queue reports single failures, and what fails for good goes to a dead-letter queue', () => {
+  it('consumers of queues report single failures, and messages that keep failing go to a dead-letter queue', () => {
     const mappings = properties('AWS::Lambda::EventSourceMapping');
     expect(mappings).toHaveLength(3);
     for (const { EventSourceArn, FunctionResponseTypes } of mappings) {
@@ -194,7 +194,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('a message stays hidden for six times as long as its consumer may take', () => {
+  it('the visibility timeout of a message is six times the timeout of its consumer', () => {
     for (const { EventSourceArn, FunctionName } of properties('AWS::Lambda::EventSourceMapping')) {
       const consumer = stack.ofType('AWS::Lambda::Function').find(({ ref }) => ref === FunctionName);
       const visibility = Number(stack.byArn(String(EventSourceArn))?.properties.VisibilityTimeout);
@@ -202,14 +202,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('a lease outlives whatever its worker can still do', () => {
+  it('a lease lasts longer than its worker can run', () => {
     const worker = stack.ofType('AWS::Lambda::Function').find(({ logicalId }) => logicalId.startsWith('WorkerStep'));
     expect(Number(worker?.properties.Timeout) * 1000).toBe(WORKER_TIMEOUT_MS);
     expect(QUARANTINE_MS).toBeGreaterThan(WORKER_TIMEOUT_MS);
     expect(LEASE_DURATION_MS).toBeGreaterThanOrEqual(QUARANTINE_MS);
   });
 
-  it('the approval machine is valid, durable, and keeps task tokens out of its log', () => {
+  it('the approval state machine is valid and durable, and logs no task tokens', () => {
     const [machine] = properties('AWS::StepFunctions::StateMachine');
     const validate = createRequire(import.meta.url)('asl-validator') as (definition: object) => { isValid: boolean };
     const definition = JSON.parse(String(machine?.DefinitionString));
@@ -220,7 +220,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(machine?.LoggingConfiguration).toMatchObject({ IncludeExecutionData: false });
   });
 
-  it('every function runs Node.js 24 on arm64 and logs into a group of its own that ends', () => {
+  it('every function runs Node.js 24 on arm64 and has its own log group with a retention', () => {
     const groups = properties('AWS::Lambda::Function').map(({ Runtime, Architectures, LoggingConfig }) => {
       expect([Runtime, Architectures]).toEqual(['nodejs24.x', ['arm64']]);
       return (LoggingConfig as { LogGroup: string }).LogGroup;
@@ -229,7 +229,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     cdk.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 30 });
   });
 
-  it('no secret stands in the template or in the environment of a function', () => {
+  it('no secret is in the template or in the environment of a function', () => {
     const text = JSON.stringify(template);
     for (const known of ['local-github-secret', 'local-servicenow', 'xoxb', 'local-owner-key']) {
       expect(text).not.toContain(known);
@@ -237,7 +237,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     cdk.allResourcesProperties('AWS::SecretsManager::Secret', { GenerateSecretString: Match.anyValue() });
   });
 
-  it('busy workers cannot keep deliveries out: what takes them in has concurrency of its own', () => {
+  it('intake functions have reserved concurrency, so busy workers cannot block deliveries', () => {
     const reserved = stack
       .ofType('AWS::Lambda::Function')
       .filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined)
@@ -245,7 +245,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(Object.fromEntries(reserved)).toEqual({ IntakeGithub: 25, IntakeServicenow: 25, SlackInteractivity: 25 });
   });
 
-  it('the dashboard shows every stage of the path, and every function that can fail', () => {
+  it('the dashboard shows each part of the path, and the errors of every function', () => {
     const [dashboard] = properties('AWS::CloudWatch::Dashboard');
     expect(dashboard?.DashboardName).toBe(`countersign-${stage}`);
     const { widgets } = JSON.parse(String(dashboard?.DashboardBody)) as {
@@ -273,11 +273,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
     for (const { properties: widget } of widgets) expect(widget.metrics ?? widget.alarms).not.toEqual([]);
   });
 
-  it('the sweeper looks every minute', () => {
+  it('the sweeper runs every minute', () => {
     cdk.hasResourceProperties('AWS::Events::Rule', { ScheduleExpression: 'rate(1 minute)', State: 'ENABLED' });
   });
 
-  it('the stack puts out what others need under plain names', () => {
+  it('the stack has outputs with plain names', () => {
     expect(Object.keys(template.Outputs ?? {})).toEqual(
       expect.arrayContaining(['Url', 'KeysUrl', 'SigningKeyArn', 'EvidenceBucketName', 'ExportBucketName']),
     );

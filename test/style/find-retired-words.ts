@@ -1,6 +1,7 @@
 import { ALLOWED, RETIRED_WORDS } from './retired-words.ts';
 
-const JAVASCRIPT_PROMISE = /\bPromise(?![a-z])|\.promise\b|\/promises['"]|\bpromise(?=(: \w+)?, (resolve|reject)\b)/g;
+const JAVASCRIPT_PROMISE =
+  /\bPromise(Like|(Settled|Fulfilled|Rejected)Result)?\b|\.promise\b|\/promises['"]|\bpromise(?=(: \w+)?, (resolve|reject)\b)/g;
 const COMMENT_MARKER = /^\s*(\/\*\*?|\*\/?|\/\/|#+|>|-)\s+/;
 
 export interface Violation {
@@ -15,7 +16,7 @@ export function violationsIn(path: string, text: string): Violation[] {
   const lines = [path, ...text.split('\n').map((line) => line.replace(COMMENT_MARKER, '').trim())];
   const allowed = ALLOWED.filter((each) => path.startsWith(each.in)).map((each) => each.text);
   const checked = lines.map((line) =>
-    splitIdentifiers(allowed.reduce((rest, each) => rest.replace(each, ''), line.replace(JAVASCRIPT_PROMISE, ''))),
+    splitIdentifiers(allowed.reduce((rest, each) => rest.replace(each, ''), line).replace(JAVASCRIPT_PROMISE, '')),
   );
   const starts = [0];
   for (const line of checked) starts.push((starts.at(-1) ?? 0) + line.length + 1);

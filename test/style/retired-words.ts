@@ -72,8 +72,11 @@ interface Allowed {
   because: string;
 }
 
-/** Words of others: vendors' APIs and formats that are stored or on the wire. */
+/** Names that cannot change: they are stored, on the wire, or part of a vendor's API. */
 export const ALLOWED: readonly Allowed[] = [
+  { in: 'lib/stack.ts', text: /'FrontDoor'/, because: 'the id of the HTTP API: another one changes its URL' },
+  { in: 'lib/stack.ts', text: /'PromiseNotKept'/, because: 'the name of a metric' },
+  { in: 'test/style/find-retired-words.ts', text: /.*promise.*/i, because: "recognizes JavaScript's Promise" },
   { in: 'docs/evidence-format.md', text: /`kept`/, because: 'a value of the compensation log, stored in bundles' },
 ];
 
@@ -90,19 +93,20 @@ export const NOT_YET_CLEAN: readonly string[] = [
   'lambdas/api/',
   'lambdas/approval/',
   'lambdas/connectors/',
-  'lambdas/entry/',
   'lambdas/evidence/',
   'lambdas/intake/',
   'lambdas/outbox/',
+  'lambdas/people/',
   'lambdas/pipeline/',
   'lambdas/plan/',
   'lambdas/policy/',
+  'lambdas/proposal/',
+  'lambdas/run-changes/',
   'lambdas/run/',
   'lambdas/slack/',
   'lambdas/sweep/',
   'lambdas/worker/',
   'lambdas/workflow/',
-  'lib/',
   'local/',
   'policies/',
   'test/README.md',
@@ -113,9 +117,9 @@ export const NOT_YET_CLEAN: readonly string[] = [
   'test/contracts/',
   'test/evidence/',
   'test/fakes/',
-  'test/infrastructure/',
   'test/intake/',
   'test/local/',
+  'test/people/',
   'test/pipeline/',
   'test/plan/',
   'test/policy/',
@@ -123,7 +127,6 @@ export const NOT_YET_CLEAN: readonly string[] = [
   'test/security/',
   'test/simulation/',
   'test/slack/',
-  'test/style/',
   'test/sweep/',
   'test/worker/',
   'test/workflow/',

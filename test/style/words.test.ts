@@ -31,7 +31,7 @@ describe('retired words', () => {
 
   it.each([
     ['lambdas/x/take-up.ts', '', 0],
-    ['a.ts', 'const x = 1;\nawait claimDueSteps(run);', 2],
+    ['a.ts', 'const x = 1;\nawait thisWasKept(run);', 2],
     ['a.ts', '/** A write that was taken\n * back. */', 1],
     ['README.md', 'It keeps a\ntoken.', 1],
     ['a.ts', 'the promised effect', 1],
