@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
-import { systemConnections } from '../connectors/connection-ports.ts';
+import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { processBatch } from '../entry/sqs-batch.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { systemConnections } from '../connectors/connection-ports.ts';
+import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { METRICS } from '../entry/metrics.ts';
 import { functionHandler } from '../entry/middy-handler.ts';

@@ -2,30 +2,27 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 export interface RequestToSend {
   system: string;
-  /** False for one that changes nothing at its target: a read, a probe, a token. */
+  /** False for a request that changes nothing at its target: a read, a probe, a token request. */
   writes: boolean;
-  /** The longest it may take if there is time enough. */
+  /** The timeout if enough time is left. */
   timeoutMs: number;
 }
 
-/** The time that one attempt at a step has, shared by all of its requests: tokens, probes, reads, pages, the write. */
+/** The time limit of one attempt at a step, shared by all of its requests: tokens, probes, reads, pages, the write. */
 export interface AttemptDeadline {
-  /** Asked right before a request leaves: how long it may take. Throws if it must not be sent any more. */
+  /** Called right before a request is sent. Returns its timeout, or throws if too little time is left to send it. */
   allowMs(request: RequestToSend): number;
-  /** The request that was allowed last never left. */
-  neverLeft(): void;
+  /** The last allowed request was not sent. */
+  requestNotSent(): void;
 }
 
 const deadlines = new AsyncLocalStorage<AttemptDeadline>();
 
-/**
- * Everything that `attempt` sends keeps to the deadline. It travels with the call and not as a parameter, so that no
- * connector can forget to hand it on.
- */
+/** Applies the deadline to every request of `attempt`. It is not a parameter, so no connector can forget to pass it. */
 export const withinDeadline = <T>(deadline: AttemptDeadline, attempt: () => Promise<T>): Promise<T> =>
   deadlines.run(deadline, attempt);
 
 export const allowedMs = (request: RequestToSend): number =>
   deadlines.getStore()?.allowMs(request) ?? request.timeoutMs;
 
-export const neverLeft = (): void => deadlines.getStore()?.neverLeft();
+export const requestNotSent = (): void => deadlines.getStore()?.requestNotSent();

@@ -1,6 +1,60 @@
+import * as z from 'zod';
 import type { Access } from './connector.ts';
 
-/** Opens a tenant's connection by name; a missing one is CONNECTION_MISSING, with what to do about it. */
+/** Opens a tenant's connection by name; throws CONNECTION_MISSING, with what to do, if there is none. */
 export interface Connections {
   open(tenant: string, name: string): Promise<Access>;
+}
+
+export const BEDROCK = 'bedrock';
+
+/** Connections that notify people. Publicly reachable functions open them, so their credentials are in a separate secret. */
+const MESSAGING: readonly string[] = ['slack', 'pagerduty'];
+
+/** The variables that Lambda sets for the AWS SDKs. The endpoints are set where AWS is emulated, as on the local host. */
+export const AwsEnvironment = z.object({
+  AWS_REGION: z.string(),
+  AWS_ACCESS_KEY_ID: z.string(),
+  AWS_SECRET_ACCESS_KEY: z.string(),
+  AWS_SESSION_TOKEN: z.string().optional(),
+  AWS_ENDPOINT_URL: z.url().optional(),
+  AWS_ENDPOINT_URL_BEDROCK_RUNTIME: z.url().optional(),
+});
+type AwsEnvironment = z.infer<typeof AwsEnvironment>;
+
+/** Adds to the tenants' connections: Bedrock, which uses the role of the function, and the URL of the stage. */
+export class StageConnections implements Connections {
+  readonly #targets: Connections;
+  readonly #messaging: Connections;
+  readonly #ownUrl: string;
+  readonly #bedrock: Access;
+
+  constructor(
+    { targets, messaging }: { targets: Connections; messaging: Connections },
+    { ownUrl, aws }: { ownUrl: string; aws: AwsEnvironment },
+  ) {
+    this.#targets = targets;
+    this.#messaging = messaging;
+    this.#ownUrl = ownUrl;
+    this.#bedrock = bedrockAccess(aws);
+  }
+
+  async open(tenant: string, name: string): Promise<Access> {
+    if (name === BEDROCK) return this.#bedrock;
+    const connections = MESSAGING.includes(name) ? this.#messaging : this.#targets;
+    return { ...(await connections.open(tenant, name)), ownUrl: this.#ownUrl };
+  }
+}
+
+function bedrockAccess(aws: AwsEnvironment): Access {
+  const deployed = `https://bedrock-runtime.${aws.AWS_REGION}.amazonaws.com`;
+  return {
+    baseUrl: aws.AWS_ENDPOINT_URL_BEDROCK_RUNTIME ?? aws.AWS_ENDPOINT_URL ?? deployed,
+    instance: aws.AWS_REGION,
+    credential: {
+      accessKeyId: aws.AWS_ACCESS_KEY_ID,
+      secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
+      ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
+    },
+  };
 }

@@ -4,45 +4,45 @@ import { parsedInput } from '../run/check-input.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { TokenCache } from './token-cache.ts';
 
-/** A connection opened for one call: where, as whom. The credential is read from Secrets Manager and never kept on a row. */
+/** A connection opened for one call. The credential comes from Secrets Manager and is never stored in a row. */
 export interface Access {
   baseUrl: string;
   instance: string;
   credential: unknown;
-  /** For credentials that are exchanged for a token: keeps it between calls. */
+  /** For credentials that are exchanged for a token: caches the token between calls. */
   token?: TokenCache;
-  /** For `http.request` alone: the only hosts it may speak to, `api.example.com` or `api.example.com:8443`. */
+  /** Only for the `http` tools: the hosts they may call, `api.example.com` or `api.example.com:8443`. */
   allowedHosts?: readonly string[];
-  /** Where this stage itself answers; on the local host a port of this machine, the only one `http` tools may reach. */
+  /** The URL of this stage. On the local host it is the only port of this machine that the `http` tools may call. */
   ownUrl?: string;
 }
 
 export const RISKS = ['low', 'medium', 'high'] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** What is about to be written, before anything is: what it touches, which fields, and the key that makes it once. */
+/** A write before it happens: its target, its fields, and the key that makes it happen once. */
 export interface Proposal {
-  /** `servicenow:acme:incident:9d38…`: the system, and the thing in it, a thing with a free name by `unread`. */
+  /** `servicenow:acme:incident:9d38…`: the system and the record in it. A free-text name is replaced by its `shortHash`. */
   target: string;
-  /** What is written, by the names its input has for it: editing a field is editing the input. */
+  /** The values to write, under their names in the input: editing a field edits the input. */
   fields: Record<string, unknown>;
-  /** What `before` will read once it is written; absent where there is nothing to compare with. */
+  /** The state that `before` will read after the write; absent if there is nothing to compare with. */
   after?: TouchedState;
   /** `{connector}:{operation}:{instance}:{target}:{hash of fields}`. */
   key: string;
 }
 
-export interface Performance {
+export interface WriteContext {
   access: Access;
-  /** Left at the target by operations of effect `probe`, and looked for when an answer was lost. */
+  /** Operations of effect `probe` leave it at the target, and search for it when the response was lost. */
   mark: string;
-  /** When the write was first intended, with no outcome known since: nothing of ours can be older at the target. */
+  /** When the write was first intended, with no known outcome since: the target has no earlier trace of it. */
   openSince: string;
-  /** What the write was about to change; absent where that is not known. */
+  /** The state that the write is about to change; absent if it is not known. */
   before?: TouchedState;
   /**
-   * What an earlier attempt found whose outcome is open. If the write leaves things as it found them, that attempt has
-   * worked, and this is the state to go back to.
+   * The state that an earlier attempt with unknown outcome read. If this write changes nothing, the earlier attempt
+   * succeeded, and the undo restores this state.
    */
   first?: TouchedState;
 }
@@ -51,57 +51,57 @@ export interface Definition<Input> {
   /** `{connector}.{thing}.{verb}`, as a workflow step names it. */
   tool: string;
   effect: Effect;
-  /** The least it puts at risk; a workflow step may say it is more, never less. */
+  /** The minimum; a workflow step can raise the risk but not lower it. */
   risk: Risk;
-  /** Takes something away that no later write can put back as it was. */
+  /** Removes something that no later write can restore. */
   destructive?: true;
-  /** Whether `perform` can, as a rule, say how to undo it. */
+  /** Whether `perform` can usually return a reversal. */
   reversible: boolean;
-  /** The tenant's connection that the operation uses; none for one that reaches nothing outside. */
+  /** The tenant's connection that the operation uses; absent if it calls no external system. */
   connection?: string;
   input: z.ZodType<Input>;
   /**
-   * The field of the input whose text the target would format, where it has one. It is written so that it stays text,
-   * unless the input says `markdown: true`, which a workflow may say of constant text only (`check-markdown.ts`).
+   * The input field that the target would format as markup. It is escaped, unless the input has `markdown: true`, which a
+   * workflow may set for constant text only (`check-markdown.ts`).
    */
   markdownField?: string;
   /**
-   * The field of the input that is a URL, where it has one. The workflow writes scheme, host and the shape of path and
-   * query out; what expressions give is encoded and stays in its segment or value (`url-template.ts`).
+   * The input field that is a URL. The workflow writes scheme, host and the structure of path and query as constants;
+   * values of expressions are encoded and stay in their segment or value (`url-template.ts`).
    */
   urlField?: string;
   /**
-   * The fields that are only written. Every other field picks where the operation reaches: no model may fill it, nor choose
-   * it without an approval that says so (`model-flow.ts`).
+   * The fields that are written to the target. Every other field selects the target: a model may not fill it, and may
+   * choose it only with an approval that shows this (`model-flow.ts`).
    */
   content?: readonly string[];
-  /** Within `content`, what names people or groups: `fields.assigned_to`. */
+  /** The parts of `content` that name people or groups: `fields.assigned_to`. */
   recipients?: readonly string[];
-  /** Fields that policy and people see and that an edit may not change: they pick where the write goes. */
+  /** Fields that policy and approvers see but that an edit may not change, because they select the target. */
   fixed?: readonly string[];
-  /** It hands on ids and times of the target's, and nothing of what was written. */
-  answersWithIds?: true;
-  /** What it hands on are the words of a model. */
+  /** The output has ids and times of the target, and none of the written values. */
+  returnsOnlyIds?: true;
+  /** The output comes from a model. */
   asksModel?: true;
   propose(input: Input, instance: string): Proposal;
-  /** The input with some of its proposal's fields changed by a person; without it, fields are properties of the input. */
+  /** Applies a person's edit of proposal fields to the input; by default the fields are properties of the input. */
   edited?(input: Input, fields: Record<string, unknown>): unknown;
-  /** Reads what the write would change, and only that. It never writes. */
+  /** Reads only what the write would change, and never writes. */
   before?(input: Input, access: Access): Promise<TouchedState>;
-  perform(input: Input, performance: Performance): Promise<WriteResult>;
-  /** Required for effect `probe`: finds what an earlier attempt wrote, or says it is not there. */
-  probe?(input: Input, performance: Performance): Promise<WriteResult | undefined>;
+  perform(input: Input, context: WriteContext): Promise<WriteResult>;
+  /** Required for effect `probe`: finds what an earlier attempt wrote, or returns undefined if there is nothing. */
+  probe?(input: Input, context: WriteContext): Promise<WriteResult | undefined>;
 }
 
-/** An operation as the worker sees it, whatever its input's type: input is checked by `parse` and opaque after. */
+/** An operation as the worker uses it: `parse` checks the input, whose type the worker does not know. */
 export type Operation = Required<Pick<Definition<unknown>, 'edited'>> &
   Omit<Definition<unknown>, 'edited'> & { parse(input: unknown): unknown };
 
-/** Of an operation with a `markdownField`: whether that text is the target's own markup, to be written as it is. */
+/** For an operation with a `markdownField`: true if the text is the target's markup and must not be escaped. */
 export const Markdown = z.boolean().optional();
 
 export function operation<Input>(definition: Definition<Input>): Operation {
-  if (definition.effect === 'probe' && !definition.probe) throw new Error(`${definition.tool} must say how to probe`);
+  if (definition.effect === 'probe' && !definition.probe) throw new Error(`${definition.tool} needs a probe function`);
   return {
     edited: (input, fields) => ({ ...(input as object), ...fields }),
     ...(definition as Definition<unknown>),
@@ -111,16 +111,16 @@ export function operation<Input>(definition: Definition<Input>): Operation {
 
 export const connectorOf = (tool: string): string => tool.split('.')[0] ?? tool;
 
-/** Stands for a text of somebody's choosing in targets and keys, which evidence shows: the same text, the same digits. */
-export const unread = (text: string): string => sha256Hex(text).slice(0, 16);
+/** Replaces free text in targets and keys, because evidence shows them. */
+export const shortHash = (text: string): string => sha256Hex(text).slice(0, 16);
 
 export function writeKey(parts: string[], fields: unknown): string {
   const target = parts.join(':');
   const named = Buffer.byteLength(target) <= WRITE_TARGET_MAX_BYTES ? target : `${parts[0]}:${sha256Hex(target)}`;
   return `${named}:${hashOf(fields)}`;
 }
-/** A key of DynamoDB has 2,048 bytes, with the tenant, a hash, a run and a step in it. A longer target is named by its hash. */
+/** A DynamoDB key has 2,048 bytes and also contains the tenant, a hash, a run and a step. A longer target is hashed. */
 const WRITE_TARGET_MAX_BYTES = 1_024;
 
-/** Short, the same for every attempt of one write, and different for any other. */
+/** The same for every attempt at one write, and different for every other write. */
 export const markOf = (tenant: string, key: string) => `countersign:${sha256Hex(`${tenant} ${key}`).slice(0, 20)}`;

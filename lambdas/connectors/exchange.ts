@@ -1,165 +1,109 @@
 import type * as z from 'zod';
 import { tryParseJson } from '../entry/parse-json.ts';
-import { CountersignError } from '../run/errors.ts';
-import type { Cost } from '../run/receipt.ts';
-import { allowedMs, neverLeft } from './attempt-deadline.ts';
-import { beforeSending } from './before-sending.ts';
-import { withoutSecrets } from './without-secrets.ts';
+import type { CountersignError } from '../run/errors.ts';
+import { allowedMs } from './attempt-deadline.ts';
+import {
+  asRead,
+  errorForStatus,
+  FIRST_CLIENT_ERROR,
+  FIRST_REDIRECT,
+  type Head,
+  notSent,
+  notSentReason,
+  OutcomeUnknown,
+  ResponseTooLarge,
+  TargetRefused,
+} from './target-errors.ts';
 
-/** Longer than a healthy target ever takes, and short enough that a lease outlives several calls. */
+/** Longer than a healthy target takes, and short enough that a lease outlasts several calls. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
 
 /**
- * As much of an answer as is read, unpacked. The longest that is asked for is a page of a hundred GitHub comments of 64 KiB;
- * thirty steps side by side that read so much still fit into a worker's memory.
+ * The limit of a decompressed response. The largest expected response is a page of a hundred GitHub comments of 64 KiB;
+ * thirty steps that read this much at the same time fit into a worker's memory.
  */
-export const EXCHANGE_ANSWER_MAX_BYTES = 8 * 1024 * 1024;
+export const RESPONSE_MAX_BYTES = 8 * 1024 * 1024;
 
-/** GitHub asks for the product's name, and so may the administrator of any target who reads its log. */
+/** GitHub requires a product name, and it identifies Countersign in the logs of every target. */
 const USER_AGENT = 'Countersign';
+/** Shorter parts of a credential are not secret; redacting them would garble ordinary words. */
+const SECRET_MIN_CHARACTERS = 8;
 
-export const FIRST_REDIRECT = 300;
-export const FIRST_REFUSAL = 400;
-export const UNAUTHORIZED = 401;
-export const FORBIDDEN = 403;
-export const NOT_FOUND = 404;
-const TOO_MANY_REQUESTS = 429;
-export const FIRST_SERVER_ERROR = 500;
-/** A target that wants us to slow down without saying for how long gets at least this. */
-export const RATE_LIMIT_PAUSE_MS = 60_000;
-/** However long a target asks us to wait, it is asked again within this. */
-const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
-
-const WHAT_TO_DO: Record<number, string> = {
-  [UNAUTHORIZED]: ': check the credential of the connection',
-  [FORBIDDEN]: ': check what the credential of the connection may do',
-  [NOT_FOUND]: ': check that it exists and that the credential of the connection may see it',
-};
-
-/** The target certainly did not do it. Retryable if asking again later may help. */
-export class TargetRefused extends CountersignError {
-  readonly retryable: boolean;
-  readonly retryAfterMs: number | undefined;
-  /** Of the answer, where there was one. */
-  readonly status: number | undefined;
-  /** Of an answer that was paid for and could not be used. */
-  readonly cost: Cost | undefined;
-  constructor(
-    message: string,
-    how: { retryable: boolean; retryAfterMs?: number; status?: number; cost?: Cost; cause?: unknown },
-  ) {
-    super('TARGET_REFUSED', message, { cause: how.cause });
-    this.retryable = how.retryable;
-    this.retryAfterMs = how.retryAfterMs;
-    this.status = how.status;
-    this.cost = how.cost;
-  }
-}
-
-/** The target may or may not have done it. Only a repeat that is harmless, a probe or a person can tell. */
-export class OutcomeUnknown extends CountersignError {
-  constructor(message: string, cause?: unknown) {
-    super('OUTCOME_UNKNOWN', message, { cause });
-  }
-}
-
-/** The target answered with more than is read. A write may have happened; a read would get the same answer again. */
-export class AnswerTooLarge extends OutcomeUnknown {
-  constructor(system: string) {
-    super(`${system} answered with more than ${EXCHANGE_ANSWER_MAX_BYTES} bytes, which is not read`);
-  }
-}
-
-export interface Exchange<Answer> {
+export interface Exchange<Body> {
   system: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   url: string;
   headers: Record<string, string>;
-  /** JSON, or a form. */
+  /** Sent as JSON, or as a form if it is URLSearchParams. */
   body?: unknown;
-  /** What the body holds of the credential; the header `authorization` is known for one. */
+  /** Secrets in the body, to be redacted from the response; the header `authorization` always is. */
   secrets?: readonly string[];
-  /** True for a POST that changes nothing: asking for a token, or a model. */
-  onlyAsks?: true;
+  /** True for a POST that changes nothing: it requests a token or asks a model. */
+  readOnly?: true;
   timeoutMs?: number;
-  /** What an answer of 400 and above means, where the target has words of its own for it; they may be in its body. */
-  refusal?: (head: Head, body: string) => CountersignError | undefined;
-  /** What the answer must look like, `undefined` if it has no body; anything else on a 2xx leaves the outcome unknown. */
-  answer: z.ZodType<Answer>;
+  /** The error for a status of 400 or above, where the target has its own codes. They may be in the response body. */
+  errorFor?: (head: Head, body: string) => CountersignError | undefined;
+  /** `undefined` is an empty body. A 2xx with any other body leaves the outcome unknown. */
+  responseSchema: z.ZodType<Body>;
 }
 
-/** The beginning of an answer. Names of headers are in lower case. */
-export interface Head {
-  status: number;
-  header(name: string): string | null | undefined;
+interface Response2xx<Body> extends Head {
+  body: Body;
 }
 
-interface Answered<Answer> extends Head {
-  answer: Answer;
-}
-
-/** Where a connection and a path within it lead; many write its address with a slash at the end. */
+/** Joins the address of a connection, which may end with a slash, and a path. */
 export const urlAt = (baseUrl: string, path: string): string => `${baseUrl.replace(/\/+$/, '')}${path}`;
 
-/** One request, no hidden retries, no redirects. Failures say whether the target can have acted; messages never quote its text. */
-export function exchange<Answer>(request: Exchange<Answer>): Promise<Answered<Answer>> {
+/**
+ * Sends one request, without retries or redirects. Errors say whether the target can have acted; their messages never
+ * quote the target's text.
+ */
+export function exchange<Body>(request: Exchange<Body>): Promise<Response2xx<Body>> {
   const attempted = attempt(request);
-  return request.method === 'GET' || request.onlyAsks ? asRead(attempted) : attempted;
+  return request.method === 'GET' || request.readOnly ? asRead(attempted) : attempted;
 }
 
-/** A read that got no answer changed nothing: it may simply be asked again. */
-export async function asRead<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (!(error instanceof OutcomeUnknown)) throw error;
-    throw new TargetRefused(error.message, { retryable: !(error instanceof AnswerTooLarge), cause: error });
-  }
-}
-
-async function attempt<Answer>(request: Exchange<Answer>): Promise<Answered<Answer>> {
+async function attempt<Body>(request: Exchange<Body>): Promise<Response2xx<Body>> {
   const { system } = request;
   const response = await send(request);
   const { status } = response;
   const head: Head = { status, header: (name) => response.headers.get(name) };
-  if (status >= FIRST_REFUSAL) {
-    // What a refusal means stands in its head; only some systems say more in the body.
-    const body = request.refusal ? await readText(system, response).catch(() => '') : '';
+  if (status >= FIRST_CLIENT_ERROR) {
+    const body = request.errorFor ? await readText(system, response).catch(() => '') : '';
     await response.body?.cancel().catch(() => undefined);
-    throw request.refusal?.(head, body) ?? refusal(system, head);
+    throw request.errorFor?.(head, body) ?? errorForStatus(system, head);
   }
   if (status >= FIRST_REDIRECT) {
     await response.body?.cancel().catch(() => undefined);
-    throw new TargetRefused(moved(system, status), { retryable: false, status });
+    throw new TargetRefused(redirected(system, status), { retryable: false, status });
   }
-  const text = await readText(system, response);
   const { authorization = '' } = request.headers;
-  const kept = withoutSecrets(text, [authorization, ...(request.secrets ?? [])]);
-  const parsed = request.answer.safeParse(kept === '' ? undefined : jsonIn(system, kept));
-  if (parsed.success) return { ...head, answer: parsed.data };
-  throw new OutcomeUnknown(`${system} answered ${status} with a body of another shape`, parsed.error);
+  const text = redactSecrets(await readText(system, response), [authorization, ...(request.secrets ?? [])]);
+  const parsed = request.responseSchema.safeParse(text === '' ? undefined : parseBody(system, text));
+  if (parsed.success) return { ...head, body: parsed.data };
+  throw new OutcomeUnknown(`${system} sent a response (${status}) that does not match its API`, parsed.error);
 }
 
-/** Read piece by piece and stopped at the bound: neither a length that lies nor packed zeros can fill the memory. */
+/** Reads in pieces and stops at the limit: neither a wrong Content-Length nor compressed zeros can fill the memory. */
 async function readText(system: string, { body }: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   try {
     for await (const piece of body ?? []) {
       size += piece.length;
-      // Leaving the loop ends the connection.
-      if (size > EXCHANGE_ANSWER_MAX_BYTES) throw new AnswerTooLarge(system);
+      // Leaving the loop closes the connection.
+      if (size > RESPONSE_MAX_BYTES) throw new ResponseTooLarge(system, RESPONSE_MAX_BYTES);
       pieces.push(piece);
     }
   } catch (error) {
-    throw error instanceof AnswerTooLarge ? error : new OutcomeUnknown(`${system} cut its answer short`, error);
+    throw error instanceof ResponseTooLarge ? error : new OutcomeUnknown(`${system} sent half a response`, error);
   }
   return Buffer.concat(pieces).toString('utf8');
 }
 
 async function send(request: Exchange<unknown>): Promise<Response> {
-  const { system, method, url, headers, body, onlyAsks } = request;
-  const writes = method !== 'GET' && !onlyAsks;
+  const { system, method, url, headers, body, readOnly } = request;
+  const writes = method !== 'GET' && !readOnly;
   const timeoutMs = allowedMs({ system, writes, timeoutMs: request.timeoutMs ?? EXCHANGE_TIMEOUT_MS });
   const form = body instanceof URLSearchParams;
   const contentType = form ? 'application/x-www-form-urlencoded' : 'application/json';
@@ -168,56 +112,38 @@ async function send(request: Exchange<unknown>): Promise<Response> {
       method,
       headers: { accept: 'application/json', 'content-type': contentType, 'user-agent': USER_AGENT, ...headers },
       body: form || body === undefined ? body : JSON.stringify(body),
-      // The credential is for this address; where a redirect leads nobody vouches for.
+      // The credential is for this address only, so redirects are not followed.
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (error) {
     const { cause } = error as Error;
-    throw beforeSending(cause) ? notSent(system, cause) : new OutcomeUnknown(`${system} did not answer`, error);
+    throw notSentReason(cause) ? notSent(system, cause) : new OutcomeUnknown(`${system} did not respond`, error);
   }
 }
 
-/** The target has seen nothing of the request. Time mends what is out of reach, but no certificate. */
-export function notSent(system: string, cause: unknown): TargetRefused {
-  neverLeft();
-  const untrusted = beforeSending(cause) === 'untrusted';
-  const message = untrusted
-    ? `${system} shows a certificate that cannot be trusted: check its address, and the certificate there`
-    : `${system} could not be reached`;
-  return new TargetRefused(message, { retryable: !untrusted, cause });
-}
+/** None of these systems redirects after a write. The message does not quote the location, which may echo the request. */
+const redirected = (system: string, status: number) =>
+  `${system} redirected (${status}); redirects are not followed. The record or the address has moved: use its new name, or correct the address of the connection`;
 
-/** None of these systems redirects what it has done. Where it leads to is not quoted: it may echo what was sent. */
-const moved = (system: string, status: number) =>
-  `${system} redirected (${status}), which is never followed: what was asked for has moved. Use its new name, or correct the address of the connection`;
-
-/** What an answer of 400 and above means: certainly not done, or perhaps. */
-export function refusal(system: string, { status, header }: Head): CountersignError {
-  const nothingLeft = header('x-ratelimit-remaining') === '0';
-  // GitHub says "slow down" with 403 too, and then says for how long or that nothing is left.
-  const slowDown = status === FORBIDDEN && (retryAfterMs(header) !== undefined || nothingLeft);
-  if (status === TOO_MANY_REQUESTS || slowDown) {
-    return slowedDown(system, status, retryAfterMs(header) ?? (nothingLeft ? untilResetMs(header) : undefined));
-  }
-  if (status >= FIRST_SERVER_ERROR) return new OutcomeUnknown(`${system} failed (${status})`);
-  return new TargetRefused(`${system} refused (${status})${WHAT_TO_DO[status] ?? ''}`, { retryable: false, status });
-}
-
-export const slowedDown = (system: string, status: number, retryAfterMs: number = RATE_LIMIT_PAUSE_MS) =>
-  new TargetRefused(`${system} asked to slow down (${status})`, { retryable: true, retryAfterMs, status });
-
-export const retryAfterMs = (header: Head['header']): number | undefined =>
-  pauseOf(Number(header('retry-after')) * 1000);
-
-/** Both times are of the target's clock, so that it does not matter what ours says. */
-const untilResetMs = (header: Head['header']): number | undefined =>
-  pauseOf(Number(header('x-ratelimit-reset')) * 1000 - Date.parse(header('date') ?? ''));
-
-const pauseOf = (ms: number): number | undefined => (ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : undefined);
-
-function jsonIn(system: string, text: string): unknown {
+function parseBody(system: string, text: string): unknown {
   const value = tryParseJson(text);
-  if (value === undefined) throw new OutcomeUnknown(`${system} answered with something that is not JSON`);
+  if (value === undefined) throw new OutcomeUnknown(`${system} sent a response that is not JSON`);
   return value;
+}
+
+/** Some targets echo the request: replaces these secrets in a text, in every form in which they may be echoed. */
+export function redactSecrets(text: string, secrets: readonly string[]): string {
+  return secrets
+    .flatMap(echoedForms)
+    .filter((form) => form.length >= SECRET_MIN_CHARACTERS)
+    .reduce((rest, form) => rest.replaceAll(form, '[secret]'), text);
+}
+
+/** With and without `Bearer`, the decoded content of `Basic`, and each of them as JSON writes it. */
+function echoedForms(secret: string): string[] {
+  const [scheme = '', ...rest] = secret.split(' ');
+  const decoded = scheme === 'Basic' ? Buffer.from(rest.join(' '), 'base64').toString() : '';
+  const password = decoded.slice(decoded.indexOf(':') + 1);
+  return [secret, ...rest, decoded, password].flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]);
 }

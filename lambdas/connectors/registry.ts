@@ -10,8 +10,8 @@ import { addWorkNote, getIncident, updateIncident } from './servicenow/incidents
 import { postMessage, updateMessage } from './slack/messages.ts';
 
 /**
- * One line per operation; a workflow step names one of them in `tool`. Its risk is what it costs to put a mistake right:
- * low, another write does; medium, somebody was sent to work or paged, or something is gone; what is high, a workflow says.
+ * One line per operation; the `tool` of a workflow step names one of them. Risk is the cost of correcting a mistake.
+ * Low: another write corrects it. Medium: a person was assigned or paged, or something is deleted. Only workflows set high.
  */
 const OPERATIONS: readonly Operation[] = [
   getIncident,
@@ -36,5 +36,5 @@ const byTool = new Map(OPERATIONS.map((operation) => [operation.tool, operation]
 
 export const findOperation = (tool: string): Operation | undefined => byTool.get(tool);
 
-/** The tools that reach outside. */
+/** The tools that call external systems. */
 export const toolNames = (): string[] => [...byTool.keys()];

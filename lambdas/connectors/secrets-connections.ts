@@ -1,7 +1,8 @@
-import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod';
 import { Cached } from '../entry/cached.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
+import { systemClock } from '../entry/system.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -9,12 +10,15 @@ import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
 import { TokenCache } from './token-cache.ts';
 
-/** A rotated credential is picked up within this time. */
+/** A rotated credential takes effect within this time. */
 const CREDENTIALS_CACHED_MS = 60_000;
 
 const Credentials = z.record(z.string(), z.unknown());
 
-/** Addresses from the tenant's definitions, credentials from one secret of it: a JSON object, connection name → credential. */
+/**
+ * Reads addresses from the tenant's definitions and credentials from one secret per tenant: a JSON object, connection
+ * name → credential.
+ */
 export class SecretsConnections implements Connections {
   readonly #client: SecretsManagerClient;
   readonly #definitions: Pick<Definitions, 'connection'>;
@@ -52,7 +56,7 @@ export class SecretsConnections implements Connections {
     if (credential === undefined) {
       throw new CountersignError(
         'CONNECTION_MISSING',
-        `the secret of ${tenant} for ${name} has no entry "${name}"; RUNBOOK, Credentials, says which secret it is`,
+        `the secret of ${tenant} has no entry "${name}"; add it (RUNBOOK, Credentials, names the secret)`,
       );
     }
     const { baseUrl, instance, allowedHosts } = connection;
@@ -65,11 +69,11 @@ export class SecretsConnections implements Connections {
     };
   }
 
-  /** A token outlives the kept credential it was granted for, but not a change of it. */
+  /** A token stays cached when the credential is read again, unless the credential has changed. */
   #tokenOf(connection: string, credential: unknown): TokenCache {
     const credentialHash = hashOf(credential);
-    const kept = this.#tokens.get(connection);
-    if (kept?.credentialHash === credentialHash) return kept.token;
+    const cached = this.#tokens.get(connection);
+    if (cached?.credentialHash === credentialHash) return cached.token;
     const token = new TokenCache(this.#now);
     this.#tokens.set(connection, { credentialHash, token });
     return token;
@@ -83,7 +87,11 @@ export class SecretsConnections implements Connections {
     if (credentials.success) return credentials.data;
     throw new CountersignError(
       'CONNECTION_MISSING',
-      `a secret with credentials of ${tenant} is not a JSON object; rewrite it`,
+      `a credentials secret of ${tenant} is not a JSON object; replace it (RUNBOOK, Credentials)`,
     );
   }
 }
+
+/** Connections whose credentials are in these secrets, one per tenant. */
+export const systemConnections = (definitions: Pick<Definitions, 'connection'>, secretIds: Record<string, string>) =>
+  new SecretsConnections(new SecretsManagerClient(), definitions, secretIds, systemClock.now);

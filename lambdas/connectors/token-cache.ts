@@ -1,8 +1,8 @@
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
-import { TargetRefused, UNAUTHORIZED } from './exchange.ts';
+import { TargetRefused, UNAUTHORIZED } from './target-errors.ts';
 
-/** A token this close to its end is not used any more: the call it goes with may take its time. */
+/** A token that expires sooner than this is not used: the call itself takes time. */
 const SPARE_MS = 60_000;
 
 export interface Granted {
@@ -12,10 +12,10 @@ export interface Granted {
 
 type Grant = (nowMs: number) => Promise<Granted>;
 
-/** The short-lived token that one connection's credential was exchanged for, kept in a warm function while it lives. */
+/** Caches the short-lived token of one connection in a warm function until it expires. */
 export class TokenCache {
   readonly #now: () => number;
-  #kept: Granted | undefined;
+  #cached: Granted | undefined;
   #granting: Promise<Granted> | undefined;
 
   constructor(now: () => number) {
@@ -23,26 +23,26 @@ export class TokenCache {
   }
 
   /**
-   * Makes a call with the token. If the target no longer takes a kept one, it is dropped and the refusal may be retried,
-   * with a new one; a token granted for this very call and refused is a matter for a person.
+   * Makes a call with the token. If the target rejects a cached token, the token is dropped and the call may be retried
+   * with a new one. If it rejects a new token, a person has to check the credential.
    */
   async call<T>(grant: Grant, make: (token: string) => Promise<T>): Promise<T> {
-    const kept = this.#kept && this.#now() < this.#kept.expiresAtMs - SPARE_MS ? this.#kept : undefined;
-    const used = kept ?? (await this.#granted(grant));
+    const cached = this.#cached && this.#now() < this.#cached.expiresAtMs - SPARE_MS ? this.#cached : undefined;
+    const used = cached ?? (await this.#granted(grant));
     try {
       return await make(used.token);
     } catch (error) {
       if (!(error instanceof TargetRefused) || error.status !== UNAUTHORIZED) throw error;
-      if (this.#kept?.token === used.token) this.#kept = undefined;
-      throw kept ? new TargetRefused(error.message, { retryable: true, status: UNAUTHORIZED, cause: error }) : error;
+      if (this.#cached?.token === used.token) this.#cached = undefined;
+      throw cached ? new TargetRefused(error.message, { retryable: true, status: UNAUTHORIZED, cause: error }) : error;
     }
   }
 
-  /** Calls side by side share one grant. */
+  /** Concurrent calls share one grant. */
   #granted(grant: Grant): Promise<Granted> {
     this.#granting ??= grant(this.#now())
       .then((granted) => {
-        this.#kept = granted;
+        this.#cached = granted;
         return granted;
       })
       .finally(() => {
@@ -54,5 +54,5 @@ export class TokenCache {
 
 export function tokenCacheOf({ token }: Access): TokenCache {
   if (token) return token;
-  throw new CountersignError('CONNECTION_MISSING', 'this connection keeps no token; give it a lasting credential');
+  throw new CountersignError('CONNECTION_MISSING', 'this connection cannot cache a token; use a permanent credential');
 }

@@ -1,5 +1,5 @@
+import { BEDROCK } from '../connectors/connections.ts';
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
-import { BEDROCK } from '../connectors/stage-connections.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';

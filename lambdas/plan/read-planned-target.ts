@@ -1,5 +1,5 @@
+import { BEDROCK } from '../connectors/connections.ts';
 import type { Access, Operation } from '../connectors/connector.ts';
-import { BEDROCK } from '../connectors/stage-connections.ts';
 import { isoNow } from '../entry/ports.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { TouchedState } from '../run/receipt.ts';

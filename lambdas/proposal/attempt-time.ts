@@ -1,5 +1,6 @@
 import type { AttemptDeadline, RequestToSend } from '../connectors/attempt-deadline.ts';
-import { EXCHANGE_TIMEOUT_MS, TargetRefused } from '../connectors/exchange.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../connectors/exchange.ts';
+import { TargetRefused } from '../connectors/target-errors.ts';
 import { CountersignError } from '../run/errors.ts';
 import { mayStillSend } from '../run/lease.ts';
 import type { Lease } from '../run/step.ts';
@@ -49,7 +50,7 @@ export class AttemptTime implements AttemptDeadline {
     return Math.min(timeoutMs, leftMs);
   }
 
-  neverLeft(): void {
+  requestNotSent(): void {
     this.#writesSent = Math.max(0, this.#writesSent - 1);
   }
 }

@@ -1,6 +1,6 @@
 import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import type { Operation } from '../connectors/connector.ts';
-import { TargetRefused } from '../connectors/exchange.ts';
+import { TargetRefused } from '../connectors/target-errors.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { Worker } from '../worker/worker.ts';

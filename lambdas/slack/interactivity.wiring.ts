@@ -1,6 +1,6 @@
 import { decide } from '../approval/decide.ts';
 import { wireDecider } from '../approval/decider.wiring.ts';
-import { systemConnections } from '../connectors/connection-ports.ts';
+import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Connections } from '../connectors/connections.ts';
-import { exchange, OutcomeUnknown } from '../connectors/exchange.ts';
+import { exchange } from '../connectors/exchange.ts';
+import { OutcomeUnknown } from '../connectors/target-errors.ts';
 import type { Log } from '../entry/ports.ts';
 import type { Message } from './block-kit.ts';
 
@@ -40,7 +41,7 @@ async function tell({ connections }: Responder, tenant: string, responseUrl: str
     url: responseUrl,
     headers: {},
     body: ephemeral(message),
-    answer: z.unknown(),
+    responseSchema: z.unknown(),
   });
 }
 

@@ -1,5 +1,5 @@
-import { systemConnections } from '../connectors/connection-ports.ts';
-import { AwsEnvironment, StageConnections } from '../connectors/stage-connections.ts';
+import { AwsEnvironment, StageConnections } from '../connectors/connections.ts';
+import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemEvery, systemIds, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';

@@ -104,5 +104,5 @@ function outputOf(
 
 /** A target's answer depends on what was picked; and on what it was sent, unless it answers with nothing of that. */
 function answered(operation: Operation, input: unknown, origin: Origin, picked: readonly Derived[]) {
-  return operation.answersWithIds ? picked : [derivedTemplate(input, origin)];
+  return operation.returnsOnlyIds ? picked : [derivedTemplate(input, origin)];
 }

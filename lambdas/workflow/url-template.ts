@@ -1,5 +1,5 @@
 import type { Operation } from '../connectors/connector.ts';
-import { asUrlData, PlainUrl } from '../connectors/http/plain-url.ts';
+import { encodeUrlValue, PlainUrl } from '../connectors/http/plain-url.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './checks/check-expressions.ts';
 import { isConstant, readTemplate } from './expressions/template.ts';
@@ -50,9 +50,9 @@ const isData = (index: number): boolean => index % 2 === 1;
 
 function data(value: unknown, before: string): string {
   const place = before.includes('?') ? 'query' : 'path';
-  const given = asUrlData(value, place);
+  const given = encodeUrlValue(value, place);
   if ('encoded' in given) return given.encoded;
-  throw new CountersignError('INPUT_INVALID', `an expression in the ${place} of the URL ${given.flaw}`);
+  throw new CountersignError('INPUT_INVALID', `an expression in the ${place} of the URL ${given.problem}`);
 }
 
 /** What is wrong with a URL whatever its expressions will give. */

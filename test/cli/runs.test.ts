@@ -112,7 +112,7 @@ describe('runs show', () => {
     expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allows +1 +\d+ m?s +succeeded$/m);
     expect(stdout).toMatch(/^ {2}fields +assignment_group\n {2}outcome +succeeded$/m);
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
-    expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be taken back/m);
+    expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be removed/m);
     expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
     expect(stdout).toContain('tell: intends to write to slack:#incidents');
     expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);

@@ -3,7 +3,7 @@ import { micromark } from 'micromark';
 import { gfm, gfmHtml } from 'micromark-extension-gfm';
 import { describe, expect, it } from 'vitest';
 import { createComment } from '../../lambdas/connectors/github/comments.ts';
-import { plainText } from '../../lambdas/connectors/github/escape-markdown.ts';
+import { escapeMarkdown } from '../../lambdas/connectors/github/escape-markdown.ts';
 import { addWorkNote } from '../../lambdas/connectors/servicenow/incidents.ts';
 
 const ISSUE = { owner: 'o', repo: 'r', number: 7 };
@@ -40,7 +40,7 @@ const HOSTILE = [
 
 describe('plain text in a GitHub comment', () => {
   const expectPlain = (text: string) => {
-    const html = rendered(plainText(text));
+    const html = rendered(escapeMarkdown(text));
     expect(html.match(/<(?!\/?p>|br \/>)[^>]*>/g) ?? []).toEqual([]);
     expect(letters(shown(html))).toBe(letters(text));
     for (const pattern of ACTED_ON) expect(shown(html)).not.toMatch(pattern);

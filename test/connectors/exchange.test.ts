@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
-import { EXCHANGE_ANSWER_MAX_BYTES, exchange } from '../../lambdas/connectors/exchange.ts';
+import { exchange, RESPONSE_MAX_BYTES } from '../../lambdas/connectors/exchange.ts';
 import { freePort } from '../../local/host/free-port.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
@@ -33,14 +33,13 @@ afterEach(() => vi.unstubAllGlobals());
 const ask = (method: 'GET' | 'POST', how: Answering, address = url) => {
   received = [];
   answering = how;
-  const answer = z.object({ done: z.boolean() });
   return exchange({
     system: 'Target',
     method,
     url: address,
     headers: { authorization: 'Bearer x' },
     body: method === 'POST' ? { a: 1 } : undefined,
-    answer,
+    responseSchema: z.object({ done: z.boolean() }),
   });
 };
 const says =
@@ -176,12 +175,12 @@ describe('an answer that is too large', () => {
     await expect(ask('POST', watched)).rejects.toBeDefined();
     await closed.promise;
     // What is read, and what lies on the way in buffers of ours, of the server and of the system.
-    expect(written).toBeLessThan(4 * EXCHANGE_ANSWER_MAX_BYTES);
+    expect(written).toBeLessThan(4 * RESPONSE_MAX_BYTES);
   });
 
   it('of exactly the bound is read', async () => {
-    const whole = `{"done":true${' '.repeat(EXCHANGE_ANSWER_MAX_BYTES - DONE.length)}}`;
-    expect(await ask('GET', says(200, whole))).toMatchObject({ answer: { done: true } });
+    const whole = `{"done":true${' '.repeat(RESPONSE_MAX_BYTES - DONE.length)}}`;
+    expect(await ask('GET', says(200, whole))).toMatchObject({ body: { done: true } });
     await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
   });
 });
@@ -190,7 +189,7 @@ describe('an exchange', () => {
   it('sends what it was given once, and gives the answer', async () => {
     expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
       status: 201,
-      answer: { done: true },
+      body: { done: true },
     });
     expect(received).toHaveLength(1);
     expect(received[0]).toMatchObject({
@@ -246,17 +245,28 @@ describe('an exchange', () => {
   it('takes an answer without a body where none is expected, and only there', async () => {
     answering = says(204, '');
     const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
-    expect(await exchange({ ...request, answer: z.undefined() })).toMatchObject({ status: 204, answer: undefined });
+    expect(await exchange({ ...request, responseSchema: z.undefined() })).toMatchObject({
+      status: 204,
+      body: undefined,
+    });
     answering = says(200, DONE);
-    await expect(exchange({ ...request, answer: z.undefined() })).rejects.toMatchObject(UNKNOWN);
+    await expect(exchange({ ...request, responseSchema: z.undefined() })).rejects.toMatchObject(UNKNOWN);
   });
 
   it('sends a form as a form, and takes a question that got no answer as not asked', async () => {
     received = [];
     answering = says(503, '');
     const body = new URLSearchParams({ a: 'b c' });
-    const answer = z.object({ done: z.boolean() });
-    const request = { system: 'Target', method: 'POST', url, headers: {}, body, onlyAsks: true, answer } as const;
+    const responseSchema = z.object({ done: z.boolean() });
+    const request = {
+      system: 'Target',
+      method: 'POST',
+      url,
+      headers: {},
+      body,
+      readOnly: true,
+      responseSchema,
+    } as const;
     await expect(exchange(request)).rejects.toMatchObject(LATER);
     expect(received).toMatchObject([
       { body: 'a=b+c', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
@@ -265,8 +275,8 @@ describe('an exchange', () => {
 
   it('gives no half characters on: nothing could hash them', async () => {
     answering = says(200, '{"done":"\\ud83d"}');
-    const answer = z.object({ done: z.string() });
-    const request = { system: 'Target', method: 'GET', url, headers: {}, answer } as const;
-    expect((await exchange(request)).answer.done).toBe('\ufffd');
+    const responseSchema = z.object({ done: z.string() });
+    const request = { system: 'Target', method: 'GET', url, headers: {}, responseSchema } as const;
+    expect((await exchange(request)).body.done).toBe('\ufffd');
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
+import type { Operation, WriteContext } from '../../lambdas/connectors/connector.ts';
 import { addAssignees } from '../../lambdas/connectors/github/assignees.ts';
 import { createComment } from '../../lambdas/connectors/github/comments.ts';
 import { addLabels } from '../../lambdas/connectors/github/labels.ts';
@@ -12,7 +12,7 @@ const COMMIT = { owner: 'octo-org', repo: 'payments', sha: 'a'.repeat(40) };
 const HOUR_MS = 3_600_000;
 
 let world: World;
-let performance: Performance;
+let performance: WriteContext;
 beforeEach(async () => {
   world = await openWorld();
   // With a slash at its end, as people write addresses.
@@ -24,7 +24,7 @@ afterEach(() => world.close());
 
 const surprise = (kind: string, method: string) =>
   world.ask('POST', '/faults', { system: 'github', kind: 'surprise', surprise: kind, method, times: 20 });
-const perform = async (operation: Operation, input: object, differing: Partial<Performance> = {}) =>
+const perform = async (operation: Operation, input: object, differing: Partial<WriteContext> = {}) =>
   operation.perform(operation.parse(input), { ...performance, ...differing });
 const reads = async () => (await world.calls('?system=github&method=GET')).length;
 

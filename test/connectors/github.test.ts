@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
+import type { Operation, WriteContext } from '../../lambdas/connectors/connector.ts';
 import { createComment, deleteComment } from '../../lambdas/connectors/github/comments.ts';
 import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
 import { setStatus } from '../../lambdas/connectors/github/status.ts';
@@ -11,7 +11,7 @@ const commit = { owner: 'octo-org', repo: 'payments', sha: 'a'.repeat(40) };
 const MARK = 'countersign:0123456789abcdef0123';
 
 let outside: FakeOutside;
-let performance: Performance;
+let performance: WriteContext;
 beforeEach(() => {
   outside = new FakeOutside(new FakeClock());
   outside.issueLabels.set('octo-org/payments#7', ['bug', 'triage']);

@@ -285,7 +285,7 @@ describe('a name that changes its address', () => {
       resolve: async () => (addresses.shift() ?? []).map(addressOf),
       send: async (each) => {
         sent.push(each);
-        return { status: 200, headers: {}, text: '', cut: false };
+        return { status: 200, headers: {}, text: '', truncated: false };
       },
     });
     const access = { baseUrl: '', instance: 'acme', credential: undefined, allowedHosts: ['api.example.com'] };

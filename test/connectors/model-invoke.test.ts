@@ -2,9 +2,9 @@ import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StageConnections } from '../../lambdas/connectors/connections.ts';
 import { invokeModel } from '../../lambdas/connectors/model/invoke.ts';
 import { usdOf } from '../../lambdas/connectors/model/prices.ts';
-import { StageConnections } from '../../lambdas/connectors/stage-connections.ts';
 import { freePort } from '../../local/host/free-port.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 

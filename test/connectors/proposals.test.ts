@@ -114,7 +114,7 @@ it('a mark is short, the same for every attempt of one write, and different for 
 
 it('an operation that must be probed says how', () => {
   const { probe: _none, ...without } = postMessage;
-  expect(() => operation(without)).toThrow(/must say how to probe/);
+  expect(() => operation(without)).toThrow(/needs a probe function/);
 });
 
 it('every tool that reaches outside is found by its name', () => {

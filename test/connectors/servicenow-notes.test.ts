@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Access, Performance } from '../../lambdas/connectors/connector.ts';
+import type { Access, WriteContext } from '../../lambdas/connectors/connector.ts';
 import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
@@ -10,7 +10,7 @@ const MARK = 'countersign:0123456789abcdef0123';
 const input = addWorkNote.parse({ sysId: SYS_ID, note: 'seen' });
 
 let world: World;
-let performance: Performance;
+let performance: WriteContext;
 beforeEach(async () => {
   world = await openWorld();
   const credential = { username: 'countersign', password: 'local' };
@@ -41,7 +41,11 @@ describe('a work note', () => {
 
   it('that an ACL dropped is refused, not called done', async () => {
     await surprise('fields_dropped', 'PATCH', 'incident');
-    const refused = { code: 'TARGET_REFUSED', retryable: false, message: expect.stringContaining('has not added') };
+    const refused = {
+      code: 'TARGET_REFUSED',
+      retryable: false,
+      message: expect.stringContaining('did not add the note'),
+    };
     await expect(perform()).rejects.toMatchObject(refused);
     expect(await probe()).toBeUndefined();
   });

@@ -46,7 +46,7 @@ describe('an update of an incident', () => {
   });
 
   it('that left everything as it was is refused, also where some of it was as asked', async () => {
-    const about = { ...REFUSED, message: expect.stringMatching(/left priority as before/) };
+    const about = { ...REFUSED, message: expect.stringMatching(/did not change priority/) };
     const shown = { state: '2', priority: '4' };
     await expect(update({ priority: '1' }, { priority: '4' }, shown)).rejects.toMatchObject(about);
     await expect(update({ state: '2', priority: '1' }, shown, shown)).rejects.toMatchObject(about);
@@ -155,7 +155,7 @@ describe('a run', () => {
     const { run } = await shop.finish(await shop.begin(NOTE));
     expect(run).toMatchObject({
       status: 'failed_terminal',
-      error: { code: 'TARGET_REFUSED', message: expect.stringContaining('has not added the note') },
+      error: { code: 'TARGET_REFUSED', message: expect.stringContaining('did not add the note') },
     });
   });
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Operation, Performance } from '../../lambdas/connectors/connector.ts';
+import type { Operation, WriteContext } from '../../lambdas/connectors/connector.ts';
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 import type { WriteResult } from '../../lambdas/run/receipt.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
@@ -51,7 +51,7 @@ export function describeConnectorsContract(
       });
       afterEach(() => outside.close());
 
-      const again = (differing: Partial<Performance> = {}) => perform(outside, operation, input, differing);
+      const again = (differing: Partial<WriteContext> = {}) => perform(outside, operation, input, differing);
       const first = async () => again({ before: await readBefore(outside, operation, input) });
       const probe = () => watched(operation.probe?.(input, performance(outside, operation)));
 
@@ -175,7 +175,11 @@ function failuresOf({ operation, answersNothing }: Example, everyAnswer: boolean
     ]);
 }
 
-export function performance(outside: Outside, operation: Operation, differing: Partial<Performance> = {}): Performance {
+export function performance(
+  outside: Outside,
+  operation: Operation,
+  differing: Partial<WriteContext> = {},
+): WriteContext {
   const access = outside.access[operation.connection as System];
   return { access, mark: MARK, openSince: STORY_BEGINS_AT, ...differing };
 }
@@ -185,7 +189,7 @@ export const perform = (
   outside: Outside,
   operation: Operation,
   input: unknown,
-  differing: Partial<Performance> = {},
+  differing: Partial<WriteContext> = {},
 ): Promise<WriteResult> =>
   watched(operation.perform(operation.parse(input), performance(outside, operation, differing)));
 

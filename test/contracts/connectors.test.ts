@@ -57,7 +57,7 @@ describe.each([
   });
 
   it('a field that ServiceNow leaves as it is is a refusal; if another was set, that one is done and can be undone', async () => {
-    const about = expect.stringMatching(/left number as before/);
+    const about = expect.stringMatching(/did not change number/);
     const ignored = { sysId: SYS_ID, fields: { number: 'INC7', state: '1' } };
     await expect(performed(updateIncident, ignored)).rejects.toMatchObject({ ...REFUSED, message: about });
     expect(await performed(updateIncident, { sysId: SYS_ID, fields: { state: '2', number: 'INC7' } })).toMatchObject({

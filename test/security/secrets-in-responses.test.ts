@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import type { Access } from '../../lambdas/connectors/connector.ts';
-import { exchange } from '../../lambdas/connectors/exchange.ts';
+import { exchange, redactSecrets } from '../../lambdas/connectors/exchange.ts';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
-import { withoutSecrets } from '../../lambdas/connectors/without-secrets.ts';
 
 const TOKEN = 'canary-"token"-1234';
 const PASSWORD = 'canary-password';
@@ -14,7 +13,7 @@ afterEach(() => vi.unstubAllGlobals());
 const answers = (body: unknown) => vi.stubGlobal('fetch', async () => new Response(JSON.stringify(body)));
 
 const asked = (authorization: string) =>
-  exchange({ system: 'X', method: 'POST', url: 'http://x', headers: { authorization }, answer: z.json() });
+  exchange({ system: 'X', method: 'POST', url: 'http://x', headers: { authorization }, responseSchema: z.json() });
 
 describe('a target that echoes what it was sent gives back no secret', () => {
   it.each([
@@ -25,8 +24,8 @@ describe('a target that echoes what it was sent gives back no secret', () => {
     ['the password', BASIC, PASSWORD],
   ])('%s', async (_what, authorization, echo) => {
     answers({ name: `you sent ${echo}, did you`, inner: [{ [echo]: 1 }] });
-    const { answer } = await asked(authorization);
-    expect(answer).toEqual({ name: 'you sent [secret], did you', inner: [{ '[secret]': 1 }] });
+    const { body } = await asked(authorization);
+    expect(body).toEqual({ name: 'you sent [secret], did you', inner: [{ '[secret]': 1 }] });
   });
 
   it('nor the key that PagerDuty takes in the body', async () => {
@@ -41,7 +40,7 @@ describe('a target that echoes what it was sent gives back no secret', () => {
   it('and keeps every other word as it is', async () => {
     const said = { name: 'Bearer of news', labels: ['Basic', ''] };
     answers(said);
-    expect((await asked('Bearer x')).answer).toEqual(said);
-    expect(withoutSecrets('a short key of one', ['key'])).toBe('a short key of one');
+    expect((await asked('Bearer x')).body).toEqual(said);
+    expect(redactSecrets('a short key of one', ['key'])).toBe('a short key of one');
   });
 });

@@ -30,7 +30,7 @@ describe.each(PASTED)('a secret that reads %s', (pasted) => {
     const definitions = { connection: async () => connection };
     const connections = new SecretsConnections(holding(pasted), definitions, { acme: 'arn' }, Date.now);
     const error = await refusal(connections.open('acme', 'github'));
-    expect(error).toMatchObject({ code: 'CONNECTION_MISSING', message: expect.stringContaining('rewrite it') });
+    expect(error).toMatchObject({ code: 'CONNECTION_MISSING', message: expect.stringContaining('replace it') });
     expect(`${error.stack} ${String(error.cause)}`).not.toContain('canary');
   });
 

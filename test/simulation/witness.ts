@@ -1,5 +1,5 @@
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
-import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/exchange.ts';
+import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/target-errors.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';

@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod';
-import { systemConnections } from '../../connectors/connection-ports.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../connectors/exchange.ts';
+import { systemConnections } from '../../connectors/secrets-connections.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemPause } from '../../entry/system.ts';

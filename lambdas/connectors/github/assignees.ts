@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type Access, operation, writeKey } from '../connector.ts';
-import { TargetRefused } from '../exchange.ts';
+import { TargetRefused } from '../target-errors.ts';
 import { github } from './client.ts';
-import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './issue.ts';
+import { allOf, IssueOf, issueName, issuePath, presenceOf, reversalOf } from './issue.ts';
 
 const ASSIGNEES_PER_ISSUE_MAX = 10;
 
@@ -35,13 +35,13 @@ function assignment(verb: 'add' | 'remove') {
       key: writeKey(['gh', 'assignees', verb, instance, issueName(input)], [...input.assignees].sort()),
     }),
     async before(input, access) {
-      const { answer } = await github(access, { method: 'GET', path: issuePath(input), answer: Assigned });
-      return carried(input.assignees, loginsOf(answer));
+      const { body } = await github(access, { method: 'GET', path: issuePath(input), responseSchema: Assigned });
+      return presenceOf(input.assignees, loginsOf(body));
     },
     async perform(input, { access, before }) {
       const { assignees } = input;
       const { status, now } = await write(access, present ? 'POST' : 'DELETE', input);
-      const is = carried(assignees, now);
+      const is = presenceOf(assignees, now);
       const done = assignees.filter((login) => is[login] === present);
       const left = assignees.filter((login) => is[login] !== present);
       const unchanged = done.every((login) => before?.[login] === present);
@@ -51,7 +51,7 @@ function assignment(verb: 'add' | 'remove') {
         output: { assignees: now },
         ...(before && { before }),
         ...(left.length > 0 && { incomplete: ignored(left) }),
-        reversal: changeBack({ tool, input, key: 'assignees', names: done, present }, before),
+        reversal: reversalOf({ tool, input, key: 'assignees', names: done, present }, before),
         response: { status },
       };
     },
@@ -61,12 +61,12 @@ function assignment(verb: 'add' | 'remove') {
 async function write(access: Access, method: 'POST' | 'DELETE', input: AssigneesInput) {
   const { assignees } = input;
   const path = `${issuePath(input)}/assignees`;
-  const { status, answer } = await github(access, { method, path, body: { assignees }, answer: Assigned });
-  return { status, now: loginsOf(answer) };
+  const { status, body } = await github(access, { method, path, body: { assignees }, responseSchema: Assigned });
+  return { status, now: loginsOf(body) };
 }
 
-/** GitHub leaves out, and says nothing about it, whom it may not or cannot assign. */
+/** GitHub reports success and skips people whom it cannot assign. */
 const ignored = (left: string[]) =>
-  `GitHub ignored ${left.join(', ')}: the credential needs push access, the people access to the repository, and an issue takes ${ASSIGNEES_PER_ISSUE_MAX}`;
+  `GitHub ignored ${left.join(', ')}: check that the credential has push access, that they have access to the repository, and that the issue has at most ${ASSIGNEES_PER_ISSUE_MAX} assignees`;
 
 const loginsOf = ({ assignees }: z.infer<typeof Assigned>) => assignees.map(({ login }) => login);

@@ -2,15 +2,16 @@ import { sign } from 'node:crypto';
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
 import type { Access } from '../connector.ts';
-import { type Exchange, exchange, FORBIDDEN, type Head, slowedDown, TargetRefused, urlAt } from '../exchange.ts';
+import { type Exchange, exchange, urlAt } from '../exchange.ts';
+import { FORBIDDEN, type Head, rateLimited, TargetRefused } from '../target-errors.ts';
 import { type Granted, tokenCacheOf } from '../token-cache.ts';
 
 const API_VERSION = '2022-11-28';
 const SYSTEM = 'GitHub';
 const PAGE_SIZE = 100;
-/** Each page takes part of a step's time. */
+/** All pages are read within the time of one step. */
 const PAGES_MAX = 10;
-/** GitHub takes a signed claim of at most ten minutes, and none from the future: clocks differ. */
+/** GitHub accepts a JWT of at most ten minutes that was not issued in the future; the skew allows for different clocks. */
 const CLAIM_SECONDS = 540;
 const CLOCK_SKEW_SECONDS = 60;
 
@@ -24,13 +25,13 @@ const InstallationToken = z.object({ token: z.string(), expires_at: z.iso.dateti
 
 const RepositoryPart = z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an owner or repository name');
 
-/** Where every operation on GitHub begins. */
+/** The first input fields of every GitHub operation. */
 export const Repository = { owner: RepositoryPart, repo: RepositoryPart };
 
-type Call<Answer> = Pick<Exchange<Answer>, 'method' | 'body' | 'answer'> & { path: string };
+type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema'> & { path: string };
 
-/** One call as whoever the credential is: the owner of a token, or an installation of an app. */
-export async function github<Answer>(access: Access, { path, ...call }: Call<Answer>) {
+/** Makes one call with a personal access token, or as an installation of a GitHub App. */
+export async function github<Body>(access: Access, { path, ...call }: Call<Body>) {
   const credential = credentialOf(access);
   const as = (token: string) =>
     exchange({
@@ -38,42 +39,46 @@ export async function github<Answer>(access: Access, { path, ...call }: Call<Ans
       system: SYSTEM,
       url: urlAt(access.baseUrl, path),
       headers: { authorization: `Bearer ${token}`, 'x-github-api-version': API_VERSION },
-      refusal: secondaryLimit,
+      errorFor: secondaryLimit,
     });
   if ('token' in credential) return as(credential.token);
   return tokenCacheOf(access).call((nowMs) => grantToken(access, credential, nowMs), as);
 }
 
-/** Follows GitHub's links from page to page: it alone knows where the next one is, and may give less than it was asked for. */
-export async function* githubPages<Page>(access: Access, path: string, answer: z.ZodType<Page>): AsyncGenerator<Page> {
+/** Follows the `next` links: a page may have fewer items than requested, so its length does not show whether it is the last. */
+export async function* githubPages<Page>(
+  access: Access,
+  path: string,
+  responseSchema: z.ZodType<Page>,
+): AsyncGenerator<Page> {
   let next: string | undefined = `${path}${path.includes('?') ? '&' : '?'}per_page=${PAGE_SIZE}`;
   for (let pages = 0; next !== undefined; pages += 1) {
     if (pages === PAGES_MAX) throw new TargetRefused(TOO_MANY_PAGES, { retryable: false });
-    const page: { answer: Page } & Head = await github(access, { method: 'GET', path: next, answer });
-    yield page.answer;
+    const page: { body: Page } & Head = await github(access, { method: 'GET', path: next, responseSchema });
+    yield page.body;
     next = nextPath(access, page.header('link') ?? '');
   }
 }
 
-const TOO_MANY_PAGES = `GitHub lists more than ${PAGES_MAX * PAGE_SIZE}; not all of them were read. Look there`;
+const TOO_MANY_PAGES = `GitHub has more than ${PAGES_MAX * PAGE_SIZE} entries, and only these were read; check on GitHub`;
 
-/** The credential is for the connection's address: a link that leads elsewhere is not followed. */
+/** A link to another address is not followed, because the credential is for the connection's address only. */
 function nextPath({ baseUrl }: Access, links: string): string | undefined {
   const next = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(links)?.[1];
   if (next === undefined) return undefined;
   const base = new URL(urlAt(baseUrl, '/')).href;
   const url = new URL(next, base).href;
   if (url.startsWith(base)) return url.slice(base.length - 1);
-  throw new TargetRefused('GitHub continues its list at another address: correct the address of the connection', {
+  throw new TargetRefused('the next page is at another address: correct the address of the GitHub connection', {
     retryable: false,
   });
 }
 
-/** A secondary rate limit that does not say for how long: GitHub asks to wait at least a minute. */
+/** A secondary rate limit without Retry-After: GitHub documents a wait of at least a minute. */
 function secondaryLimit(head: Head, body: string): TargetRefused | undefined {
   const saysHowLong = head.header('retry-after') || head.header('x-ratelimit-remaining') === '0';
   const isLimit = head.status === FORBIDDEN && /secondary.rate.limit|abuse detection/i.test(body);
-  return isLimit && !saysHowLong ? slowedDown(SYSTEM, head.status) : undefined;
+  return isLimit && !saysHowLong ? rateLimited(SYSTEM, head.status) : undefined;
 }
 
 function credentialOf({ credential }: Access): z.infer<typeof Credential> {
@@ -88,23 +93,23 @@ async function grantToken(
   { appId, installationId, privateKeyPem }: z.infer<typeof AppCredential>,
   nowMs: number,
 ): Promise<Granted> {
-  const { answer } = await exchange({
+  const { body } = await exchange({
     system: SYSTEM,
     method: 'POST',
     url: urlAt(baseUrl, `/app/installations/${encodeURIComponent(installationId)}/access_tokens`),
     headers: {
-      authorization: `Bearer ${appClaim(String(appId), privateKeyPem, nowMs)}`,
+      authorization: `Bearer ${appJwt(String(appId), privateKeyPem, nowMs)}`,
       'x-github-api-version': API_VERSION,
     },
-    onlyAsks: true,
-    refusal: secondaryLimit,
-    answer: InstallationToken,
+    readOnly: true,
+    errorFor: secondaryLimit,
+    responseSchema: InstallationToken,
   });
-  return { token: answer.token, expiresAtMs: Date.parse(answer.expires_at) };
+  return { token: body.token, expiresAtMs: Date.parse(body.expires_at) };
 }
 
-/** A JSON Web Token (RS256) in which the app says who it is. */
-function appClaim(appId: string, privateKeyPem: string, nowMs: number): string {
+/** The JSON Web Token (RS256) with which the app authenticates. */
+function appJwt(appId: string, privateKeyPem: string, nowMs: number): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const issuedAt = Math.floor(nowMs / 1000) - CLOCK_SKEW_SECONDS;
   const claim = { iat: issuedAt, exp: issuedAt + CLAIM_SECONDS, iss: appId };

@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { later } from '../../run/lease.ts';
 import type { Reversal } from '../../run/receipt.ts';
 import { Markdown, operation, writeKey } from '../connector.ts';
-import { NOT_FOUND, TargetRefused } from '../exchange.ts';
+import { NOT_FOUND, TargetRefused } from '../target-errors.ts';
 import { github, githubPages, Repository } from './client.ts';
-import { plainText } from './escape-markdown.ts';
+import { escapeMarkdown } from './escape-markdown.ts';
 import { IssueOf, issueName, issuePath } from './issue.ts';
 
-/** Well within what GitHub takes; the receipt keeps the text, so that an undo can tell whether it is still ours. */
+/** GitHub allows more, but the receipt stores the text so that an undo can check that nobody has changed it. */
 const COMMENT_MAX_CHARACTERS = 16_000;
-/** GitHub's clock and ours may differ; looking a little further back costs nothing. */
+/** Allows for a difference between GitHub's clock and the local one. */
 const CLOCK_SKEW_MS = 60_000;
 
 const Comment = z.object({ id: z.int(), body: z.string() });
@@ -22,8 +22,8 @@ const CreateInput = z
   });
 type CreateInput = z.infer<typeof CreateInput>;
 
-/** What somebody wrote elsewhere must not mention people or refer to issues in our name. */
-const written = ({ body, markdown }: { body: string; markdown?: boolean }) => (markdown ? body : plainText(body));
+/** Text from elsewhere must not mention people or reference issues. */
+const written = ({ body, markdown }: { body: string; markdown?: boolean }) => (markdown ? body : escapeMarkdown(body));
 
 export const createComment = operation({
   tool: 'github.comment.create',
@@ -33,23 +33,23 @@ export const createComment = operation({
   connection: 'github',
   input: CreateInput,
   content: ['body'],
-  answersWithIds: true,
+  returnsOnlyIds: true,
   markdownField: 'body',
   propose: (input, instance) => ({
     target: `github:${issueName(input)}`,
     fields: { body: written(input) },
     key: writeKey(['gh', 'comment', 'create', instance, issueName(input)], { body: written(input) }),
   }),
-  // People edit the text as it would be written: to escape it once more would change what they approve.
+  // People edit the escaped text; escaping it again would change what they approve.
   edited: (input, fields) => ({ ...input, ...fields, markdown: true }),
   async perform(input, { access, mark }) {
-    const { status, answer } = await github(access, {
+    const { status, body: comment } = await github(access, {
       method: 'POST',
       path: `${issuePath(input)}/comments`,
       body: { body: marked(written(input), mark) },
-      answer: Comment,
+      responseSchema: Comment,
     });
-    return { ...created(input, answer), response: { status, commentId: answer.id } };
+    return { ...created(input, comment), response: { status, commentId: comment.id } };
   },
   async probe(input, { access, mark, openSince }) {
     const path = `${issuePath(input)}/comments?since=${later(openSince, -CLOCK_SKEW_MS)}`;
@@ -61,7 +61,7 @@ export const createComment = operation({
   },
 });
 
-/** On a line of its own, which a reply that quotes the comment has not. */
+/** On its own line: a reply that quotes the comment has `> ` before it. */
 const marked = (body: string, mark: string) => `${body}\n\n${hidden(mark)}`;
 const hidden = (mark: string) => `<!-- ${mark} -->`;
 
@@ -90,21 +90,21 @@ export const deleteComment = operation({
     }),
   }),
   async before(input, access) {
-    const reading = github(access, { method: 'GET', path: commentPath(input), answer: Comment });
+    const reading = github(access, { method: 'GET', path: commentPath(input), responseSchema: Comment });
     const found = await reading.catch(unlessNotFound);
-    return { comment: found?.answer.body ?? null };
+    return { comment: found?.body.body ?? null };
   },
   async perform(input, { access, before }) {
     if (before?.comment === null) {
-      throw new TargetRefused(`GitHub shows no comment ${input.commentId}: check its id`, { retryable: false });
+      throw new TargetRefused(`GitHub has no comment ${input.commentId}: check its id`, { retryable: false });
     }
-    const deleting = github(access, { method: 'DELETE', path: commentPath(input), answer: z.undefined() });
-    // It was there before: whoever deleted it since, it is gone.
+    const deleting = github(access, { method: 'DELETE', path: commentPath(input), responseSchema: z.undefined() });
+    // It existed before, so 404 means that it is now deleted.
     const deleted = await deleting.catch(unlessNotFound);
     return {
       output: { commentId: input.commentId },
       ...(before && { before }),
-      reversal: { irreversible: 'a deleted comment cannot be put back as it was: its author, date and place are gone' },
+      reversal: { irreversible: 'a deleted comment cannot be restored: its author, date and position are lost' },
       response: { status: deleted?.status ?? NOT_FOUND },
     };
   },

@@ -1,16 +1,16 @@
 import * as z from 'zod';
 import { type Access, operation, writeKey } from '../connector.ts';
-import { NOT_FOUND, OutcomeUnknown, TargetRefused } from '../exchange.ts';
+import { NOT_FOUND, OutcomeUnknown, TargetRefused } from '../target-errors.ts';
 import { github } from './client.ts';
-import { allOf, carried, changeBack, IssueOf, issueName, issuePath } from './issue.ts';
+import { allOf, IssueOf, issueName, issuePath, presenceOf, reversalOf } from './issue.ts';
 
 const LABEL_MAX_CHARACTERS = 50;
-/** Each is taken away with a call of its own, all within the time of one step. */
+/** Each label is removed by its own call, all within the time of one step. */
 const LABELS_PER_WRITE_MAX = 20;
 const LABELS_PER_ISSUE_MAX = 100;
 
 const Labels = z.array(z.object({ name: z.string() }));
-/** A label is taken away by its place in a path, where dots alone mean the place itself or the one above: every label. */
+/** The label is the last path segment of its DELETE. With "." or ".." the path would mean all labels, or the issue. */
 const Label = z
   .string()
   .min(1)
@@ -39,11 +39,11 @@ export const addLabels = operation({
   async perform(input, { access, before }) {
     const { labels } = input;
     const path = `${issuePath(input)}/labels`;
-    const { status, answer } = await github(access, { method: 'POST', path, body: { labels }, answer: Labels });
+    const { status, body } = await github(access, { method: 'POST', path, body: { labels }, responseSchema: Labels });
     return {
-      output: { labels: answer.map(({ name }) => name) },
+      output: { labels: body.map(({ name }) => name) },
       ...(before && { before }),
-      reversal: changeBack(
+      reversal: reversalOf(
         { tool: 'github.labels.remove', input, key: 'labels', names: labels, present: true },
         before,
       ),
@@ -57,26 +57,26 @@ export const removeLabels = operation({
   tool: 'github.labels.remove',
   propose: (input, instance) => proposal('remove', input, instance),
   async perform(input, { access, before }) {
-    const there = input.labels.filter((label) => before?.[label] !== false);
-    const { removed, incomplete } = await removeEach(access, input, there);
+    const present = input.labels.filter((label) => before?.[label] !== false);
+    const { removed, incomplete } = await removeEach(access, input, present);
     return {
       output: { removed },
       ...(before && { before }),
       ...(incomplete && { incomplete }),
-      reversal: changeBack({ tool: 'github.labels.add', input, key: 'labels', names: removed, present: false }, before),
+      reversal: reversalOf({ tool: 'github.labels.add', input, key: 'labels', names: removed, present: false }, before),
       response: { removed: removed.length },
     };
   },
 });
 
-/** One call for each: a refusal on the way leaves the earlier ones taken away. */
+/** One call per label: if one is refused, the earlier labels stay removed. */
 async function removeEach(access: Access, input: LabelsInput, labels: string[]) {
   for (const [done, label] of labels.entries()) {
     try {
       await removeLabel(access, input, label);
     } catch (error) {
       if (done === 0 || !(error instanceof TargetRefused)) throw error;
-      const incomplete = `only ${done} of ${labels.length} labels were taken away: ${error.message}`;
+      const incomplete = `only ${done} of ${labels.length} labels were removed: ${error.message}`;
       if (error.retryable) throw new OutcomeUnknown(incomplete, error);
       return { removed: labels.slice(0, done), incomplete };
     }
@@ -96,17 +96,17 @@ function proposal(verb: 'add' | 'remove', input: LabelsInput, instance: string) 
 
 async function readLabels(input: LabelsInput, access: Access) {
   const path = `${issuePath(input)}/labels?per_page=${LABELS_PER_ISSUE_MAX}`;
-  const { answer } = await github(access, { method: 'GET', path, answer: Labels });
-  return carried(
+  const { body } = await github(access, { method: 'GET', path, responseSchema: Labels });
+  return presenceOf(
     input.labels,
-    answer.map(({ name }) => name),
+    body.map(({ name }) => name),
   );
 }
 
-/** The issue was there when its labels were read: a label that is not found now has been taken away already. */
+/** The issue existed when its labels were read, so 404 means that the label is already removed. */
 async function removeLabel(access: Access, input: LabelsInput, label: string): Promise<void> {
   const path = `${issuePath(input)}/labels/${encodeURIComponent(label)}`;
-  await github(access, { method: 'DELETE', path, answer: Labels }).catch((error: unknown) => {
+  await github(access, { method: 'DELETE', path, responseSchema: Labels }).catch((error: unknown) => {
     if (!(error instanceof TargetRefused) || error.status !== NOT_FOUND) throw error;
   });
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Reversal, TouchedState } from '../../run/receipt.ts';
-import { type Access, operation, unread, writeKey } from '../connector.ts';
+import { type Access, operation, shortHash, writeKey } from '../connector.ts';
 import { github, githubPages, Repository } from './client.ts';
 
 const DESCRIPTION_MAX_CHARACTERS = 140;
@@ -25,29 +25,29 @@ const StatusInput = z.strictObject({
 });
 type StatusInput = z.infer<typeof StatusInput>;
 
-/** Each call adds a status, but only the newest of a context counts: made twice, it says what it said once. */
+/** Each call adds a status, but only the newest one of a context counts, so a repeat changes nothing. */
 export const setStatus = operation({
   tool: 'github.status.set',
   effect: 'natural',
   risk: 'low',
-  // The first status of a context stays; only an earlier one can be put back.
+  // Only an earlier status can be restored; the first status of a context cannot be removed.
   reversible: false,
   connection: 'github',
   input: StatusInput,
   content: ['state', 'description'],
   propose: (input, instance) => {
     const commit = `${input.owner}/${input.repo}@${input.sha}`;
-    const context = unread(input.context.toLowerCase());
+    const context = shortHash(input.context.toLowerCase());
     return {
       target: `github:${commit}:${context}`,
-      fields: { context: input.context, ...shown(input) },
-      after: shown(input),
-      key: writeKey(['gh', 'status', instance, commit, context], shown(input)),
+      fields: { context: input.context, ...displayed(input) },
+      after: displayed(input),
+      key: writeKey(['gh', 'status', instance, commit, context], displayed(input)),
     };
   },
   async before(input, access) {
     const now = await newest(access, input);
-    return now ? shown({ ...now, targetUrl: now.target_url }) : { state: null };
+    return now ? displayed({ ...now, targetUrl: now.target_url }) : { state: null };
   },
   async perform(input, { access, before }) {
     const { owner, repo, sha, context, state, description, targetUrl } = input;
@@ -55,31 +55,31 @@ export const setStatus = operation({
       method: 'POST',
       path: `/repos/${owner}/${repo}/statuses/${sha}`,
       body: { context, state, description, ...(targetUrl && { target_url: targetUrl }) },
-      answer: Status,
+      responseSchema: Status,
     });
     return {
       output: { sha, context, state },
       ...(before && { before }),
-      reversal: putBack(input, before),
+      reversal: reversalOf(input, before),
       response: { status },
     };
   },
 });
 
-function putBack(input: StatusInput, before: TouchedState | undefined): Reversal {
+function reversalOf(input: StatusInput, before: TouchedState | undefined): Reversal {
   if (!before) return { irreversible: 'the status before the write could not be read' };
-  if (before.state === null) return { irreversible: 'a first status cannot be taken away, only superseded' };
-  return { tool: 'github.status.set', input: { ...input, ...before }, expects: shown(input) };
+  if (before.state === null) return { irreversible: 'a first status cannot be removed, only replaced' };
+  return { tool: 'github.status.set', input: { ...input, ...before }, expects: displayed(input) };
 }
 
-interface Shown {
+interface Displayed {
   state: string;
   description: string | null;
   targetUrl: string | null;
 }
 
-/** What people see of a status. */
-const shown = ({ state, description, targetUrl }: Shown) => ({
+/** The parts of a status that GitHub displays. */
+const displayed = ({ state, description, targetUrl }: Displayed) => ({
   state,
   description: description ?? '',
   targetUrl: targetUrl ?? '',

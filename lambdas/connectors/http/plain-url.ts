@@ -1,25 +1,24 @@
 import * as z from 'zod';
 
 const URL_MAX_CHARACTERS = 2_000;
-/** Scheme and authority as they are written, before anybody's parser has smoothed them. */
+/** Scheme and authority as written, before any parser normalizes them. */
 const WRITTEN = /^(https?):\/\/([a-z0-9.:[\]-]+)(?=[/?]|$)[!-~]*$/;
-/** Servers decode once, proxies in front of them once more. What is still encoded after this many times is no escape. */
+/** Servers decode a path once, and each proxy may decode it again. */
 const DECODED_TIMES_MAX = 5;
 const NOT_UTF8 = '\ufffd';
 
 /**
- * An address spelled the one plain way. Parsers agree on nothing else: a host in decimal, octal or hexadecimal, with
- * escapes, wide digits, a user in front or a backslash behind is one thing to one of them and another to the next. It is
- * given as it will be requested, letter for letter.
+ * A URL in its canonical form. Parsers disagree about other forms: a host in decimal, octal or hexadecimal, with escapes
+ * or full-width digits, a user before it or a backslash after it. The parsed value is exactly the requested URL.
  */
 export const PlainUrl = z
   .string()
   .max(URL_MAX_CHARACTERS)
-  .refine(isPlain, 'write it plainly: https://, the host in lower case as it is allowed, no user, no other spelling')
-  .refine((text) => !text.includes('#'), 'remove "#" and what follows it: it is never sent')
+  .refine(isPlain, 'write https:// and the host in lower case, as in allowedHosts, without a user or escapes')
+  .refine((text) => !text.includes('#'), 'remove "#" and the text after it: it is never sent')
   .refine(
     (text) => !leavesItsPath(text),
-    'a path may not have "." or ".." as a segment, in any encoding; write the path out',
+    'a path may not have "." or ".." as a segment, in any encoding; write the full path',
   )
   .transform((text) => new URL(text).href);
 
@@ -27,21 +26,21 @@ function isPlain(text: string): boolean {
   const [, scheme, authority] = WRITTEN.exec(text.replace(/#.*$/, '')) ?? [];
   if (!scheme || !authority || text.includes('\\') || !URL.canParse(text)) return false;
   const { hostname, port } = new URL(text);
-  const usual = scheme === 'https' ? '443' : '80';
-  return authority === (port ? `${hostname}:${port}` : hostname) || authority === `${hostname}:${usual}`;
+  const defaultPort = scheme === 'https' ? '443' : '80';
+  return authority === (port ? `${hostname}:${port}` : hostname) || authority === `${hostname}:${defaultPort}`;
 }
 
-/** Whether any reader of the path would take a part of it for "here" or "one up"; also if a reader cannot tell. */
+/** Whether any server could read a segment as "." or "..", or could not decode the path. */
 function leavesItsPath(text: string): boolean {
   const path = /^[a-z]+:\/\/[^/?]*([^?]*)/.exec(text)?.[1] ?? '';
   const decoded = fullyDecoded(path);
   return decoded.includes(NOT_UTF8) || decoded.split(/[/\\]/).some(isDots);
 }
 
-/** Of `..;a`, some servers read only what stands before the semicolon. */
+/** Some servers ignore the semicolon and the text after it in `..;a`. */
 const isDots = (segment: string): boolean => /^\.+$/.test(segment.split(';')[0] ?? '');
 
-/** As the most generous server would read it: decoded again and again, wide letters made plain, what shows nothing left out. */
+/** Decodes like the most lenient server: repeatedly, with full-width letters normalized and invisible characters removed. */
 function fullyDecoded(text: string): string {
   let decoded = text;
   for (let times = 0; times < DECODED_TIMES_MAX && decoded.includes('%'); times += 1) decoded = onceDecoded(decoded);
@@ -52,15 +51,15 @@ function onceDecoded(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => Buffer.from(escapes.replaceAll('%', ''), 'hex').toString());
 }
 
-/** What an expression gave for a place in a URL, so that it stays there; or why it cannot. */
-export function asUrlData(value: unknown, place: 'path' | 'query'): { encoded: string } | { flaw: string } {
-  if (value !== null && typeof value === 'object') return { flaw: 'gave a list or an object; make a text of it' };
+/** Encodes the value of an expression so that it stays in its path segment or query value, or says why it cannot. */
+export function encodeUrlValue(value: unknown, place: 'path' | 'query'): { encoded: string } | { problem: string } {
+  if (value !== null && typeof value === 'object') return { problem: 'gave a list or an object; convert it to text' };
   const text = String(value ?? '').toWellFormed();
   if (place === 'query') return { encoded: encodeURIComponent(text) };
-  if (text === '') return { flaw: 'gave nothing, which would make it another path' };
-  // Servers differ in whether an encoded slash divides a path.
+  if (text === '') return { problem: 'gave an empty value, which would change the path' };
+  // Some servers treat an encoded slash as a separator.
   if (/[/\\]/.test(fullyDecoded(text))) {
-    return { flaw: 'gave "/" or "\\" for a path; give each segment by an expression of its own' };
+    return { problem: 'gave "/" or "\\" for a path; use one expression per segment' };
   }
   return { encoded: encodeURIComponent(text) };
 }

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import { TargetRefused } from '../exchange.ts';
+import { TargetRefused } from '../target-errors.ts';
 
 const RESOLVE_TIMEOUT_MS = 5_000;
 
@@ -10,7 +10,7 @@ export interface Address {
   family: 4 | 6;
 }
 
-/** All addresses a name has now. */
+/** All current addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<Address[]>;
 
 export const systemResolve: Resolve = async (hostname) => {
@@ -18,15 +18,15 @@ export const systemResolve: Resolve = async (hostname) => {
   return found.map(({ address }) => addressOf(address));
 };
 
-/** Ranges of IPv4 that lead anywhere but to one public host (IANA's special-purpose registry, plus multicast). */
+/** IPv4 ranges that are not public hosts (IANA's special-purpose registry, plus multicast). */
 const SPECIAL_IPV4: [network: string, prefix: number, what: string][] = [
   ['0.0.0.0', 8, 'this network, unspecified'],
   ['10.0.0.0', 8, 'private'],
-  ['100.64.0.0', 10, 'shared by carriers (CGNAT), and a metadata service of some clouds'],
+  ['100.64.0.0', 10, 'carrier-grade NAT, and the metadata service of some clouds'],
   ['127.0.0.0', 8, 'loopback'],
   ['169.254.0.0', 16, 'link-local, and the metadata services of AWS'],
   ['172.16.0.0', 12, 'private'],
-  ['192.0.0.0', 24, 'protocol assignments, and a metadata service of some clouds'],
+  ['192.0.0.0', 24, 'protocol assignments, and the metadata service of some clouds'],
   ['192.0.2.0', 24, 'documentation'],
   ['192.88.99.0', 24, '6to4 relays'],
   ['192.168.0.0', 16, 'private'],
@@ -38,14 +38,14 @@ const SPECIAL_IPV4: [network: string, prefix: number, what: string][] = [
 ];
 
 /**
- * Of IPv6 only global unicast is public at all. That leaves out ::, ::1, IPv4-mapped and -compatible addresses, NAT64,
- * unique local (with AWS's fd00:ec2::254), link-local and multicast; the rest of the special ranges lie inside it.
+ * Only global unicast addresses of IPv6 can be public. That excludes ::, ::1, IPv4-mapped and -compatible addresses,
+ * NAT64, unique local (with AWS's fd00:ec2::254), link-local and multicast. These special ranges are inside it.
  */
 const GLOBAL_UNICAST: [network: string, prefix: number] = ['2000::', 3];
 const SPECIAL_IPV6: [network: string, prefix: number, what: string][] = [
   ['2001::', 23, 'protocol assignments, Teredo among them'],
   ['2001:db8::', 32, 'documentation'],
-  ['2002::', 16, '6to4: an IPv4 address in disguise'],
+  ['2002::', 16, '6to4: contains an IPv4 address'],
   ['3fff::', 20, 'documentation'],
 ];
 
@@ -61,23 +61,23 @@ export function isPublic({ address, family }: Address): boolean {
 }
 
 /**
- * The addresses behind a host, looked up once and each of them checked. Whoever connects must connect to one of these
- * and not look the name up again: its second answer may be another one.
+ * Resolves a host once and checks every address. The caller must connect to one of these addresses and not resolve the
+ * name again, because the second result may differ.
  */
 export async function publicAddresses(host: string, resolve: Resolve): Promise<Address[]> {
   const literal = host.replace(/^\[(.*)\]$/, '$1');
   const addresses = isIP(literal) ? [addressOf(literal)] : await resolved(host, resolve);
-  // One private address among public ones is enough to refuse: which of them answers is not ours to choose.
+  // One private address is enough to refuse: the connection may use any of them.
   if (addresses.every(isPublic)) return addresses;
-  throw new TargetRefused(`${host} leads to an address that is not public; http tools only reach public hosts`, {
+  throw new TargetRefused(`${host} resolves to an address that is not public; http tools call only public hosts`, {
     retryable: false,
   });
 }
 
 async function resolved(host: string, resolve: Resolve): Promise<Address[]> {
-  const late = once(AbortSignal.timeout(RESOLVE_TIMEOUT_MS), 'abort').then(() => Promise.reject(new Error('too late')));
+  const late = once(AbortSignal.timeout(RESOLVE_TIMEOUT_MS), 'abort').then(() => Promise.reject(new Error('timeout')));
   const addresses = await Promise.race([resolve(host), late]).catch((cause: unknown) => {
-    throw new TargetRefused(`${host} could not be found`, { retryable: true, cause });
+    throw new TargetRefused(`${host} could not be resolved`, { retryable: true, cause });
   });
   if (addresses.length > 0) return addresses;
   throw new TargetRefused(`${host} has no address`, { retryable: true });

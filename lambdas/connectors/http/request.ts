@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
 import type { WriteResult } from '../../run/receipt.ts';
-import { type Access, operation, type Performance, unread, writeKey } from '../connector.ts';
-import { asRead } from '../exchange.ts';
+import { type Access, operation, shortHash, type WriteContext, writeKey } from '../connector.ts';
+import { asRead } from '../target-errors.ts';
 import { destinationOf } from './destination.ts';
 import { PlainUrl } from './plain-url.ts';
 import { type Resolve, systemResolve } from './public-address.ts';
-import { judged, outputOf, withoutSecretHeaders } from './response.ts';
+import { assertSuccess, outputOf, redactResponse } from './response.ts';
 import { type Send, sendToChecked } from './send.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -15,15 +15,15 @@ const HEADERS_MAX = 30;
 const HEADER_VALUE_MAX_CHARACTERS = 2_000;
 const BODY_MAX_BYTES = 64 * 1024;
 
-/** Set for every request, by what it is and where it goes. */
+/** Headers that the HTTP client sets. */
 const FRAMING = /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/;
-/** Everybody may read a workflow; what opens doors belongs into the connections secret. */
+/** Everybody can read a workflow, so credentials belong in the connections secret. */
 const CREDENTIAL = /^(authorization|cookie)$/;
 const SecretHeaderName = z
   .string()
   .toLowerCase()
   .regex(/^[a-z0-9-]+$/, 'a header name')
-  .refine((name) => !FRAMING.test(name), 'this header is set for you');
+  .refine((name) => !FRAMING.test(name), 'remove this header; it is set automatically');
 const HeaderName = SecretHeaderName.refine((name) => !CREDENTIAL.test(name), 'put this into the connections secret');
 const HeaderValue = z
   .string()
@@ -44,17 +44,17 @@ type GetInput = z.infer<typeof GetInput>;
 
 const RequestInput = GetInput.extend({
   method: z.enum(METHODS),
-  /** Text is sent as it is, anything else as JSON. */
+  /** Text is sent unchanged, any other value as JSON. */
   body: z
     .json()
     .refine((body) => Buffer.byteLength(asText(body)) <= BODY_MAX_BYTES, `at most ${BODY_MAX_BYTES} bytes`)
     .optional(),
-  /** The header in which the target takes an idempotency key: the write's mark goes there, so a person may repeat it. */
+  /** The target's header for an idempotency key. It carries the write's mark, so that a person can safely repeat the write. */
   idempotencyHeader: HeaderName.optional(),
 }).refine(({ method, body }) => body === undefined || !READING_METHODS.includes(method), 'GET and HEAD have no body');
 type RequestInput = z.infer<typeof RequestInput>;
 
-/** By host, as the allow list names it: headers that are added to its requests and shown nowhere. */
+/** For each allowed host, secret headers that are added to its requests. */
 const Credential = z
   .object({ hosts: z.record(z.string(), z.object({ headers: z.record(SecretHeaderName, HeaderValue) })) })
   .default({ hosts: {} });
@@ -64,10 +64,9 @@ export interface HttpPorts {
   send: Send;
 }
 
-/** The http tools, on these ways to find a host and to reach it. */
 export function httpOperations(ports: HttpPorts) {
   return {
-    /** For writes. What one does only its target knows: a lost answer brings a person in. */
+    /** For writes. Only the target knows their effect, so after a lost response a person decides. */
     request: operation({
       tool: 'http.request',
       effect: 'opaque',
@@ -78,12 +77,12 @@ export function httpOperations(ports: HttpPorts) {
       urlField: 'url',
       content: ['body'],
       propose: (input, instance) => proposal(input.method, input, instance),
-      perform: (input, performance) => {
-        const performed = perform(ports, input, performance);
+      perform: (input, context) => {
+        const performed = perform(ports, input, context);
         return READING_METHODS.includes(input.method) ? asRead(performed) : performed;
       },
     }),
-    /** For reads: repeated without harm, and not counted as a write. */
+    /** For reads, which can be repeated and do not count as writes. */
     get: operation({
       tool: 'http.get',
       effect: 'read',
@@ -93,7 +92,7 @@ export function httpOperations(ports: HttpPorts) {
       input: GetInput,
       urlField: 'url',
       propose: (input, instance) => proposal('GET', input, instance),
-      perform: (input, performance) => asRead(perform(ports, { ...input, method: 'GET' }, performance)),
+      perform: (input, context) => asRead(perform(ports, { ...input, method: 'GET' }, context)),
     }),
   };
 }
@@ -101,13 +100,13 @@ export function httpOperations(ports: HttpPorts) {
 export const { request: httpRequest, get: httpGet } = httpOperations({ resolve: systemResolve, send: sendToChecked });
 
 /**
- * Whoever knows some URLs may use them: the target shows path and query by a digest only. Both are part of it, since both
- * say what is written to; so an edit can change neither.
+ * Path and query select the target, so an edit cannot change them. The target contains only their hash, because some
+ * URLs are secrets.
  */
 function proposal(method: string, input: GetInput, instance: string) {
   const { origin, host, pathname, search } = new URL(input.url);
   return {
-    target: `http:${origin}:${unread(pathname + search)}`,
+    target: `http:${origin}:${shortHash(pathname + search)}`,
     fields: { ...input },
     key: writeKey(['http', method, instance, host], input),
   };
@@ -116,20 +115,19 @@ function proposal(method: string, input: GetInput, instance: string) {
 async function perform(
   { resolve, send }: HttpPorts,
   input: RequestInput,
-  { access, mark }: Performance,
+  { access, mark }: WriteContext,
 ): Promise<WriteResult> {
   const { method } = input;
   const destination = await destinationOf(input.url, access, resolve);
   const secret = secretHeaders(access, destination.host);
   const headers = { ...plainHeaders(input, mark), ...secret };
   const body = input.body === undefined ? undefined : asText(input.body);
-  const received = await send({ destination, method, headers, body });
-  const success = judged(destination.host, received, { method, expected: input.expectStatus });
-  const answer = withoutSecretHeaders(success, secret);
+  const response = await send({ destination, method, headers, body });
+  assertSuccess(destination.host, response, { method, expected: input.expectStatus });
   return {
-    output: outputOf(destination.host, answer),
-    reversal: { irreversible: 'only its target knows how to take a request back' },
-    response: { status: answer.status },
+    output: outputOf(destination.host, redactResponse(response, secret)),
+    reversal: { irreversible: 'only the target knows how to undo an HTTP request' },
+    response: { status: response.status },
   };
 }
 
@@ -148,7 +146,7 @@ function secretHeaders({ credential }: Access, host: string): Record<string, str
   if (!parsed.success) {
     throw new CountersignError(
       'CONNECTION_MISSING',
-      'the http credential has another form; write {"hosts": {"api.example.com": {"headers": {...}}}}',
+      'the http credential is malformed; write {"hosts": {"api.example.com": {"headers": {...}}}}',
     );
   }
   return parsed.data.hosts[host]?.headers ?? {};

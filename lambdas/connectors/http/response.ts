@@ -1,59 +1,58 @@
 import { tryParseJson } from '../../entry/parse-json.ts';
-import { FIRST_REDIRECT, FIRST_REFUSAL, OutcomeUnknown, refusal, TargetRefused } from '../exchange.ts';
-import { withoutSecrets } from '../without-secrets.ts';
-import type { ReceivedAnswer } from './send.ts';
+import { redactSecrets } from '../exchange.ts';
+import { errorForStatus, FIRST_CLIENT_ERROR, FIRST_REDIRECT, OutcomeUnknown, TargetRefused } from '../target-errors.ts';
+import type { ReceivedResponse } from './send.ts';
 
-/** "Ask there, in the same way": what was asked here was not done. Other redirects may well follow the deed. */
-const NOT_DONE_HERE = [307, 308];
+/** These ask the client to repeat the same request elsewhere, so nothing was done. Other redirects may follow a write. */
+const REPEAT_ELSEWHERE = [307, 308];
 
-/** What a body may take of the 64 KiB that a step keeps; a text that needs more (JSON: up to six bytes a character) is cut. */
+/** A step stores 64 KiB. A longer body is shortened; JSON takes up to six bytes per character. */
 const OUTPUT_BODY_MAX_BYTES = 56 * 1024;
-const CUT_TO_CHARACTERS = 8_000;
-const SHOWN_HEADERS = ['content-type', 'etag', 'last-modified', 'location', 'retry-after', 'x-request-id'];
-const SHOWN_HEADER_MAX_CHARACTERS = 500;
+const SHORTENED_TO_CHARACTERS = 8_000;
+const OUTPUT_HEADERS = ['content-type', 'etag', 'last-modified', 'location', 'retry-after', 'x-request-id'];
+const OUTPUT_HEADER_MAX_CHARACTERS = 500;
 
-/** The answer if it means success; otherwise what it means: certainly not done, or perhaps. Never quotes the target. */
-export function judged(
+/** Returns if the response is a success. Otherwise the error says whether the target can have acted, without quoting it. */
+export function assertSuccess(
   host: string,
-  answer: ReceivedAnswer,
+  { status, headers }: ReceivedResponse,
   { method, expected }: { method: string; expected?: number | number[] },
-): ReceivedAnswer {
-  const { status, headers } = answer;
+): void {
   const isExpected = expected === undefined ? status < FIRST_REDIRECT : [expected].flat().includes(status);
-  if (isExpected) return answer;
-  if (status >= FIRST_REFUSAL) throw refusal(host, { status, header: (name) => headers[name] });
+  if (isExpected) return;
+  if (status >= FIRST_CLIENT_ERROR) throw errorForStatus(host, { status, header: (name) => headers[name] });
   if (status >= FIRST_REDIRECT) {
-    const message = `${host} redirected (${status}), which is never followed; name the address it leads to, or expect ${status}`;
-    if (method === 'GET' || method === 'HEAD' || NOT_DONE_HERE.includes(status)) {
+    const message = `${host} redirected (${status}); redirects are not followed. Use the new address, or add ${status} to expectStatus`;
+    if (method === 'GET' || method === 'HEAD' || REPEAT_ELSEWHERE.includes(status)) {
       throw new TargetRefused(message, { retryable: false });
     }
     throw new OutcomeUnknown(message);
   }
-  throw new OutcomeUnknown(`${host} answered ${status}, which was not expected`);
+  throw new OutcomeUnknown(`${host} returned status ${status}, which expectStatus does not contain`);
 }
 
-/** No header of the credential comes back with an answer. */
-export function withoutSecretHeaders(answer: ReceivedAnswer, secretHeaders: Record<string, string>): ReceivedAnswer {
-  const cleaned = (text: string) => withoutSecrets(text, Object.values(secretHeaders));
-  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, cleaned(value)]));
-  return { ...answer, headers, text: cleaned(answer.text) };
+/** Removes the credential's headers, which the target may have echoed. */
+export function redactResponse(response: ReceivedResponse, secretHeaders: Record<string, string>): ReceivedResponse {
+  const redacted = (text: string) => redactSecrets(text, Object.values(secretHeaders));
+  const headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, redacted(value)]));
+  return { ...response, headers, text: redacted(response.text) };
 }
 
-export function outputOf(host: string, { status, headers, text, cut }: ReceivedAnswer) {
-  const shown = Object.fromEntries(
-    SHOWN_HEADERS.flatMap((name) =>
-      headers[name] ? [[name, headers[name].slice(0, SHOWN_HEADER_MAX_CHARACTERS)]] : [],
+export function outputOf(host: string, { status, headers: received, text, truncated }: ReceivedResponse) {
+  const headers = Object.fromEntries(
+    OUTPUT_HEADERS.flatMap((name) =>
+      received[name] ? [[name, received[name].slice(0, OUTPUT_HEADER_MAX_CHARACTERS)]] : [],
     ),
   );
-  const isJson = /^application\/([a-z0-9.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
-  const body = isJson && !cut && text !== '' ? jsonIn(host, text) : text.toWellFormed();
-  const fits = !cut && Buffer.byteLength(JSON.stringify(body)) <= OUTPUT_BODY_MAX_BYTES;
-  if (fits) return { status, headers: shown, body };
-  return { status, headers: shown, body: text.slice(0, CUT_TO_CHARACTERS).toWellFormed(), truncated: true };
+  const isJson = /^application\/([a-z0-9.-]+\+)?json\b/i.test(received['content-type'] ?? '');
+  const body = isJson && !truncated && text !== '' ? parseBody(host, text) : text.toWellFormed();
+  const fits = !truncated && Buffer.byteLength(JSON.stringify(body)) <= OUTPUT_BODY_MAX_BYTES;
+  if (fits) return { status, headers, body };
+  return { status, headers, body: text.slice(0, SHORTENED_TO_CHARACTERS).toWellFormed(), truncated: true };
 }
 
-function jsonIn(host: string, text: string): unknown {
+function parseBody(host: string, text: string): unknown {
   const value = tryParseJson(text);
   if (value !== undefined) return value;
-  throw new OutcomeUnknown(`${host} called its answer JSON, but it is malformed or nested too deep`);
+  throw new OutcomeUnknown(`${host} sent JSON that is malformed or nested too deep`);
 }

@@ -2,11 +2,12 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { allowedMs } from '../attempt-deadline.ts';
-import { EXCHANGE_TIMEOUT_MS, notSent, OutcomeUnknown } from '../exchange.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../exchange.ts';
+import { notSent, OutcomeUnknown } from '../target-errors.ts';
 import type { Destination } from './destination.ts';
 
-/** As much of an answer as is read; a step's output holds no more. */
-export const ANSWER_MAX_BYTES = 64 * 1024;
+/** The rest of a longer response is not read; a step's output cannot store more. */
+const RESPONSE_MAX_BYTES = 64 * 1024;
 
 export interface SentRequest {
   destination: Destination;
@@ -15,20 +16,20 @@ export interface SentRequest {
   body: string | undefined;
 }
 
-export interface ReceivedAnswer {
+export interface ReceivedResponse {
   status: number;
   /** Lower-case names. */
   headers: Record<string, string>;
   text: string;
-  /** There was more than `ANSWER_MAX_BYTES`. */
-  cut: boolean;
+  /** The response was longer than `RESPONSE_MAX_BYTES`. */
+  truncated: boolean;
 }
 
-export type Send = (request: SentRequest) => Promise<ReceivedAnswer>;
+export type Send = (request: SentRequest) => Promise<ReceivedResponse>;
 
 /**
- * One request to an address that was checked before; `Host` and the name in the certificate stay the URL's. Redirects
- * are answers like any other. Failures say whether the target can have acted.
+ * Sends one request to a checked address. `Host` and the name in the certificate are those of the URL. Redirects are
+ * returned like other responses. Errors say whether the target can have acted.
  */
 export const sendToChecked: Send = async ({ destination, method, headers, body }) => {
   const { url, host, addresses } = destination;
@@ -41,18 +42,18 @@ export const sendToChecked: Send = async ({ destination, method, headers, body }
       method,
       headers: { ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) },
       lookup: pinnedTo(addresses),
-      // A connection of its own: a kept one would lead to whatever was checked for an earlier request.
+      // A new connection: a reused one leads to the address of an earlier request.
       agent: false,
       signal: AbortSignal.timeout(timeoutMs),
     });
-    // Until the connection stands, TLS included, the target has seen nothing of the request.
+    // Until the connection is established, including TLS, the target has received nothing.
     request.once('socket', (socket) => {
       socket.once(secure ? 'secureConnect' : 'connect', () => {
         connected = true;
       });
     });
     const failed = (cause: unknown) =>
-      reject(connected ? new OutcomeUnknown(`${host} did not answer, or not to the end`, cause) : notSent(host, cause));
+      reject(connected ? new OutcomeUnknown(`${host} sent no complete response`, cause) : notSent(host, cause));
     request.on('error', failed);
     request.once('upgrade', (_response, socket) => {
       socket.destroy();
@@ -60,9 +61,9 @@ export const sendToChecked: Send = async ({ destination, method, headers, body }
     });
     request.once('response', async (response) => {
       try {
-        const { bytes, cut } = await readUpTo(ANSWER_MAX_BYTES, response);
+        const { bytes, truncated } = await readUpTo(RESPONSE_MAX_BYTES, response);
         const text = bytes.toString('utf8');
-        resolve({ status: response.statusCode ?? 0, headers: plainHeaders(response.headers), text, cut });
+        resolve({ status: response.statusCode ?? 0, headers: plainHeaders(response.headers), text, truncated });
       } catch (error) {
         failed(error);
       } finally {
@@ -73,7 +74,7 @@ export const sendToChecked: Send = async ({ destination, method, headers, body }
   });
 };
 
-/** Answers whoever asks for the host's address with those that were checked, without asking anybody again. */
+/** A DNS lookup that returns only the checked addresses. */
 function pinnedTo(addresses: Destination['addresses']): LookupFunction {
   return (_hostname, options, callback) => {
     const [first] = addresses;
@@ -82,7 +83,7 @@ function pinnedTo(addresses: Destination['addresses']): LookupFunction {
   };
 }
 
-async function readUpTo(maxBytes: number, source: AsyncIterable<Buffer>): Promise<{ bytes: Buffer; cut: boolean }> {
+async function readUpTo(maxBytes: number, source: AsyncIterable<Buffer>) {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of source) {
@@ -90,7 +91,7 @@ async function readUpTo(maxBytes: number, source: AsyncIterable<Buffer>): Promis
     size += chunk.length;
     if (size > maxBytes) break;
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: size > maxBytes };
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), truncated: size > maxBytes };
 }
 
 function plainHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {

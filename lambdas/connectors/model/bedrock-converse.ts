@@ -3,19 +3,13 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
 import type { Access } from '../connector.ts';
-import {
-  EXCHANGE_TIMEOUT_MS,
-  exchange,
-  FIRST_SERVER_ERROR,
-  type Head,
-  retryAfterMs,
-  TargetRefused,
-} from '../exchange.ts';
+import { EXCHANGE_TIMEOUT_MS, exchange } from '../exchange.ts';
+import { FIRST_SERVER_ERROR, type Head, retryAfterMs, TargetRefused } from '../target-errors.ts';
 
-/** A step has time for two exchanges; a model gets both, since it asks nothing beforehand. */
+/** A step has time for two exchanges. A model call needs no other request, so it gets the time of both. */
 const CONVERSE_TIMEOUT_MS = 2 * EXCHANGE_TIMEOUT_MS;
-/** The model took too long, stumbled, or has too much to do: the same question may be answered later. */
-const PASSING_STATUSES = [408, 424, 429];
+/** Timeout, model error, throttling: a later attempt may succeed. */
+const TEMPORARY_STATUSES = [408, 424, 429];
 const ERROR_NAME_MAX_CHARACTERS = 60;
 
 const Credential = z.object({
@@ -24,12 +18,12 @@ const Credential = z.object({
   sessionToken: z.string().optional(),
 });
 
-const ConverseAnswer = z.object({
+const ConverseResponse = z.object({
   output: z.object({ message: z.object({ content: z.array(z.object({ text: z.string().optional() })) }) }),
   stopReason: z.string(),
   usage: z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() }),
 });
-export type ConverseAnswer = z.infer<typeof ConverseAnswer>;
+export type ConverseResponse = z.infer<typeof ConverseResponse>;
 
 export interface ConverseRequest {
   system: { text: string }[];
@@ -37,27 +31,27 @@ export interface ConverseRequest {
   inferenceConfig: { maxTokens: number; temperature?: number };
 }
 
-/** One signed call of Bedrock's Converse, over the same exchange as every other target. It writes nothing, so it may be repeated. */
-export async function converse(access: Access, model: string, request: ConverseRequest): Promise<ConverseAnswer> {
+/** Makes one signed call to Bedrock's Converse API. It writes nothing, so it may be repeated. */
+export async function converse(access: Access, model: string, request: ConverseRequest): Promise<ConverseResponse> {
   const url = new URL(`/model/${encodeURIComponent(model)}/converse`, access.baseUrl);
-  const { answer } = await exchange({
+  const { body } = await exchange({
     system: 'Bedrock',
     method: 'POST',
     url: url.href,
     headers: await signedHeaders(access, url, JSON.stringify(request)),
     body: request,
-    onlyAsks: true,
+    readOnly: true,
     timeoutMs: CONVERSE_TIMEOUT_MS,
-    refusal: (head) => refusal(model, head),
-    answer: ConverseAnswer,
+    errorFor: (head) => bedrockError(model, head),
+    responseSchema: ConverseResponse,
   });
-  return answer;
+  return body;
 }
 
 async function signedHeaders({ instance, credential }: Access, url: URL, body: string) {
   const credentials = Credential.safeParse(credential);
   if (!credentials.success) {
-    throw new CountersignError('CONNECTION_MISSING', 'the bedrock connection is the function itself; do not define it');
+    throw new CountersignError('CONNECTION_MISSING', 'bedrock uses the role of the function; remove this connection');
   }
   const signer = new SignatureV4({
     service: 'bedrock',
@@ -77,15 +71,16 @@ async function signedHeaders({ instance, credential }: Access, url: URL, body: s
   return others;
 }
 
-function refusal(model: string, { status, header }: Head): TargetRefused {
+function bedrockError(model: string, { status, header }: Head): TargetRefused {
   const name = header('x-amzn-errortype')?.split(':')[0]?.slice(0, ERROR_NAME_MAX_CHARACTERS) ?? '';
-  const isPassing = PASSING_STATUSES.includes(status) || status >= FIRST_SERVER_ERROR || name === 'ThrottlingException';
-  if (isPassing) {
+  const isTemporary =
+    TEMPORARY_STATUSES.includes(status) || status >= FIRST_SERVER_ERROR || name === 'ThrottlingException';
+  if (isTemporary) {
     const how = { retryable: true, retryAfterMs: retryAfterMs(header) };
-    return new TargetRefused(`Bedrock cannot answer now (${status} ${name})`, how);
+    return new TargetRefused(`Bedrock is temporarily unavailable (${status} ${name})`, how);
   }
   if (name === 'AccessDeniedException') {
-    const message = `this stage may not use ${model}: name it in "models" of the stage in cdk.json, and enable it in the account`;
+    const message = `this stage may not use ${model}: add it to "models" of the stage in cdk.json, and enable it in the account`;
     return new TargetRefused(message, { retryable: false });
   }
   return new TargetRefused(`Bedrock refused (${status} ${name})`, { retryable: false });
@@ -99,7 +94,7 @@ function bytesOf(data: SourceData): string | Uint8Array {
     : new Uint8Array(data);
 }
 
-/** Node's own SHA-256, in the form the signer asks for. */
+/** Node's SHA-256 with the interface of the signer. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 

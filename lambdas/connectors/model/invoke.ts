@@ -2,20 +2,20 @@ import * as z from 'zod';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import type { Cost } from '../../run/receipt.ts';
+import { BEDROCK } from '../connections.ts';
 import { operation, writeKey } from '../connector.ts';
-import { TargetRefused } from '../exchange.ts';
-import { BEDROCK } from '../stage-connections.ts';
-import { type ConverseAnswer, type ConverseRequest, converse } from './bedrock-converse.ts';
+import { TargetRefused } from '../target-errors.ts';
+import { type ConverseRequest, type ConverseResponse, converse } from './bedrock-converse.ts';
 import { usdOf } from './prices.ts';
 
-/** Small, cheap, and to be had without a contract or an inference profile. */
+/** Small, cheap, and available without a contract or an inference profile. */
 export const DEFAULT_MODEL = 'amazon.nova-lite-v1:0';
 const DEFAULT_MAX_TOKENS = 1_024;
-/** More would take longer than a step has time for. */
+/** More would exceed the time of a step. */
 const MAX_TOKENS_MAX = 4_096;
 const PROMPT_MAX_CHARACTERS = 50_000;
 const INPUT_MAX_CHARACTERS = 50_000;
-/** What a step's output has room for. */
+/** The limit of a step's output. */
 const ANSWER_MAX_CHARACTERS = 30_000;
 const BOUNDARY_CHARACTERS = 16;
 
@@ -27,19 +27,22 @@ const InvokeInput = z.strictObject({
     .default(DEFAULT_MODEL),
   system: z.string().min(1).max(PROMPT_MAX_CHARACTERS).optional(),
   prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS),
-  /** Material from outside, text or data: handed over apart from the instructions, never as one. */
+  /** Untrusted text or data, which the model gets separately from the instructions. */
   input: z
     .json()
     .refine((input) => asText(input).length <= INPUT_MAX_CHARACTERS, `at most ${INPUT_MAX_CHARACTERS} characters`)
     .optional(),
   maxTokens: z.int().min(1).max(MAX_TOKENS_MAX).default(DEFAULT_MAX_TOKENS),
   temperature: z.number().min(0).max(1).optional(),
-  /** The answer is to be a JSON object, and becomes the step's output as it is. */
+  /** The model must return a JSON object, which becomes the step's output. */
   json: z.boolean().default(false),
 });
 type InvokeInput = z.infer<typeof InvokeInput>;
 
-/** Asks a model. Whatever it answers is data: it picks no tool, target, tenant or approver, and changes no input but where a workflow says so. */
+/**
+ * Asks a model. Its output is data: it selects no tool, target, tenant or approver, and fills an input only where the
+ * workflow says so.
+ */
 export const invokeModel = operation({
   tool: 'model.invoke',
   effect: 'read',
@@ -55,13 +58,13 @@ export const invokeModel = operation({
     key: writeKey(['bedrock', 'converse', region, input.model], input),
   }),
   async perform(input, { access }) {
-    const answer = await converse(access, input.model, requestOf(input));
-    const cost = costOf(input.model, answer);
+    const response = await converse(access, input.model, requestOf(input));
+    const cost = costOf(input.model, response);
     return {
-      output: outputOf(input, answer, cost),
-      reversal: { irreversible: 'a question to a model changes nothing' },
+      output: outputOf(input, response, cost),
+      reversal: { irreversible: 'a model call changes nothing' },
       cost,
-      response: { stopReason: answer.stopReason },
+      response: { stopReason: response.stopReason },
     };
   },
 });
@@ -80,34 +83,34 @@ function requestOf({ system, prompt, input, json, maxTokens, temperature }: Invo
   };
 }
 
-/** The id is the text's own hash, which no text can contain: so none can pretend to end here. */
+/** The id is the hash of the text. No text can contain its own hash, so the material cannot contain its closing tag. */
 function asMaterial(text: string): string {
   const id = sha256Hex(text).slice(0, BOUNDARY_CHARACTERS);
   return `<material id="${id}">\n${text}\n</material id="${id}">`;
 }
 
-/** An answer that is not what was asked for costs all the same. */
-function outputOf({ json }: InvokeInput, { output, stopReason }: ConverseAnswer, cost: Cost): unknown {
+/** The errors carry the cost, because an unusable response is billed as well. */
+function outputOf({ json }: InvokeInput, { output, stopReason }: ConverseResponse, cost: Cost): unknown {
   const text = output.message.content.map((block) => block.text ?? '').join('');
   if (text.length > ANSWER_MAX_CHARACTERS) {
-    throw new TargetRefused('the answer is too long to keep: lower maxTokens', { cost, retryable: false });
+    throw new TargetRefused('the model’s answer is too long to store: lower maxTokens', { cost, retryable: false });
   }
   if (!json) return { text: text.toWellFormed(), stopReason };
   if (stopReason === 'max_tokens') {
-    throw new TargetRefused('the answer was cut: raise maxTokens', { cost, retryable: false });
+    throw new TargetRefused('the model’s answer is incomplete: raise maxTokens', { cost, retryable: false });
   }
   const answer = z.record(z.string(), z.unknown()).safeParse(tryParseJson(withoutFence(text)));
   if (answer.success) return answer.data;
-  // Another attempt may well be answered otherwise.
-  throw new TargetRefused('the answer is not the JSON object it was asked to be', { cost, retryable: true });
+  // The next answer may be different.
+  throw new TargetRefused('the model’s answer is not a JSON object', { cost, retryable: true });
 }
 
-/** Models put a code fence around JSON whatever they are told. */
+/** Models often put a code fence around JSON despite the instruction. */
 function withoutFence(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text;
 }
 
-function costOf(model: string, { usage: { inputTokens, outputTokens } }: ConverseAnswer): Cost {
+function costOf(model: string, { usage: { inputTokens, outputTokens } }: ConverseResponse): Cost {
   const usd = usdOf(model, inputTokens, outputTokens);
   return { provider: 'bedrock', model, inputTokens, outputTokens, ...(usd !== undefined && { usd }) };
 }

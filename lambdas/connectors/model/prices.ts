@@ -1,12 +1,12 @@
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 interface Price {
   input: number;
   output: number;
 }
 
 /**
- * List prices on demand in us-east-1, of https://aws.amazon.com/bedrock/pricing/ as several trackers of it agree on
- * 2026-11-16. A model that is missing here costs all the same: its tokens are recorded, its dollars are not.
+ * On-demand list prices in us-east-1 (https://aws.amazon.com/bedrock/pricing/), compared with several price trackers on
+ * 2026-11-16. For a model that is not listed, the tokens are recorded but not the dollars.
  */
 const PRICES: Record<string, Price> = {
   'amazon.nova-micro-v1:0': { input: 0.035, output: 0.14 },
@@ -18,7 +18,7 @@ const PRICES: Record<string, Price> = {
 };
 
 const MILLION = 1_000_000;
-/** Finer than a token of any model costs; sums of these stay exact enough to be compared. */
+/** Costs are rounded to nano-dollars, less than one token costs, so that sums can be compared. */
 const NANO_DOLLARS = 1e9;
 
 export function usdOf(model: string, inputTokens: number, outputTokens: number): number | undefined {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
 import type { Reversal } from '../../run/receipt.ts';
-import { operation, unread, writeKey } from '../connector.ts';
+import { operation, shortHash, writeKey } from '../connector.ts';
 import { exchange, urlAt } from '../exchange.ts';
 
 const SUMMARY_MAX_CHARACTERS = 1024;
@@ -15,7 +15,7 @@ const DedupKey = z.string().min(1).max(DEDUP_KEY_MAX_CHARACTERS);
 const EventInput = z.discriminatedUnion('action', [
   z.strictObject({
     action: z.literal('trigger'),
-    /** Without one, the alert is this write's own. */
+    /** Without one, the write gets its own alert. */
     dedupKey: DedupKey.optional(),
     summary: z.string().min(1).max(SUMMARY_MAX_CHARACTERS),
     source: z.string().min(1).max(SOURCE_MAX_CHARACTERS),
@@ -26,7 +26,7 @@ const EventInput = z.discriminatedUnion('action', [
 ]);
 type EventInput = z.infer<typeof EventInput>;
 
-/** Events of one dedup_key merge while its alert is open, so a repeat pages nobody again. */
+/** PagerDuty merges events with the same dedup_key while the alert is open, so a repeat pages nobody again. */
 export const sendEvent = operation({
   tool: 'pagerduty.event',
   effect: 'natural',
@@ -36,7 +36,7 @@ export const sendEvent = operation({
   input: EventInput,
   content: ['summary', 'source', 'severity'],
   propose: (input, instance) => {
-    const alert = input.dedupKey === undefined ? 'new alert' : unread(input.dedupKey);
+    const alert = input.dedupKey === undefined ? 'new alert' : shortHash(input.dedupKey);
     return {
       target: `pagerduty:${instance}:${alert}`,
       fields: input,
@@ -49,17 +49,17 @@ export const sendEvent = operation({
       throw new CountersignError('CONNECTION_MISSING', 'the pagerduty credential needs "routingKey"');
     }
     const dedupKey = input.dedupKey ?? mark;
-    const { status, answer } = await exchange({
+    const { status, body } = await exchange({
       system: 'PagerDuty',
       method: 'POST',
       url: urlAt(access.baseUrl, '/v2/enqueue'),
       headers: {},
       body: { routing_key: credential.data.routingKey, ...eventOf(input, dedupKey) },
       secrets: [credential.data.routingKey],
-      answer: Accepted,
+      responseSchema: Accepted,
     });
     return {
-      output: { dedupKey: answer.dedup_key },
+      output: { dedupKey: body.dedup_key },
       reversal: reversalOf(input, dedupKey),
       response: { status },
     };
@@ -73,8 +73,8 @@ function eventOf(input: EventInput, dedup_key: string) {
 }
 
 function reversalOf(input: EventInput, dedupKey: string): Reversal {
-  if (input.action !== 'trigger') return { irreversible: `PagerDuty takes no event that undoes ${input.action}` };
-  // Under a key of somebody's choosing the alert may have been open before, and is then not ours to resolve.
+  if (input.action !== 'trigger') return { irreversible: `PagerDuty has no event that undoes ${input.action}` };
+  // With a dedup key from the input, the alert may have been open before this write.
   if (input.dedupKey) return { irreversible: 'the alert may have been open before this event; resolve it by its key' };
   return { tool: 'pagerduty.event', input: { action: 'resolve', dedupKey } };
 }

@@ -10,10 +10,10 @@ const ClientCredential = z.object({ clientId: z.string(), clientSecret: z.string
 const Credential = z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]);
 const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
 
-type Call<Answer> = Pick<Exchange<Answer>, 'method' | 'body' | 'answer' | 'timeoutMs'> & { path: string };
+type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema' | 'timeoutMs'> & { path: string };
 
-/** One call of the Table API, as a user or as an OAuth client. `path` begins with the table. */
-export async function servicenow<Answer>(access: Access, { path, ...call }: Call<Answer>) {
+/** Makes one call to the Table API, as a user or as an OAuth client. `path` starts with the table. */
+export async function servicenow<Body>(access: Access, { path, ...call }: Call<Body>) {
   const credential = credentialOf(access);
   const as = (authorization: string) =>
     exchange({
@@ -41,7 +41,7 @@ async function grantToken(
   { clientId, clientSecret }: z.infer<typeof ClientCredential>,
   nowMs: number,
 ): Promise<Granted> {
-  const { answer } = await exchange({
+  const { body } = await exchange({
     system: SYSTEM,
     method: 'POST',
     url: urlAt(baseUrl, '/oauth_token.do'),
@@ -51,8 +51,8 @@ async function grantToken(
       client_id: clientId,
       client_secret: clientSecret,
     }),
-    onlyAsks: true,
-    answer: AccessToken,
+    readOnly: true,
+    responseSchema: AccessToken,
   });
-  return { token: answer.access_token, expiresAtMs: nowMs + answer.expires_in * 1000 };
+  return { token: body.access_token, expiresAtMs: nowMs + body.expires_in * 1000 };
 }

@@ -1,25 +1,26 @@
 import * as z from 'zod';
 import type { Access } from '../connector.ts';
-import { EXCHANGE_TIMEOUT_MS, FORBIDDEN, OutcomeUnknown, TargetRefused } from '../exchange.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../exchange.ts';
+import { FORBIDDEN, OutcomeUnknown, TargetRefused } from '../target-errors.ts';
 import { servicenow } from './client.ts';
 
-/** A note is written and then read, perhaps in two places, all within the time of one step. */
+/** One step writes a note and then reads it, possibly from two tables. */
 const READ_TIMEOUT_MS = EXCHANGE_TIMEOUT_MS / 2;
-/** With its mark in the query there is one, or none. */
+/** The query contains the mark, so at most one entry is expected. */
 const ENTRIES_MAX = 10;
 
 const Entry = z.object({ sys_id: z.string(), element_id: z.string(), element: z.string(), value: z.string() });
 const Entries = z.object({ result: z.array(Entry) });
 const Activity = z.object({ result: z.object({ work_notes: z.string().optional() }) });
 
-/** The note that carries a mark. `absent` is only said where ServiceNow would have shown it. */
+/** `absent` only if ServiceNow would have listed the note. */
 export type FoundNote = { kind: 'found'; journalEntry?: string } | { kind: 'absent' } | { kind: 'undecided' };
 
 /**
- * Looks for a note by its mark. ServiceNow leaves out of a list what an ACL forbids to read, and says nothing but the
- * number of all; it ignores a clause of a query that it does not understand, and lists notes of others. So an entry is
- * compared with the mark, and that none is listed counts only if none was left out. A query rule may hide even the
- * number: the incident's own field must show its notes, too.
+ * Finds a note by its mark. ServiceNow omits entries that an ACL hides and shows only their total count. It also ignores
+ * query clauses that it does not understand, and then lists other notes. So each entry is compared with the mark, and an
+ * empty list counts only if nothing was omitted. A query rule can hide even the count, so the incident's own field must
+ * show its notes as well.
  */
 export async function findNote(access: Access, sysId: string, mark: string): Promise<FoundNote> {
   const journal = await findEntry(access, sysId, mark);
@@ -29,35 +30,35 @@ export async function findNote(access: Access, sysId: string, mark: string): Pro
   return journal.kind === 'absent' && activity.kind === 'absent' ? journal : { kind: 'undecided' };
 }
 
-/** What to do when nobody can tell. */
+/** The error for `undecided`. */
 export const noteNotShown = () =>
   new OutcomeUnknown(
-    'ServiceNow does not show whether it has the note: look at the incident, and let the credential read work_notes and sys_journal_field',
+    'ServiceNow does not show whether the note exists: check the incident, and allow the credential to read work_notes and sys_journal_field',
   );
 
 async function findEntry(access: Access, sysId: string, mark: string): Promise<FoundNote> {
   const query = encodeURIComponent(`element_id=${sysId}^element=work_notes^valueLIKE${mark}`);
   const fields = Object.keys(Entry.shape).join(',');
   const path = `sys_journal_field?sysparm_fields=${fields}&sysparm_limit=${ENTRIES_MAX}&sysparm_query=${query}`;
-  const reading = servicenow(access, { method: 'GET', path, answer: Entries, timeoutMs: READ_TIMEOUT_MS });
+  const reading = servicenow(access, { method: 'GET', path, responseSchema: Entries, timeoutMs: READ_TIMEOUT_MS });
   const read = await reading.catch(unlessForbidden);
   if (!read) return { kind: 'undecided' };
-  const { result } = read.answer;
+  const { result } = read.body;
   const ours = result.find((entry) => entry.element_id === sysId && isMarked(entry.value, mark));
   if (ours) return { kind: 'found', journalEntry: ours.sys_id };
   return read.header('x-total-count') === String(result.length) ? { kind: 'absent' } : { kind: 'undecided' };
 }
 
-/** As people read them: all notes of the incident in one text. */
+/** Searches the incident's own field, which holds all its notes as one text. */
 async function findInActivity(access: Access, sysId: string, mark: string): Promise<FoundNote> {
   const path = `incident/${sysId}?sysparm_fields=work_notes&sysparm_display_value=true`;
-  const reading = servicenow(access, { method: 'GET', path, answer: Activity, timeoutMs: READ_TIMEOUT_MS });
-  const notes = (await reading.catch(unlessForbidden))?.answer.result.work_notes;
+  const reading = servicenow(access, { method: 'GET', path, responseSchema: Activity, timeoutMs: READ_TIMEOUT_MS });
+  const notes = (await reading.catch(unlessForbidden))?.body.result.work_notes;
   if (notes === undefined) return { kind: 'undecided' };
   return isMarked(notes, mark) ? { kind: 'found' } : { kind: 'absent' };
 }
 
-/** On a line of its own, as it was written. */
+/** The mark is on its own line. */
 const isMarked = (text: string, mark: string) => text.split('\n').some((line) => line.trim() === markLine(mark));
 
 export const markLine = (mark: string) => `[${mark}]`;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { type Access, Markdown, operation, writeKey } from '../connector.ts';
-import { OutcomeUnknown, TargetRefused } from '../exchange.ts';
+import { OutcomeUnknown, TargetRefused } from '../target-errors.ts';
 import { servicenow } from './client.ts';
 import { findNote, markLine, noteNotShown } from './find-work-note.ts';
-import { type Shown, stateBefore, storedBy } from './stored-fields.ts';
+import { type ReturnedFields, stateBefore, updateResult } from './stored-fields.ts';
 
 const JOURNAL_FIELDS = ['work_notes', 'comments'];
 const WORK_NOTE_MAX_CHARACTERS = 4000;
@@ -13,14 +13,14 @@ const SysId = z.string().regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexa
 const FieldName = z.string().regex(/^[a-z0-9_]+$/, 'a column of the incident table');
 const SettableField = FieldName.refine(
   (name) => !JOURNAL_FIELDS.includes(name),
-  'work notes and comments append, they are not set: use servicenow.incident.add_work_note',
+  'work notes and comments cannot be set, only added: use servicenow.incident.add_work_note',
 );
 
-/** ServiceNow gives every value as text; references come as objects with a value. */
+/** ServiceNow returns every value as text; a reference is an object with a value. */
 const Value = z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]);
-const RecordAnswer = z.object({ result: z.record(z.string(), Value) });
+const RecordResponse = z.object({ result: z.record(z.string(), Value) });
 
-/** Only these fields are answered: of the rest of a record nothing need be known. */
+/** The response contains only these fields. */
 const incidentPath = (sysId: string, fields: string[]) => `incident/${sysId}?sysparm_fields=${fields.join(',')}`;
 const targetOf = (sysId: string, instance: string) => `servicenow:${instance}:incident:${sysId}`;
 
@@ -35,7 +35,7 @@ export const getIncident = operation({
   input: GetInput,
   propose: ({ sysId, fields }, instance) => ({
     target: targetOf(sysId, instance),
-    // What is read of it: policy may permit some fields and not others.
+    // Policy may permit reading some fields and not others.
     fields: { fields: [...fields] },
     key: writeKey(['sn', 'incident', 'get', instance, sysId], [...fields].sort()),
   }),
@@ -46,7 +46,7 @@ export const getIncident = operation({
   },
 });
 
-/** Columns of an incident that send somebody to work, or tell somebody of it. */
+/** Columns of an incident that assign or notify people. */
 const RECIPIENTS =
   `assigned_to assignment_group caller_id additional_assignee_list group_list watch_list work_notes_list`
     .split(' ')
@@ -76,15 +76,15 @@ export const updateIncident = operation({
   }),
   edited: ({ sysId, fields }, changed) => ({ sysId, fields: { ...fields, ...changed } }),
   before: async ({ sysId, fields }, access) => (await readFields(access, sysId, Object.keys(fields))).values,
-  async perform({ sysId, fields }, performance) {
+  async perform({ sysId, fields }, context) {
     const path = incidentPath(sysId, ['number', 'sys_mod_count', ...Object.keys(fields)]);
-    const call = { method: 'PATCH', path, body: fields, answer: RecordAnswer } as const;
-    const { status, answer } = await servicenow(performance.access, call);
-    const now: Shown = answer.result;
-    const before = stateBefore(performance, now);
-    const { stored, incomplete, reversal } = storedBy(sysId, asText(fields), before, now);
+    const call = { method: 'PATCH', path, body: fields, responseSchema: RecordResponse } as const;
+    const { status, body } = await servicenow(context.access, call);
+    const now: ReturnedFields = body.result;
+    const before = stateBefore(context, now);
+    const { stored, incomplete, reversal } = updateResult(sysId, asText(fields), before, now);
     return {
-      output: { sysId, number: now.number ?? '', modCount: now.sys_mod_count ?? '', fields: handedOn(stored) },
+      output: { sysId, number: now.number ?? '', modCount: now.sys_mod_count ?? '', fields: shortValues(stored) },
       ...(before && { before }),
       ...(incomplete && { incomplete }),
       reversal,
@@ -93,11 +93,11 @@ export const updateIncident = operation({
   },
 });
 
-/** Later steps go by groups, states and names; texts would make the output too large to keep. */
-const HANDED_ON_MAX_CHARACTERS = 255;
+/** Later steps need groups, states and names; long texts would make the output too large to store. */
+const OUTPUT_VALUE_MAX_CHARACTERS = 255;
 
-const handedOn = (stored: Record<string, string>) =>
-  Object.fromEntries(Object.entries(stored).filter(([, value]) => value.length <= HANDED_ON_MAX_CHARACTERS));
+const shortValues = (stored: Record<string, string>) =>
+  Object.fromEntries(Object.entries(stored).filter(([, value]) => value.length <= OUTPUT_VALUE_MAX_CHARACTERS));
 
 const WorkNoteInput = z
   .strictObject({ sysId: SysId, note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS), markdown: Markdown })
@@ -106,7 +106,7 @@ const WorkNoteInput = z
     message: `is longer than ${WORK_NOTE_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
   });
 
-/** What a journal takes for markup: `[code]` begins HTML, `@[` mentions a user. A space makes text of both. */
+/** The markup of journal fields: `[code]` starts HTML, `@[` mentions a user. A space after the bracket disables both. */
 const MARKUP = /\[(?=\/?code\])|(?<=@)\[/gi;
 
 const written = ({ note, markdown }: { note: string; markdown?: boolean }) =>
@@ -120,14 +120,14 @@ export const addWorkNote = operation({
   connection: 'servicenow',
   input: WorkNoteInput,
   content: ['note'],
-  answersWithIds: true,
+  returnsOnlyIds: true,
   markdownField: 'note',
   propose: (input, instance) => ({
     target: targetOf(input.sysId, instance),
     fields: { note: written(input) },
     key: writeKey(['sn', 'incident', 'work_note', instance, input.sysId], { note: written(input) }),
   }),
-  // People edit the text as it would be written: to escape it once more would change what they approve.
+  // People edit the escaped text; escaping it again would change what they approve.
   edited: (input, fields) => ({ ...input, ...fields, markdown: true }),
   async perform(input, { access, mark }) {
     const { sysId } = input;
@@ -135,9 +135,9 @@ export const addWorkNote = operation({
       method: 'PATCH',
       path: incidentPath(sysId, ['sys_id']),
       body: { work_notes: `${written(input)}\n${markLine(mark)}` },
-      answer: RecordAnswer,
+      responseSchema: RecordResponse,
     });
-    // The answer is the same whether an ACL has dropped the note or not.
+    // The response is the same if an ACL has dropped the note.
     const note = await findNote(access, sysId, mark).catch(unreadable);
     if (note.kind === 'absent') throw new TargetRefused(NOTE_DROPPED, { retryable: false });
     if (note.kind === 'undecided') throw noteNotShown();
@@ -152,31 +152,31 @@ export const addWorkNote = operation({
 });
 
 const NOTE_DROPPED =
-  'ServiceNow answered, but has not added the note: check that the credential may write work_notes (ACLs, data policies)';
+  'ServiceNow did not add the note: check that the credential may write work_notes (ACLs, data policies)';
 
 const entryOf = ({ journalEntry }: { journalEntry?: string }): Record<string, string> =>
   journalEntry ? { journalEntry } : {};
 
-/** The note is sent: that it cannot be read settles nothing. */
+/** The note was sent, so a failed read leaves the outcome unknown. */
 function unreadable(error: unknown): never {
   if (!(error instanceof TargetRefused)) throw error;
-  throw new OutcomeUnknown(`the note was sent and could not be read back: ${error.message}`, error);
+  throw new OutcomeUnknown(`the note was sent, but reading it failed: ${error.message}`, error);
 }
 
-const NOTES_STAY = { irreversible: 'a work note cannot be taken back, only corrected by another' };
+const NOTES_STAY = { irreversible: 'a work note cannot be removed, only corrected by another note' };
 
-/** A field that is not shown has no state: to take it for empty would be to make one up. */
+/** Throws if a field is missing in the response: its value is unknown, not empty. */
 async function readFields(access: Access, sysId: string, names: string[]) {
   const path = incidentPath(sysId, names);
-  const { status, answer } = await servicenow(access, { method: 'GET', path, answer: RecordAnswer });
-  const hidden = names.filter((name) => !Object.hasOwn(answer.result, name));
+  const { status, body } = await servicenow(access, { method: 'GET', path, responseSchema: RecordResponse });
+  const hidden = names.filter((name) => !Object.hasOwn(body.result, name));
   if (hidden.length > 0) {
     const message = `ServiceNow does not show ${hidden.join(', ')}: check the name, and that the credential may read it`;
     throw new TargetRefused(message, { retryable: false });
   }
-  return { status, values: Object.fromEntries(names.map((name) => [name, answer.result[name]])) };
+  return { status, values: Object.fromEntries(names.map((name) => [name, body.result[name]])) };
 }
 
-/** ServiceNow gives back as text whatever was written. */
+/** ServiceNow returns every written value as text. */
 const asText = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));

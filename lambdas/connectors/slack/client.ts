@@ -1,23 +1,25 @@
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
 import type { Access } from '../connector.ts';
-import { exchange, TargetRefused, urlAt } from '../exchange.ts';
-import { slackRefusal } from './errors.ts';
+import { exchange, urlAt } from '../exchange.ts';
+import { TargetRefused } from '../target-errors.ts';
+import { slackError } from './errors.ts';
 import { MessageBody } from './message-text.ts';
 
 const PAGE_SIZE = 200;
-/** Slack takes no more. A lookup of a name costs one request for each so many channels. */
+/** Slack's maximum: finding a channel by name takes one request per 999 channels. */
 const CHANNELS_PAGE_SIZE = 999;
-/** Slack allows 50 such requests a minute; an app in more channels than these pages hold needs the id. */
+/** Slack allows 50 such requests a minute. */
 const CHANNEL_PAGES_MAX = 20;
 const CHANNEL_ID = /^[CDG][A-Z0-9]{5,}$/;
-export const NOT_LISTED = 'the app is in no channel of this name: invite it, or name the channel by its id (C…)';
-const TOO_MANY_CHANNELS = `the app is in more than ${CHANNELS_PAGE_SIZE * CHANNEL_PAGES_MAX} channels: name the channel by its id (C…)`;
+export const CHANNEL_NOT_FOUND =
+  'the app is not in a channel with this name: invite it, or use the id of the channel (C…)';
+const TOO_MANY_CHANNELS = `the app is in more than ${CHANNELS_PAGE_SIZE * CHANNEL_PAGES_MAX} channels: use the id of the channel (C…)`;
 
 const Credential = z.object({ botToken: z.string(), refreshToken: z.string().optional() });
-/** Such a token lives for twelve hours, and its successor would have to be stored: no function may write credentials. */
+/** Token rotation is not supported: each new token would have to be stored, and no function may write credentials. */
 const ROTATING =
-  'the slack credential is of an app with token rotation (xoxe), whose tokens expire after 12 hours; use the bot token (xoxb-) of an app without token rotation';
+  'the slack credential belongs to an app with token rotation (xoxe), whose tokens expire after 12 hours; use the bot token (xoxb-) of an app without token rotation';
 const APP_LEVEL = 'the slack credential has an app-level token (xapp-); use the bot token (xoxb-) of the app';
 const Refusal = z.object({ ok: z.literal(false), error: z.string() });
 const More = { response_metadata: z.object({ next_cursor: z.string() }).optional() };
@@ -27,7 +29,7 @@ const Messages = z.object({
   messages: z.array(
     MessageBody.extend({
       ts: z.string(),
-      // Whoever does not ask for all metadata is told its type alone.
+      // Without include_all_metadata Slack returns only the event type.
       metadata: z
         .object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()).optional() })
         .optional(),
@@ -43,27 +45,27 @@ const Channels = z.object({
   ...More,
 });
 
-interface Call<Answer> {
+interface Call<Body> {
   method: 'GET' | 'POST';
-  /** `chat.postMessage`, with a query where it reads. */
+  /** `chat.postMessage`, with the query of a GET. */
   api: string;
   body?: unknown;
-  answer: z.ZodType<Answer>;
+  responseSchema: z.ZodType<Body>;
 }
 
-/** One call of the Web API, which says no with status 200. */
-export async function slack<Answer extends { ok: true }>(access: Access, call: Call<Answer>): Promise<Answer> {
-  const { api, answer, ...rest } = call;
+/** Makes one call to the Web API, which reports errors with status 200. */
+export async function slack<Body extends { ok: true }>(access: Access, call: Call<Body>): Promise<Body> {
+  const { api, responseSchema, ...rest } = call;
   const botToken = botTokenOf(access);
-  const { answer: given } = await exchange({
+  const { body } = await exchange({
     ...rest,
     system: 'Slack',
     url: urlAt(access.baseUrl, `/api/${api}`),
     headers: { authorization: `Bearer ${botToken}` },
-    answer: z.union([Refusal, answer]),
+    responseSchema: z.union([Refusal, responseSchema]),
   });
-  if (!given.ok) throw slackRefusal(given.error, call.method);
-  return given;
+  if (!body.ok) throw slackError(body.error, call.method);
+  return body;
 }
 
 function botTokenOf({ credential }: Access): string {
@@ -76,7 +78,7 @@ function botTokenOf({ credential }: Access): string {
   return data.botToken;
 }
 
-/** Messages of a channel, or of one thread in it. */
+/** The messages of a channel, or of one thread in it. */
 export async function* messagesIn(
   access: Access,
   { channelId, threadTs, query }: { channelId: string; threadTs?: string; query: string },
@@ -86,12 +88,12 @@ export async function* messagesIn(
   for await (const page of pages(access, api, Messages)) yield* page.messages;
 }
 
-/** Ids of channels by name, for as long as the connection is cached: `before` and `perform` of a step need the same one. */
+/** Channel ids by name, cached as long as the connection: `before` and `perform` of a step need the same id. */
 const knownChannels = new WeakMap<object, Map<string, string>>();
 
 /**
- * Messages are posted to a name or an id, but read and changed only by id. Of the channels only those are listed that the
- * app is in: it can read no others, and a large workspace has too many for Slack's rate limit.
+ * The id of a channel: Slack posts to a name or an id, but reads and updates only by id. Searches only the channels that
+ * the app is in: it cannot read others, and a large workspace has too many for Slack's rate limit.
  */
 export async function findChannel(access: Access, channel: string): Promise<string | undefined> {
   if (CHANNEL_ID.test(channel)) return channel;
@@ -126,12 +128,12 @@ async function lookUpChannel(access: Access, name: string): Promise<string | und
 async function* pages<Page extends { ok: true; response_metadata?: { next_cursor: string } }>(
   access: Access,
   api: string,
-  answer: z.ZodType<Page>,
+  responseSchema: z.ZodType<Page>,
   pageSize = PAGE_SIZE,
 ): AsyncGenerator<Page> {
   for (let cursor: string | undefined; cursor !== ''; ) {
     const next = cursor ? `&cursor=${encodeURIComponent(cursor)}` : '';
-    const page = await slack(access, { method: 'GET', api: `${api}&limit=${pageSize}${next}`, answer });
+    const page = await slack(access, { method: 'GET', api: `${api}&limit=${pageSize}${next}`, responseSchema });
     yield page;
     cursor = page.response_metadata?.next_cursor ?? '';
   }

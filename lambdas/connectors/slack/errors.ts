@@ -1,20 +1,20 @@
 import type { CountersignError } from '../../run/errors.ts';
-import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from '../exchange.ts';
+import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from '../target-errors.ts';
 
 /**
- * What Slack's errors mean, by the lists of the methods that are called: chat.postMessage, chat.update,
- * conversations.history, conversations.replies, users.conversations, views.open. A word that is in none of them may be
- * anything, and no message repeats it.
+ * The documented errors of the methods in use: chat.postMessage, chat.update, conversations.history,
+ * conversations.replies, users.conversations, views.open. Messages never quote an unlisted error, because its text is
+ * not trusted.
  */
 
-/** Later, please: asking again may help. */
+/** A later attempt may succeed. */
 const RETRYABLE = `ratelimited rate_limited message_limit_exceeded service_unavailable request_timeout team_added_to_org
   org_login_required external_channel_migrating streaming_state_conflict`.split(/\s+/);
 
-/** Of these Slack says that part of the operation may have succeeded, or does not say. */
-const OPEN = ['internal_error', 'fatal_error', 'update_failed'];
+/** Part of the operation may have succeeded. */
+const OUTCOME_UNKNOWN = ['internal_error', 'fatal_error', 'update_failed'];
 
-/** Only somebody who administers the workspace or the app can mend it. */
+/** Only an admin of the workspace or the app can fix these. */
 const FOR_THE_ADMIN =
   `access_denied accesslimited account_inactive app_access_restricted as_user_not_supported channel_is_limited_access
   ekm_access_denied enterprise_is_restricted invalid_auth is_bot messages_tab_disabled metadata_must_be_sent_from_app
@@ -23,7 +23,7 @@ const FOR_THE_ADMIN =
   slack_connect_canvas_sharing_blocked slack_connect_file_link_sharing_blocked slack_connect_lists_sharing_blocked
   team_access_not_granted team_not_found token_expired token_revoked two_factor_setup_required`.split(/\s+/);
 
-/** The same request will be refused again. */
+/** The same request would fail again. */
 const FINAL = `block_mismatch cannot_reply_to_message cant_broadcast_message cant_update_message channel_not_found
   deprecated_endpoint duplicate_channel_not_found duplicate_message_not_found edit_window_closed exchanged_trigger_id
   expired_trigger_id invalid_arg_name invalid_arguments invalid_array_arg invalid_blocks invalid_blocks_format
@@ -36,17 +36,19 @@ const FINAL = `block_mismatch cannot_reply_to_message cant_broadcast_message can
 const WHAT_TO_DO: Readonly<Record<string, string>> = {
   channel_not_found: 'check the channel, and invite the app to it if it is private',
   not_in_channel: 'invite the app to the channel',
-  is_archived: 'the channel is archived; name another',
+  is_archived: 'the channel is archived; use another channel',
   message_not_found: 'check channel and ts',
-  missing_scope: 'ask an admin of the workspace to reinstall the app with the scopes of the RUNBOOK',
+  missing_scope: 'ask an admin of the workspace to reinstall the app with the scopes listed in the RUNBOOK',
   token_expired: 'tokens that expire are not supported; see RUNBOOK, Credentials',
 };
 const ASK_ADMIN = 'ask an admin of the Slack workspace, or of the app, to allow it';
 
-/** What an answer `{ok: false, error}` means. */
-export function slackRefusal(error: string, method: 'GET' | 'POST'): CountersignError {
-  if (OPEN.includes(error) && method === 'POST') return new OutcomeUnknown(`Slack failed (${error})`);
-  if (OPEN.includes(error)) return new TargetRefused(`Slack failed (${error})`, { retryable: true });
+/** The error for a response `{ok: false, error}`. */
+export function slackError(error: string, method: 'GET' | 'POST'): CountersignError {
+  if (OUTCOME_UNKNOWN.includes(error)) {
+    const message = `Slack failed (${error})`;
+    return method === 'POST' ? new OutcomeUnknown(message) : new TargetRefused(message, { retryable: true });
+  }
   if (RETRYABLE.includes(error)) {
     return new TargetRefused(`Slack refused for now (${error})`, {
       retryable: true,
@@ -55,6 +57,6 @@ export function slackRefusal(error: string, method: 'GET' | 'POST'): Countersign
   }
   const isKnown = FINAL.includes(error) || FOR_THE_ADMIN.includes(error);
   const todo = WHAT_TO_DO[error] ?? (FOR_THE_ADMIN.includes(error) ? ASK_ADMIN : undefined);
-  const word = isKnown ? error : 'an error not known here';
-  return new TargetRefused(`Slack refused (${word})${isKnown && todo ? `: ${todo}` : ''}`, { retryable: false });
+  const name = isKnown ? error : 'an unknown error';
+  return new TargetRefused(`Slack refused (${name})${isKnown && todo ? `: ${todo}` : ''}`, { retryable: false });
 }

@@ -1,33 +1,32 @@
 import * as z from 'zod';
 import type { TouchedState } from '../../run/receipt.ts';
 
-/** Slack documents no limit of blocks together, and refuses some as msg_blocks_too_long from 13,200 characters of JSON on. */
+/** Slack documents no limit for all blocks of a message; it returns msg_blocks_too_long from 13,200 characters of JSON. */
 const BLOCKS_MAX_CHARACTERS = 12_500;
 
-/** chat.update refuses a longer `text`. */
+/** The limit of `text` in chat.update. */
 export const TEXT_MAX_CHARACTERS = 4_000;
 
-/** Names and links in `text` stay what they are written as. */
-export const AS_WRITTEN = { parse: 'none', link_names: false };
-/** And nothing is fetched to be shown below. Only a new message takes these. */
-export const POSTED_AS_WRITTEN = { ...AS_WRITTEN, mrkdwn: false, unfurl_links: false, unfurl_media: false };
+/** Slack must not turn names in `text` into mentions or links. */
+export const NO_PARSING = { parse: 'none', link_names: false };
+/** New messages also get no link previews; chat.update does not accept these options. */
+export const NO_PARSING_OR_PREVIEWS = { ...NO_PARSING, mrkdwn: false, unfurl_links: false, unfurl_media: false };
 
-/** What a message says, as Slack takes it. */
-export interface Wording {
+export interface MessageContent {
   text: string;
-  /** Slack is to read `text` as mrkdwn: mentions notify people, links hide where they lead. */
+  /** Slack parses `text` as mrkdwn: mentions notify people, and a link can show another text than its address. */
   markdown?: boolean;
 }
 
-export const postedContent = (wording: Wording) =>
-  wording.markdown ? { text: wording.text } : { ...shownAsItIs(wording.text), ...POSTED_AS_WRITTEN };
+export const newMessageBody = ({ text, markdown }: MessageContent) =>
+  markdown ? { text } : { ...literalText(text), ...NO_PARSING_OR_PREVIEWS };
 
-/** Text without blocks takes the blocks of an earlier version away. */
-export const updatedContent = (wording: Wording) =>
-  wording.markdown ? { text: wording.text } : { ...shownAsItIs(wording.text), ...AS_WRITTEN };
+/** `text` without blocks removes the blocks of the earlier version. */
+export const updatedMessageBody = ({ text, markdown }: MessageContent) =>
+  markdown ? { text } : { ...literalText(text), ...NO_PARSING };
 
-/** Rich text is shown letter for letter. `text`, for notifications, is mrkdwn in any case, and has no sign of it left. */
-function shownAsItIs(text: string) {
+/** Slack displays rich text literally. The `text` for notifications is always mrkdwn, so it is escaped. */
+function literalText(text: string) {
   return { text: fallbackText(text), blocks: [richTextOf(text)] };
 }
 
@@ -39,21 +38,21 @@ const richTextOf = (text: string) => ({
 export const fitsIntoMessage = (text: string): boolean =>
   JSON.stringify([richTextOf(text)]).length <= BLOCKS_MAX_CHARACTERS;
 
-/** Outside of blocks Slack reads `&`, `<` and `>` as its own signs: a text that has them would mention, or link. */
+/** Outside of blocks, `&`, `<` and `>` are control characters of Slack, which make mentions and links. */
 export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** The text of a message whose blocks say everything, for notifications: escaped, and cut where Slack would refuse it. */
+/** The notification text of a message with blocks: escaped, and shortened to Slack's limit. */
 export function fallbackText(text: string): string {
   const whole = escaped(text);
   if (whole.length <= TEXT_MAX_CHARACTERS) return whole;
-  let kept = '';
+  let shortened = '';
   for (const character of text) {
     const next = escaped(character);
-    if (kept.length + next.length >= TEXT_MAX_CHARACTERS) break;
-    kept += next;
+    if (shortened.length + next.length >= TEXT_MAX_CHARACTERS) break;
+    shortened += next;
   }
-  return `${kept}…`;
+  return `${shortened}…`;
 }
 
 const unescaped = (text: string): string =>
@@ -64,7 +63,7 @@ const Block = z.looseObject({ type: z.string() });
 export const MessageBody = z.object({ text: z.string().default(''), blocks: z.array(Block).default([]) });
 export type MessageBody = z.infer<typeof MessageBody>;
 
-/** One line of rich text with nothing in it but text, not even bold. */
+/** One section of rich text without any style. */
 const PlainRichText = z.object({
   type: z.literal('rich_text'),
   elements: z.tuple([
@@ -76,12 +75,12 @@ const PlainRichText = z.object({
 });
 
 /**
- * What a message says, in the terms in which it is written: text that is shown as it is, or mrkdwn with `markdown`.
- * Slack makes rich text of every text; any other block is a layout, which no text holds.
+ * A message in the form of the tool's input: literal text, or mrkdwn with `markdown`. Slack stores every text as a
+ * rich_text block; other blocks are a layout, which the input cannot express.
  */
 export function stateOf({ text, blocks }: MessageBody): TouchedState {
-  const laidOut = blocks.filter(({ type }) => type !== 'rich_text').length;
-  if (laidOut > 0) return { text, blocks: laidOut };
+  const layoutBlocks = blocks.filter(({ type }) => type !== 'rich_text').length;
+  if (layoutBlocks > 0) return { text, blocks: layoutBlocks };
   const plain = plainText({ text, blocks });
   return plain === undefined ? { text, markdown: true } : { text: plain };
 }

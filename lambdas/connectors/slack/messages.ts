@@ -1,25 +1,19 @@
 import * as z from 'zod';
 import { isAs, type Reversal, type TouchedState } from '../../run/receipt.ts';
 import { type Access, Markdown, operation, writeKey } from '../connector.ts';
-import { OutcomeUnknown, TargetRefused } from '../exchange.ts';
-import { findChannel, messagesIn, NOT_LISTED, slack } from './client.ts';
+import { OutcomeUnknown, TargetRefused } from '../target-errors.ts';
+import { CHANNEL_NOT_FOUND, findChannel, messagesIn, slack } from './client.ts';
+import { findMarked, type PostedMessage, postMarked } from './marked-messages.ts';
 import {
   fitsIntoMessage,
   MessageBody,
-  postedContent,
+  type MessageContent,
+  newMessageBody,
   stateOf,
   TEXT_MAX_CHARACTERS,
-  updatedContent,
-  type Wording,
+  updatedMessageBody,
 } from './message-text.ts';
 
-const MARK_EVENT_TYPE = 'countersign_write';
-const MARKS_HIDDEN =
-  'Slack hides the metadata of messages, by which this one would be found: give the app the scope metadata.message:read';
-/** Slack's clock and ours may differ; looking a little further back costs nothing. */
-const CLOCK_SKEW_SECONDS = 60;
-
-const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
 const Timestamp = z.string().regex(/^\d+\.\d+$/, 'the ts of a Slack message');
 const Text = z
   .string()
@@ -27,7 +21,7 @@ const Text = z
   .max(TEXT_MAX_CHARACTERS)
   .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it');
 
-/** Part of the target, which evidence shows: a name, no text. */
+/** Part of the target, which evidence shows, so free text is not allowed. */
 const Channel = z.string().regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name');
 const PostInput = z.strictObject({
   channel: Channel,
@@ -36,8 +30,8 @@ const PostInput = z.strictObject({
   threadTs: Timestamp.optional(),
 });
 
-/** By which a write is known: text of the same letters as mrkdwn is another. */
-const wordingOf = ({ text, markdown }: Wording) => ({ text, ...(markdown && { markdown }) });
+/** Part of the write key: the same text as mrkdwn is a different write. */
+const contentOf = ({ text, markdown }: MessageContent) => ({ text, ...(markdown && { markdown }) });
 
 export const postMessage = operation({
   tool: 'slack.message.post',
@@ -48,44 +42,30 @@ export const postMessage = operation({
   input: PostInput,
   content: ['text'],
   fixed: ['threadTs'],
-  answersWithIds: true,
+  returnsOnlyIds: true,
   markdownField: 'text',
-  propose: ({ channel, threadTs, ...wording }, instance) => ({
+  propose: ({ channel, threadTs, ...content }, instance) => ({
     target: `slack:${channel}`,
-    fields: { ...wordingOf(wording), ...(threadTs !== undefined && { threadTs }) },
-    key: writeKey(['slack', 'post', instance, channel, threadTs ?? ''], wordingOf(wording)),
+    fields: { ...contentOf(content), ...(threadTs !== undefined && { threadTs }) },
+    key: writeKey(['slack', 'post', instance, channel, threadTs ?? ''], contentOf(content)),
   }),
-  async perform({ channel, threadTs, ...wording }, { access, mark }) {
-    const posted = await slack(access, {
-      method: 'POST',
-      api: 'chat.postMessage',
-      body: {
-        channel,
-        ...postedContent(wording),
-        ...(threadTs && { thread_ts: threadTs }),
-        metadata: { event_type: MARK_EVENT_TYPE, event_payload: { mark } },
-      },
-      answer: Posted,
-    });
-    return { output: { channel: posted.channel, ts: posted.ts }, reversal: SEEN, response: { ts: posted.ts } };
+  async perform({ channel, threadTs, ...content }, { access, mark }) {
+    const message = { channel, ...newMessageBody(content), ...(threadTs && { thread_ts: threadTs }) };
+    return posted(await postMarked(access, { eventType: 'countersign_write', mark }, message));
   },
   async probe({ channel, threadTs }, { access, mark, openSince }) {
-    const id = await findChannel(access, channel);
-    // That it is not listed says nothing about what was posted there.
-    if (!id) throw new OutcomeUnknown(NOT_LISTED);
-    const oldest = Math.floor(Date.parse(openSince) / 1000) - CLOCK_SKEW_SECONDS;
-    const query = `include_all_metadata=true&oldest=${oldest}`;
-    for await (const { ts, metadata } of messagesIn(access, { channelId: id, threadTs, query })) {
-      // A message of ours whose mark is hidden may be the one: that there is no other mark says nothing.
-      if (metadata?.event_type === MARK_EVENT_TYPE && !metadata.event_payload) throw new OutcomeUnknown(MARKS_HIDDEN);
-      if (metadata?.event_payload?.mark !== mark) continue;
-      return { output: { channel: id, ts }, reversal: SEEN, response: { ts }, recovered: true };
-    }
-    return undefined;
+    const where = { channel, threadTs, since: openSince };
+    const found = await findMarked(access, { eventType: 'countersign_write', mark }, where);
+    if (found.kind === 'undecided') throw new OutcomeUnknown(found.why);
+    return found.kind === 'found' ? { ...posted(found), recovered: true } : undefined;
   },
 });
 
-const SEEN = { irreversible: 'a posted message may have been read; post a correction' };
+const posted = ({ channel, ts }: PostedMessage) => ({
+  output: { channel, ts },
+  reversal: { irreversible: 'people may have read the message; post a correction' },
+  response: { ts },
+});
 
 const Updated = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), message: MessageBody });
 
@@ -94,7 +74,7 @@ const UpdateInput = z.strictObject({
   ts: Timestamp,
   text: Text,
   markdown: Markdown,
-  /** Of a reply: the message that began its thread. */
+  /** For a reply: the first message of its thread. */
   threadTs: Timestamp.optional(),
 });
 type UpdateInput = z.infer<typeof UpdateInput>;
@@ -107,14 +87,14 @@ export const updateMessage = operation({
   connection: 'slack',
   input: UpdateInput,
   content: ['text'],
-  answersWithIds: true,
+  returnsOnlyIds: true,
   markdownField: 'text',
   propose: ({ channel, ts, text, markdown }, instance) => ({
     target: `slack:${channel}:${ts}`,
-    fields: wordingOf({ text, markdown }),
-    // What Slack makes of mrkdwn is not letter for letter what it was sent: a URL, for one, becomes a link.
+    fields: contentOf({ text, markdown }),
+    // Slack stores mrkdwn in another form than it was sent: a URL becomes a link.
     ...(!markdown && { after: { text } }),
-    key: writeKey(['slack', 'update', instance, channel, ts], wordingOf({ text, markdown })),
+    key: writeKey(['slack', 'update', instance, channel, ts], contentOf({ text, markdown })),
   }),
   before: readMessage,
   async perform(input, { access, before: found, first }) {
@@ -123,26 +103,26 @@ export const updateMessage = operation({
     const updated = await slack(access, {
       method: 'POST',
       api: 'chat.update',
-      body: { channel, ts, ...updatedContent(input) },
-      answer: Updated,
+      body: { channel, ts, ...updatedMessageBody(input) },
+      responseSchema: Updated,
     });
-    const left = stateOf(updated.message);
-    const before = found && isAs(left, found) ? (first ?? found) : found;
+    const stored = stateOf(updated.message);
+    const before = found && isAs(stored, found) ? (first ?? found) : found;
     return {
       output: { channel: updated.channel, ts: updated.ts },
       ...(before && { before }),
-      reversal: putBack(input, before, left),
+      reversal: reversalOf(input, before, stored),
       response: { ts: updated.ts },
     };
   },
 });
 
-/** `left` is the message as Slack keeps it. */
-function putBack(input: UpdateInput, before: TouchedState | undefined, left: TouchedState): Reversal {
+/** `stored` is the updated message as Slack stores it. */
+function reversalOf(input: UpdateInput, before: TouchedState | undefined, stored: TouchedState): Reversal {
   if (!before) return { irreversible: 'the message before the write could not be read' };
-  if (before.blocks) return { irreversible: 'the message had a layout, which its text does not hold' };
+  if (before.blocks) return { irreversible: 'the message had a layout that cannot be restored from its text' };
   const { markdown: _written, ...where } = input;
-  return { tool: 'slack.message.update', input: { ...where, ...before }, expects: left };
+  return { tool: 'slack.message.update', input: { ...where, ...before }, expects: stored };
 }
 
 async function readMessage({ channel, ts, threadTs }: UpdateInput, access: Access) {
@@ -151,13 +131,13 @@ async function readMessage({ channel, ts, threadTs }: UpdateInput, access: Acces
   for await (const message of messagesIn(access, { channelId, threadTs, query })) {
     if (message.ts === ts) return stateOf(message);
   }
-  throw new TargetRefused('Slack shows no such message: check channel, ts and, for a reply, threadTs', {
+  throw new TargetRefused('Slack has no such message: check channel, ts and, for a reply, threadTs', {
     retryable: false,
   });
 }
 
 async function listedChannel(access: Access, channel: string): Promise<string> {
   const id = await findChannel(access, channel);
-  if (!id) throw new TargetRefused(NOT_LISTED, { retryable: false });
+  if (!id) throw new TargetRefused(CHANNEL_NOT_FOUND, { retryable: false });
   return id;
 }

@@ -3,10 +3,11 @@ import type { EscalationStage } from '../../approval/environment.ts';
 import type { Cards } from '../../approval/wait-for-decision.ts';
 import type { Connections } from '../../connectors/connections.ts';
 import { type Access, markOf, type Risk } from '../../connectors/connector.ts';
-import { TargetRefused } from '../../connectors/exchange.ts';
 import { sendEvent } from '../../connectors/pagerduty/events.ts';
-import { findChannel, messagesIn, slack } from '../../connectors/slack/client.ts';
-import { AS_WRITTEN, POSTED_AS_WRITTEN } from '../../connectors/slack/message-text.ts';
+import { slack } from '../../connectors/slack/client.ts';
+import { findMarked, type PostedMessage, postMarked } from '../../connectors/slack/marked-messages.ts';
+import { NO_PARSING, NO_PARSING_OR_PREVIEWS } from '../../connectors/slack/message-text.ts';
+import { TargetRefused } from '../../connectors/target-errors.ts';
 import { LOGGED } from '../../entry/environment.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
@@ -16,14 +17,10 @@ import type { RunStore } from '../../run/run-store.ts';
 import { type Message, type Modal, sentence, shortened } from '../block-kit.ts';
 import { approvalCard } from './approval-card.ts';
 
-const MARK_EVENT_TYPE = 'countersign_approval';
-/** Slack's clock and ours may differ; looking a little further back costs nothing. */
-const CLOCK_SKEW_SECONDS = 60;
-/** Votes that come in while the card is being written are shown at once, and beyond that with the next change. */
+/** A card is redrawn this often for votes that arrive meanwhile; later votes appear with the next change. */
 const REDRAWN_MAX = 3;
 const SUMMARY_MAX_CHARACTERS = 1_000;
 
-const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
 const Done = z.object({ ok: z.literal(true) });
 
 const SEVERITIES: Record<Risk, 'critical' | 'error' | 'warning'> = {
@@ -40,7 +37,7 @@ interface CardPorts {
   log: Log;
 }
 
-/** People are told in the tenant's Slack workspace, and by PagerDuty when time runs out, if it has a connection for it. */
+/** Notifies people in the tenant's Slack workspace, and through PagerDuty when an approval is overdue. */
 export class SlackCards implements Cards {
   readonly #ports: CardPorts;
 
@@ -48,22 +45,22 @@ export class SlackCards implements Cards {
     this.#ports = ports;
   }
 
-  async post(approval: Approval, mayHaveTold: boolean): Promise<{ channel: string; ts: string } | undefined> {
+  async post(approval: Approval, mayHaveTold: boolean): Promise<PostedMessage | undefined> {
     const access = await this.#connection(approval, 'slack');
     if (!access) return undefined;
     const { tenant, approvalId, channel, requestedAt } = approval;
-    const place = { channel, since: requestedAt };
     return postOnce(access, {
       mark: markOf(tenant, approvalId),
-      place,
-      mayBeThere: mayHaveTold,
+      channel,
+      since: requestedAt,
+      mayBePosted: mayHaveTold,
       message: await this.#drawn(approval),
     });
   }
 
   /**
-   * Two changes may be shown at the same time, and the older last. So whoever has drawn the card looks again, and draws
-   * it anew if it has changed meanwhile: the last one to draw has seen the last change.
+   * Two functions may update the card at the same time, and the older state may arrive last. So each reads the approval
+   * again after drawing, and redraws if it has changed: the last to draw has seen the last change.
    */
   async update(approval: Approval): Promise<void> {
     let shown = approval;
@@ -76,7 +73,7 @@ export class SlackCards implements Cards {
         shown = now;
       }
     } finally {
-      // Whoever was called is called off, though the card may have to wait for Slack.
+      // Resolve the page even if Slack fails.
       if (!isOpen(shown) && shown.escalatedAt !== undefined) await this.alert(shown);
     }
   }
@@ -90,7 +87,7 @@ export class SlackCards implements Cards {
     return this.#say(approval, 'escalate', text, mayHaveTold);
   }
 
-  /** PagerDuty merges what has the same key, so a repeat pages nobody twice. */
+  /** PagerDuty merges events with the same key, so a repeat pages nobody twice. */
   async alert(approval: Approval): Promise<void> {
     const { tenant, approvalId, runId, automation, requirement, requestedAt } = approval;
     const access = await this.#connection(approval, 'pagerduty');
@@ -107,7 +104,7 @@ export class SlackCards implements Cards {
     await sendEvent.perform(sendEvent.parse(event), { access, mark, openSince: requestedAt });
   }
 
-  /** A tenant without one is told nothing there, which is no failure: people decide through the API. */
+  /** A tenant without the connection gets no notification there; people decide through the API. */
   #connection({ tenant }: Approval, name: 'slack' | 'pagerduty'): Promise<Access | undefined> {
     return this.#ports.connections.open(tenant, name).catch((error: unknown) => {
       if (error instanceof CountersignError && error.code === 'CONNECTION_MISSING') return undefined;
@@ -125,72 +122,56 @@ export class SlackCards implements Cards {
     if (!approval.card || !access) return;
     const { channel, ts } = approval.card;
     try {
-      const body = { channel, ts, ...(await this.#drawn(approval)), ...AS_WRITTEN };
-      await slack(access, { method: 'POST', api: 'chat.update', body, answer: Done });
+      const body = { channel, ts, ...(await this.#drawn(approval)), ...NO_PARSING };
+      await slack(access, { method: 'POST', api: 'chat.update', body, responseSchema: Done });
     } catch (error) {
       if (!(error instanceof TargetRefused) || error.retryable) throw error;
-      // Somebody deleted the card or took our access: trying for ever would not bring it back, and nothing depends on it.
+      // The card was deleted or the app lost its access. Retries would not help, and nothing depends on the card.
       const { tenant, approvalId } = approval;
       this.#ports.log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
     }
   }
 
-  /** In the card's thread, and in the channel too: a reminder that only the thread shows would remind nobody. */
-  async #say(approval: Approval, escalationStage: EscalationStage, text: string, mayHaveTold: boolean): Promise<void> {
+  /** Posts to the card's thread and also to the channel, because few people read the thread. */
+  async #say(approval: Approval, stage: EscalationStage, text: string, mayHaveTold: boolean): Promise<void> {
     const access = await this.#connection(approval, 'slack');
     const { tenant, approvalId, card, requestedAt } = approval;
     if (!access || !card) return;
     await postOnce(access, {
-      mark: markOf(tenant, `${approvalId} ${escalationStage}`),
-      place: { channel: card.channel, threadTs: card.ts, since: requestedAt },
-      mayBeThere: mayHaveTold,
+      mark: markOf(tenant, `${approvalId} ${stage}`),
+      channel: card.channel,
+      threadTs: card.ts,
+      since: requestedAt,
+      mayBePosted: mayHaveTold,
       message: sentence(text),
     });
   }
 }
 
-/** Shows a modal to the person whose click this trigger came from. */
+/** Shows a modal to the person whose click has this trigger id. */
 export async function openView(access: Access, trigger: string, view: Modal): Promise<void> {
-  await slack(access, { method: 'POST', api: 'views.open', body: { trigger_id: trigger, view }, answer: Done });
+  await slack(access, { method: 'POST', api: 'views.open', body: { trigger_id: trigger, view }, responseSchema: Done });
 }
 
 const nameOf = ({ action, stepId }: Approval): string => (action ? `${action.tool} at ${action.target}` : stepId);
 
-/** Where a message is posted, and from when on it may be there. */
-interface Place {
+interface Posting {
+  mark: string;
   channel: string;
   threadTs?: string;
+  /** An earlier attempt cannot have posted the message before this time. */
   since: string;
+  /** An earlier attempt may have posted it. */
+  mayBePosted: boolean;
+  message: Message;
 }
 
-/** A message carries a mark: one whose answer was lost is found by it and not posted again. */
-async function postOnce(
-  access: Access,
-  posting: { mark: string; place: Place; mayBeThere: boolean; message: Message },
-): Promise<{ channel: string; ts: string }> {
-  const { mark, place, mayBeThere, message } = posting;
-  const earlier = mayBeThere ? await findMarked(access, place, mark) : undefined;
-  if (earlier) return earlier;
-  const { channel, threadTs } = place;
+/** Posts a message unless an earlier attempt has posted it. If Slack does not show that, a second card is better than none. */
+async function postOnce(access: Access, posting: Posting): Promise<PostedMessage> {
+  const { channel, threadTs, mayBePosted, message } = posting;
+  const mark = { eventType: 'countersign_approval', mark: posting.mark } as const;
+  const earlier = mayBePosted ? await findMarked(access, mark, posting) : undefined;
+  if (earlier?.kind === 'found') return { channel: earlier.channel, ts: earlier.ts };
   const thread = threadTs === undefined ? {} : { thread_ts: threadTs, reply_broadcast: true };
-  const metadata = { event_type: MARK_EVENT_TYPE, event_payload: { mark } };
-  const body = { channel, ...thread, ...message, ...POSTED_AS_WRITTEN, metadata };
-  const posted = await slack(access, { method: 'POST', api: 'chat.postMessage', body, answer: Posted });
-  return { channel: posted.channel, ts: posted.ts };
-}
-
-async function findMarked(
-  access: Access,
-  { channel, threadTs, since }: Place,
-  mark: string,
-): Promise<{ channel: string; ts: string } | undefined> {
-  // Messages of a channel that the app is not in cannot be read. A second card does less harm than none.
-  const channelId = await findChannel(access, channel);
-  if (channelId === undefined) return undefined;
-  const oldest = Math.floor(Date.parse(since) / 1000) - CLOCK_SKEW_SECONDS;
-  const query = `include_all_metadata=true&oldest=${oldest}`;
-  for await (const { ts, metadata } of messagesIn(access, { channelId, threadTs, query })) {
-    if (metadata?.event_payload?.mark === mark) return { channel: channelId, ts };
-  }
-  return undefined;
+  return postMarked(access, mark, { channel, ...thread, ...message, ...NO_PARSING_OR_PREVIEWS });
 }

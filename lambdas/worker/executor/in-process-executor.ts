@@ -1,7 +1,7 @@
 import { withinDeadline } from '../../connectors/attempt-deadline.ts';
-import { markOf, type Operation, type Performance } from '../../connectors/connector.ts';
-import { OutcomeUnknown, TargetRefused } from '../../connectors/exchange.ts';
+import { markOf, type Operation, type WriteContext } from '../../connectors/connector.ts';
 import { findOperation } from '../../connectors/registry.ts';
+import { OutcomeUnknown, TargetRefused } from '../../connectors/target-errors.ts';
 import { accessFor } from '../../proposal/access.ts';
 import { AttemptTime } from '../../proposal/attempt-time.ts';
 import { CountersignError, type RecordedError, recordedError } from '../../run/errors.ts';
@@ -63,7 +63,7 @@ async function lookAndPerform(
   worker: Worker,
   operation: Operation,
   held: ClaimedStep,
-  performance: Performance,
+  performance: WriteContext,
 ): Promise<StepOutcome> {
   const input = operation.parse(held.step.input);
   const before = await operation.before?.(input, performance.access);
@@ -79,7 +79,7 @@ async function recoverOrPerform(
   worker: Worker,
   operation: Operation,
   held: ClaimedStep,
-  performance: Performance,
+  performance: WriteContext,
 ): Promise<StepOutcome> {
   const { step, open } = held;
   const input = operation.parse(step.input);
@@ -119,7 +119,7 @@ async function send(
   worker: Worker,
   operation: Operation,
   input: unknown,
-  performance: Performance,
+  performance: WriteContext,
   before: TouchedState | undefined,
 ): Promise<StepOutcome> {
   try {
