@@ -156,8 +156,8 @@ export interface RunStore extends RunReads {
 }
 
 /**
- * The due index is spread over this many partitions, so that no single one limits the runtime (ARCHITECTURE,
- * "Throughput"). It may grow, but never shrink: rows stay in the shard that was theirs when they were written.
+ * The due index is spread over this many partitions, so that no single one limits the runtime
+ * (docs/cost-and-throughput.md). It may grow, but never shrink: rows stay in the shard that was theirs when they were written.
  */
 export const DUE_SHARDS = 16;
 /** The same for outbox entries. Their key is found again from their id, so this number must never change. */
