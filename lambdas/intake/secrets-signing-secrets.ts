@@ -3,13 +3,12 @@ import { Cached } from '../entry/cached.ts';
 import { LOGGED } from '../entry/environment.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
 import type { Log } from '../entry/ports.ts';
-import { checkedSecrets, type SigningSource } from './signing-secret.ts';
-import { SecretDocument, type SigningSecrets } from './signing-secrets.ts';
+import { checkSecrets, SecretDocument, type SigningSecrets, type SigningSource } from './signing-secrets.ts';
 
 /** A removed secret stops working within this time. */
 const SECRETS_CACHED_MS = 60_000;
 
-/** A secret that is malformed or too short is not used. The others of its tenant are, and the log says which one is not. */
+/** A malformed or short secret is logged and not used; the other secrets of the tenant are. */
 export class SecretsSigningSecrets implements SigningSecrets {
   readonly #client: SecretsManagerClient;
   readonly #secretIds: Record<string, string>;
@@ -25,7 +24,7 @@ export class SecretsSigningSecrets implements SigningSecrets {
 
   async secretsFor(tenant: string, source: SigningSource): Promise<readonly string[]> {
     const isKnown = Object.hasOwn(this.#secretIds, tenant);
-    // For an unknown tenant another one's secret is read and not used: the time of an answer must not tell them apart.
+    // For an unknown tenant another tenant's secret is read and not used, so that the duration does not differ.
     const read = isKnown ? tenant : (Object.keys(this.#secretIds)[0] ?? '');
     const document = await this.#documents.get(tenant, () => this.#read(read, this.#secretIds[read] ?? ''));
     return (isKnown && document[source]) || [];
@@ -35,10 +34,10 @@ export class SecretsSigningSecrets implements SigningSecrets {
     const { SecretString } = await this.#client.send(new GetSecretValueCommand({ SecretId: secretId }));
     const document = SecretDocument.safeParse(tryParseJson(SecretString ?? '{}'));
     if (!document.success) {
-      throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; write it anew');
+      throw new Error('a signing secret is not of the form {"github": ["current", "previous"]}; replace it');
     }
-    const { usable, flaws } = checkedSecrets(document.data);
-    for (const flaw of flaws) this.#log.error(LOGGED.secretNotUsed, { tenant, ...flaw });
+    const { usable, problems } = checkSecrets(document.data);
+    for (const problem of problems) this.#log.error(LOGGED.secretNotUsed, { tenant, ...problem });
     return usable;
   }
 }

@@ -1,58 +1,99 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type SigningSource, signingKey } from './signing-secret.ts';
+import { type SigningSource, signingKey } from './signing-secrets.ts';
 
-/** How far a signed timestamp may lie from now, either way: replays end, ahead-running clocks do not help. */
+/** The allowed difference between a signed timestamp and the current time, in both directions. */
 const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000;
 
-/** Compared without telling by time where two strings differ, nor that their lengths do. */
+type Headers = Readonly<Record<string, string | undefined>>;
+
+interface Scheme {
+  signatureHeader: string;
+  /** Several signatures may be listed, separated by spaces. */
+  isList?: true;
+  format(mac: Buffer): string;
+  /** The text before the body, from these headers; each of them is required. */
+  signedHeaders: readonly string[];
+  textBeforeBody(...values: string[]): string;
+  timestampHeader?: string;
+}
+
+const SCHEMES: Record<SigningSource, Scheme> = {
+  /** `X-Hub-Signature-256: sha256=<hex>` over the body. No time is signed. */
+  github: {
+    signatureHeader: 'x-hub-signature-256',
+    format: (mac) => `sha256=${mac.toString('hex')}`,
+    signedHeaders: [],
+    textBeforeBody: () => '',
+  },
+  /** Standard Webhooks: `v1,<base64>` over `id.timestamp.body`. */
+  servicenow: {
+    signatureHeader: 'webhook-signature',
+    isList: true,
+    format: (mac) => `v1,${mac.toString('base64')}`,
+    signedHeaders: ['webhook-id', 'webhook-timestamp'],
+    textBeforeBody: (id, timestamp) => `${id}.${timestamp}.`,
+    timestampHeader: 'webhook-timestamp',
+  },
+  /** `X-Slack-Signature: v0=<hex>` over `v0:timestamp:body`. */
+  slack: {
+    signatureHeader: 'x-slack-signature',
+    format: (mac) => `v0=${mac.toString('hex')}`,
+    signedHeaders: ['x-slack-request-timestamp'],
+    textBeforeBody: (timestamp) => `v0:${timestamp}:`,
+    timestampHeader: 'x-slack-request-timestamp',
+  },
+};
+
+/** Whether one of the secrets (two during a rotation) has signed these bytes, at about this time where time is signed. */
+export function isSigned(
+  source: SigningSource,
+  secrets: readonly string[],
+  body: Buffer,
+  headers: Headers,
+  nowMs: number,
+): boolean {
+  const { signatureHeader, isList, format, signedHeaders, textBeforeBody, timestampHeader } = SCHEMES[source];
+  const signature = headers[signatureHeader] ?? '';
+  const given = isList ? signature.split(' ') : [signature];
+  const values = signedHeaders.map((name) => headers[name] ?? '');
+  const matches = anyKeyMatches(source, secrets, (key) => {
+    const expected = format(
+      createHmac('sha256', key)
+        .update(textBeforeBody(...values))
+        .update(body)
+        .digest(),
+    );
+    return given.map((each) => equalInConstantTime(expected, each)).includes(true);
+  });
+  const isFresh = timestampHeader === undefined || isNear(headers[timestampHeader] ?? '', nowMs);
+  return matches && isFresh && !values.includes('');
+}
+
+const isNear = (seconds: string, nowMs: number): boolean =>
+  /^\d+$/.test(seconds) && Math.abs(nowMs - Number(seconds) * 1000) <= TIMESTAMP_TOLERANCE_MS;
+
+/** The duration does not depend on where two texts differ, nor on their lengths. */
 export function equalInConstantTime(a: string, b: string): boolean {
   const digest = (text: string) => createHmac('sha256', 'length-hiding').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }
 
-/** `X-Hub-Signature-256: sha256=<hex>` over the raw body, by any of the secrets (two while one is being rotated). */
-export function isSignedByGithub(secrets: readonly string[], body: Buffer, signature: string | undefined): boolean {
-  return anyKey('github', secrets, (key) => {
-    const expected = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
-    return equalInConstantTime(expected, signature ?? '');
-  });
-}
-
-export interface StandardWebhookHeaders {
-  id: string | undefined;
-  timestamp: string | undefined;
-  signature: string | undefined;
-}
-
-/** Standard Webhooks: `v1,<base64>` over `id.timestamp.body`; several signatures may stand side by side. */
-export function isSignedAsStandardWebhook(
-  secrets: readonly string[],
-  body: Buffer,
-  headers: StandardWebhookHeaders,
-  nowMs: number,
-): boolean {
-  const { id = '', timestamp = '', signature = '' } = headers;
-  const fresh = /^\d+$/.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1000) <= TIMESTAMP_TOLERANCE_MS;
-  const given = signature.split(' ');
-  const signed = anyKey('servicenow', secrets, (key) => {
-    const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64');
-    return given.map((one) => equalInConstantTime(`v1,${mac}`, one)).includes(true);
-  });
-  return fresh && id !== '' && signed;
-}
-
-/** As many as there are while one is being rotated. */
+/** The number of secrets during a rotation. */
 const KEYS_TRIED_MIN = 2;
-const NOBODYS_KEY = Buffer.from('no-such-tenant');
+const UNUSED_KEY = Buffer.from('no-such-tenant');
 
 /**
- * Tries the key of every secret, and ones that nobody knows up to the usual number: the time it takes tells neither whether
- * a tenant exists nor whether it rotates a secret. A malformed secret has no key: decoded as far as it goes, it might be an
- * empty one, which everybody knows.
+ * Tries the key of every secret, and an unused key up to the usual number, so that the duration shows neither whether a
+ * tenant exists nor whether it rotates a secret. A malformed secret has no key: partly decoded, it could be an empty key,
+ * with which anybody can sign.
  */
-export function anyKey(source: SigningSource, secrets: readonly string[], matches: (key: Buffer) => boolean): boolean {
+export function anyKeyMatches(
+  source: SigningSource,
+  secrets: readonly string[],
+  matches: (key: Buffer) => boolean,
+): boolean {
   const keys = secrets.flatMap((secret) => signingKey(source, secret).key ?? []);
   const missing = Math.max(0, KEYS_TRIED_MIN - keys.length);
-  const verdicts = [...keys, ...Array<Buffer>(missing).fill(NOBODYS_KEY)].map(matches);
-  return verdicts.slice(0, keys.length).includes(true);
+  const results = [...keys, ...Array<Buffer>(missing).fill(UNUSED_KEY)].map(matches);
+  return results.slice(0, keys.length).includes(true);
 }

@@ -5,26 +5,26 @@ import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { TriggerSource } from '../run/run.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
 import type { Delivery } from './delivery.ts';
+import { isSigned } from './signature.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
 /**
- * Most events are a few kilobytes; a push of 2,048 commits has 1.1 MB. Lambda accepts 6 MB with the body as a JSON string
- * in it, and every quotation mark of the body takes two bytes there.
+ * Most events have a few kilobytes; a push of 2,048 commits has 1.1 MB. Lambda accepts 6 MB, in which the body is a JSON
+ * string with two bytes for every quotation mark.
  */
 export const WEBHOOK_BODY_MAX_BYTES = 4 * 1024 * 1024;
-/** How GitHub sends a delivery as a form. No JSON text begins like this, so the signed bytes themselves say what they are. */
+/** The start of a delivery that GitHub sends as a form. No JSON text starts like this, so Content-Type is not needed. */
 const FORM_PREFIX = 'payload=';
 
 export interface WebhookSource {
   source: TriggerSource;
-  isSigned(secrets: readonly string[], body: Buffer, headers: HttpEvent['headers'], nowMs: number): boolean;
   delivery(headers: HttpEvent['headers'], payload: unknown): Delivery;
 }
 
-/** The one door for webhooks: size, signature over the raw bytes, shape, then the transaction. Nothing is written before. */
+/** Checks the size, the signature of the raw bytes and the schema, and then writes everything in one transaction. */
 export async function receiveWebhook(
   intake: Intake & { secrets: SigningSecrets; clock: Clock },
-  { source, isSigned, delivery }: WebhookSource,
+  { source, delivery }: WebhookSource,
   event: HttpEvent,
 ): Promise<HttpResponse> {
   const tenant = event.pathParameters?.tenant ?? '';
@@ -37,8 +37,8 @@ export async function receiveWebhook(
     );
   }
   const secrets = await intake.secrets.secretsFor(tenant, source);
-  if (!isSigned(secrets, body, event.headers, intake.clock.now())) {
-    throw new Problem(401, 'UNAUTHORIZED', 'the signature does not fit this tenant, body and time');
+  if (!isSigned(source, secrets, body, event.headers, intake.clock.now())) {
+    throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this tenant, body and time');
   }
   try {
     const accepted = await acceptDelivery(
@@ -50,11 +50,11 @@ export async function receiveWebhook(
     return json(202, accepted);
   } catch (error) {
     if (error instanceof CountersignError && error.code === 'IDEMPOTENCY_CONFLICT') {
-      intake.log.error('a delivery came again with another body', { tenant, source, error });
+      intake.log.error('a delivery id was used again with another body', { tenant, source, error });
       throw new Problem(409, error.code, error.message);
     }
     if (error instanceof CountersignError && error.code === 'CAP_EXCEEDED') {
-      intake.log.error('more automations match a delivery than it may start', { tenant, source, error });
+      intake.log.error('too many automations match a delivery', { tenant, source, error });
       throw new Problem(422, error.code, error.message);
     }
     const refusal = refusalOf(error);
@@ -64,8 +64,8 @@ export async function receiveWebhook(
 }
 
 /**
- * The JSON of a body, also if it was sent as a form (`payload=…`). The header Content-Type is not signed and not asked:
- * read as a form, a signed JSON body could be made to contain a payload that somebody wrote into a title.
+ * The JSON of a body, which may be a form (`payload=…`). Content-Type is not signed, so it is ignored: otherwise a signed
+ * JSON body could be read as a form, with a payload that somebody wrote into an issue title.
  */
 function jsonText(text: string): string {
   if (!text.startsWith(FORM_PREFIX)) return text;
@@ -76,7 +76,7 @@ function jsonText(text: string): string {
     throw new Problem(
       400,
       'BAD_REQUEST',
-      'the body is a form, but not one field `payload` with JSON; choose the content type application/json for the webhook',
+      'a form body must have exactly one field, `payload`, with JSON; set the content type of the webhook to application/json',
     );
   }
 }

@@ -17,7 +17,7 @@ export async function receiveEvent(slack: SlackEndpoint, event: HttpEvent): Prom
   // The check of an address names no workspace, so any tenant's secret will do: it asks nothing about any of them.
   const signers = await signedBy(slack, event, slack.teams.tenants);
   if (signers.length === 0) {
-    throw new Problem(401, 'UNAUTHORIZED', 'the signature does not fit this workspace, body and time');
+    throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this workspace, body and time');
   }
   return json(200, { challenge: check.data.challenge });
 }

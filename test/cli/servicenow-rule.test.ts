@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
-import { isSignedAsStandardWebhook } from '../../lambdas/intake/signature.ts';
+import { isSigned } from '../../lambdas/intake/signature.ts';
 import { ROOT } from './command-line.ts';
 
 const DOCUMENT = readFileSync(join(ROOT, 'docs', 'servicenow.md'), 'utf8');
@@ -83,15 +83,10 @@ test.each(['rhino.global', SCOPED])(
       endpoint: 'https://stage.example.com/webhooks/servicenow/acme',
       sent: true,
     });
-    const headers = {
-      id: request.headers['webhook-id'],
-      timestamp: request.headers['webhook-timestamp'],
-      signature: request.headers['webhook-signature'],
-    };
-    expect(isSignedAsStandardWebhook([SECRET], Buffer.from(request.body), headers, Date.now())).toBe(true);
-    expect(
-      isSignedAsStandardWebhook(['another secret of a tenant'], Buffer.from(request.body), headers, Date.now()),
-    ).toBe(false);
+    const isSignedWith = (secret: string) =>
+      isSigned('servicenow', [secret], Buffer.from(request.body), request.headers, Date.now());
+    expect(isSignedWith(SECRET)).toBe(true);
+    expect(isSignedWith('another secret of a tenant')).toBe(false);
     expect(servicenowDelivery(JSON.parse(request.body))).toEqual(servicenowDelivery(SAMPLE));
   },
 );

@@ -108,7 +108,7 @@ describe('a channel by its name', () => {
   it('that is on none of the pages we may read is asked for by its id', async () => {
     const asked = workspace(shown);
     const looking = updateMessage.before?.({ ...update, channel: '#nowhere' }, fresh());
-    await expect(looking).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('by its id') });
+    await expect(looking).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('use the id') });
     expect(asked).toHaveLength(20);
   });
 

@@ -1,5 +1,4 @@
-import { checkedSecrets, type SigningSource } from '../../lambdas/intake/signing-secret.ts';
-import type { SigningSecrets } from '../../lambdas/intake/signing-secrets.ts';
+import { checkSecrets, type SigningSecrets, type SigningSource } from '../../lambdas/intake/signing-secrets.ts';
 
 export type SecretsByTenant = Record<string, Record<string, string | string[]>>;
 
@@ -12,7 +11,7 @@ export class MemorySigningSecrets implements SigningSecrets {
 
   async secretsFor(tenant: string, source: SigningSource): Promise<readonly string[]> {
     const secrets = [this.#byTenant.get(tenant)?.[source] ?? []].flat();
-    return checkedSecrets({ [source]: secrets }).usable[source] ?? [];
+    return checkSecrets({ [source]: secrets }).usable[source] ?? [];
   }
 
   change(tenant: string, secrets: Record<string, string | string[]>): void {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { equalInConstantTime, isSignedAsStandardWebhook, isSignedByGithub } from '../../lambdas/intake/signature.ts';
+import { equalInConstantTime, isSigned } from '../../lambdas/intake/signature.ts';
 
 describe('equality in constant time', () => {
   it.each([
@@ -21,8 +21,11 @@ describe('a GitHub signature', () => {
   const body = Buffer.from('Hello, World!');
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
 
+  const holds = (secrets: string[], bytes: Buffer, given: string | undefined) =>
+    isSigned('github', secrets, bytes, { 'x-hub-signature-256': given }, Date.now());
+
   it('holds for the documented vector', () => {
-    expect(isSignedByGithub([secret], body, signature)).toBe(true);
+    expect(holds([secret], body, signature)).toBe(true);
   });
 
   it.each([
@@ -35,25 +38,25 @@ describe('a GitHub signature', () => {
     ['of another algorithm', signature.replace('sha256', 'sha1')],
     ['of another body', 'sha256=0000000000000000000000000000000000000000000000000000000000000000'],
   ])('is refused when it is %s', (_what, given) => {
-    expect(isSignedByGithub([secret], body, given)).toBe(false);
+    expect(holds([secret], body, given)).toBe(false);
   });
 
   it('holds by either secret while one is being rotated', () => {
-    expect(isSignedByGithub(['a-new-secret-of-acme', secret], body, signature)).toBe(true);
-    expect(isSignedByGithub([secret, 'an-old-secret-of-acme'], body, signature)).toBe(true);
-    expect(isSignedByGithub(['a-new-secret-of-acme', 'an-old-secret-of-acme'], body, signature)).toBe(false);
+    expect(holds(['a-new-secret-of-acme', secret], body, signature)).toBe(true);
+    expect(holds([secret, 'an-old-secret-of-acme'], body, signature)).toBe(true);
+    expect(holds(['a-new-secret-of-acme', 'an-old-secret-of-acme'], body, signature)).toBe(false);
   });
 
   it('never holds for a tenant without secrets, not even one made with the stand-in', () => {
     const forged = `sha256=${createHmac('sha256', 'no-such-tenant').update(body).digest('hex')}`;
-    expect(isSignedByGithub([], body, forged)).toBe(false);
+    expect(holds([], body, forged)).toBe(false);
   });
 
   it('is of the bytes that were sent: the same JSON written anew is refused', () => {
     const sent = Buffer.from('{"a":  1, "b":"\\u00e4"}');
     const given = `sha256=${createHmac('sha256', secret).update(sent).digest('hex')}`;
-    expect(isSignedByGithub([secret], sent, given)).toBe(true);
-    expect(isSignedByGithub([secret], Buffer.from(JSON.stringify(JSON.parse(sent.toString()))), given)).toBe(false);
+    expect(holds([secret], sent, given)).toBe(true);
+    expect(holds([secret], Buffer.from(JSON.stringify(JSON.parse(sent.toString()))), given)).toBe(false);
   });
 });
 
@@ -62,22 +65,23 @@ describe('a Standard Webhooks signature', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const body = Buffer.from('{"test": 2432232314}');
   const signature = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
-  const headers = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: '1614265330', signature };
+  const given = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: '1614265330', signature };
   const then = 1_614_265_330_000;
   const FIVE_MINUTES_MS = 300_000;
   const OTHER = `whsec_${Buffer.alloc(24, 'new').toString('base64')}`;
 
-  const holds = (differing: Partial<typeof headers> = {}, nowMs = then, secrets = [secret]) =>
-    isSignedAsStandardWebhook(secrets, body, { ...headers, ...differing }, nowMs);
+  const holds = (differing: Partial<typeof given> = {}, nowMs = then, secrets = [secret], bytes = body) => {
+    const { id, timestamp, signature } = { ...given, ...differing };
+    const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+    return isSigned('servicenow', secrets, bytes, headers, nowMs);
+  };
 
   it('holds for the reference vector', () => {
     expect(holds()).toBe(true);
   });
 
   it('holds by a secret that is used as its bytes', () => {
-    const mac = createHmac('sha256', 'a-plain-secret-of-acme')
-      .update(`${headers.id}.${headers.timestamp}.`)
-      .update(body);
+    const mac = createHmac('sha256', 'a-plain-secret-of-acme').update(`${given.id}.${given.timestamp}.`).update(body);
     expect(holds({ signature: `v1,${mac.digest('base64')}` }, then, ['a-plain-secret-of-acme'])).toBe(true);
   });
 
@@ -112,7 +116,7 @@ describe('a Standard Webhooks signature', () => {
     'never holds by the malformed secret "%s", not even one made with what could be decoded of it',
     (malformed) => {
       for (const key of ['', malformed, Buffer.from(malformed.replace('whsec_', ''), 'base64')]) {
-        const mac = createHmac('sha256', key).update(`${headers.id}.${headers.timestamp}.`).update(body);
+        const mac = createHmac('sha256', key).update(`${given.id}.${given.timestamp}.`).update(body);
         const forged = `v1,${mac.digest('base64')}`;
         expect(holds({ signature: forged }, then, [malformed])).toBe(false);
         expect(holds({}, then, [malformed, secret])).toBe(true);
@@ -121,7 +125,71 @@ describe('a Standard Webhooks signature', () => {
   );
 
   it('is of the bytes that were sent, and never holds for a tenant without secrets', () => {
-    expect(isSignedAsStandardWebhook([secret], Buffer.from('{"test":2432232314}'), headers, then)).toBe(false);
+    expect(holds({}, then, [secret], Buffer.from('{"test":2432232314}'))).toBe(false);
     expect(holds({}, then, [])).toBe(false);
+  });
+});
+
+describe('a Slack signature', () => {
+  // The vector of Slack's documentation.
+  const secret = '8f742231b10e8888abcd99yyyzzz85a5';
+  const body = Buffer.from(
+    'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c',
+  );
+  const signature = 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503';
+  const given = { timestamp: '1531420618', signature };
+  const then = 1_531_420_618_000;
+  const FIVE_MINUTES_MS = 300_000;
+
+  const holds = (differing: Partial<typeof given> = {}, nowMs = then, secrets = [secret], bytes = body) =>
+    isSigned('slack', secrets, bytes, headersOf({ ...given, ...differing }), nowMs);
+  const headersOf = ({ timestamp, signature }: typeof given) => ({
+    'x-slack-request-timestamp': timestamp,
+    'x-slack-signature': signature,
+  });
+
+  it('holds for the documented vector', () => {
+    expect(holds()).toBe(true);
+  });
+
+  it.each([-FIVE_MINUTES_MS, 0, FIVE_MINUTES_MS])('holds %i ms from its time', (offMs) => {
+    expect(holds({}, then + offMs)).toBe(true);
+  });
+
+  it.each([-FIVE_MINUTES_MS - 1, FIVE_MINUTES_MS + 1])('is refused %i ms from its time, either way', (offMs) => {
+    expect(holds({}, then + offMs)).toBe(false);
+  });
+
+  it.each([
+    ['another timestamp', { timestamp: '1531420619' }],
+    ['a timestamp that is no number', { timestamp: '1531420618.0' }],
+    ['no timestamp', { timestamp: '' }],
+    ['no signature', { signature: '' }],
+    ['a signature cut short', { signature: signature.slice(0, -1) }],
+    ['a signature that is too long', { signature: `${signature}0` }],
+    ['a signature without its version', { signature: signature.slice(3) }],
+    ['a signature in capitals', { signature: signature.toUpperCase() }],
+  ])('is refused with %s', (_what, differing) => {
+    expect(holds(differing)).toBe(false);
+  });
+
+  it('is refused without its headers', () => {
+    expect(isSigned('slack', [secret], body, {}, then)).toBe(false);
+  });
+
+  it('holds by either secret while one is being rotated, and by the old one no longer', () => {
+    expect(holds({}, then, ['new', secret])).toBe(true);
+    expect(holds({}, then, [secret, 'old'])).toBe(true);
+    expect(holds({}, then, ['new'])).toBe(false);
+  });
+
+  it('is of the bytes that were sent: the same form written anew is refused', () => {
+    const rewritten = Buffer.from(new URLSearchParams(body.toString().replace('&text=&', '&text=+&')).toString());
+    expect(holds({}, then, [secret], rewritten)).toBe(false);
+  });
+
+  it('never holds for a workspace without secrets, not even one made with the stand-in', () => {
+    const forged = `v0=${createHmac('sha256', 'no-such-workspace').update(`v0:1531420618:${body}`).digest('hex')}`;
+    expect(holds({ signature: forged }, then, [])).toBe(false);
   });
 });

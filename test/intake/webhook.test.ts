@@ -33,7 +33,7 @@ describe('a webhook', () => {
   ])('with %s is unauthorized, in the same words, and nothing is written', async (_what, event) => {
     await expect(receive(event)).rejects.toMatchObject({
       status: 401,
-      message: 'the signature does not fit this tenant, body and time',
+      message: 'the signature does not match this tenant, body and time',
     });
     expect(await count()).toBe(0);
     expect(intake.queue.receive()).toEqual([]);

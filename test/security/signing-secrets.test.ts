@@ -2,7 +2,7 @@ import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
-import { checkedSecrets } from '../../lambdas/intake/signing-secret.ts';
+import { checkSecrets } from '../../lambdas/intake/signing-secrets.ts';
 import { localSecretValue } from '../../local/host/seed.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 
@@ -19,7 +19,7 @@ it('a malformed secret beside a good one is logged as an error with its place, a
     expect.objectContaining({
       level: 'error',
       message: LOGGED.secretNotUsed,
-      details: { tenant: 'acme', source: 'github', position: 2, flaw: 'it has 6 bytes; at least 16 are needed' },
+      details: { tenant: 'acme', source: 'github', position: 2, problem: 'it has 6 bytes; at least 16 are needed' },
     }),
     expect.objectContaining({ details: expect.objectContaining({ source: 'servicenow', position: 1 }) }),
     expect.objectContaining({ details: expect.objectContaining({ source: 'gihub', position: 1 }) }),
@@ -31,6 +31,6 @@ it('a malformed secret beside a good one is logged as an error with its place, a
 it('the secrets of the local host can be used', () => {
   for (const tenant of ['acme', 'globex']) {
     const document = JSON.parse(localSecretValue(`countersign/local/${tenant}/webhook-signing`) ?? '{}');
-    expect(checkedSecrets(document)).toEqual({ usable: document, flaws: [] });
+    expect(checkSecrets(document)).toEqual({ usable: document, problems: [] });
   }
 });

@@ -233,7 +233,7 @@ describe('an interaction', () => {
   ])('with %s is unauthorized, in the same words, and decides nothing', async (_what, sending) => {
     await expect(sending()).rejects.toMatchObject({
       status: 401,
-      message: 'the signature does not fit this workspace, body and time',
+      message: 'the signature does not match this workspace, body and time',
     });
     expect(world.decisions).toEqual([]);
   });

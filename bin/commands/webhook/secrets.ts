@@ -1,5 +1,4 @@
-import { checkedSecrets } from '../../../lambdas/intake/signing-secret.ts';
-import { SecretDocument } from '../../../lambdas/intake/signing-secrets.ts';
+import { checkSecrets, SecretDocument } from '../../../lambdas/intake/signing-secrets.ts';
 import type { Command } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { read } from './send.ts';
@@ -21,11 +20,11 @@ export const webhookSecrets: Command = {
         `${file} is not of the form {"github": ["current", "previous"], "servicenow": ["…"]}`,
       );
     }
-    const { usable, flaws } = checkedSecrets(document.data);
-    for (const { source, position, flaw } of flaws) {
-      call.terminal.note(`${source}, secret ${position}: ${flaw}`);
+    const { usable, problems } = checkSecrets(document.data);
+    for (const { source, position, problem } of problems) {
+      call.terminal.note(`${source}, secret ${position}: ${problem}`);
     }
-    if (flaws.length > 0) return EXIT.failed;
+    if (problems.length > 0) return EXIT.failed;
     const counts = Object.entries(usable).map(([source, secrets]) => `${source} ${secrets.length}`);
     call.terminal.print(`usable: ${counts.join(', ') || 'none; nobody can sign for this tenant'}`);
     return EXIT.ok;

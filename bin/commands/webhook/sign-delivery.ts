@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { signingKey } from '../../../lambdas/intake/signing-secret.ts';
+import { signingKey } from '../../../lambdas/intake/signing-secrets.ts';
 import type { TriggerSource } from '../../../lambdas/run/run.ts';
 import { UsageError } from '../failure.ts';
 
@@ -30,9 +30,9 @@ export function signedHeaders(
 }
 
 function keyOf(source: TriggerSource, secret: string): Buffer {
-  const { key, flaw } = signingKey(source, secret);
+  const { key, problem } = signingKey(source, secret);
   if (key) return key;
-  throw new UsageError(`the secret cannot be used: ${flaw}`);
+  throw new UsageError(`the secret cannot be used: ${problem}`);
 }
 
 /** Whose the local host is unless one says otherwise. */

@@ -1,7 +1,7 @@
 import { type HttpEvent, Problem, rawBody } from '../../entry/http.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
+import { isSigned } from '../../intake/signature.ts';
 import type { TriggerSource } from '../../run/run.ts';
-import { isSignedBySlack } from '../signature.ts';
 import type { TeamTenants } from './team-tenants.ts';
 
 /** A modal comes back with all its fields twice, each letter escaped for JSON and for the form; a function takes 6 MB. */
@@ -35,7 +35,7 @@ export async function tenantSpeaking(door: SlackEndpoint, event: HttpEvent, team
   if (signers.length > 1) {
     door.log.error('one Slack workspace and secret belong to several tenants; give each its own', { team, signers });
   }
-  throw new Problem(401, 'UNAUTHORIZED', 'the signature does not fit this workspace, body and time');
+  throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this workspace, body and time');
 }
 
 /** Named so that no tenant can have the name. */
@@ -44,11 +44,7 @@ const nobodyOf = (team: string | undefined): string => `team ${team ?? ''}`;
 /** Those of the tenants whose secret signed this. */
 export async function signedBy(door: SlackEndpoint, event: HttpEvent, tenants: readonly string[]): Promise<string[]> {
   const body = rawBody(event);
-  const signature = {
-    timestamp: event.headers['x-slack-request-timestamp'],
-    signature: event.headers['x-slack-signature'],
-  };
   const nowMs = door.clock.now();
   const secrets = await Promise.all(tenants.map((tenant) => door.secrets.secretsFor(tenant, 'slack')));
-  return tenants.filter((_tenant, index) => isSignedBySlack(secrets[index] ?? [], body, signature, nowMs));
+  return tenants.filter((_tenant, index) => isSigned('slack', secrets[index] ?? [], body, event.headers, nowMs));
 }
