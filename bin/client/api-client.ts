@@ -15,7 +15,7 @@ import { EXIT, Failure, UsageError } from '../commands/failure.ts';
 
 export type { ShownStep };
 
-/** Some of a run's steps, with what belongs to them. */
+/** Some steps of a run, with their receipts and approvals. */
 export interface StepsPage {
   steps: ShownStep[];
   receipts: ShownReceipt[];
@@ -47,13 +47,12 @@ export interface AutomationPage {
   nextCursor: string | null;
 }
 
-/** A changed person, or what waits for a second owner and what to do then. */
+/** The changed person, or the change that a second owner must confirm. */
 export type PersonChanged = Person | { pending: PendingChange; next: string };
 
-/** What became of an approval by somebody's word. */
 export type Decided = Outcome & { approval: ShownApproval };
 
-/** What happened after a commit: `next` is where to go on, `more` says whether there is more already. */
+/** The commits after a sequence number. `next` continues after them; `more`: further commits exist already. */
 export interface RunEvents {
   status: RunStatus;
   commits: Commit[];
@@ -61,10 +60,10 @@ export interface RunEvents {
   more: boolean;
 }
 
-/** A set that decides from now on, and what decided until then. */
+/** The published policies and the ones they replaced. */
 export type PublishedPolicies = SoundPolicies & { replaced: CheckedPolicies };
 
-/** Some runs' recorded decisions, asked again: those that would flip. */
+/** The recorded decisions of some runs that would change. */
 export interface ReplayPage {
   runs: number;
   examined: number;
@@ -72,17 +71,17 @@ export interface ReplayPage {
   nextCursor: string | null;
 }
 
-const ANSWER_WITHIN_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 const PARTIAL_CONTENT = 206;
 
-/** An outbox entry that somebody has to look at. */
+/** An outbox entry that needs an operator. */
 export interface StuckEntry {
   id: string;
   attempts: number;
   failed: { at: string; reason: string } | null;
 }
 
-/** Nobody answered, or not for long; asking again may help. */
+/** A retry may help. */
 export class Unavailable extends Failure {
   constructor(message: string, options?: { cause?: unknown }) {
     super(EXIT.refused, message, options);
@@ -115,7 +114,7 @@ export class Api {
   }
 
   control(runId: string, command: string, body: unknown): Promise<RunSummary> {
-    return this.#ask(`/api/v1/runs/${runId}/${command}`, { method: 'POST', body: JSON.stringify(body) });
+    return this.#request(`/api/v1/runs/${runId}/${command}`, { method: 'POST', body: JSON.stringify(body) });
   }
 
   approvals(query: { limit?: string; cursor?: string }): Promise<ApprovalPage> {
@@ -127,7 +126,7 @@ export class Api {
   }
 
   decide(approvalId: string, body: unknown): Promise<Decided> {
-    return this.#ask(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
+    return this.#request(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
   }
 
   deadLetters(): Promise<{ queues: QueueCount[] }> {
@@ -135,23 +134,23 @@ export class Api {
   }
 
   redrive(): Promise<{ redriven: QueueCount[] }> {
-    return this.#ask('/api/v1/dead-letters/redrive', { method: 'POST' });
+    return this.#request('/api/v1/dead-letters/redrive', { method: 'POST' });
   }
 
   redriveOutbox(body: { dryRun: boolean }): Promise<{ entries: StuckEntry[]; more: boolean }> {
-    return this.#ask('/api/v1/outbox/redrive', { method: 'POST', body: JSON.stringify(body) });
+    return this.#request('/api/v1/outbox/redrive', { method: 'POST', body: JSON.stringify(body) });
   }
 
   publishWorkflow(file: string): Promise<{ name: string; version: number }> {
-    return this.#ask('/api/v1/workflows', {
+    return this.#request('/api/v1/workflows', {
       method: 'POST',
       body: file,
       headers: { 'content-type': 'application/yaml' },
     });
   }
 
-  simulateWorkflow(asked: { workflow: string; source: string; event?: string; payload: unknown }): Promise<Plan> {
-    return this.#ask('/api/v1/workflows/simulate', { method: 'POST', body: JSON.stringify(asked) });
+  simulateWorkflow(body: { workflow: string; source: string; event?: string; payload: unknown }): Promise<Plan> {
+    return this.#request('/api/v1/workflows/simulate', { method: 'POST', body: JSON.stringify(body) });
   }
 
   automations(query: { limit?: string; cursor?: string }): Promise<AutomationPage> {
@@ -166,7 +165,7 @@ export class Api {
     automation: { name: string } & Record<string, unknown>,
   ): Promise<Automation & { effectiveWithinSeconds: number }> {
     const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
-    return this.#ask(path, { method: 'PUT', body: JSON.stringify(automation) });
+    return this.#request(path, { method: 'PUT', body: JSON.stringify(automation) });
   }
 
   people(query: { limit?: string; cursor?: string }): Promise<{ people: Person[]; nextCursor: string | null }> {
@@ -178,20 +177,20 @@ export class Api {
   }
 
   savePerson(id: string, body: unknown): Promise<PersonChanged> {
-    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'PUT', body: JSON.stringify(body) });
+    return this.#request(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'PUT', body: JSON.stringify(body) });
   }
 
   deletePerson(id: string): Promise<{ deleted: string }> {
-    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'DELETE' });
+    return this.#request(`/api/v1/people/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
   confirmPerson(id: string): Promise<Person> {
-    return this.#ask(`/api/v1/people/${encodeURIComponent(id)}/confirm`, { method: 'POST' });
+    return this.#request(`/api/v1/people/${encodeURIComponent(id)}/confirm`, { method: 'POST' });
   }
 
   saveDelegates(id: string, delegates: string[]): Promise<PersonChanged> {
     const path = `/api/v1/people/${encodeURIComponent(id)}/delegates`;
-    return this.#ask(path, { method: 'PUT', body: JSON.stringify({ delegates }) });
+    return this.#request(path, { method: 'PUT', body: JSON.stringify({ delegates }) });
   }
 
   changes(query: { limit?: string; cursor?: string }): Promise<{ changes: Change[]; nextCursor: string | null }> {
@@ -206,28 +205,28 @@ export class Api {
   }
 
   confirmChange(changeId: string): Promise<Person> {
-    return this.#ask(`/api/v1/changes/pending/${encodeURIComponent(changeId)}/confirm`, { method: 'POST' });
+    return this.#request(`/api/v1/changes/pending/${encodeURIComponent(changeId)}/confirm`, { method: 'POST' });
   }
 
   rejectChange(changeId: string, reason: string): Promise<{ rejected: string }> {
     const path = `/api/v1/changes/pending/${encodeURIComponent(changeId)}/reject`;
-    return this.#ask(path, { method: 'POST', body: JSON.stringify({ reason }) });
+    return this.#request(path, { method: 'POST', body: JSON.stringify({ reason }) });
   }
 
   publishPolicies(policies: TenantPolicies): Promise<PublishedPolicies> {
-    return this.#ask('/api/v1/policies', { method: 'PUT', body: JSON.stringify(policies) });
+    return this.#request('/api/v1/policies', { method: 'PUT', body: JSON.stringify(policies) });
   }
 
-  replayPolicies(asked: { policies: TenantPolicies; since?: string; cursor?: string }): Promise<ReplayPage> {
-    return this.#ask('/api/v1/policies/replay', { method: 'POST', body: JSON.stringify(asked) });
+  replayPolicies(body: { policies: TenantPolicies; since?: string; cursor?: string }): Promise<ReplayPage> {
+    return this.#request('/api/v1/policies/replay', { method: 'POST', body: JSON.stringify(body) });
   }
 
-  /** A file of a run's evidence, byte for byte, in as many parts as it takes. */
+  /** Downloads an evidence file in parts. */
   async evidenceFile(runId: string, file: string): Promise<Buffer> {
     const parts: Buffer[] = [];
     for (let from = 0; ; ) {
-      const asked = { headers: { 'x-api-key': this.#key, range: `bytes=${from}-` } };
-      const { status, text, bytes, headers } = await send(this.#url, `/api/v1/runs/${runId}/evidence/${file}`, asked);
+      const init = { headers: { 'x-api-key': this.#key, range: `bytes=${from}-` } };
+      const { status, text, bytes, headers } = await send(this.#url, `/api/v1/runs/${runId}/evidence/${file}`, init);
       if (status !== PARTIAL_CONTENT) throw this.#failure(status, parse(text));
       parts.push(bytes);
       from += bytes.length;
@@ -242,10 +241,10 @@ export class Api {
         value === undefined ? [] : [[name, value] as [string, string]],
       ),
     );
-    return this.#ask(`${path}${search.size > 0 ? `?${search}` : ''}`, {});
+    return this.#request(`${path}${search.size > 0 ? `?${search}` : ''}`, {});
   }
 
-  async #ask<T>(path: string, init: RequestInit): Promise<T> {
+  async #request<T>(path: string, init: RequestInit): Promise<T> {
     const headers = { 'content-type': 'application/json', ...init.headers, 'x-api-key': this.#key };
     const { status, text } = await send(this.#url, path, { ...init, headers });
     const body = parse(text);
@@ -255,48 +254,52 @@ export class Api {
 
   #failure(status: number, body: Record<string, unknown> | undefined): Failure {
     const problem = problemOf(body);
-    // With a sentence of ours the key was taken: it is the person, or policy, that says no.
+    // With a problem text the key was accepted, but the person lacks a right or policy denies.
     if (status === 401 || (status === 403 && problem === undefined)) {
       return new Failure(
         EXIT.refused,
-        `${this.#url} does not take this API key; give another with --key or COUNTERSIGN_API_KEY`,
+        `${this.#url} rejected the API key; pass a valid one with --key or COUNTERSIGN_API_KEY`,
       );
     }
     if (status >= 500 || status === 429) {
-      return new Unavailable(`${this.#url} answered ${status}${problem ? `: ${problem}` : '; try again in a moment'}`);
+      return new Unavailable(
+        `${this.#url} responded with ${status}${problem ? `: ${problem}` : '; try again in a moment'}`,
+      );
     }
     if (problem === undefined) {
-      return new Failure(EXIT.refused, `${this.#url} is not a Countersign API (it answered ${status}); check --url`);
+      return new Failure(
+        EXIT.refused,
+        `${this.#url} is not a Countersign API (it responded with ${status}); check --url`,
+      );
     }
     return status === 400 ? new UsageError(problem) : new Failure(EXIT.failed, problem);
   }
 }
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
   bytes: Buffer;
   text: string;
 }
 
-/** One request. That nobody answers is told in a sentence that says what to do. */
-export async function send(url: string, path: string, init: RequestInit): Promise<Answer> {
+export async function send(url: string, path: string, init: RequestInit): Promise<ApiResponse> {
   try {
-    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
     const bytes = Buffer.from(await response.arrayBuffer());
     return { status: response.status, headers: response.headers, bytes, text: bytes.toString() };
   } catch (cause) {
     const late = cause instanceof Error && cause.name === 'TimeoutError';
     throw new Unavailable(
       late
-        ? `${url} did not answer within ${ANSWER_WITHIN_MS / 1000} s; try again, or name a stage with --url`
-        : `nothing answers at ${url}; start it with npm start, or name a stage with --url`,
+        ? `${url} did not respond within ${RESPONSE_TIMEOUT_MS / 1000} s; try again, or pass the URL of a stage with --url`
+        : `nothing responds at ${url}; start the local host with npm start, or pass the URL of a stage with --url`,
       { cause },
     );
   }
 }
 
-/** The sentence of an `application/problem+json`, or of an answer of API Gateway's own. */
+/** The detail of an `application/problem+json` response. */
 export function problemOf(body: Record<string, unknown> | undefined): string | undefined {
   return typeof body?.detail === 'string' ? body.detail : undefined;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { didYouMean } from '../../lambdas/entry/did-you-mean.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { approvalsDecide, runsDecide } from './approvals/decide.ts';
 import { approvalsList } from './approvals/list.ts';
@@ -13,13 +14,12 @@ import { evidenceShow } from './evidence/show.ts';
 import { evidenceVerify } from './evidence/verify.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from './failure.ts';
 import { groupHelp, helpOf, overview, usageOf } from './help.ts';
-import { outboxRedrive } from './outbox-redrive.ts';
 import { changes } from './people/changes.ts';
 import { people } from './people/people.ts';
 import { policyPublish } from './policy/publish.ts';
 import { policyReplay } from './policy/replay.ts';
 import { policyTest } from './policy/test.ts';
-import { redrive } from './redrive.ts';
+import { outboxRedrive, redrive } from './redrive.ts';
 import { runsControl } from './runs/control.ts';
 import { runsList } from './runs/list.ts';
 import { runsShow } from './runs/show.ts';
@@ -60,7 +60,7 @@ export const COMMANDS: readonly Command[] = [
   outboxRedrive,
 ];
 
-/** Reads a command line, runs its command, and says with which code to exit. */
+/** Parses a command line, runs its command and returns the exit code. */
 export async function runCommandLine(
   argv: string[],
   environment: NodeJS.ProcessEnv,
@@ -68,60 +68,60 @@ export async function runCommandLine(
 ): Promise<ExitCode> {
   let nearestHelp = helpNear(argv.filter((word) => !word.startsWith('-')));
   try {
-    const { values, positionals } = readArguments(argv);
+    const { values, positionals } = parseArguments(argv);
     if (values.version) {
-      terminal.print(versionHere());
+      terminal.print(packageVersion());
       return EXIT.ok;
     }
     const words = positionals[0] === 'help' ? positionals.slice(1) : positionals;
-    const { command, ofGroup } = named(words);
+    const { command, group } = find(words);
     nearestHelp = helpNear(words);
     const wantsHelp = values.help === true || words !== positionals;
-    if (wantsHelp && (command || ofGroup.length > 0 || words.length === 0)) {
-      terminal.print(command ? helpOf(command) : ofGroup.length > 0 ? groupHelp(ofGroup) : overview(COMMANDS));
+    if (wantsHelp && (command || group.length > 0 || words.length === 0)) {
+      terminal.print(command ? helpOf(command) : group.length > 0 ? groupHelp(group) : overview(COMMANDS));
       return EXIT.ok;
     }
-    if (!command) throw unknownCommand(words, ofGroup);
-    const rest = words.slice(command.name.split(' ').length);
-    assertTakes(command, values, rest);
-    return await command.run(new Call(terminal, environment, { values, positionals: rest }));
+    if (!command) throw unknownCommand(words, group);
+    const args = words.slice(command.name.split(' ').length);
+    assertAccepts(command, values, args);
+    return await command.run(new Call(terminal, environment, { values, args }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // What is wrong comes last, where it is seen first.
+    // The message comes last, next to the prompt.
     if (error instanceof UsageError && nearestHelp !== '') terminal.note(`${nearestHelp}\n`);
     terminal.note(error.message);
     return error.exitCode;
   }
 }
 
-/** The command that these words begin with, and all of its group. */
-function named([group = '', verb = '']: readonly string[]): { command?: Command; ofGroup: Command[] } {
+/** The command that these words name, and all commands of its group. */
+function find([group = '', verb = '']: readonly string[]): { command?: Command; group: Command[] } {
   return {
     command: COMMANDS.find(({ name }) => name === `${group} ${verb}` || name === group),
-    ofGroup: COMMANDS.filter(({ name }) => name.startsWith(`${group} `)),
+    group: COMMANDS.filter(({ name }) => name.startsWith(`${group} `)),
   };
 }
 
-/** As much as helps with what was called wrongly, and no more. */
+/** The usage of the command, or else the commands of its group. */
 function helpNear(words: readonly string[]): string {
-  const { command, ofGroup } = named(words);
+  const { command, group } = find(words);
   if (command) return usageOf(command);
-  return ofGroup.length > 0 ? groupHelp(ofGroup) : '';
+  return group.length > 0 ? groupHelp(group) : '';
 }
 
-function versionHere(): string {
+function packageVersion(): string {
   const file = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
   return String(JSON.parse(file).version);
 }
 
-/** Options may stand anywhere; which command they belong to is known only after reading them all. */
-function readArguments(argv: string[]) {
+/** Options may precede the command, so the options of all commands are parsed together. */
+function parseArguments(argv: string[]) {
   const all = Object.assign({}, GLOBAL_OPTIONS, ...COMMANDS.map(({ options }) => options)) as Command['options'];
-  const isMany = (name: string) => COMMANDS.some(({ options }) => options[name]?.many);
+  const isRepeatable = (name: string) => COMMANDS.some(({ options }) => options[name]?.repeatable);
   const options = Object.fromEntries(
     Object.entries(all).map(([name, { value }]) => [
       name,
-      { type: value ? 'string' : 'boolean', multiple: isMany(name) } as const,
+      { type: value ? 'string' : 'boolean', multiple: isRepeatable(name) } as const,
     ]),
   );
   try {
@@ -131,30 +131,43 @@ function readArguments(argv: string[]) {
       allowPositionals: true,
     });
   } catch (error) {
-    if (error instanceof TypeError && 'code' in error) throw new UsageError(firstSentence(error.message));
-    throw error;
+    if (!(error instanceof TypeError && 'code' in error)) throw error;
+    const option = /--[\w-]+/.exec(error.message)?.[0] ?? '';
+    if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const { command } = find(argv.filter((word) => !word.startsWith('-')));
+      const known = Object.keys({ ...(command?.options ?? all), ...GLOBAL_OPTIONS });
+      throw new UsageError(unknownOption(option.slice(2), known) || (error.message.split('. ')[0] ?? ''));
+    }
+    const [sentence = ''] = error.message.split(/[.\n]/);
+    throw new UsageError(sentence.endsWith('argument missing') ? `${option} requires a value` : sentence);
   }
 }
 
-/** Node goes on to explain how to give positionals that begin with a dash, which no command here takes. */
-const firstSentence = (message: string) => message.split('. ')[0] ?? message;
+const unknownOption = (name: string, known: readonly string[]) =>
+  name && `unknown option --${name}${didYouMean(name, known, (close) => `--${close}`)}`;
 
-function assertTakes(command: Command, values: object, positionals: string[]): void {
-  const foreign = Object.keys(values).find((name) => !(name in command.options) && !(name in GLOBAL_OPTIONS));
-  if (foreign) throw new UsageError(`countersign ${command.name} has no option --${foreign}`);
-  const missing = command.takes[positionals.length];
-  if (missing && !missing.startsWith('[')) throw new UsageError(`countersign ${command.name} needs ${missing}`);
-  const surplus = command.takes.at(-1)?.endsWith('…') ? undefined : positionals[command.takes.length];
-  if (surplus !== undefined) throw new UsageError(`countersign ${command.name} does not take "${surplus}"`);
+function assertAccepts(command: Command, values: object, args: string[]): void {
+  const known = Object.keys({ ...command.options, ...GLOBAL_OPTIONS });
+  const foreign = Object.keys(values).find((name) => !known.includes(name));
+  if (foreign) throw new UsageError(`countersign ${command.name}: ${unknownOption(foreign, known)}`);
+  const missing = command.args[args.length];
+  if (missing && !missing.startsWith('[')) throw new UsageError(`countersign ${command.name} requires ${missing}`);
+  const surplus = command.args.at(-1)?.endsWith('…') ? undefined : args[command.args.length];
+  if (surplus !== undefined) throw new UsageError(`countersign ${command.name}: unexpected argument "${surplus}"`);
 }
 
-const SEE_ALL = 'npx countersign help lists them';
+const SEE_ALL = 'npx countersign help lists all commands';
 
-function unknownCommand([group, verb]: readonly string[], ofGroup: Command[]): UsageError {
-  if (!group) return new UsageError(`name a command; ${SEE_ALL}`);
-  if (ofGroup.length === 0) return new UsageError(`there is no command "${group}"; ${SEE_ALL}`);
-  const verbs = ofGroup.map(({ name }) => name.split(' ')[1]).join(', ');
+function unknownCommand([name, verb]: readonly string[], group: Command[]): UsageError {
+  if (!name) return new UsageError(`no command given; ${SEE_ALL}`);
+  if (group.length === 0) {
+    const groups = [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''))];
+    return new UsageError(`unknown command "${name}"${didYouMean(name, groups) || `; ${SEE_ALL}`}`);
+  }
+  const verbs = group.map(({ name }) => name.split(' ')[1] ?? '');
   return new UsageError(
-    verb ? `there is no command "${group} ${verb}"; ${group} knows ${verbs}` : `${group} what? One of: ${verbs}`,
+    verb
+      ? `unknown command "${name} ${verb}"${didYouMean(verb, verbs) || `; ${name} has: ${verbs.join(', ')}`}`
+      : `${name} requires a subcommand: ${verbs.join(', ')}`,
   );
 }

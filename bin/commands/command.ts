@@ -4,82 +4,80 @@ import { type ExitCode, UsageError } from './failure.ts';
 import { LOCAL_TENANT, localOwnerKey } from './webhook/sign-delivery.ts';
 
 export interface Option {
-  /** Name of the value in the usage; an option without one is a switch. */
+  /** Placeholder for the value in the usage line. An option without a value is a switch. */
   value?: string;
-  /** May be given more than once. */
-  many?: true;
-  /** The command does not go without it. */
+  repeatable?: true;
   required?: true;
-  says: string;
+  description: string;
 }
 
 export interface Command {
-  /** The words that call it, `runs list`. */
+  /** For example `runs list`. */
   name: string;
-  /** What must follow, in order; in brackets, what may; `FILE…` is one or more. */
-  takes: readonly string[];
-  says: string;
-  /** More than one line can say; shown by `--help`. */
+  /** In order. `[FILE]` is optional, `FILE…` is one or more. */
+  args: readonly string[];
+  /** One line for the command list. */
+  description: string;
+  /** Further lines for `--help`. */
   details?: string;
   options: Record<string, Option>;
   run(call: Call): Promise<ExitCode>;
 }
 
 export const GLOBAL_OPTIONS: Record<string, Option> = {
-  url: { value: 'URL', says: 'where Countersign answers (COUNTERSIGN_URL; default http://127.0.0.1:4500)' },
-  key: { value: 'KEY', says: 'API key (COUNTERSIGN_API_KEY; on this machine local-owner-key)' },
-  json: { says: 'output for machines' },
-  help: { says: 'this text; so does countersign help COMMAND' },
+  url: { value: 'URL', description: 'URL of the API (COUNTERSIGN_URL; default http://127.0.0.1:4500)' },
+  key: { value: 'KEY', description: 'API key (COUNTERSIGN_API_KEY; default for a local host: local-owner-key)' },
+  json: { description: 'print JSON' },
+  help: { description: 'show this help' },
 };
 
 const DEFAULT_URL = 'http://127.0.0.1:4500';
 
 type Values = Record<string, string | boolean | string[] | undefined>;
 
-/** One call of a command: what was given, and where to write. */
+/** One invocation of a command: its options and arguments, and the terminal to write to. */
 export class Call {
   readonly terminal: Terminal;
   readonly json: boolean;
   readonly url: string;
   readonly #values: Values;
-  readonly #positionals: string[];
+  readonly #args: string[];
   readonly #environment: NodeJS.ProcessEnv;
 
-  constructor(terminal: Terminal, environment: NodeJS.ProcessEnv, given: { values: Values; positionals: string[] }) {
+  constructor(terminal: Terminal, environment: NodeJS.ProcessEnv, given: { values: Values; args: string[] }) {
     this.terminal = terminal;
     this.#environment = environment;
     this.#values = given.values;
-    this.#positionals = given.positionals;
+    this.#args = given.args;
     this.json = given.values.json === true;
-    this.url = baseUrl(this.text('url') ?? (environment.COUNTERSIGN_URL || DEFAULT_URL));
+    this.url = baseUrl(this.option('url') ?? (environment.COUNTERSIGN_URL || DEFAULT_URL));
   }
 
-  text(option: string): string | undefined {
-    // Another command may take an option of this name more than once.
-    const value = [this.#values[option]].flat().at(-1);
+  option(name: string): string | undefined {
+    // The value is a list if another command declares this option as repeatable.
+    const value = [this.#values[name]].flat().at(-1);
     return typeof value === 'string' ? value : undefined;
   }
 
-  /** Every value of an option that may be given more than once. */
-  texts(option: string): readonly string[] {
-    const values = this.#values[option];
+  /** All values of a repeatable option. */
+  options(name: string): readonly string[] {
+    const values = this.#values[name];
     return Array.isArray(values) ? values : [];
   }
 
-  isSet(option: string): boolean {
-    return this.#values[option] === true;
+  isSet(name: string): boolean {
+    return this.#values[name] === true;
   }
 
-  positional(index: number): string {
-    return this.#positionals[index] ?? '';
+  arg(index: number): string {
+    return this.#args[index] ?? '';
   }
 
-  /** What a last `FILE…` stands for. */
-  get positionals(): readonly string[] {
-    return this.#positionals;
+  get args(): readonly string[] {
+    return this.#args;
   }
 
-  /** True for a host on this machine, whose keys and secrets are fixed and documented. */
+  /** True for a host on this machine. Its keys and secrets are fixed and documented. */
   get isLocal(): boolean {
     const { hostname } = new URL(this.url);
     return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
@@ -87,8 +85,9 @@ export class Call {
 
   api(): Api {
     const key =
-      this.text('key') ?? (this.#environment.COUNTERSIGN_API_KEY || (this.isLocal ? localOwnerKey(LOCAL_TENANT) : ''));
-    if (!key) throw new UsageError(`${this.url} needs an API key: give it with --key, or set COUNTERSIGN_API_KEY`);
+      this.option('key') ??
+      (this.#environment.COUNTERSIGN_API_KEY || (this.isLocal ? localOwnerKey(LOCAL_TENANT) : ''));
+    if (!key) throw new UsageError(`${this.url} requires an API key: pass --key, or set COUNTERSIGN_API_KEY`);
     return new Api({ url: this.url, key });
   }
 
@@ -99,7 +98,7 @@ export class Call {
 
 function baseUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new UsageError(`--url ${text} is not a URL; it looks like ${DEFAULT_URL}`);
+    throw new UsageError(`--url ${text} is not a URL; example: ${DEFAULT_URL}`);
   }
   return text.replace(/\/+$/, '');
 }

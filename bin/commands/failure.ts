@@ -1,20 +1,20 @@
-/** What a script learns from the exit code. */
+/** The exit codes of every command. */
 export const EXIT = {
   ok: 0,
-  /** The command worked, but what it is about did not: the run failed, there is no such run, you may not do that. */
+  /** The command worked, but its result is negative: the run failed, the run does not exist, you lack the right. */
   failed: 1,
   usage: 2,
-  /** Nobody answers, or the key is not taken. */
+  /** The API does not respond, or it rejects the API key. */
   refused: 3,
-  /** A fault of this program, which says nothing about what it was asked. As sysexits.h has it for software. */
+  /** A bug in this program (EX_SOFTWARE in sysexits.h). It says nothing about the result. */
   broken: 70,
-  /** As a shell reports a program ended by Ctrl-C. */
+  /** Ended by Ctrl-C, as shells report it. */
   interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends the command with a sentence for the person and a code for the script. */
+/** Ends the command with a message for the person and an exit code for scripts. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   constructor(exitCode: ExitCode, message: string, options?: { cause?: unknown }) {
@@ -23,7 +23,7 @@ export class Failure extends Error {
   }
 }
 
-/** The command was called wrongly; the usage is shown with the sentence. */
+/** Wrong usage: the usage line is printed before the message. */
 export class UsageError extends Failure {
   constructor(message: string) {
     super(EXIT.usage, message);

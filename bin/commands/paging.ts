@@ -3,24 +3,24 @@ import { UsageError } from './failure.ts';
 
 export const PAGE_MAX = 100;
 
-export const pagingOptions = (what: string): Record<string, Option> => ({
-  limit: { value: 'N', says: `${what} per page, 1 to ${PAGE_MAX} (default 25)` },
-  all: { says: 'every page, not only the first' },
-  cursor: { value: 'CURSOR', says: 'go on where an earlier page ended' },
+export const pagingOptions = (items: string): Record<string, Option> => ({
+  limit: { value: 'N', description: `${items} per page, 1 to ${PAGE_MAX} (default 25)` },
+  all: { description: 'all pages' },
+  cursor: { value: 'CURSOR', description: 'continue after an earlier page' },
 });
 
-export interface Asked {
+export interface PageQuery {
   limit?: string;
   cursor?: string;
 }
 
-/** One page, or with `--all` every one; the cursor says where it goes on. */
+/** One page, or with `--all` every page. */
 export async function readPages<Item>(
   call: Call,
-  read: (asked: Asked) => Promise<{ items: Item[]; nextCursor: string | null }>,
+  read: (query: PageQuery) => Promise<{ items: Item[]; nextCursor: string | null }>,
 ): Promise<{ items: Item[]; nextCursor: string | null }> {
   const limit = limitOf(call);
-  let page = await read({ limit, cursor: call.text('cursor') });
+  let page = await read({ limit, cursor: call.option('cursor') });
   const items = [...page.items];
   while (call.isSet('all') && page.nextCursor !== null) {
     page = await read({ limit, cursor: page.nextCursor });
@@ -30,11 +30,11 @@ export async function readPages<Item>(
 }
 
 function limitOf(call: Call): string | undefined {
-  const limit = call.text('limit') ?? (call.isSet('all') ? String(PAGE_MAX) : undefined);
+  const limit = call.option('limit') ?? (call.isSet('all') ? String(PAGE_MAX) : undefined);
   if (limit === undefined || (/^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= PAGE_MAX)) return limit;
-  throw new UsageError(`--limit is a number from 1 to ${PAGE_MAX}, not "${limit}"`);
+  throw new UsageError(`--limit must be a number from 1 to ${PAGE_MAX}, not "${limit}"`);
 }
 
 export function noteMore({ terminal }: Call, nextCursor: string | null): void {
-  if (nextCursor !== null) terminal.note(`\nthere are more: --all, or --cursor ${nextCursor}`);
+  if (nextCursor !== null) terminal.note(`\nthere are more: use --all, or --cursor ${nextCursor}`);
 }

@@ -1,22 +1,53 @@
+import type { StuckEntry } from '../client/api-client.ts';
+import { printable } from '../terminal/terminal.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './failure.ts';
 
 export const redrive: Command = {
   name: 'redrive',
-  takes: [],
-  says: 'send messages that failed too often back to work',
-  details:
-    'Only messages of your tenant. Mend their cause first. A run that has moved on meanwhile is not disturbed by its message.',
-  options: { 'dry-run': { says: 'only count them' } },
+  args: [],
+  description: 'return messages from the dead-letter queues to their queues',
+  details: 'Only messages of your tenant. Fix the cause first. A run that has moved on ignores its old messages.',
+  options: { 'dry-run': { description: 'only count the messages' } },
   async run(call) {
     const api = call.api();
-    const queues = call.isSet('dry-run') ? (await api.deadLetters()).queues : (await api.redrive()).redriven;
+    const dryRun = call.isSet('dry-run');
+    const queues = dryRun ? (await api.deadLetters()).queues : (await api.redrive()).redriven;
     if (call.json) call.printJson({ queues });
     else {
-      const done = call.isSet('dry-run') ? 'dead' : 'sent back';
       for (const { queue, messages, complete } of queues) {
-        call.terminal.print(`${queue}: ${messages} ${done}${complete ? '' : '; there may be more, run it again'}`);
+        const more = complete ? '' : '; there may be more, so repeat the command';
+        call.terminal.print(`${queue}: ${messages} ${dryRun ? 'dead' : 'returned'}${more}`);
       }
+    }
+    return EXIT.ok;
+  },
+};
+
+export const outboxRedrive: Command = {
+  name: 'outbox redrive',
+  args: [],
+  description: 'resend outbox entries that failed or were sent too often',
+  details: 'Fix the cause first. The next sweep resends them within a minute. Sending an entry twice is harmless.',
+  options: { 'dry-run': { description: 'only list the entries' } },
+  async run(call) {
+    const api = call.api();
+    const dryRun = call.isSet('dry-run');
+    const entries: StuckEntry[] = [];
+    let more = true;
+    while (more) {
+      const page = await api.redriveOutbox({ dryRun });
+      entries.push(...page.entries);
+      // Resent entries are no longer stuck, so the same request returns the next page. After a dry run it would not.
+      more = page.more && !dryRun;
+      if (page.more && dryRun) call.terminal.note('there are more entries; these are the first');
+    }
+    if (call.json) call.printJson({ entries });
+    else {
+      for (const { id, attempts, failed } of printable(entries)) {
+        call.terminal.print(`${id}: ${failed ? `failed, ${failed.reason}` : `sent ${attempts} times`}`);
+      }
+      call.terminal.print(`${entries.length} ${dryRun ? 'stuck' : 'will be resent'}`);
     }
     return EXIT.ok;
   },

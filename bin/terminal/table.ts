@@ -3,52 +3,81 @@ import type { Terminal, Tone } from './terminal.ts';
 
 export interface Column {
   title: string;
-  /** What stays when a line is too long for the terminal: a part, or in several lines all; without it, no column gives way. */
-  keeps?: 'start' | 'end' | 'all';
+  /** If the table is too wide: wrap the cells, or cut them at the start or the end. Other columns keep their width. */
+  shrink?: 'wrap' | 'cut-start' | 'cut-end';
 }
 
-export type Cell = string | { text: string; tone: Tone };
+export interface TonedText {
+  text: string;
+  tone?: Tone;
+}
+
+/** A list is a cell with several lines. */
+export type Cell = string | readonly string[] | TonedText;
 
 const GAP = '  ';
-const FLEXIBLE_MIN_COLUMNS = 8;
+const INDENT = '  ';
+const SHRUNK_MIN_COLUMNS = 8;
 
-/** Aligned columns under their titles; on a terminal no line is longer than it is wide. */
-export function table(columns: readonly Column[], rows: readonly Cell[][], terminal: Terminal): string[] {
-  const texts = rows.map((row) => row.map(textOf));
-  const widths = fittingWidths(columns, texts, terminal.columns);
-  const linesOf = (cells: readonly Cell[]) => {
-    const parts = cells.map((cell, index) => fitted(textOf(cell), widths[index] ?? 0, columns[index]?.keeps));
-    const height = Math.max(...parts.map((lines) => lines.length));
-    return Array.from({ length: height }, (_, row) => {
-      const line = cells.map((cell, index) => {
-        const text = parts[index]?.[row] ?? '';
-        const padding = ' '.repeat(Math.max((widths[index] ?? 0) - widthOf(text), 0));
-        const tone = typeof cell === 'string' || text === '' ? undefined : cell.tone;
-        return terminal.paint(tone, text) + padding;
-      });
-      return line.join(GAP).trimEnd();
-    });
-  };
+/** Aligned columns below their titles. On a terminal the lines fit its width. */
+export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], terminal: Terminal): string[] {
   const titles = columns.map(({ title }): Cell => ({ text: title, tone: 'quiet' }));
-  return [titles, ...rows].flatMap(linesOf);
+  return alignedLines(columns, [titles, ...rows], terminal);
 }
 
-const fitted = (text: string, width: number, keeps: Column['keeps']): string[] =>
-  keeps === 'all' ? wrap(text, width) : [cut(text, width, keeps)];
+export function alignedLines(
+  columns: readonly Omit<Column, 'title'>[],
+  rows: readonly (readonly Cell[])[],
+  terminal: Pick<Terminal, 'columns' | 'paint'>,
+): string[] {
+  const widths = fittingWidths(columns, rows, terminal.columns);
+  return rows.flatMap((row) => {
+    const cells = row.map((cell, index) => fitted(linesOf(cell), widths[index] ?? 0, columns[index]?.shrink));
+    const height = Math.max(...cells.map((lines) => lines.length));
+    return Array.from({ length: height }, (_, line) => {
+      const parts = row.map((cell, index) => {
+        const text = cells[index]?.[line] ?? '';
+        const tone = typeof cell === 'object' && 'text' in cell && text !== '' ? cell.tone : undefined;
+        return terminal.paint(tone, text) + ' '.repeat(Math.max((widths[index] ?? 0) - widthOf(text), 0));
+      });
+      return parts.join(GAP).trimEnd();
+    });
+  });
+}
 
-const textOf = (cell: Cell) => (typeof cell === 'string' ? cell : cell.text);
+function linesOf(cell: Cell): readonly string[] {
+  if (typeof cell === 'string') return [cell];
+  return 'text' in cell ? [cell.text] : cell;
+}
 
-/** The widest flexible column gives way first, so that none is cut more than it must be. */
-function fittingWidths(columns: readonly Column[], texts: string[][], lineColumns: number): number[] {
-  const widths = columns.map(({ title }, index) =>
-    Math.max(widthOf(title), ...texts.map((row) => widthOf(row[index] ?? ''))),
-  );
-  const lineLength = () => widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
-  while (lineLength() > lineColumns) {
-    const candidates = columns.flatMap(({ keeps }, index) =>
-      keeps && (widths[index] ?? 0) > FLEXIBLE_MIN_COLUMNS ? [index] : [],
+function fitted(lines: readonly string[], width: number, shrink: Column['shrink']): string[] {
+  if (shrink !== 'wrap') return lines.map((line) => cut(line, width, shrink === 'cut-start' ? 'end' : 'start'));
+  if (lines.length === 1) return wrap(lines[0] ?? '', width);
+  // The indent separates a continuation from the next line of the cell.
+  return lines.flatMap((line) => {
+    if (widthOf(line) <= width) return [line];
+    return wrap(line, width - INDENT.length).map((part, index) => (index === 0 ? part : INDENT + part));
+  });
+}
+
+/** Shrinks the widest column first, so that no column loses more than necessary. */
+function fittingWidths(
+  columns: readonly Omit<Column, 'title'>[],
+  rows: readonly (readonly Cell[])[],
+  lineColumns: number,
+): number[] {
+  // A loop: a long run has more rows than a call may have arguments.
+  const widths = columns.map((_, index) => {
+    let widest = 0;
+    for (const row of rows) for (const line of linesOf(row[index] ?? '')) widest = Math.max(widest, widthOf(line));
+    return widest;
+  });
+  let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - lineColumns;
+  for (; excess > 0; excess -= 1) {
+    const shrinkable = columns.flatMap(({ shrink }, index) =>
+      shrink && (widths[index] ?? 0) > SHRUNK_MIN_COLUMNS ? [index] : [],
     );
-    const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
+    const widest = shrinkable.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
     if (widest === undefined) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }

@@ -12,17 +12,17 @@ const STYLES = {
   strong: 'bold',
 } as const satisfies Record<Tone, Parameters<typeof styleText>[0]>;
 
-/** Where a command writes: a person's terminal, with colours and a width to fit, or a pipe, with neither. */
+/** The output of a command: a terminal with colours and a width, or a pipe without them. */
 export interface Terminal {
-  /** True if a person looks at the output: ages instead of times, and the beginning of an id where that is enough. */
+  /** On a terminal, commands print ages instead of times, and short ids. */
   isInteractive: boolean;
-  /** How wide a line may be; unbounded in a pipe, and where the terminal does not say. */
+  /** Infinite for a pipe, or if the terminal does not report its width. */
   columns: number;
   print(line: string): void;
-  /** Beside the result: hints and errors, never part of what is piped on. */
+  /** Hints and errors, on stderr. */
   note(line: string): void;
   paint(tone: Tone | undefined, text: string): string;
-  /** What a person answers, empty if they only press Enter or end the input; undefined if there is nobody to ask. */
+  /** The person's input, empty for Enter or end of input; undefined without a terminal. */
   ask(question: string): Promise<string | undefined>;
 }
 
@@ -33,13 +33,13 @@ export function processTerminal(): Terminal {
     columns: (stdout.isTTY && stdout.columns) || Number.POSITIVE_INFINITY,
     print: (line) => void stdout.write(`${line}\n`),
     note: (line) => void stderr.write(`${line}\n`),
-    // styleText looks at the stream, NO_COLOR and FORCE_COLOR itself.
+    // styleText respects the stream, NO_COLOR and FORCE_COLOR.
     paint: (tone, text) => (tone ? styleText(STYLES[tone], text, { stream: stdout }) : text),
     ask: async (question) => (process.stdin.isTTY && stderr.isTTY ? askAtTerminal(question) : undefined),
   };
 }
 
-/** Not as a terminal of readline's own: so Ctrl-C stays a signal. */
+/** `terminal: false` so that Ctrl-C stays a signal. */
 function askAtTerminal(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   return new Promise<string>((resolve) => {
@@ -48,10 +48,10 @@ function askAtTerminal(question: string): Promise<string> {
   }).finally(() => lines.close());
 }
 
-/** C0 and C1 controls, and marks that turn the direction of text around. */
+/** C0 and C1 control characters, and characters that change the text direction. */
 const UNPRINTABLE = /[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** Titles come from whoever opens a ticket: what they contain must not steer the reader's terminal. */
+/** Removes control characters: anybody can open a ticket, and its title must not control the reader's terminal. */
 export function printable<T>(value: T): T {
   if (typeof value === 'string') return value.replace(UNPRINTABLE, ' ') as T;
   if (Array.isArray(value)) return value.map(printable) as T;

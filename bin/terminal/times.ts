@@ -3,7 +3,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `now`, `42s`, `5m`; a clock that was moved forward on purpose gives `in 5m`. */
+/** `now`, `42s`, `5m`, or `in 5m` for a time in the future. */
 export function age(at: string, nowMs: number): string {
   const passedMs = nowMs - Date.parse(at);
   if (Math.abs(passedMs) < SECOND_MS) return 'now';
@@ -31,14 +31,14 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / large)} ${units[0]} ${Math.floor((ms % large) / small)} ${units[1]}`;
 }
 
-/** `02:11:37.138`, in UTC as everything the API says. */
+/** `02:11:37.138`, in UTC like all times of the API. */
 export const clockTime = (at: string) => at.slice(11, 23);
 
-/** The time of day; of another day than the one it is told on, with its date. */
+/** The time of day, with the date if it is not the same day as `near`. */
 export const clockNear = (at: string, near: string) =>
   at.slice(0, 10) === near.slice(0, 10) ? clockTime(at) : `${at.slice(0, 10)} ${at.slice(11, 19)}`;
 
 export const dateAndTime = (at: string) => `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
 
-/** To the millisecond, for what may span days. */
+/** With date and milliseconds. */
 export const dateAndClock = (at: string) => `${at.slice(0, 10)} ${clockTime(at)}`;

@@ -1,4 +1,4 @@
-import { atLeast, groupsInWords } from '../policy/approval-requirement.ts';
+import { atLeast, groupsText } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
 import { may, type Person } from './people.ts';
 import { whyNotCounted } from './provenance.ts';
@@ -57,7 +57,7 @@ function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement):
     return `this needs an approver for ${requirement.tier} risk; you are one up to ${tier}`;
   }
   if (!requirement.groups.every((set) => set.some((group) => groups.includes(group)))) {
-    return `this needs someone of ${groupsInWords(requirement.groups)}`;
+    return `this needs someone of ${groupsText(requirement.groups)}`;
   }
   return true;
 }

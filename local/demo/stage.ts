@@ -1,6 +1,7 @@
 import { runCommandLine } from '../../bin/commands/command-line.ts';
 import type { ExitCode } from '../../bin/commands/failure.ts';
-import { eventInWords, withShortIds } from '../../bin/commands/runs/run-text.ts';
+import { eventText } from '../../bin/commands/runs/run-text.ts';
+import { withShortIds } from '../../bin/terminal/page.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { DemoHost } from './demo-host.ts';
 import type { Incident } from './incidents.ts';
@@ -64,7 +65,7 @@ export class Stage {
 
   showCommit({ events, at }: Commit): void {
     for (const event of events) {
-      if (SHOWN_EVENTS.includes(event.type)) this.narrator.shows(withShortIds(eventInWords(event, at)));
+      if (SHOWN_EVENTS.includes(event.type)) this.narrator.shows(withShortIds(eventText(event, at)));
     }
   }
 

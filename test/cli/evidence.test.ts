@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
-import { layOut } from '../../bin/commands/evidence/evidence-layout.ts';
-import { evidencePage } from '../../bin/commands/evidence/html-page.ts';
+import { evidencePage } from '../../bin/commands/evidence/html.ts';
+import { alignedLines } from '../../bin/terminal/table.ts';
 import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
@@ -201,7 +201,8 @@ describe('evidence show', () => {
 
   it('lays out as many rows as a run may have commits', () => {
     const rows = Array.from({ length: COMMITS_OF_A_LONG_RUN }, (_, index) => [String(index), ['step', 'run']]);
-    expect(layOut(rows, COLUMNS)).toHaveLength(COMMITS_OF_A_LONG_RUN);
+    const lines = alignedLines([{}, { shrink: 'wrap' }], rows, { columns: COLUMNS, paint: (_tone, text) => text });
+    expect(lines).toHaveLength(2 * COMMITS_OF_A_LONG_RUN);
   });
 
   it('says so when nobody checked the signature', async () => {

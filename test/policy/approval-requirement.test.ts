@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RISKS } from '../../lambdas/connectors/connector.ts';
 import { mayDecide } from '../../lambdas/people/eligibility.ts';
 import type { Person } from '../../lambdas/people/people.ts';
-import { GroupSets, groupsInOrder, groupsInWords, stricter } from '../../lambdas/policy/approval-requirement.ts';
+import { GroupSets, groupsInOrder, groupsText, stricter } from '../../lambdas/policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
 
 const SEED = 20_260_102;
@@ -61,8 +61,8 @@ describe('groups', () => {
   });
 
   it('are told in words', () => {
-    expect(groupsInWords([['dba', 'sre']])).toBe('dba or sre');
-    expect(groupsInWords([['dba', 'sre'], ['net']])).toBe('(dba or sre) and net');
+    expect(groupsText([['dba', 'sre']])).toBe('dba or sre');
+    expect(groupsText([['dba', 'sre'], ['net']])).toBe('(dba or sre) and net');
   });
 
   it('have one order, and each set once', () => {

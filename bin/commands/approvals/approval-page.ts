@@ -1,25 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
 import { ago, dateAndTime } from '../../terminal/times.ts';
-import { viaInWords } from '../runs/run-text.ts';
-import {
-  approvalCell,
-  askedBecause,
-  changeInWords,
-  derivedInWords,
-  exact,
-  exactName,
-  voteInWords,
-} from './approval-text.ts';
-import { requirementInWords } from './requirement-text.ts';
+import { viaText } from '../runs/run-text.ts';
+import { approvalCell, approvalReason, changeText, derivedText, exact, exactName, voteText } from './approval-text.ts';
 
-/** An approval as its deciders must see it: all of what will be written, uncut, and on what grounds. */
+/** Prints the complete write, uncut, and the reasons for the approval. */
 export function printApproval(approval: ShownApproval, terminal: Terminal): void {
   const page = new Page(terminal);
-  // What is written is revealed character by character; all else may lose what would steer the terminal.
+  // The write is printed with control characters escaped; in all other fields they are removed.
   const shown = {
     ...printable(approval),
     action: approval.action,
@@ -33,7 +25,7 @@ export function printApproval(approval: ShownApproval, terminal: Terminal): void
   printFacts(page, shown);
   printWrite(page, shown);
   printPhase(page, shown);
-  printWhatPeopleSaid(page, approval);
+  printDecisions(page, approval);
 }
 
 function printFacts(page: Page, approval: ShownApproval): void {
@@ -41,24 +33,24 @@ function printFacts(page: Page, approval: ShownApproval): void {
   const nowMs = Date.now();
   const moment = (at: string) => `${dateAndTime(at)}, ${ago(at, nowMs)}`;
   page.field('subject', subject ?? '-');
-  page.field('asked by', `step ${stepId} of ${automation} (${workflow.name} v${workflow.version})`);
-  page.field('because', askedBecause(approval));
-  for (const words of derivedInWords(approval.action?.derived)) page.field('note', words);
-  page.field('needs', requirementInWords(approval.requirement));
-  page.field('but not', makers.length > 0 ? `${makers.join(', ')}: they had a hand in it` : '-');
-  page.field('asked', moment(requestedAt));
+  page.field('step', `${stepId} of ${automation} (${workflow.name} v${workflow.version})`);
+  page.field('because', approvalReason(approval));
+  for (const text of derivedText(approval.action?.derived)) page.field('note', text);
+  page.field('needs', requirementText(approval.requirement));
+  page.field('excluded', makers.length > 0 ? `${makers.join(', ')} (made this write)` : '-');
+  page.field('requested', moment(requestedAt));
   if (approval.decidedAt) page.field('closed', moment(approval.decidedAt));
   if (!isOpen(approval)) return;
-  page.field('escalates', escalatedAt ? `others were called ${ago(escalatedAt, nowMs)}` : moment(slaAt));
+  page.field('escalates', escalatedAt ? `escalated ${ago(escalatedAt, nowMs)}` : moment(slaAt));
   page.field('expires', moment(expiresAt));
 }
 
 function printWrite(page: Page, { action, message, before, after, actionHash }: ShownApproval): void {
-  page.heading(action ? 'THE WRITE' : 'THE GATE');
-  if (message !== undefined) page.wholeLine(exact(message));
+  page.heading(action ? 'WRITE' : 'APPROVAL STEP');
+  if (message !== undefined) page.exactLine(exact(message));
   if (action) printAction(page, action, before, after);
-  else page.line('the run goes on with what comes after this step');
-  page.whole('action', actionHash, 'quiet');
+  else page.line('after approval, the run continues with the next step');
+  page.exactField('action hash', actionHash, 'quiet');
 }
 
 function printAction(
@@ -68,48 +60,48 @@ function printAction(
   after: Record<string, unknown> | undefined,
 ): void {
   const { tool, target, fields, risk, blastRadius, environment } = action;
-  page.wholeLine(exactName(`${tool} at ${target}`));
+  page.exactLine(exactName(`${tool} at ${target}`));
   for (const [name, value] of Object.entries(fields)) printChange(page, name, value, before);
   const follows = Object.entries(after ?? {}).filter(([name, value]) => !isDeepStrictEqual(fields[name], value));
-  if (follows.length > 0) page.line('which changes', 'quiet');
+  if (follows.length > 0) page.line('as a result', 'quiet');
   for (const [name, value] of follows) printChange(page, name, value, before);
-  page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${wayBack(action)}`, 'quiet');
+  page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${undoText(action)}`, 'quiet');
 }
 
-/** Every other write of the phase that the same decision is about. */
+/** The other writes that the same decision covers. */
 function printPhase(page: Page, { phase }: ShownApproval): void {
   if (!phase) return;
-  page.heading(`ALSO IN THE PHASE ${phase.name.toUpperCase()}`);
+  page.heading(`OTHER WRITES IN PHASE ${phase.name.toUpperCase()}`);
   for (const { stepId, action, before, after } of phase.writes) {
-    page.wholeLine(`${exactName(stepId)}:`);
-    for (const words of derivedInWords(action.derived)) page.line(words);
+    page.exactLine(`${exactName(stepId)}:`);
+    for (const text of derivedText(action.derived)) page.line(text);
     printAction(page, action, before, after);
   }
   for (const { stepId, tool, because } of phase.askedLater) {
-    page.wholeLine(`${exactName(stepId)}: ${exactName(tool)}, asked about separately: ${exactName(because)}`);
+    page.exactLine(`${exactName(stepId)}: ${exactName(tool)}, approved separately: ${exactName(because)}`);
   }
 }
 
-/** As in a plan: `~` what is there and changes, `+` what is added or cannot be compared. */
+/** As in a plan: `~` changes an existing value, `+` adds a value or cannot be compared. */
 function printChange(page: Page, name: string, value: unknown, before: Record<string, unknown> | undefined): void {
   const written = `${exactName(name)}: ${exact(value)}`;
-  if (!before || !Object.hasOwn(before, name)) page.wholeLine(`+ ${written}`, 'good');
-  else if (isDeepStrictEqual(before[name], value)) page.wholeLine(`  ${written} (as it is)`, 'quiet');
-  else page.wholeLine(changeInWords(name, before[name], value), 'waiting');
+  if (!before || !Object.hasOwn(before, name)) page.exactLine(`+ ${written}`, 'good');
+  else if (isDeepStrictEqual(before[name], value)) page.exactLine(`  ${written} (unchanged)`, 'quiet');
+  else page.exactLine(changeText(name, before[name], value), 'waiting');
 }
 
-function wayBack({ undo, reversible, destructive }: NonNullable<ShownApproval['action']>): string {
-  if (undo) return 'it takes back an earlier write of this run';
-  if (destructive) return 'it takes something away that no later write can put back';
-  return reversible ? 'it can be taken back' : 'it cannot be taken back';
+function undoText({ undo, reversible, destructive }: NonNullable<ShownApproval['action']>): string {
+  if (undo) return 'undoes an earlier write of this run';
+  if (destructive) return 'destructive: no later write can restore what it removes';
+  return reversible ? 'reversible' : 'irreversible';
 }
 
-function printWhatPeopleSaid(page: Page, { edits, votes, requestedAt }: ShownApproval): void {
+function printDecisions(page: Page, { edits, votes, requestedAt }: ShownApproval): void {
   if (edits.length > 0) page.heading('EDITS');
   for (const { person, via, changes } of edits) {
-    page.line(printable(`${person} ${viaInWords(via)}; votes before it do not count`));
-    for (const { field, from, to } of changes) page.wholeLine(changeInWords(field, from, to));
+    page.line(printable(`${person} ${viaText(via)}; earlier votes are void`));
+    for (const { field, from, to } of changes) page.exactLine(changeText(field, from, to));
   }
   if (votes.length > 0) page.heading('VOTES');
-  for (const vote of votes) page.wholeLine(printable(voteInWords(vote, requestedAt)));
+  for (const vote of votes) page.exactLine(printable(voteText(vote, requestedAt)));
 }

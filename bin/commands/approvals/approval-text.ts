@@ -2,10 +2,10 @@ import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/appr
 import { revealed } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
-import type { Cell } from '../../terminal/table.ts';
+import type { TonedText } from '../../terminal/table.ts';
 import type { Tone } from '../../terminal/terminal.ts';
 import { clockNear } from '../../terminal/times.ts';
-import { viaInWords } from '../runs/run-text.ts';
+import { viaText } from '../runs/run-text.ts';
 
 const TONES: Record<ApprovalStatus, Tone> = {
   requested: 'waiting',
@@ -16,48 +16,53 @@ const TONES: Record<ApprovalStatus, Tone> = {
   canceled: 'quiet',
 };
 
-/** Whether its card is posted yet makes no difference to whoever decides. */
-export function approvalCell({ status }: Pick<ShownApproval, 'status'>): Cell {
-  return { text: status === 'requested' || status === 'notified' ? 'waiting' : status, tone: TONES[status] };
-}
+/** `requested` and `notified` only differ in whether the Slack card was posted. */
+export const approvalCell = ({ status }: Pick<ShownApproval, 'status'>): TonedText => ({
+  text: status === 'requested' || status === 'notified' ? 'waiting' : status,
+  tone: TONES[status],
+});
 
-const WHO_ASKS: Record<GateReason, string> = {
-  policy: 'policy asks',
-  mode: 'the validation mode of the workflow asks',
-  always_two: 'what hits much or is destructive always needs two',
-  tainted: 'a model has a part in where this goes',
-  step: 'the workflow asks',
-  retry: 'a write with this blast radius is sent again only if an operator agrees',
+export const GATE_REASONS: Record<GateReason, string> = {
+  policy: 'required by policy',
+  mode: "required by the workflow's validation mode",
+  always_two: 'two people must approve a destructive write or one with high blast radius',
+  tainted: 'a model influences the target',
+  step: 'required by the workflow',
+  retry: 'an operator must agree before a write with this blast radius is sent again',
 };
 
-/** Policy's reasons are why people are asked only where policy asks. */
-export function askedBecause({ asks, grounds }: ShownApproval): string {
-  if (asks !== 'policy') return WHO_ASKS[asks];
+/** Policy's reasons are shown only if policy requires the approval. */
+export function approvalReason({ asks, grounds }: ShownApproval): string {
+  if (asks !== 'policy') return GATE_REASONS[asks];
   const reasons = grounds.reasons.join('; ');
   const policies = grounds.policies.length > 0 ? ` (${grounds.policies.join(', ')})` : '';
-  return `${WHO_ASKS[asks]}: ${reasons}${policies}`;
+  return `${GATE_REASONS[asks]}: ${reasons}${policies}`;
 }
 
-/** `a model (classify) chooses channel`, for each part of the target that derives from one. */
-export const derivedInWords = (derived: readonly DerivedTarget[] = []): string[] =>
+/** `a model (classify) chooses channel`, for each target field that derives from a model. */
+export const derivedText = (derived: readonly DerivedTarget[] = []): string[] =>
   derived.map(({ field, how, from }) => {
     const does =
-      field === 'when' ? 'decides whether this is done' : how === 'carried' ? `fills ${field}` : `chooses ${field}`;
+      field === 'when'
+        ? 'decides whether this write is made'
+        : how === 'carried'
+          ? `fills ${field}`
+          : `chooses ${field}`;
     return `a model (${from.join(', ')}) ${does}`;
   });
 
-/** `ana approved in slack, 09:12:44.120`, with the reason of a no. */
-export function voteInWords({ person, via, decision, onBehalfOf, at, reason }: Vote, near: string): string {
-  const place = onBehalfOf === undefined ? '' : ` in place of ${onBehalfOf}`;
+/** `ana rejected in slack, 09:12:44.120: "wrong host"`. */
+export function voteText({ person, via, decision, onBehalfOf, at, reason }: Vote, near: string): string {
+  const behalf = onBehalfOf === undefined ? '' : ` on behalf of ${onBehalfOf}`;
   const why = reason === undefined ? '' : `: ${exact(reason)}`;
-  return `${person} ${decision === 'approve' ? 'approved' : 'rejected'} ${viaInWords(via)}${place}, ${clockNear(at, near)}${why}`;
+  return `${person} ${decision === 'approve' ? 'approved' : 'rejected'} ${viaText(via)}${behalf}, ${clockNear(at, near)}${why}`;
 }
 
-/** A value as it is and nothing else: in quotes if it is text, with whatever cannot be seen written out. */
+/** A value as JSON, with invisible characters escaped. */
 export const exact = (value: unknown): string => (value === undefined ? 'not set' : revealed(JSON.stringify(value)));
 
-/** A name or place among our own words: the same without the quotes. */
+/** The same without quotes, for names and targets. */
 export const exactName = (text: string): string => exact(text).slice(1, -1);
 
-export const changeInWords = (name: string, from: unknown, to: unknown): string =>
+export const changeText = (name: string, from: unknown, to: unknown): string =>
   `~ ${exactName(name)}: ${exact(from)} → ${exact(to)}`;

@@ -1,50 +1,58 @@
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command, Option } from '../command.ts';
 import { EXIT, type ExitCode, Failure, UsageError } from '../failure.ts';
 import { printApproval } from './approval-page.ts';
-import { changeInWords } from './approval-text.ts';
+import { changeText } from './approval-text.ts';
 import { findApproval } from './find-approval.ts';
-import { requirementInWords } from './requirement-text.ts';
 import { APPROVAL_DETAILS } from './show.ts';
 
 type Verb = 'approve' | 'reject' | 'edit';
 
-const YES: Record<string, Option> = { yes: { says: 'do not ask; needed where nobody can be asked' } };
+const YES: Record<string, Option> = {
+  yes: { description: 'do not ask for confirmation; required without a terminal' },
+};
 const REASON: Record<string, Option> = {
-  reason: { value: 'TEXT', required: true, says: 'why not, for whoever asked' },
+  reason: { value: 'TEXT', required: true, description: 'why you reject it' },
 };
 const FIELD: Record<string, Option> = {
-  field: { value: 'NAME=VALUE', many: true, required: true, says: 'what to write instead; once for each field' },
+  field: { value: 'NAME=VALUE', repeatable: true, required: true, description: 'new value of a field' },
 };
 
-const SEEN = 'What you decide on is shown first; if it is something else by the time you answer, nothing happens.';
+const CONFIRMATION =
+  'The command shows the write and asks for confirmation. If the write changes meanwhile, your decision has no effect.';
 
-/** One person's word. The same commands stand under `approvals` and, for people at a run, under `runs`. */
 export const approvalsDecide: readonly Command[] = [
-  decision('approvals approve', 'approve', 'let a write happen', { ...YES }, SEEN),
-  decision('approvals reject', 'reject', 'keep a write from happening', { ...REASON, ...YES }, SEEN),
+  decision('approvals approve', 'approve', 'approve a pending write', { ...YES }, CONFIRMATION),
+  decision('approvals reject', 'reject', 'reject a pending write', { ...REASON, ...YES }, CONFIRMATION),
   decision(
     'approvals edit',
     'edit',
-    'change what would be written; others then decide on it',
+    'change a pending write; other people then decide on it',
     { ...FIELD, ...YES },
-    `${SEEN}\nPolicy is asked again, earlier votes do not count any more, and you cannot approve it yourself.\n` +
-      'A field that holds text now takes text; any other takes JSON.',
+    `${CONFIRMATION}\nPolicy decides again, earlier votes are void, and you cannot approve your own edit.\n` +
+      'A field that contains text takes text; any other field takes JSON.',
   ),
 ];
 
 export const runsDecide: readonly Command[] = [
-  decision('runs approve', 'approve', 'let the write happen that a run waits with', { ...YES }, SEEN),
-  decision('runs reject', 'reject', 'keep that write from happening', { ...REASON, ...YES }, SEEN),
+  decision('runs approve', 'approve', 'approve the pending write of a run', { ...YES }, CONFIRMATION),
+  decision('runs reject', 'reject', 'reject the pending write of a run', { ...REASON, ...YES }, CONFIRMATION),
 ];
 
-function decision(name: string, verb: Verb, says: string, options: Record<string, Option>, details: string): Command {
+function decision(
+  name: string,
+  verb: Verb,
+  description: string,
+  options: Record<string, Option>,
+  details: string,
+): Command {
   return {
     name,
-    takes: ['ID'],
-    says,
+    args: ['ID'],
+    description,
     details: `${details}\n${APPROVAL_DETAILS}`,
     options,
     run: (call) => decide(call, verb),
@@ -52,21 +60,21 @@ function decision(name: string, verb: Verb, says: string, options: Record<string
 }
 
 async function decide(call: Call, verb: Verb): Promise<ExitCode> {
-  if (verb === 'reject' && !call.text('reason')?.trim()) throw new UsageError('say why with --reason');
+  if (verb === 'reject' && !call.option('reason')?.trim()) throw new UsageError('--reason is required');
   const api = call.api();
-  const approval = await findApproval(api, call.positional(0));
+  const approval = await findApproval(api, call.arg(0));
   const body = bodyOf(call, verb, approval);
   if (!call.json) {
     printApproval(approval, call.terminal);
     if ('fields' in body) printEdit(call, approval, body.fields);
   }
-  if (isOpen(approval) && !(await agreed(call, verb))) {
-    call.terminal.note('nothing was decided');
+  if (isOpen(approval) && !(await isConfirmed(call, verb))) {
+    call.terminal.note('canceled; no decision was made');
     return EXIT.failed;
   }
   const decided = await api.decide(approval.approvalId, { decision: verb, ...body, actionHash: approval.actionHash });
   if (call.json) call.printJson(decided);
-  else call.terminal.print(`\n${printable(outcomeInWords(decided))}`);
+  else call.terminal.print(`\n${printable(outcomeText(decided))}`);
   return EXIT.ok;
 }
 
@@ -77,18 +85,18 @@ function bodyOf(call: Call, verb: Verb, approval: ShownApproval): Body {
     case 'approve':
       return {};
     case 'reject':
-      return { reason: call.text('reason') };
+      return { reason: call.option('reason') };
     case 'edit':
-      return { fields: fieldsOf(call.texts('field'), approval.action?.fields ?? {}) };
+      return { fields: fieldsOf(call.options('field'), approval.action?.fields ?? {}) };
   }
 }
 
 function fieldsOf(given: readonly string[], now: Record<string, unknown>): Record<string, unknown> {
-  if (given.length === 0) throw new UsageError('say what to write instead with --field name=value');
+  if (given.length === 0) throw new UsageError('--field name=value is required');
   return Object.fromEntries(
     given.map((text) => {
       const [, name = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-      if (!name) throw new UsageError(`--field ${text} is not name=value`);
+      if (!name) throw new UsageError(`--field ${text} must be name=value`);
       return [name, typeof (now[name] ?? '') === 'string' ? value : parsedJson(name, value)];
     }),
   );
@@ -98,37 +106,41 @@ function parsedJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`${name} is not text: give it as JSON, e.g. '${name}=["a", "b"]'`);
+    throw new UsageError(`${name} must be JSON, for example '${name}=["a", "b"]'`);
   }
 }
 
 function printEdit({ terminal }: Call, { action }: ShownApproval, fields: Record<string, unknown>): void {
   terminal.print(`\n${terminal.paint('strong', 'YOUR EDIT')}`);
   for (const [name, value] of Object.entries(fields)) {
-    terminal.print(terminal.paint('waiting', changeInWords(name, action?.fields[name], value)));
+    terminal.print(terminal.paint('waiting', changeText(name, action?.fields[name], value)));
   }
 }
 
-async function agreed(call: Call, verb: Verb): Promise<boolean> {
+async function isConfirmed(call: Call, verb: Verb): Promise<boolean> {
   if (call.isSet('yes')) return true;
   const answer = call.json ? undefined : await call.terminal.ask(`\n${verb}? y/N `);
-  if (answer === undefined) throw new Failure(EXIT.usage, 'there is nobody to ask; look first, then say --yes');
+  if (answer === undefined)
+    throw new Failure(
+      EXIT.usage,
+      'cannot ask for confirmation without a terminal; check the write with approvals show, then pass --yes',
+    );
   return /^y(es)?$/i.test(answer.trim());
 }
 
-function outcomeInWords(decided: Decided): string {
+function outcomeText(decided: Decided): string {
   const { approval } = decided;
-  const follow = `follow it with npx countersign runs watch ${approval.runId.slice(0, 12)}`;
+  const follow = `follow the run: npx countersign runs watch ${approval.runId.slice(0, 12)}`;
   switch (decided.outcome) {
     case 'approved':
       return `approved; ${follow}`;
     case 'rejected':
-      return 'rejected; it will not be written';
+      return 'rejected; the write will not be made';
     case 'counted':
-      return `counted; ${decided.missing} more must approve, of ${requirementInWords(approval.requirement)}`;
+      return `your vote counts; ${decided.missing} more needed (${requirementText(approval.requirement)})`;
     case 'edited':
-      return `edited; now it needs ${requirementInWords(approval.requirement)}, and not ${approval.makers.join(' or ')}`;
+      return `edited; needs approval by ${requirementText(approval.requirement)}, excluding ${approval.makers.join(', ')}`;
     case 'already':
-      return `you have said so before; it is ${isOpen(approval) ? 'waiting for more' : approval.status}`;
+      return `you already voted; the approval is ${isOpen(approval) ? 'waiting for more votes' : approval.status}`;
   }
 }

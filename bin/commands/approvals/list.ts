@@ -1,3 +1,4 @@
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -7,12 +8,11 @@ import { EXIT } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
 import { shortSubject } from '../runs/run-text.ts';
 import { shortApprovalIds } from './find-approval.ts';
-import { requirementInWords } from './requirement-text.ts';
 
 export const approvalsList: Command = {
   name: 'approvals list',
-  takes: [],
-  says: 'what waits for people, longest first',
+  args: [],
+  description: 'list open approvals, oldest first',
   options: pagingOptions('approvals'),
   async run(call) {
     const api = call.api();
@@ -28,46 +28,46 @@ export const approvalsList: Command = {
 
 function printPending(call: Call, approvals: ShownApproval[], nextCursor: string | null): void {
   const { terminal } = call;
-  if (approvals.length === 0) terminal.note('nothing waits for an approval');
+  if (approvals.length === 0) terminal.note('no open approvals');
   else for (const line of pendingTable(call, approvals)) terminal.print(line);
   noteMore(call, nextCursor);
   const [first] = approvals;
   if (first && terminal.isInteractive) {
-    terminal.note(`\nlook with npx countersign approvals show ${shortApprovalIds(approvals)(first)}`);
+    terminal.note(`\ndetails: npx countersign approvals show ${shortApprovalIds(approvals)(first)}`);
   }
 }
 
-/** A person gets what tells them apart and how long there is; a pipe gets everything in full. */
+/** On a terminal, short ids and ages; in a pipe, full values. */
 function pendingTable({ terminal }: Call, approvals: ShownApproval[]): string[] {
   const nowMs = Date.now();
-  const person = terminal.isInteractive;
-  const short = shortApprovalIds(approvals);
-  const at = (time: string) => (person ? age(time, nowMs) : time);
+  const short = terminal.isInteractive;
+  const shortId = shortApprovalIds(approvals);
+  const at = (time: string) => (short ? age(time, nowMs) : time);
   const row = (approval: ShownApproval): Cell[] => [
-    person ? short(approval) : approval.approvalId,
+    short ? shortId(approval) : approval.approvalId,
     at(approval.requestedAt),
     { text: at(approval.expiresAt), tone: approval.escalatedAt ? 'bad' : 'waiting' },
-    `${requirementInWords(approval.requirement)}${soFar(approval)}`,
-    person ? toolOf(approval) : `${toolOf(approval)}${approval.action ? ` ${approval.action.target}` : ''}`,
-    person ? shortSubject(approval.subject ?? '-') : (approval.subject ?? '-'),
+    `${requirementText(approval.requirement)}${soFar(approval)}`,
+    short ? toolOf(approval) : `${toolOf(approval)}${approval.action ? ` ${approval.action.target}` : ''}`,
+    short ? shortSubject(approval.subject ?? '-') : (approval.subject ?? '-'),
     approval.title,
   ];
   const columns: Column[] = [
     { title: 'APPROVAL' },
-    { title: person ? 'AGE' : 'ASKED' },
+    { title: short ? 'AGE' : 'REQUESTED' },
     { title: 'EXPIRES' },
-    { title: 'NEEDS', keeps: 'start' },
-    { title: 'WHAT', keeps: 'start' },
-    { title: 'SUBJECT', keeps: 'end' },
-    { title: 'TITLE', keeps: 'start' },
+    { title: 'NEEDS', shrink: 'cut-end' },
+    { title: 'TOOL', shrink: 'cut-end' },
+    { title: 'SUBJECT', shrink: 'cut-start' },
+    { title: 'TITLE', shrink: 'cut-end' },
   ];
   return table(columns, approvals.map(row), terminal);
 }
 
-/** A gate of the workflow's own goes by the name of its step. */
+/** An approval step has no tool. */
 const toolOf = ({ action, stepId }: ShownApproval) => action?.tool ?? stepId;
 
 function soFar({ votes }: ShownApproval): string {
   const people = votes.filter(({ decision }) => decision === 'approve').map(({ person }) => person);
-  return people.length > 0 ? `; has ${people.join(', ')}` : '';
+  return people.length > 0 ? `; approved by ${people.join(', ')}` : '';
 }

@@ -9,10 +9,11 @@ import { dayOf } from '../../../lambdas/run/log-entry.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, UsageError } from '../failure.ts';
-import { KEY_OPTION, readKeys, readOrFail, reasonOf, unreadable } from './bundle-file.ts';
+import { fileFailure, readFile } from '../read-file.ts';
+import { KEY_OPTION, readKeys, unreadable } from './bundle-file.ts';
 import { counted } from './evidence-text.ts';
 
-/** A log is written within a little more than an hour after its day. */
+/** The log of a day is written a little more than an hour after the day ends. */
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 const LOG_FILE = /(?:^|\/)log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/;
@@ -20,30 +21,30 @@ const BUNDLE_FILE = /(?:^|\/)evidence\/([^/]+)\/([^/]+)\/bundle\.json$/;
 
 export const evidenceAudit: Command = {
   name: 'evidence audit',
-  takes: ['FOLDER'],
-  says: 'hold a copy of the evidence bucket against its daily logs',
+  args: ['FOLDER'],
+  description: 'compare a copy of the evidence bucket with its daily logs',
   details: [
-    'FOLDER is what `aws s3 sync s3://<bucket> FOLDER` gives: bundles under evidence/, logs under log/.',
-    'It names what was deleted, changed or slipped in; nothing is asked over the network. Name every tenant',
-    'there should be: one whose logs and bundles are all gone leaves nothing that could be missed.',
-    'Exit codes: 0 everything is there and as it was sealed, 1 something is not, 2 it cannot be read.',
+    'FOLDER is the result of `aws s3 sync s3://<bucket> FOLDER`: bundles in evidence/, logs in log/.',
+    'The audit finds deleted, modified and added bundles. It works offline. Name every expected tenant with',
+    '--tenant: if all logs and bundles of a tenant were deleted, no trace of it is left to find.',
+    'Exit codes: 0 everything is as it was sealed; 1 there are problems; 2 a file cannot be read.',
   ].join('\n'),
   options: {
     key: KEY_OPTION,
-    tenant: { value: 'TENANT', many: true, says: 'a tenant that must be there; may be given more than once' },
-    from: { value: 'DAY', says: 'the first day to look at; without it logs must go back to the very first' },
-    through: { value: 'DAY', says: 'the last day whose log must be there; without it yesterday (UTC)' },
+    tenant: { value: 'TENANT', repeatable: true, description: 'a tenant that must exist' },
+    from: { value: 'DAY', description: 'first day to check (default: the first log of the tenant)' },
+    through: { value: 'DAY', description: 'last day whose log must exist (default: yesterday, UTC)' },
   },
   async run(call) {
-    const key = call.text('key');
-    if (key === undefined) throw new UsageError('without --key anybody could have signed: give the public key, a PEM');
+    const key = call.option('key');
+    if (key === undefined) throw new UsageError('--key is required: the file with the public key (PEM)');
     const keys = readKeys(key);
-    const folder = call.positional(0);
+    const folder = call.arg(0);
     const files = filesIn(folder);
     const logs = [...held(folder, files, LOG_FILE)];
-    const tenants = call.texts('tenant');
+    const tenants = call.options('tenant');
     if (logs.length === 0 && tenants.length === 0) {
-      throw unreadable(`there is no log under ${folder}; it needs a folder log/<tenant>/`);
+      throw unreadable(`${folder} contains no logs; expected log/<tenant>/<day>.json`);
     }
     const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
       keys,
@@ -63,11 +64,11 @@ function filesIn(folder: string): string[] {
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
     return files.map((file) => file.replaceAll('\\', '/')).sort();
   } catch (cause) {
-    throw unreadable(`${folder} is not a folder that can be read: ${reasonOf(cause)}`);
+    throw fileFailure('read', folder, cause);
   }
 }
 
-/** One at a time: a folder may hold more bundles than fit into memory. */
+/** A generator: the bundles of a folder may not fit into memory. */
 function* held(folder: string, files: readonly string[], pattern: RegExp): Iterable<HeldFiles> {
   for (const file of files) {
     const [, tenant, name] = pattern.exec(file) ?? [];
@@ -76,14 +77,14 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
     yield {
       tenant,
       name,
-      document: readOrFail(join(folder, file), 'the file'),
-      envelope: existsSync(envelope) ? readOrFail(envelope, 'the signed envelope') : undefined,
+      document: readFile(join(folder, file)),
+      envelope: existsSync(envelope) ? readFile(envelope) : undefined,
     };
   }
 }
 
 function checkBundle({ tenant, name, document, envelope }: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
-  if (!envelope) return 'is not signed: its envelope is missing';
+  if (!envelope) return 'is not signed: the envelope is missing';
   const verdict = verifyBundle({ document, envelope, keys });
   switch (verdict.verdict) {
     case 'tampered':
@@ -91,19 +92,19 @@ function checkBundle({ tenant, name, document, envelope }: HeldFiles, keys: read
     case 'unreadable':
       return `cannot be read: ${verdict.problem}`;
     case 'unproven':
-      return 'is not signed by that key';
+      return 'is not signed with a trusted key';
     case 'valid': {
       const { summary } = verdict;
-      const isNamedSo = summary.tenant === tenant && summary.runId === name;
-      return isNamedSo ? undefined : `is the bundle of ${summary.tenant}/${summary.runId} under another name`;
+      const hasItsName = summary.tenant === tenant && summary.runId === name;
+      return hasItsName ? undefined : `is the bundle of ${summary.tenant}/${summary.runId} under another name`;
     }
   }
 }
 
 function dayGiven(call: Call, option: 'from' | 'through'): string | undefined {
-  const day = call.text(option);
+  const day = call.option(option);
   if (day === undefined || (/^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)))) return day;
-  throw new UsageError(`--${option} is a day, as 2026-03-01, not "${day}"`);
+  throw new UsageError(`--${option} must be a day, for example 2026-03-01, not "${day}"`);
 }
 
 const lastDueDay = (nowMs: number) => daysLater(dayOf(new Date(nowMs - LOG_DUE_AFTER_MS).toISOString()), -1);
@@ -112,7 +113,7 @@ function printAudits(audits: readonly TenantAudit[], named: readonly string[], c
   for (const audit of audits) printAudit(audit, call);
   const seen = `${counted(audits.length, 'tenant')}: ${audits.map(({ tenant }) => tenant).join(', ')}`;
   const unnamed =
-    named.length === 0 ? '. None was named with --tenant: one that is gone as a whole would not show' : '';
+    named.length === 0 ? '. No --tenant was given: a tenant whose files were all deleted is not reported' : '';
   call.terminal.print(call.terminal.paint('quiet', `${seen}${unnamed}`));
 }
 

@@ -2,22 +2,22 @@ import type { EvidenceApproval } from '../../../lambdas/evidence/bundle/approval
 import type { EvidenceCommit, EvidenceEvent } from '../../../lambdas/evidence/bundle/commit-entry.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import type { EvidenceReceipt } from '../../../lambdas/evidence/bundle/receipt-entry.ts';
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Digest } from '../../../lambdas/run/digest.ts';
 import { dateAndClock } from '../../terminal/times.ts';
-import { requirementInWords } from '../approvals/requirement-text.ts';
-import { eventInWords, viaInWords } from '../runs/run-text.ts';
+import { eventText, viaText } from '../runs/run-text.ts';
 import type { ReadEvidence } from './bundle-file.ts';
 
 const HASH_SHOWN_DIGITS = 12;
 
-/** A bundle as a person reads it, on a terminal or on paper. A cell may have several lines. */
-export interface EvidenceInWords {
+/** The text of a bundle, for the terminal and the HTML page. A list is a cell with several lines. */
+export interface EvidenceText {
   heading: string;
   facts: [name: string, value: string][];
   sections: { title: string; columns: string[]; rows: (string | string[])[][] }[];
 }
 
-export function evidenceInWords({ document, verdict }: ReadEvidence): EvidenceInWords {
+export function evidenceText({ document, verdict }: ReadEvidence): EvidenceText {
   const { run, steps, decisions, approvals, receipts, cost, commits } = document;
   const sections = [
     { title: 'Steps', columns: ['Step', 'Tool', 'Status', 'Attempts', 'Output'], rows: steps.map(stepRow) },
@@ -34,21 +34,21 @@ export function evidenceInWords({ document, verdict }: ReadEvidence): EvidenceIn
     },
     {
       title: 'Approvals',
-      columns: ['Step', 'Time (UTC)', 'What people were asked and did'],
+      columns: ['Step', 'Time (UTC)', 'Event'],
       rows: approvals.flatMap(approvalRows),
     },
     {
       title: 'Writes',
-      columns: ['Step', 'Target', 'Fields', 'Outcome', 'Way back'],
+      columns: ['Step', 'Target', 'Fields', 'Outcome', 'Undo'],
       rows: receipts.map((receipt) => receiptRow(receipt, run.runId)),
     },
     {
-      title: 'Taken back',
+      title: 'Rollback',
       columns: ['Step', 'Outcome', 'Reason'],
       rows: (run.compensation ?? []).map(({ step, outcome, reason }) => [
         step,
         outcome,
-        reason ? shortened(reason) : '-',
+        reason ? digestText(reason) : '-',
       ]),
     },
     {
@@ -58,7 +58,7 @@ export function evidenceInWords({ document, verdict }: ReadEvidence): EvidenceIn
         [provider, model, calls, inputTokens, outputTokens, usd ?? 'not known'].map(String),
       ),
     },
-    { title: 'Timeline', columns: ['Commit', 'Time (UTC)', 'What happened'], rows: commits.map(commitRow) },
+    { title: 'Timeline', columns: ['Commit', 'Time (UTC)', 'Event'], rows: commits.map(commitRow) },
   ];
   return {
     heading: `${run.tenant}/${run.runId}: ${run.status}`,
@@ -67,7 +67,7 @@ export function evidenceInWords({ document, verdict }: ReadEvidence): EvidenceIn
   };
 }
 
-function runFacts({ run, versions, awsRequestsAtLeast }: EvidenceDocument): EvidenceInWords['facts'] {
+function runFacts({ run, versions, awsRequestsAtLeast }: EvidenceDocument): EvidenceText['facts'] {
   const { trigger, workflow, error } = run;
   const requests = Object.entries(awsRequestsAtLeast).map(([request, count]) => `${count} ${request}`);
   return [
@@ -77,23 +77,23 @@ function runFacts({ run, versions, awsRequestsAtLeast }: EvidenceDocument): Evid
     ['trigger', `${trigger.source} ${trigger.event} (${trigger.key})`],
     ['accepted', `${dateAndClock(run.createdAt)} UTC`],
     ['ended', `${dateAndClock(run.completedAt)} UTC`],
-    ...(error ? ([['error', `${error.code}: ${shortened(error.message)}`]] satisfies EvidenceInWords['facts']) : []),
+    ...(error ? ([['error', `${error.code}: ${digestText(error.message)}`]] satisfies EvidenceText['facts']) : []),
     ['AWS requests', `at least ${requests.join(', ')}`],
     ['runtime', versions.runtime],
     ['policies', versions.policies.join(' ') || '-'],
   ];
 }
 
-/** Hashes stand alone, so that they fit a terminal and can be copied. */
-function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']): EvidenceInWords['facts'] {
+/** Each hash has its own line, so that it fits and can be copied. */
+function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']): EvidenceText['facts'] {
   const { sha256, keyId } = verdict.summary;
-  const signature: EvidenceInWords['facts'] =
+  const signature: EvidenceText['facts'] =
     verdict.verdict === 'valid'
       ? [
           ['signature', `valid: ${verdict.signedBy.algorithm}`],
           ['public key', verdict.signedBy.fingerprint],
         ]
-      : [['signature', 'NOT CHECKED: no key was given, so anybody could have made this bundle']];
+      : [['signature', 'NOT CHECKED: without --key, anybody could have created this bundle']];
   return [
     ['document', sha256],
     ['commits', String(head.count)],
@@ -109,57 +109,57 @@ function stepRow({ id, tool, status, skipped, attempt, output }: EvidenceDocumen
     tool,
     skipped ? 'skipped' : status,
     attempt > 0 ? String(attempt) : '-',
-    output ? shortened(output) : '-',
+    output ? digestText(output) : '-',
   ];
 }
 
-/** In the order of time. Votes that an edit made void are only in the timeline. */
+/** In order of time. Votes that an edit made void are only in the timeline. */
 function approvalRows({ step, requestedAt, edits, votes, status, decidedAt, ...asked }: EvidenceApproval): string[][] {
   const acts: [at: string | undefined, what: string][] = [
-    [requestedAt, whatWasAsked(asked)],
-    ...edits.map(({ at, ...edit }): [string, string] => [at, editInWords(edit)]),
-    ...votes.map(({ at, ...vote }): [string, string] => [at, voteInWords(vote)]),
+    [requestedAt, requestText(asked)],
+    ...edits.map(({ at, ...edit }): [string, string] => [at, editText(edit)]),
+    ...votes.map(({ at, ...vote }): [string, string] => [at, voteText(vote)]),
     [decidedAt, status],
   ];
   return acts.map(([at, what], index) => [index === 0 ? step : '', at ? dateAndClock(at) : '-', what]);
 }
 
-function whatWasAsked({ requirement, makers }: Pick<EvidenceApproval, 'requirement' | 'makers'>): string {
-  return `asked for ${requirementInWords(requirement)}${makers.length > 0 ? `; made by ${makers.join(', ')}` : ''}`;
+function requestText({ requirement, makers }: Pick<EvidenceApproval, 'requirement' | 'makers'>): string {
+  return `requested: ${requirementText(requirement)}${makers.length > 0 ? `; makers: ${makers.join(', ')}` : ''}`;
 }
 
-function editInWords({ person, via, changes }: Omit<EvidenceApproval['edits'][number], 'at'>): string {
+function editText({ person, via, changes }: Omit<EvidenceApproval['edits'][number], 'at'>): string {
   const changed = changes.map(
     ({ field, from, to }) => `${field} from sha256 ${short(from.sha256)} to ${short(to.sha256)}`,
   );
-  return `${person} ${viaInWords(via)}: edit ${changed.join(', ')}`;
+  return `${person} ${viaText(via)}: edit ${changed.join(', ')}`;
 }
 
-function voteInWords({ person, via, decision, onBehalfOf, reason }: Omit<EvidenceApproval['votes'][number], 'at'>) {
-  const place = onBehalfOf ? ` for ${onBehalfOf}` : '';
-  return `${person}${place} ${viaInWords(via)}: ${decision}${reason ? ` (reason: ${shortened(reason)})` : ''}`;
+function voteText({ person, via, decision, onBehalfOf, reason }: Omit<EvidenceApproval['votes'][number], 'at'>) {
+  const behalf = onBehalfOf ? ` for ${onBehalfOf}` : '';
+  return `${person}${behalf} ${viaText(via)}: ${decision}${reason ? ` (reason: ${digestText(reason)})` : ''}`;
 }
 
 function receiptRow(receipt: EvidenceReceipt, ownRunId: string): string[] {
   const { step, target, fields, outcome, recovered, runId, reversal } = receipt;
   const made = runId === ownRunId ? '' : `, made by ${runId}`;
-  return [step, target, fields.join(', '), `${outcome}${recovered ? ', recovered' : ''}${made}`, wayBack(reversal)];
+  return [step, target, fields.join(', '), `${outcome}${recovered ? ', recovered' : ''}${made}`, undoText(reversal)];
 }
 
-function wayBack(reversal: EvidenceReceipt['reversal']): string {
+function undoText(reversal: EvidenceReceipt['reversal']): string {
   if (!reversal) return '-';
   return 'tool' in reversal ? reversal.tool : `none: ${reversal.irreversible}`;
 }
 
 function commitRow({ seq, at, events }: EvidenceCommit): (string | string[])[] {
-  return [String(seq), dateAndClock(at), events.map((event) => evidenceEventInWords(event, at))];
+  return [String(seq), dateAndClock(at), events.map((event) => evidenceEventText(event, at))];
 }
 
-/** An event that nobody signed for may lack what its kind has: then it is shown as it is. */
-function evidenceEventInWords(event: EvidenceEvent, at: string): string {
-  const shown = withDigestsInWords(event) as Parameters<typeof eventInWords>[0];
+/** An unsigned bundle may lack fields of an event; then the event is shown as JSON. */
+function evidenceEventText(event: EvidenceEvent, at: string): string {
+  const shown = withDigestText(event) as Parameters<typeof eventText>[0];
   try {
-    return eventInWords(shown, at);
+    return eventText(shown, at);
   } catch {
     return JSON.stringify(shown);
   }
@@ -169,12 +169,12 @@ export const counted = (count: number, thing: string) => `${count} ${thing}${cou
 
 const short = (hash: string) => (hash.length > HASH_SHOWN_DIGITS ? `${hash.slice(0, HASH_SHOWN_DIGITS)}…` : hash);
 
-const shortened = ({ sha256, bytes }: Digest) => `${bytes} bytes, sha256 ${short(sha256)}`;
+const digestText = ({ sha256, bytes }: Digest) => `${bytes} bytes, sha256 ${short(sha256)}`;
 
-/** Where evidence has the digest of a text, a sentence about it. */
-function withDigestsInWords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withDigestsInWords);
+/** Replaces each digest by its text. */
+function withDigestText(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withDigestText);
   if (value === null || typeof value !== 'object') return value;
-  if ('sha256' in value && 'bytes' in value) return `[${shortened(value as Digest)}]`;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withDigestsInWords(each)]));
+  if ('sha256' in value && 'bytes' in value) return `[${digestText(value as Digest)}]`;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withDigestText(each)]));
 }

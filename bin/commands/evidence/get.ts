@@ -1,24 +1,25 @@
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
+import { writeFile } from '../read-file.ts';
 import { findRunId } from '../runs/find-run.ts';
-import { bundleFiles, writeOrFail } from './bundle-file.ts';
+import { bundleFiles } from './bundle-file.ts';
 
 export const evidenceGet: Command = {
   name: 'evidence get',
-  takes: ['ID'],
-  says: 'download the evidence bundle of a run that has ended',
-  details: 'Two files: the document, and beside it its envelope (.dsse.json). A beginning of the id is enough.',
-  options: { out: { value: 'FILE', says: 'name of the document (default <run id>.json)' } },
+  args: ['ID'],
+  description: 'download the evidence bundle of an ended run',
+  details: 'Writes two files: the document (.json) and its signed envelope (.dsse.json). ID may be a prefix.',
+  options: { out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' } },
   async run(call) {
     const api = call.api();
-    const runId = await findRunId(api, call.positional(0));
-    const files = bundleFiles(call.text('out') ?? `${runId}.json`);
+    const runId = await findRunId(api, call.arg(0));
+    const files = bundleFiles(call.option('out') ?? `${runId}.json`);
     const [document, envelope] = await Promise.all([
       api.evidenceFile(runId, 'bundle.json'),
       api.evidenceFile(runId, 'bundle.dsse.json'),
     ]);
-    writeOrFail(files.document, document);
-    writeOrFail(files.envelope, envelope);
+    writeFile(files.document, document);
+    writeFile(files.envelope, envelope);
     if (call.json) call.printJson(files);
     else call.terminal.print(`${files.document}, ${files.envelope}`);
     return EXIT.ok;

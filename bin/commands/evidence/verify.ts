@@ -7,13 +7,12 @@ import { counted } from './evidence-text.ts';
 
 export const evidenceVerify: Command = {
   name: 'evidence verify',
-  takes: ['FILE'],
-  says: 'check offline that a bundle is whole, unedited and signed',
+  args: ['FILE'],
+  description: 'check offline that a bundle is complete, unmodified and signed',
   details: [
     FILE_DETAILS,
-    'Exit codes: 0 valid; 1 tampered with, the first bad entry is named; 2 it cannot be told, since a',
-    'file is missing or unreadable, or no key was given: then anybody could have made the bundle; 70 a fault',
-    'of this program, which says nothing about the bundle.',
+    'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
+    'is missing or unreadable, or because no key was given; 70 a bug in this program.',
   ].join('\n'),
   options: { key: KEY_OPTION },
   async run(call) {
@@ -44,7 +43,7 @@ function printVerdict(verdict: Verdict, { terminal }: Call): void {
       headline('waiting', nameOf(verdict.summary));
       printSummary(verdict.summary, terminal.print);
       terminal.note(
-        '\nIt agrees with itself, but its signature was not checked. Give the public key of the stage with --key.',
+        '\nThe bundle is consistent, but its signature was not checked. Pass the public key of the stage with --key.',
       );
       return;
     case 'valid':
@@ -63,6 +62,6 @@ function printSummary(summary: Summary, print: (line: string) => void): void {
   );
   print(`  document  sha256 ${sha256}`);
   print(`  chain     ${counted(commits, 'commit')} to ${head}`);
-  print(`  holds     ${counts.join(', ')}`);
+  print(`  contains  ${counts.join(', ')}`);
   print(`  signed    as ${keyId}`);
 }

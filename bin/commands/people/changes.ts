@@ -7,30 +7,27 @@ import { noteMore, pagingOptions, readPages } from '../paging.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AT' },
-  { title: 'WHO' },
-  { title: 'WHAT', keeps: 'all' },
-  { title: 'CHANGED', keeps: 'all' },
+  { title: 'BY' },
+  { title: 'CHANGE', shrink: 'wrap' },
+  { title: 'FIELDS', shrink: 'wrap' },
 ];
 const PENDING_COLUMNS: readonly Column[] = [
   { title: 'CHANGE' },
-  { title: 'ASKED BY' },
+  { title: 'REQUESTED BY' },
   { title: 'EXPIRES' },
-  { title: 'WIDENS', keeps: 'all' },
+  { title: 'EXTENDS', shrink: 'wrap' },
 ];
 
-/** What people changed, and what waits for a second owner. */
 export const changes: readonly Command[] = [
   {
     name: 'changes list',
-    takes: [],
-    says: 'who changed people, policies, automations and the like',
-    details:
-      'Changes of people, policies, connections, automations, workflows, settings and API keys, newest first.\n' +
-      '--json has each one before and after.',
+    args: [],
+    description: 'list changes of people, policies, automations and other settings',
+    details: 'Newest first. Includes connections, workflows and API keys.\n--json shows each value before and after.',
     options: pagingOptions('changes'),
     async run(call) {
-      const { items, nextCursor } = await readPages(call, async (asked) => {
-        const page = await call.api().changes(asked);
+      const { items, nextCursor } = await readPages(call, async (query) => {
+        const page = await call.api().changes(query);
         return { items: page.changes, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ changes: items, nextCursor });
@@ -49,12 +46,12 @@ export const changes: readonly Command[] = [
   },
   {
     name: 'changes pending',
-    takes: [],
-    says: 'changes that wait until a second owner confirms them',
+    args: [],
+    description: 'list changes that a second owner must confirm',
     options: pagingOptions('changes'),
     async run(call) {
-      const { items, nextCursor } = await readPages(call, async (asked) => {
-        const page = await call.api().pendingChanges(asked);
+      const { items, nextCursor } = await readPages(call, async (query) => {
+        const page = await call.api().pendingChanges(query);
         return { items: page.pending, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ pending: items, nextCursor });
@@ -65,7 +62,7 @@ export const changes: readonly Command[] = [
           expired ? 'expired' : expiresAt,
           printable(widens.join('; ')),
         ]);
-        if (items.length === 0) call.terminal.note('no change waits for a second owner');
+        if (items.length === 0) call.terminal.note('no pending changes');
         else for (const line of table(PENDING_COLUMNS, rows, call.terminal)) call.terminal.print(line);
         noteMore(call, nextCursor);
       }
@@ -74,31 +71,31 @@ export const changes: readonly Command[] = [
   },
   {
     name: 'changes confirm',
-    takes: ['ID'],
-    says: 'make a change that another owner or an admin asked for',
+    args: ['ID'],
+    description: 'confirm a change that another owner or an admin requested',
     options: {},
     async run(call) {
-      const person = await call.api().confirmChange(call.positional(0));
+      const person = await call.api().confirmChange(call.arg(0));
       if (call.json) call.printJson(person);
-      else call.terminal.print(printable(`${person.id} is changed`));
+      else call.terminal.print(printable(`confirmed; ${person.id} is changed`));
       return EXIT.ok;
     },
   },
   {
     name: 'changes reject',
-    takes: ['ID'],
-    says: 'dismiss a change that waits for a second owner',
-    options: { reason: { value: 'TEXT', required: true, says: 'why' } },
+    args: ['ID'],
+    description: 'reject a pending change',
+    options: { reason: { value: 'TEXT', required: true, description: 'why you reject it' } },
     async run(call) {
-      const rejected = await call.api().rejectChange(call.positional(0), call.text('reason') ?? '');
+      const rejected = await call.api().rejectChange(call.arg(0), call.option('reason') ?? '');
       if (call.json) call.printJson(rejected);
-      else call.terminal.print(printable(`${rejected.rejected} is rejected; nothing is changed`));
+      else call.terminal.print(printable(`rejected ${rejected.rejected}; nothing is changed`));
       return EXIT.ok;
     },
   },
 ];
 
-/** The names of the fields that differ; all of them stand in `--json`. */
+/** The names of the changed fields. */
 function changedFields({ before, after, reason }: Change): string {
   if (reason !== undefined) return reason;
   const fields = (value: unknown) => new Map(Object.entries(value !== null && typeof value === 'object' ? value : {}));

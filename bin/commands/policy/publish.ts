@@ -7,29 +7,33 @@ import { readPolicyFolder } from './policy-folder.ts';
 
 export const policyPublish: Command = {
   name: 'policy publish',
-  takes: ['FOLDER'],
-  says: "make a folder's policies the tenant's own",
+  args: ['FOLDER'],
+  description: "publish a folder as the tenant's policies",
   details:
-    'They replace what was published before; try them first with policy test and policy replay.\n' +
-    'Warm functions take them up within a minute; a write that rests on an approval, at once.',
+    'Replaces the published policies. Check the folder first with policy test and policy replay.\n' +
+    'The new policies apply within a minute, and immediately to a write that was approved.',
   options: {},
   async run(call) {
-    const policies = readPolicyFolder(call.positional(0));
+    const policies = readPolicyFolder(call.arg(0));
     const published = await call.api().publishPolicies(policies);
     if (call.json) call.printJson(published);
-    else for (const line of publishedInWords(policies.engine, printable(published))) call.terminal.print(line);
+    else for (const line of publishedText(policies.engine, printable(published))) call.terminal.print(line);
     return EXIT.ok;
   },
 };
 
-function publishedInWords(engine: TenantPolicies['engine'], { hash, policies, replaced }: PublishedPolicies): string[] {
+function publishedText(engine: TenantPolicies['engine'], { hash, policies, replaced }: PublishedPolicies): string[] {
   const now = engine === 'rego' ? 'a compiled Rego policy' : listed(policies);
-  const before = 'problems' in replaced ? 'policies that could not decide' : listed(replaced.policies);
+  const before = 'problems' in replaced ? 'invalid policies' : listed(replaced.policies);
   const isSame = 'hash' in replaced && replaced.hash === hash;
-  return [`published ${now}`, isSame ? 'the same was published before' : `before it was ${before}`, `hash ${hash}`];
+  return [
+    `published ${now}`,
+    isSame ? 'unchanged: the same policies were published before' : `replaced ${before}`,
+    `hash ${hash}`,
+  ];
 }
 
 function listed(policies: readonly string[]): string {
-  if (policies.length === 0) return 'no policy beside those that ship';
+  if (policies.length === 0) return 'no policies (the shipped ones remain)';
   return `${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}: ${policies.join(', ')}`;
 }

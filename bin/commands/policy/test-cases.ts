@@ -5,11 +5,12 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { connectorOf, RISKS } from '../../../lambdas/connectors/connector.ts';
 import { findOperation } from '../../../lambdas/connectors/registry.ts';
-import { GroupSets, groupsInOrder, groupsInWords } from '../../../lambdas/policy/approval-requirement.ts';
+import { GroupSets, groupsInOrder, groupsText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Policy, PolicyDecision, PolicyRequest } from '../../../lambdas/policy/policy.ts';
 import { EXIT, Failure } from '../failure.ts';
+import { fileFailure } from '../read-file.ts';
 
-/** What is asked, all in one place; what a case leaves out is what its tool says of itself, or small and harmless. */
+/** Missing fields get the values of the tool, or low-risk defaults. */
 const CaseRequest = z.strictObject({
   tool: z.string(),
   target: z.string().default('a:target'),
@@ -40,7 +41,7 @@ const Expected = z.union([
     tier: z.enum(RISKS).optional(),
     quorum: z.int().optional(),
     groups: GroupSets.optional(),
-    /** All of these must have determined it; others may have too. */
+    /** All of these must have determined the verdict; other policies may have too. */
     policies: z.array(z.string()).optional(),
   }),
 ]);
@@ -59,11 +60,11 @@ export interface TriedCase {
   file: string;
   name: string;
   decision: PolicyDecision;
-  /** What was expected and is not so; empty if all is as expected. */
+  /** Differences from the expected decision; empty if the case passed. */
   wrong: string[];
 }
 
-/** Asks policy about every case of a file, or of all files of a folder. */
+/** Runs every case of a file, or of all files of a folder. */
 export async function tryCases(path: string, policy: Policy): Promise<TriedCase[]> {
   const tried: TriedCase[] = [];
   for (const file of caseFiles(path)) {
@@ -81,9 +82,9 @@ function caseFiles(path: string): string[] {
     const files = readdirSync(path).filter((name) => /\.ya?ml$/.test(name));
     if (files.length > 0) return files.sort().map((name) => join(path, name));
   } catch (cause) {
-    throw new Failure(EXIT.usage, `cannot read ${path}: ${(cause as Error).message}`, { cause });
+    throw fileFailure('read', path, cause);
   }
-  throw new Failure(EXIT.usage, `there are no cases (.yaml) in ${path}`);
+  throw new Failure(EXIT.usage, `${path} contains no cases (.yaml)`);
 }
 
 function readCases(file: string): z.infer<typeof PolicyCases> {
@@ -120,7 +121,7 @@ function requestOf(request: z.infer<typeof CaseRequest>): PolicyRequest {
 }
 
 function differences(expected: Expected, decision: PolicyDecision): string[] {
-  // A policy that could not decide is no proof of one that denies.
+  // An error also denies, but it does not prove that the policies deny.
   if (decision.verdict === 'deny' && decision.code === 'POLICY_ERROR') return ['policy could not decide'];
   if (expected.verdict !== decision.verdict) return [`expected ${expected.verdict}`];
   const { tier, quorum, groups } = decision.verdict === 'needs_approval' ? decision.requirement : {};
@@ -128,9 +129,9 @@ function differences(expected: Expected, decision: PolicyDecision): string[] {
   if (expected.tier !== undefined && expected.tier !== tier) wrong.push(`expected tier ${expected.tier}`);
   if (expected.quorum !== undefined && expected.quorum !== quorum) wrong.push(`expected quorum ${expected.quorum}`);
   if (expected.groups && !isDeepStrictEqual(groupsInOrder(expected.groups), groupsInOrder(groups ?? []))) {
-    wrong.push(`expected groups ${groupsInWords(expected.groups) || 'none'}`);
+    wrong.push(`expected groups ${groupsText(expected.groups) || 'none'}`);
   }
   const missing = expected.policies?.filter((id) => !decision.policies.includes(id)) ?? [];
-  if (missing.length > 0) wrong.push(`expected it from ${missing.join(', ')}`);
+  if (missing.length > 0) wrong.push(`expected it to be determined by ${missing.join(', ')}`);
   return wrong;
 }

@@ -1,9 +1,10 @@
 import { join, relative } from 'node:path';
+import { type PolicyDecision, whyOf } from '../../../lambdas/policy/policy.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
-import { decisionInWords } from './policy-text.ts';
+import { outcomeText } from './replay.ts';
 import type { TriedCase } from './test-cases.ts';
 
 const SHIPPED_CASES = join(import.meta.dirname, '..', '..', '..', 'policies', 'tests');
@@ -12,24 +13,24 @@ const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 export const policyTest: Command = {
   name: 'policy test',
-  takes: ['[FILE]'],
-  says: 'try policies on cases, without any server',
+  args: ['[FILE]'],
+  description: 'test policies with cases from a file, offline',
   details:
-    'FILE is a YAML file of cases or a folder of them (default: the cases that ship, policies/tests):\n' +
+    'FILE is a YAML file with cases, or a folder of such files (default: policies/tests):\n' +
     '  - name: closing an incident takes two people\n' +
     '    request: { tool: servicenow.incident.update, fields: { state: "7" }, environment: prod }\n' +
     '    expect: { verdict: needs_approval, tier: high, quorum: 2, groups: [network] }\n' +
-    'What a request leaves out is what its tool says of itself, or small and harmless; expect may also be\n' +
-    'just allow, deny or needs_approval. policies/README.md has every field.',
+    'expect may also be just allow, deny or needs_approval. Fields missing in a request get the values of the\n' +
+    'tool, or low-risk defaults. policies/README.md lists all fields.',
   options: POLICIES_OPTION,
   async run(call) {
-    // The engines are heavy; no other command should wait for them.
+    // Loaded here: the policy engines would slow down the start of every other command.
     const { checkPolicies } = await import('../../../lambdas/policy/check-policies.ts');
     const { systemEngines, systemPolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
     const { toolNames } = await import('../../../lambdas/connectors/registry.ts');
     const { tryCases } = await import('./test-cases.ts');
 
-    const policies = readPolicyFolder(call.text('policies'));
+    const policies = readPolicyFolder(call.option('policies'));
     const engines = systemEngines();
     const checked = await checkPolicies(engines, policies, toolNames());
     if ('problems' in checked) {
@@ -37,7 +38,7 @@ export const policyTest: Command = {
       return EXIT.failed;
     }
     const policy = systemPolicy({ policies: async () => policies }, { engines, log: SILENT });
-    return report(call, checked.hash, await tryCases(call.positional(0) || SHIPPED_CASES, policy));
+    return report(call, checked.hash, await tryCases(call.arg(0) || SHIPPED_CASES, policy));
   },
 };
 
@@ -56,7 +57,13 @@ function printCases({ terminal }: Call, tried: readonly TriedCase[], failed: num
     const mark = each.wrong.length > 0 ? terminal.paint('bad', 'FAIL') : terminal.paint('good', 'ok  ');
     terminal.print(`  ${mark}  ${printable(each.name)}`);
     if (each.wrong.length > 0) terminal.print(`        ${printable(each.wrong.join(', '))}; got:`);
-    terminal.print(terminal.paint('quiet', `        ${printable(decisionInWords(each.decision))}`));
+    terminal.print(terminal.paint('quiet', `        ${printable(decisionText(each.decision))}`));
   }
-  terminal.print(`${tried.length} cases, ${failed === 0 ? 'all as expected' : `${failed} not as expected`}`);
+  terminal.print(`${tried.length} cases, ${failed === 0 ? 'all passed' : `${failed} failed`}`);
+}
+
+/** `allow by low-risk-writes: the write puts little at risk` */
+function decisionText(decision: PolicyDecision): string {
+  const by = decision.policies.length > 0 ? ` by ${decision.policies.join(', ')}` : '';
+  return `${outcomeText(decision)}${by}: ${whyOf(decision)}`;
 }

@@ -3,30 +3,31 @@ import type { Call, Command, Option } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { findRunId } from './find-run.ts';
 
-const REASON: Record<string, Option> = { reason: { value: 'TEXT', says: 'why; it becomes part of the record' } };
+const REASON: Record<string, Option> = { reason: { value: 'TEXT', description: 'reason, stored in the run' } };
 
-/** What an operator may ask of a run: one command each, all of one shape. */
 export const runsControl: readonly Command[] = [
-  control('cancel', 'end a run; nothing of it is written any more', REASON, (call) => ({
-    reason: call.text('reason'),
+  control('cancel', 'cancel a run; it makes no more writes', REASON, (call) => ({
+    reason: call.option('reason'),
   })),
-  control('pause', 'stop a run once nothing of it is in flight', REASON, (call) => ({ reason: call.text('reason') })),
-  control('rollback', 'take back what a run wrote, newest first, and end it', REASON, (call) => ({
-    reason: call.text('reason'),
+  control('pause', 'pause a run when its current steps have finished', REASON, (call) => ({
+    reason: call.option('reason'),
   })),
-  control('resume', 'let a paused run go on', {}, () => ({})),
+  control('rollback', 'undo the writes of a run, newest first, and end it', REASON, (call) => ({
+    reason: call.option('reason'),
+  })),
+  control('resume', 'resume a paused run', {}, () => ({})),
   control(
     'retry',
-    'try failed steps again now',
-    { step: { value: 'STEP', says: 'only this one (default: all that failed)' } },
-    (call) => ({ step: call.text('step') }),
+    'retry failed steps now',
+    { step: { value: 'STEP', description: 'only this step (default: all failed steps)' } },
+    (call) => ({ step: call.option('step') }),
   ),
   control(
     'signal',
-    'give a waiting run the signal it waits for',
+    'send a signal to a waiting run',
     {
-      event: { value: 'EVENT', required: true, says: 'the name of the signal' },
-      payload: { value: 'JSON', says: 'what to hand to the step as its output' },
+      event: { value: 'EVENT', required: true, description: 'name of the signal' },
+      payload: { value: 'JSON', description: 'output of the waiting step' },
     },
     signalBody,
   ),
@@ -34,19 +35,19 @@ export const runsControl: readonly Command[] = [
 
 function control(
   command: string,
-  says: string,
+  description: string,
   options: Record<string, Option>,
   bodyOf: (call: Call) => Record<string, unknown>,
 ): Command {
   return {
     name: `runs ${command}`,
-    takes: ['ID'],
-    says,
+    args: ['ID'],
+    description,
     options,
     async run(call): Promise<ExitCode> {
       const body = bodyOf(call);
       const api = call.api();
-      const run = await api.control(await findRunId(api, call.positional(0)), command, body);
+      const run = await api.control(await findRunId(api, call.arg(0)), command, body);
       if (call.json) call.printJson(run);
       else call.terminal.print(printable(`${run.runId} is ${run.status}`));
       return EXIT.ok;
@@ -55,11 +56,11 @@ function control(
 }
 
 function signalBody(call: Call): Record<string, unknown> {
-  const event = call.text('event');
-  if (!event) throw new UsageError('name the signal with --event');
+  const event = call.option('event');
+  if (!event) throw new UsageError('--event is required: the name of the signal');
   try {
-    return { event, payload: JSON.parse(call.text('payload') ?? 'null') };
+    return { event, payload: JSON.parse(call.option('payload') ?? 'null') };
   } catch {
-    throw new UsageError('--payload is not JSON');
+    throw new UsageError('--payload must be JSON');
   }
 }

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import type { RunPage, RunSummary } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
@@ -10,11 +11,11 @@ import { RUN_STATUSES, shortSubject, statusCell } from './run-text.ts';
 
 export const runsList: Command = {
   name: 'runs list',
-  takes: [],
-  says: 'the newest runs, one per line',
+  args: [],
+  description: 'list runs, newest first',
   details: `Statuses: ${RUN_STATUSES.slice(0, 7).join(', ')},\n  ${RUN_STATUSES.slice(7).join(', ')}.`,
   options: {
-    status: { value: 'STATUS', says: 'only runs in this status' },
+    status: { value: 'STATUS', description: 'only runs with this status' },
     ...pagingOptions('runs'),
   },
   async run(call) {
@@ -29,9 +30,11 @@ export const runsList: Command = {
 };
 
 async function readRuns(call: Call): Promise<RunPage> {
-  const status = call.text('status');
+  const status = call.option('status');
   if (status !== undefined && !RUN_STATUSES.includes(status)) {
-    throw new UsageError(`there is no status "${status}"; there are ${RUN_STATUSES.join(', ')}`);
+    throw new UsageError(
+      `unknown status "${status}"${didYouMean(status, RUN_STATUSES)}; statuses: ${RUN_STATUSES.join(', ')}`,
+    );
   }
   const api = call.api();
   const { items, nextCursor } = await readPages(call, async (asked) => {
@@ -43,12 +46,12 @@ async function readRuns(call: Call): Promise<RunPage> {
 
 function printRuns(call: Call, { runs, nextCursor }: RunPage): void {
   const { terminal } = call;
-  if (runs.length === 0) terminal.note('no runs; send one with npx countersign webhook send FILE');
+  if (runs.length === 0) terminal.note('no runs; start one with npx countersign webhook send FILE');
   else for (const line of runTable(terminal, runs)) terminal.print(line);
   noteMore(call, nextCursor);
 }
 
-/** A person gets what tells the runs apart; a pipe gets everything in full. */
+/** On a terminal, short ids, ages and subjects; in a pipe, full values. */
 function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
   const nowMs = Date.now();
   const shortened = shortRunIds(runs.map(({ runId }) => runId));
@@ -69,9 +72,9 @@ function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
     { title: 'STATUS' },
     { title: form.time },
     { title: 'TOOK' },
-    { title: 'AUTOMATION', keeps: 'start' },
-    { title: 'SUBJECT', keeps: 'end' },
-    { title: 'TITLE', keeps: 'start' },
+    { title: 'AUTOMATION', shrink: 'cut-end' },
+    { title: 'SUBJECT', shrink: 'cut-start' },
+    { title: 'TITLE', shrink: 'cut-end' },
   ];
   return table(columns, runs.map(row), terminal);
 }

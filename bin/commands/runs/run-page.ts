@@ -1,15 +1,14 @@
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Reversal } from '../../../lambdas/run/receipt.ts';
 import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import type { Cell } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
-import { approvalCell, voteInWords } from '../approvals/approval-text.ts';
-import { requirementInWords } from '../approvals/requirement-text.ts';
-import { compensationInWords, errorInWords, eventInWords, eventTone, statusCell } from './run-text.ts';
+import { approvalCell, voteText } from '../approvals/approval-text.ts';
+import { compensationText, errorText, eventText, eventTone, statusCell } from './run-text.ts';
 
-/** All of a run as people read it. */
 export function printRun(run: RunDetail, terminal: Terminal): void {
   const page = new Page(terminal);
   printHeader(page, run);
@@ -32,20 +31,20 @@ function printHeader(page: Page, run: RunDetail): void {
   page.field('trigger', `${trigger.source} ${trigger.event}`);
   for (const [name, when] of times(run)) page.field(name, when);
   if (stopRequest && !run.completedAt)
-    page.field('asked for', `${stopRequest.kind} by ${stopRequest.actor}`, 'waiting');
-  if (run.currentStep) page.field('now at', run.currentStep);
+    page.field('requested', `${stopRequest.kind} by ${stopRequest.actor}`, 'waiting');
+  if (run.currentStep) page.field('at step', run.currentStep);
   if (run.resumeCount > 0) page.field('resumed', run.resumeCount === 1 ? 'once' : `${run.resumeCount} times`);
   if (run.cancellation) {
     const { actor, reason } = run.cancellation;
     page.field('canceled', `by ${actor}${reason === undefined ? '' : `: ${reason}`}`);
   }
   if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
-  if (error) page.field('error', errorInWords(error), 'bad');
+  if (error) page.field('error', errorText(error), 'bad');
 }
 
 function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [name: string, when: string][] {
   const since = (at: string) =>
-    `${clockNear(at, createdAt)}, ${duration(Date.parse(at) - Date.parse(createdAt))} after`;
+    `${clockNear(at, createdAt)}, ${duration(Date.parse(at) - Date.parse(createdAt))} later`;
   return [
     ['accepted', `${dateAndTime(createdAt)}, ${ago(createdAt, Date.now())}`],
     ['started', startedAt ? since(startedAt) : 'not yet'],
@@ -73,32 +72,32 @@ function printSteps(page: Page, run: RunDetail): void {
     ];
   });
   const columns = [
-    { title: 'STEP', keeps: 'all' },
-    { title: 'TOOL', keeps: 'all' },
+    { title: 'STEP', shrink: 'wrap' },
+    { title: 'TOOL', shrink: 'wrap' },
     { title: 'STATUS' },
     { title: 'POLICY' },
     { title: 'ATTEMPTS' },
     { title: 'TOOK' },
-    { title: 'RECEIPT', keeps: 'all' },
+    { title: 'RECEIPT', shrink: 'wrap' },
   ] as const;
   page.table(columns, rows);
   for (const step of run.steps) {
-    if ('error' in step) page.line(`${step.id}: ${errorInWords(step.error)}`, 'bad');
+    if ('error' in step) page.line(`${step.id}: ${errorText(step.error)}`, 'bad');
   }
 }
 
-/** What policy said last; on which grounds is told by the commits. */
+/** The latest verdict. Its reasons are in the commits. */
 function verdictOf(step: ShownStep): Cell {
   const verdict = 'governed' in step ? step.governed?.decision.verdict : undefined;
   switch (verdict) {
     case undefined:
       return '-';
     case 'allow':
-      return 'allows';
+      return 'allow';
     case 'needs_approval':
-      return { text: 'asks', tone: 'waiting' };
+      return { text: 'approval', tone: 'waiting' };
     case 'deny':
-      return { text: 'denies', tone: 'bad' };
+      return { text: 'deny', tone: 'bad' };
   }
 }
 
@@ -112,16 +111,15 @@ function printApprovals(page: Page, { approvals }: RunDetail): void {
   page.heading('APPROVALS');
   for (const approval of approvals) {
     const { approvalId, stepId, requestedAt, expiresAt, edits, votes, makers } = approval;
-    const status = approvalCell(approval);
-    const text = typeof status === 'string' ? status : status.text;
-    page.line(`${stepId}: ${text}, ${page.short(approvalId)}`, typeof status === 'string' ? undefined : status.tone);
+    const { text, tone } = approvalCell(approval);
+    page.line(`${stepId}: ${text}, ${page.short(approvalId)}`, tone);
     const excluded = makers.length > 0 ? `, not ${makers.join(' or ')}` : '';
     const until = isOpen(approval) ? `, until ${clockNear(expiresAt, requestedAt)}` : '';
-    page.field('  needs', `${requirementInWords(approval.requirement)}${excluded}${until}`);
+    page.field('  needs', `${requirementText(approval.requirement)}${excluded}${until}`);
     for (const { person, changes } of edits) {
       page.field('  edited', `${changes.map(({ field }) => field).join(', ')} by ${person}`);
     }
-    for (const vote of votes) page.field('  vote', voteInWords(vote, requestedAt));
+    for (const vote of votes) page.field('  vote', voteText(vote, requestedAt));
   }
 }
 
@@ -134,25 +132,25 @@ function printReceipts(page: Page, run: RunDetail): void {
     page.field('  fields', fields.join(', '));
     page.field('  outcome', page.short(outcomeOf(receipt, run)));
     if (receipt.outcome === 'succeeded') printUndo(page, receipt.reversal);
-    if ('error' in receipt) page.field('  error', errorInWords(receipt.error), 'bad');
+    if ('error' in receipt) page.field('  error', errorText(receipt.error), 'bad');
   }
 }
 
-/** Somebody may have to do it by hand: no id of its input is shortened, no line of it broken. */
+/** In full and unwrapped: an operator may have to do it by hand. */
 function printUndo(page: Page, reversal: Reversal): void {
   if ('irreversible' in reversal) page.field('  undo', `none: ${reversal.irreversible}`);
-  else page.whole('  undo', `${reversal.tool} ${JSON.stringify(reversal.input)}`);
+  else page.exactField('  undo', `${reversal.tool} ${JSON.stringify(reversal.input)}`);
 }
 
-/** The compensation log: what became of each write, in the order in which it was taken back or left. */
+/** The result for each write, in the order of the rollback. */
 function printRollback(page: Page, { rollback, compensation, createdAt }: RunDetail): void {
   if (!rollback && compensation.length === 0) return;
   page.heading('ROLLBACK');
   if (rollback)
-    page.line(`begun by ${rollback.actor}, ${clockNear(rollback.at, createdAt)}; ends as ${rollback.endsAs}`);
+    page.line(`started by ${rollback.actor}, ${clockNear(rollback.at, createdAt)}; the run ends as ${rollback.endsAs}`);
   for (const { step, outcome, reason } of compensation) {
     const tone = outcome === 'reversed' ? 'good' : outcome === 'kept' ? 'quiet' : 'bad';
-    page.line(page.short(`${step}: ${compensationInWords({ outcome, reason })}`), tone);
+    page.line(page.short(`${step}: ${compensationText({ outcome, reason })}`), tone);
   }
 }
 
@@ -165,7 +163,7 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
     const when = `${String(seq).padStart(width)}  ${time(at)}`;
     for (const [index, event] of events.entries()) {
       const margin = index === 0 ? when : ' '.repeat(when.length);
-      page.entry(`${margin}  `, page.short(eventInWords(event, at)), eventTone(event));
+      page.entry(`${margin}  `, page.short(eventText(event, at)), eventTone(event));
     }
   }
 }
@@ -173,11 +171,11 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
 function printEvidence(page: Page, { evidence, head, completedAt }: RunDetail): void {
   page.heading('EVIDENCE');
   if (evidence) {
-    page.whole('bundle', evidence.documentKey);
-    page.whole('sha256', evidence.sha256);
+    page.exactField('bundle', evidence.documentKey);
+    page.exactField('sha256', evidence.sha256);
     page.field('sealed', `${dateAndTime(evidence.sealedAt)}, ${evidence.sizeBytes} bytes`);
   } else {
-    page.line(completedAt ? 'is being sealed' : 'is sealed when the run has ended');
+    page.line(completedAt ? 'the bundle is being sealed' : 'the bundle is sealed when the run ends');
   }
-  page.whole('head', `commit ${head.seq}, ${head.hash}`);
+  page.exactField('head', `commit ${head.seq}, ${head.hash}`);
 }

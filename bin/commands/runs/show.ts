@@ -7,20 +7,20 @@ import { printRun } from './run-page.ts';
 
 export const runsShow: Command = {
   name: 'runs show',
-  takes: ['ID'],
-  says: 'one run: its steps, approvals, receipts, commits and evidence',
-  details: 'A beginning of the id is enough, as long as only one of the newest 100 runs has it.',
+  args: ['ID'],
+  description: 'show a run: steps, approvals, receipts, commits and evidence',
+  details: 'ID may be a prefix that is unique among the newest 100 runs.',
   options: {},
   async run(call) {
     const api = call.api();
-    const run = await wholeRun(api, await findRunId(api, call.positional(0)));
+    const run = await wholeRun(api, await findRunId(api, call.arg(0)));
     if (call.json) call.printJson(run);
     else printRun(printable(run), call.terminal);
     return EXIT.ok;
   },
 };
 
-/** A long run has more steps and commits than one answer holds; the rest is fetched, so that all of it is shown. */
+/** Fetches all pages: a long run has more steps and commits than one response holds. */
 async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
   const { moreCommitsSince, ...first } = await api.run(runId);
   const run = await withAllSteps(api, first);
@@ -38,7 +38,7 @@ async function withAllSteps(api: Api, run: RunDetail): Promise<RunDetail> {
   for (let cursor = run.nextStepsCursor; cursor; ) {
     const page = await api.steps(run.runId, cursor);
     whole.steps = [...whole.steps, ...page.steps];
-    // Two steps may rest on one receipt.
+    // Two steps may share a receipt.
     const known = new Set(whole.receipts.map(({ key }) => key));
     whole.receipts = [...whole.receipts, ...page.receipts.filter(({ key }) => !known.has(key))];
     whole.approvals = [...whole.approvals, ...page.approvals];

@@ -7,23 +7,23 @@ import { clockNear, duration } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { findRunId } from './find-run.ts';
-import { eventInWords, eventTone, hasEnded } from './run-text.ts';
+import { eventText, eventTone, hasEnded } from './run-text.ts';
 
 const POLL_EVERY_MS = 500;
-/** A host that is being restarted, or a network that hiccups, does not end the watch. */
+/** A restart of the host or a short network failure does not end the watch. */
 const SILENCE_MAX_MS = 30_000;
 
 export const runsWatch: Command = {
   name: 'runs watch',
-  takes: ['ID'],
-  says: 'follow a run from its first commit to its end',
+  args: ['ID'],
+  description: 'print the events of a run until it ends',
   details:
-    'Exits with 0 if the run succeeded and 1 if it ended otherwise. Ctrl-C ends the watch, not the run.\n' +
-    'With --json, every event is a line. A beginning of the id is enough.',
+    'Exit code: 0 if the run succeeded, otherwise 1. Ctrl-C ends the watch, not the run.\n' +
+    'With --json, each event is one line. ID may be a prefix.',
   options: {},
   async run(call) {
     const api = call.api();
-    const runId = await findRunId(api, call.positional(0));
+    const runId = await findRunId(api, call.arg(0));
     const show = (commit: Commit, first: Commit) => printCommit(call, runId, commit, first.at);
     const ended = await follow(api, runId, show, call);
     if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
@@ -31,9 +31,9 @@ export const runsWatch: Command = {
   },
 };
 
-const hint = (runId: string) => `more with npx countersign runs show ${runId.slice(0, 12)}`;
+const hint = (runId: string) => `details: npx countersign runs show ${runId.slice(0, 12)}`;
 
-/** Shows each commit once, in order, and returns when the run has ended and all its commits were shown. */
+/** Shows each commit once, in order. Returns when the run has ended and all its commits were shown. */
 async function follow(
   api: Api,
   runId: string,
@@ -42,16 +42,16 @@ async function follow(
 ): Promise<{ status: string; tookMs: number }> {
   let first: Commit | undefined;
   let last: Commit | undefined;
-  let answeredAtMs: number | undefined;
+  let respondedAtMs: number | undefined;
   for (;;) {
     let page: RunEvents | undefined;
     try {
       page = await api.events(runId, last?.seq ?? 0);
-      answeredAtMs = Date.now();
+      respondedAtMs = Date.now();
     } catch (error) {
-      const patient = answeredAtMs !== undefined && Date.now() - answeredAtMs < SILENCE_MAX_MS;
+      const patient = respondedAtMs !== undefined && Date.now() - respondedAtMs < SILENCE_MAX_MS;
       if (!(error instanceof Unavailable && patient)) throw error;
-      call.terminal.note(`${error.message}; asking again`);
+      call.terminal.note(`${error.message}; retrying`);
     }
     for (const commit of page?.commits ?? []) {
       first ??= commit;
@@ -59,7 +59,7 @@ async function follow(
       last = commit;
     }
     if (page?.more) continue;
-    if (page?.status === 'waiting_approval' && page.commits.length > 0) sayWhereToDecide(call, runId);
+    if (page?.status === 'waiting_approval' && page.commits.length > 0) noteHowToDecide(call, runId);
     if (page && hasEnded(page.status)) {
       return { status: page.status, tookMs: Date.parse(last?.at ?? '') - Date.parse(first?.at ?? '') };
     }
@@ -67,11 +67,10 @@ async function follow(
   }
 }
 
-/** A run that waits for people goes no further by being watched. */
-function sayWhereToDecide({ terminal, json, url, isLocal }: Call, runId: string): void {
+function noteHowToDecide({ terminal, json, url, isLocal }: Call, runId: string): void {
   if (json || !terminal.isInteractive) return;
   const slack = isLocal ? `at ${url}/_sim` : 'in Slack';
-  terminal.note(`waits for people: decide ${slack}, or with npx countersign approvals approve ${runId.slice(0, 12)}`);
+  terminal.note(`waiting for approval: decide ${slack}, or run npx countersign approvals show ${runId.slice(0, 12)}`);
 }
 
 function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
@@ -81,8 +80,8 @@ function printCommit({ terminal, json }: Call, runId: string, commit: Commit, be
       terminal.print(JSON.stringify({ runId, seq, at, ...event }));
       continue;
     }
-    const words = eventInWords(printable(event), at);
+    const text = eventText(printable(event), at);
     const page = new Page(terminal);
-    page.entry(`${clockNear(at, begunAt)}  `, page.short(words), eventTone(event));
+    page.entry(`${clockNear(at, begunAt)}  `, page.short(text), eventTone(event));
   }
 }

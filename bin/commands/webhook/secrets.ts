@@ -1,23 +1,23 @@
 import { checkSecrets, SecretDocument } from '../../../lambdas/intake/signing-secrets.ts';
 import type { Command } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
-import { read } from './send.ts';
+import { readFile } from '../read-file.ts';
 
 export const webhookSecrets: Command = {
   name: 'webhook secrets',
-  takes: ['FILE'],
-  says: 'check signing secrets before they are written to AWS',
+  args: ['FILE'],
+  description: 'check webhook signing secrets before you store them in AWS',
   details:
-    'FILE holds what is in countersign/<stage>/<tenant>/webhook-signing: {"github": ["…"]}.' +
-    '\nNothing is sent anywhere, and no secret is printed.',
+    'FILE has the content of countersign/<stage>/<tenant>/webhook-signing: {"github": ["…"]}.' +
+    '\nThe command works offline and prints no secret.',
   options: {},
   async run(call) {
-    const file = call.positional(0);
-    const document = SecretDocument.safeParse(parsed(read(file).toString()));
+    const file = call.arg(0);
+    const document = SecretDocument.safeParse(parsed(readFile(file).toString()));
     if (!document.success) {
       throw new Failure(
         EXIT.failed,
-        `${file} is not of the form {"github": ["current", "previous"], "servicenow": ["…"]}`,
+        `${file} must have the form {"github": ["current", "previous"], "servicenow": ["…"]}`,
       );
     }
     const { usable, problems } = checkSecrets(document.data);
@@ -26,12 +26,12 @@ export const webhookSecrets: Command = {
     }
     if (problems.length > 0) return EXIT.failed;
     const counts = Object.entries(usable).map(([source, secrets]) => `${source} ${secrets.length}`);
-    call.terminal.print(`usable: ${counts.join(', ') || 'none; nobody can sign for this tenant'}`);
+    call.terminal.print(`usable: ${counts.join(', ') || 'none; no webhook of this tenant will be accepted'}`);
     return EXIT.ok;
   },
 };
 
-/** The parser's own message quotes the text, which here is a secret. */
+/** The parser's message is not shown: it quotes the text, which contains secrets. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -5,14 +5,14 @@ import { UsageError } from '../failure.ts';
 
 export interface DeliveryFacts {
   secret: string;
-  /** The sender's name for this delivery; the same again is a repeat. Made up if not given. */
+  /** Delivery id of the sender; the same id again is a duplicate. Default: a new id. */
   id?: string;
-  /** What GitHub says happened, `issues`. */
+  /** GitHub event, for example `issues`. */
   event: string;
   nowMs: number;
 }
 
-/** The headers a sender adds to a body, so that the intake knows who sent it and that nobody changed it. */
+/** The headers with which the source signs a webhook. */
 export function signedHeaders(
   source: TriggerSource,
   body: Buffer,
@@ -32,13 +32,13 @@ export function signedHeaders(
 function keyOf(source: TriggerSource, secret: string): Buffer {
   const { key, problem } = signingKey(source, secret);
   if (key) return key;
-  throw new UsageError(`the secret cannot be used: ${problem}`);
+  throw new UsageError(`unusable signing secret: ${problem}`);
 }
 
-/** Whose the local host is unless one says otherwise. */
+/** The default tenant of the local host. */
 export const LOCAL_TENANT = 'acme';
 
-/** The secrets of the local host, by its own scheme. */
+/** The local host uses fixed secrets. */
 export function localSecret(source: TriggerSource, tenant: string): string {
   return tenant === LOCAL_TENANT ? `local-${source}-secret` : `local-${tenant}-${source}-secret`;
 }

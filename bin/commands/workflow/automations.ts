@@ -4,27 +4,26 @@ import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
-import { readNamed } from '../named-file.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
+import { readDefinition } from '../read-file.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AUTOMATION' },
-  { title: 'ON', keeps: 'all' },
-  { title: 'RUNS', keeps: 'all' },
-  { title: 'IF', keeps: 'all' },
+  { title: 'EVENT', shrink: 'wrap' },
+  { title: 'WORKFLOW', shrink: 'wrap' },
+  { title: 'FILTER', shrink: 'wrap' },
 ];
 
-/** Which events start which workflow. */
 export const automations: readonly Command[] = [
   {
     name: 'automations list',
-    takes: [],
-    says: 'which events start which workflow',
+    args: [],
+    description: 'list automations: which event starts which workflow',
     options: pagingOptions('automations'),
     async run(call) {
       const api = call.api();
-      const { items, nextCursor } = await readPages(call, async (asked) => {
-        const page = await api.automations(asked);
+      const { items, nextCursor } = await readPages(call, async (query) => {
+        const page = await api.automations(query);
         return { items: page.automations, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ automations: items, nextCursor });
@@ -34,11 +33,11 @@ export const automations: readonly Command[] = [
   },
   {
     name: 'automations show',
-    takes: ['NAME'],
-    says: 'one automation',
+    args: ['NAME'],
+    description: 'show an automation',
     options: {},
     async run(call) {
-      const automation = await call.api().automation(call.positional(0));
+      const automation = await call.api().automation(call.arg(0));
       if (call.json) call.printJson(automation);
       else printAutomation(call, printable(automation));
       return EXIT.ok;
@@ -46,24 +45,24 @@ export const automations: readonly Command[] = [
   },
   {
     name: 'automations put',
-    takes: ['FILE'],
-    says: 'make or change the automation in a YAML or JSON file',
+    args: ['FILE'],
+    description: 'create or change an automation from a YAML or JSON file',
     details:
       'name: close-duplicates\n' +
       'trigger:\n' +
       '  source: github                      # or servicenow\n' +
-      '  event: issues.labeled               # issues alone means any; of ServiceNow incident.insert, .update, .delete\n' +
-      '  filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: only a true value starts a run\n' +
-      'workflow: { name: close-duplicates, version: 1 }              # as workflow publish said\n' +
-      'enabled: true                         # optional, as are description and workspace',
+      '  event: issues.labeled               # or issues for any action; ServiceNow: incident.insert, .update, .delete\n' +
+      '  filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: start a run only if this is true\n' +
+      'workflow: { name: close-duplicates, version: 1 }              # printed by workflow publish\n' +
+      'enabled: true                         # optional, like description and workspace',
     options: {},
     async run(call) {
-      const saved = await call.api().saveAutomation(readNamed(call.positional(0), 'name', 'automation'));
+      const saved = await call.api().saveAutomation(await readDefinition(call.arg(0), 'name', 'an automation'));
       if (call.json) call.printJson(saved);
       else {
         const { name, effectiveWithinSeconds } = saved;
-        const does = saved.enabled ? `${onWhat(saved)} starts ${runsWhat(saved)}` : 'it starts nothing';
-        call.terminal.print(printable(`${name} is saved: within ${effectiveWithinSeconds} s ${does}`));
+        const effect = saved.enabled ? `${eventOf(saved)} starts ${workflowOf(saved)}` : 'it is disabled';
+        call.terminal.print(printable(`saved ${name}; within ${effectiveWithinSeconds} s, ${effect}`));
       }
       return EXIT.ok;
     },
@@ -74,25 +73,25 @@ function printAutomations(call: Call, items: readonly Automation[], nextCursor: 
   const { terminal } = call;
   const rows = items.map((automation) => [
     automation.name,
-    onWhat(automation),
-    runsWhat(automation),
-    automation.enabled ? (automation.trigger.filter ?? '-') : 'never: not enabled',
+    eventOf(automation),
+    workflowOf(automation),
+    automation.enabled ? (automation.trigger.filter ?? '-') : 'disabled',
   ]);
-  if (items.length === 0) terminal.note('no automations; make one with npx countersign automations put FILE');
+  if (items.length === 0) terminal.note('no automations; create one with npx countersign automations put FILE');
   else for (const line of table(COLUMNS, rows, terminal)) terminal.print(line);
   noteMore(call, nextCursor);
 }
 
 function printAutomation({ terminal }: Call, automation: Automation): void {
   const page = new Page(terminal);
-  page.title(automation.name, automation.enabled ? { text: 'enabled', tone: 'good' } : 'not enabled');
+  page.title(automation.name, automation.enabled ? { text: 'enabled', tone: 'good' } : { text: 'disabled' });
   if (automation.description !== undefined) page.line(automation.description);
   page.blank();
-  page.field('on', onWhat(automation));
-  page.field('if', automation.trigger.filter ?? '-');
-  page.field('runs', runsWhat(automation));
+  page.field('event', eventOf(automation));
+  page.field('filter', automation.trigger.filter ?? '-');
+  page.field('workflow', workflowOf(automation));
   page.field('workspace', automation.workspace);
 }
 
-const onWhat = ({ trigger }: Automation) => `${trigger.source} ${trigger.event}`;
-const runsWhat = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;
+const eventOf = ({ trigger }: Automation) => `${trigger.source} ${trigger.event}`;
+const workflowOf = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;

@@ -1,36 +1,36 @@
 import type { Plan, PlannedStep } from '../../../lambdas/plan/plan.ts';
+import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import { whyOf } from '../../../lambdas/policy/policy.ts';
-import { wrapUnder } from '../../terminal/fit-text.ts';
+import { wrapIndented } from '../../terminal/fit-text.ts';
+import { withShortIds } from '../../terminal/page.ts';
 import type { Terminal, Tone } from '../../terminal/terminal.ts';
-import { derivedInWords } from '../approvals/approval-text.ts';
-import { requirementInWords } from '../approvals/requirement-text.ts';
-import { withShortIds } from '../runs/run-text.ts';
+import { derivedText, GATE_REASONS } from '../approvals/approval-text.ts';
 
 type Call = Extract<PlannedStep, { kind: 'call' }>;
 type Line = { text: string; tone?: Tone };
 
 const INDENT = '      ';
 
-/** A plan as people read it: like a diff, step by step, with what stands in the way of each. */
-export function planInWords(plan: Plan, terminal: Terminal): string[] {
+/** Like a diff: for each step the changes, the policy verdict and the required approval. */
+export function planText(plan: Plan, terminal: Terminal): string[] {
   const { workflow, automation, environment, trigger, title } = plan;
   const lines: Line[] = [
     { text: `${workflow.name} v${workflow.version} as ${automation} in ${environment}`, tone: 'strong' },
     { text: `on ${trigger.source} ${trigger.event}: ${title}`, tone: 'quiet' },
     { text: '' },
-    ...plan.steps.flatMap(stepInWords),
+    ...plan.steps.flatMap(stepText),
     { text: '' },
     summary(plan),
-    { text: `nothing was written; plan ${plan.planHash}`, tone: 'quiet' },
+    { text: `nothing was written; plan hash ${plan.planHash}`, tone: 'quiet' },
   ];
   return lines.flatMap(({ text, tone }) => {
     const shown = terminal.isInteractive ? withShortIds(text) : text;
-    return wrapUnder(shown, terminal.columns).map((line) => terminal.paint(tone, line));
+    return wrapIndented(shown, terminal.columns).map((line) => terminal.paint(tone, line));
   });
 }
 
-function stepInWords(step: PlannedStep): Line[] {
-  const notes = [step.conditional && 'if its condition holds', !step.reached && 'not reached'].filter(Boolean);
+function stepText(step: PlannedStep): Line[] {
+  const notes = [step.conditional && 'if its condition is true', !step.reached && 'not reached'].filter(Boolean);
   const about = step.kind === 'call' ? ` ${step.target}` : '';
   const head = `  ${step.id}: ${step.tool}${about}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
   const tone = step.reached ? undefined : 'quiet';
@@ -48,17 +48,18 @@ function bodyOf(step: PlannedStep): Line[] {
     case 'gate':
       return [
         ...(step.message === null ? [] : [{ text: String(step.message) }]),
-        { text: `waits for ${peopleInWords(step.gate)}`, tone: 'waiting' },
+        { text: `needs approval by ${peopleText(step.gate)}`, tone: 'waiting' },
       ];
     case 'call':
-      if (step.madeBy) return [{ text: `made already by ${makerInWords(step.madeBy)}: not made again`, tone: 'quiet' }];
+      if (step.madeBy)
+        return [{ text: `identical to the write of ${makerText(step.madeBy)}; not written again`, tone: 'quiet' }];
       return [...changes(step), ...verdict(step), ...remarks(step)];
   }
 }
 
-const makerInWords = (by: NonNullable<Call['madeBy']>) => ('runId' in by ? `run ${by.runId}` : `step ${by.step}`);
+const makerText = (by: NonNullable<Call['madeBy']>) => ('runId' in by ? `run ${by.runId}` : `step ${by.step}`);
 
-/** `~` what is there and changes, `+` what is added or cannot be compared, and a blank where it is so already. */
+/** `~` changes a value, `+` adds a value or cannot be compared, blank leaves it unchanged. */
 function changes({ effect, before, after, fields }: Call): Line[] {
   if (effect === 'read') return [];
   const shown = after ?? fields;
@@ -66,7 +67,7 @@ function changes({ effect, before, after, fields }: Call): Line[] {
     const to = JSON.stringify(value);
     if (!before || !after) return { text: `+ ${name}: ${to}`, tone: 'good' };
     const from = JSON.stringify(before[name]);
-    if (from === to) return { text: `  ${name}: ${to} (as it is)`, tone: 'quiet' };
+    if (from === to) return { text: `  ${name}: ${to} (unchanged)`, tone: 'quiet' };
     return { text: `~ ${name}: ${from} → ${to}`, tone: 'waiting' };
   });
 }
@@ -74,42 +75,34 @@ function changes({ effect, before, after, fields }: Call): Line[] {
 function verdict({ outcome, decision, gate, coveredBy }: Call): Line[] {
   const why = whyOf(decision) && `: ${whyOf(decision)}`;
   if (outcome === 'denied') return [{ text: `denied${why}`, tone: 'bad' }];
-  if (coveredBy) return [{ text: `is approved with ${coveredBy}, once for the phase`, tone: 'waiting' }];
-  if (gate) return [{ text: `waits for ${peopleInWords(gate)}${gate.asks === 'policy' ? why : ''}`, tone: 'waiting' }];
+  if (coveredBy) return [{ text: `approved together with ${coveredBy}, once for the phase`, tone: 'waiting' }];
+  if (gate)
+    return [{ text: `needs approval by ${peopleText(gate)}${gate.asks === 'policy' ? why : ''}`, tone: 'waiting' }];
   return [];
 }
 
-function peopleInWords({ asks, ...requirement }: NonNullable<Call['gate']>): string {
-  return `${requirementInWords(requirement)} (${WHO_ASKS[asks]})`;
+function peopleText({ asks, ...requirement }: NonNullable<Call['gate']>): string {
+  return `${requirementText(requirement)} (${GATE_REASONS[asks]})`;
 }
-
-const WHO_ASKS = {
-  policy: 'policy asks',
-  mode: 'the validation mode asks',
-  always_two: 'always, for a write that hits much or is destructive',
-  tainted: 'a model has a part in where this goes',
-  step: 'the workflow asks',
-  retry: 'an operator must agree to send it again',
-} as const;
 
 function remarks({ effect, reversible, provisional, unread, derived }: Call): Line[] {
   const found = [
-    ...derivedInWords(derived),
-    unread !== null && `what is there now was not read: ${unread}`,
-    effect !== 'read' && !reversible && 'cannot be taken back',
-    provisional && 'policy is asked again when the rest is known',
+    ...derivedText(derived),
+    unread !== null && `the current values were not read: ${unread}`,
+    effect !== 'read' && !reversible && 'irreversible',
+    provisional && 'policy decides again when all values are known',
   ];
   return found.flatMap((text) => (text ? [{ text, tone: 'quiet' }] : []));
 }
 
 function summary({ outcome, writes }: Plan): Line {
-  const max = writes.max === null ? '' : ` of ${writes.max} a run may make`;
+  const max = writes.max === null ? '' : ` of at most ${writes.max} per run`;
   const count = `${writes.planned} ${writes.planned === 1 ? 'write' : 'writes'}${max}`;
   switch (outcome) {
     case 'runs':
-      return { text: `${count}; nobody has to agree`, tone: 'good' };
+      return { text: `${count}; no approval needed`, tone: 'good' };
     case 'needs_approval':
-      return { text: `${count}; people have to agree`, tone: 'waiting' };
+      return { text: `${count}; approval needed`, tone: 'waiting' };
     case 'denied':
       return { text: `${count}; policy denies it`, tone: 'bad' };
     case 'fails':

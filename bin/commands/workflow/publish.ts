@@ -1,31 +1,31 @@
 import { printable } from '../../terminal/terminal.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
-import { printChecked } from './validate.ts';
-import { checkWorkflowFile } from './workflow-file.ts';
+import { checkWorkflowFile, printChecked } from './validate.ts';
 
 export const workflowPublish: Command = {
   name: 'workflow publish',
-  takes: ['FILE'],
-  says: 'publish a workflow file as its next version',
-  details: 'Versions never change; a run keeps the one it began with. The newest again changes nothing.',
-  options: { automation: { value: 'NAME', says: 'let this automation run the version from now on' } },
+  args: ['FILE'],
+  description: 'publish a workflow file as its next version',
+  details:
+    'A published version never changes, and a run keeps the version it started with.\nPublishing the newest version again changes nothing.',
+  options: { automation: { value: 'NAME', description: 'make this automation run the new version' } },
   async run(call) {
-    const checked = await checkWorkflowFile(call.positional(0));
+    const checked = await checkWorkflowFile(call.arg(0));
     if ('problems' in checked) {
       printChecked(call, checked);
       return EXIT.failed;
     }
     const api = call.api();
-    const wanted = call.text('automation');
-    // An automation that is not there is found out before anything is published.
+    const wanted = call.option('automation');
+    // Before publishing: an unknown automation must not leave a published version behind.
     const automation = wanted === undefined ? undefined : await api.automation(wanted);
     const published = await api.publishWorkflow(checked.text);
     const saved = automation && (await api.saveAutomation({ ...automation, workflow: published }));
     if (call.json) call.printJson({ ...published, ...(saved && { automation: saved }) });
     else {
-      call.terminal.print(printable(`${published.name} is published as version ${published.version}`));
-      if (saved) call.terminal.print(printable(`${saved.name} runs it within ${saved.effectiveWithinSeconds} s`));
+      call.terminal.print(printable(`published ${published.name} version ${published.version}`));
+      if (saved) call.terminal.print(printable(`${saved.name} uses it within ${saved.effectiveWithinSeconds} s`));
     }
     return EXIT.ok;
   },

@@ -3,10 +3,10 @@ import { parse } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
-import { read, sourceOf } from '../webhook/send.ts';
-import { planInWords } from './plan-text.ts';
-import { printChecked } from './validate.ts';
-import { checkWorkflowFile } from './workflow-file.ts';
+import { readFile } from '../read-file.ts';
+import { sourceOf } from '../webhook/send.ts';
+import { planText } from './plan-text.ts';
+import { checkWorkflowFile, printChecked } from './validate.ts';
 
 const EXIT_OF: Record<PlanOutcome, ExitCode> = {
   runs: EXIT.ok,
@@ -17,25 +17,25 @@ const EXIT_OF: Record<PlanOutcome, ExitCode> = {
 
 export const workflowSimulate: Command = {
   name: 'workflow simulate',
-  takes: ['FILE'],
-  says: 'show what a run would write, without writing it',
+  args: ['FILE'],
+  description: 'show what a run would write, without writing',
   details: [
-    "The plan is made where Countersign runs, with the tenant's policies, looking at its targets with",
-    'credentials that cannot write. Exit code 1 if the run would fail, 3 if something is denied.',
+    "The server makes the plan with the tenant's policies, and reads the targets with read-only credentials.",
+    'Exit codes: 1 if the run would fail, 3 if a write would be denied.',
   ].join('\n'),
   options: {
     event: {
       value: 'FILE',
       required: true,
-      says: 'the event that starts the run, e.g. events/github-issue-opened.json',
+      description: 'file with the event that starts the run, for example events/github-issue-opened.json',
     },
-    source: { value: 'SOURCE', says: 'github or servicenow (default: how the name of the event file begins)' },
-    'github-event': { value: 'NAME', says: 'what GitHub calls the event (default: by what is in it)' },
+    source: { value: 'SOURCE', description: 'github or servicenow (default: from the name of the event file)' },
+    'github-event': { value: 'NAME', description: 'GitHub event (default: from the content of the event file)' },
   },
   async run(call) {
-    const eventFile = call.text('event');
-    if (!eventFile) throw new UsageError('name a sample event with --event');
-    const checked = await checkWorkflowFile(call.positional(0));
+    const eventFile = call.option('event');
+    if (!eventFile) throw new UsageError('--event is required: the file with a sample event');
+    const checked = await checkWorkflowFile(call.arg(0));
     if ('problems' in checked) {
       printChecked(call, checked);
       return EXIT.failed;
@@ -45,20 +45,20 @@ export const workflowSimulate: Command = {
     const event = source === 'github' ? githubEvent(call, payload) : undefined;
     const plan = await call.api().simulateWorkflow({ workflow: checked.text, source, event, payload });
     if (call.json) call.printJson(plan);
-    else for (const line of planInWords(printable(plan), call.terminal)) call.terminal.print(line);
+    else for (const line of planText(printable(plan), call.terminal)) call.terminal.print(line);
     return EXIT_OF[plan.outcome];
   },
 };
 
 function payloadOf(file: string): Record<string, unknown> {
-  const payload = parse(read(file).toString('utf8'));
-  if (!payload) throw new UsageError(`${file} is not JSON`);
+  const payload = parse(readFile(file).toString('utf8'));
+  if (!payload) throw new UsageError(`${file} is not a JSON object`);
   return payload;
 }
 
-/** GitHub says it in a header, which a file does not have. */
+/** GitHub sends the event in a header, which a file does not have. */
 function githubEvent(call: Call, payload: Record<string, unknown>): string {
-  const event = call.text('github-event') ?? (payload.issue ? 'issues' : payload.pull_request && 'pull_request');
+  const event = call.option('github-event') ?? (payload.issue ? 'issues' : payload.pull_request && 'pull_request');
   if (typeof event === 'string') return event;
-  throw new UsageError('say with --github-event what GitHub calls this event');
+  throw new UsageError('cannot derive the GitHub event from the file; pass --github-event, for example issues');
 }

@@ -1,0 +1,50 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { EXIT, Failure } from './failure.ts';
+
+export function readFile(file: string): Buffer<ArrayBuffer> {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw fileFailure('read', file, cause);
+  }
+}
+
+export function writeFile(file: string, content: string | Buffer): void {
+  try {
+    writeFileSync(file, content);
+  } catch (cause) {
+    throw fileFailure('write', file, cause);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'it is not a folder',
+};
+
+export function fileFailure(verb: string, file: string, cause: unknown): Failure {
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  return new Failure(EXIT.usage, `cannot ${verb} ${file}: ${REASONS[code] ?? message}`, { cause });
+}
+
+/** Reads a YAML or JSON file that describes one `kind` of thing. The server checks all fields but its name. */
+export async function readDefinition<Name extends string>(
+  file: string,
+  name: Name,
+  kind: string,
+): Promise<Record<Name, string> & Record<string, unknown>> {
+  // Only two commands read YAML here; loading the parser would slow down the others.
+  const { parse } = await import('yaml');
+  const text = readFile(file).toString('utf8');
+  let content: unknown;
+  try {
+    content = parse(text);
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `${file}: ${(cause as Error).message}`, { cause });
+  }
+  const id = typeof content === 'object' && content !== null ? (content as Record<string, unknown>)[name] : undefined;
+  if (typeof id === 'string') return { ...(content as object), [name]: id } as Record<Name, string>;
+  throw new Failure(EXIT.usage, `${file} is not ${kind}: "${name}" is missing`);
+}
