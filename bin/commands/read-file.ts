@@ -24,9 +24,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: 'it is not a folder',
 };
 
-export function fileFailure(verb: string, file: string, cause: unknown): Failure {
+export function fileFailure(verb: 'read' | 'write', file: string, cause: unknown): Failure {
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  return new Failure(EXIT.usage, `cannot ${verb} ${file}: ${REASONS[code] ?? message}`, { cause });
+  const reason = verb === 'write' && code === 'ENOENT' ? 'its folder does not exist' : (REASONS[code] ?? message);
+  return new Failure(EXIT.usage, `cannot ${verb} ${file}: ${reason}`, { cause });
 }
 
 /** Reads a YAML or JSON file that describes one `kind` of thing. The server checks all fields but its name. */

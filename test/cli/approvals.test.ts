@@ -74,13 +74,13 @@ async function at(columns: number, args: string[], answers: string[] = []) {
 }
 
 describe('approvals list', () => {
-  test('says who is needed and has agreed, until when, and for what', async () => {
+  test('shows who must approve, who has approved, the expiry and the write', async () => {
     await pending([approval(), approval({ runId: OTHER_RUN_ID, action: undefined, stepId: 'look', votes: [] })]);
     const { exitCode, lines } = await at(200, ['approvals', 'list']);
     expect(exitCode).toBe(0);
-    expect(lines[0]).toMatch(/^APPROVAL +AGE +EXPIRES +NEEDS +WHAT +SUBJECT +TITLE$/);
+    expect(lines[0]).toMatch(/^APPROVAL +AGE +EXPIRES +NEEDS +TOOL +SUBJECT +TITLE$/);
     expect(lines[1]).toMatch(
-      /^run_ab12ab12\.2-1 .* 2 people for high risk, from dba; has ben +servicenow.incident.update +INC0010001 +Checkout is down$/,
+      /^run_ab12ab12\.2-1 .* 2 people for high risk, from dba; approved by ben +servicenow.incident.update +INC0010001 +Checkout is down$/,
     );
     expect(lines[2]).toMatch(/^run_cd34cd34\.2-1 .* from dba +look /);
   });
@@ -91,7 +91,7 @@ describe('approvals list', () => {
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
   });
 
-  test('gives machines all of it, page by page', async () => {
+  test('prints all pages as JSON with --all', async () => {
     const pages = [
       { approvals: [approval()], nextCursor: 'more' },
       { approvals: [approval({ runId: OTHER_RUN_ID })], nextCursor: null },
@@ -105,14 +105,14 @@ describe('approvals list', () => {
     expect(api.asked).toEqual(['GET /api/v1/approvals?limit=100', 'GET /api/v1/approvals?limit=100&cursor=more']);
   });
 
-  test('says so if nothing waits', async () => {
+  test('says so if there are no open approvals', async () => {
     await pending([]);
-    expect(await at(80, ['approvals', 'list'])).toMatchObject({ stdout: '', stderr: 'nothing waits for an approval' });
+    expect(await at(80, ['approvals', 'list'])).toMatchObject({ stdout: '', stderr: 'no open approvals' });
   });
 });
 
 describe('approvals show', () => {
-  test('shows before and after, why, who may not, votes and edits', async () => {
+  test('shows the values before and after, the reasons, the excluded people, votes and edits', async () => {
     const edit = { person: 'chloe', via: 'slack', at: '', previousHash: '' } as const;
     const edits = [{ ...edit, changes: [{ field: 'assignment_group', from: 'x', to: GROUP }] }];
     await pending([approval({ edits, makers: ['ana', 'chloe'] })]);
@@ -120,19 +120,19 @@ describe('approvals show', () => {
     for (const shown of [
       `~ assignment_group: "" → "${GROUP}"`,
       '+ tags: ["a"]',
-      'because     policy asks: two must agree (two-people)',
+      'because     required by policy: two must agree (two-people)',
       'needs       2 people for high risk, from dba',
-      'but not     ana, chloe: they had a hand in it',
+      'excluded    ana, chloe (made this write)',
       'expires     2026-03-03 09:00:00 UTC',
-      'risk medium, blast radius low, in prod; it can be taken back',
-      `EDITS\nchloe in slack; votes before it do not count\n~ assignment_group: "x" → "${GROUP}"`,
+      'risk medium, blast radius low, in prod; reversible',
+      `EDITS\nchloe in slack; earlier votes are void\n~ assignment_group: "x" → "${GROUP}"`,
       'VOTES\nben approved in slack, 09:01:00.000',
     ]) {
       expect(stdout).toContain(shown);
     }
   });
 
-  test('writes out what cannot be seen, and cuts nothing of what will be written', async () => {
+  test('escapes invisible characters and shows the complete write', async () => {
     const text = `pay \u202eevil\u202c\u001b[2J${'x'.repeat(500)}\nend`;
     const { action } = approval();
     await pending([approval({ action: action && { ...action, fields: { note: text } }, before: undefined })]);
@@ -141,12 +141,12 @@ describe('approvals show', () => {
     expect(shown).toBe(`+ note: "pay ⟦U+202E⟧evil⟦U+202C⟧\\u001b[2J${'x'.repeat(500)}\\nend"`);
   });
 
-  test('takes a run, and asks which if several of its approvals wait', async () => {
+  test('accepts a run id, and lists the approvals if several are open', async () => {
     const second = { ...approval(), approvalId: `${RUN_ID}.5-2` };
     await pending([approval(), second]);
     const { exitCode, stderr } = await at(100, ['approvals', 'show', RUN_ID]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(`2 approvals fit: ${RUN_ID}.2-1, ${RUN_ID}.5-2; say which`);
+    expect(stderr).toContain(`2 approvals match: ${RUN_ID}.2-1, ${RUN_ID}.5-2; give one of these ids`);
     expect(JSON.parse((await at(100, ['approvals', 'show', 'ab12.5-2', '--json'])).stdout)).toEqual(second);
   });
 });
@@ -157,56 +157,56 @@ describe('a decision', () => {
   test.each([
     ['approvals', 'approve'],
     ['runs', 'approve'],
-  ])('%s %s shows it, asks, and decides on exactly that', async (...command) => {
+  ])('%s %s shows the write, asks for confirmation, and sends its hash', async (...command) => {
     await pending([approval()]);
     const { exitCode, stdout, stderr } = await at(100, [...command, 'ab12'], ['y']);
     expect(stdout).toContain(`~ assignment_group: "" → "${GROUP}"`);
     expect(stderr).toContain('approve? y/N');
-    expect(stdout).toContain('approved; follow it with npx countersign runs watch run_ab12ab12');
+    expect(stdout).toContain('approved; follow the run: npx countersign runs watch run_ab12ab12');
     expect(decisions()).toEqual([`POST /api/v1/approvals/${RUN_ID}.2-1/decision`]);
     expect(api?.sent).toEqual([{ decision: 'approve', actionHash: approval().actionHash }]);
     expect(exitCode).toBe(0);
   });
 
-  test.each(['', 'n', 'perhaps'])('%j is not yes: nothing is decided', async (answer) => {
+  test.each(['', 'n', 'perhaps'])('the answer %j decides nothing', async (answer) => {
     await pending([approval()]);
     expect((await at(100, ['approvals', 'approve', 'ab12'], [answer])).exitCode).toBe(1);
     expect(decisions()).toEqual([]);
   });
 
-  test('needs --yes where nobody is asked', async () => {
+  test('requires --yes without a terminal', async () => {
     await pending([approval()]);
     const { exitCode, stderr } = await at(100, ['approvals', 'approve', 'ab12', '--json']);
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
-      stderr: 'there is nobody to ask; look first, then say --yes',
+      stderr: 'cannot ask for confirmation without a terminal; check the write with approvals show, then pass --yes',
     });
     expect(decisions()).toEqual([]);
     expect((await at(100, ['approvals', 'approve', 'ab12', '--json', '--yes'])).exitCode).toBe(0);
     expect(decisions()).toHaveLength(1);
   });
 
-  test('a no carries its reason', async () => {
+  test('a rejection sends its reason', async () => {
     await pending([approval()], { body: { outcome: 'rejected', approval: approval({ status: 'rejected' }) } });
     const { stdout } = await at(100, ['runs', 'reject', 'ab12', '--reason', 'not today'], ['yes']);
-    expect(stdout).toContain('rejected; it will not be written');
+    expect(stdout).toContain('rejected; the write will not be made');
     expect(api?.sent).toMatchObject([{ decision: 'reject', reason: 'not today' }]);
   });
 
-  test('an edit takes text for text and JSON for the rest, and shows the difference before it asks', async () => {
+  test('an edit takes text for text fields and JSON for others, and shows the changes before it asks', async () => {
     const makers = ['ana', 'olivia'];
     await pending([approval()], { body: { outcome: 'edited', approval: approval({ makers, votes: [] }) } });
     const fields = ['--field', 'assignment_group=12', '--field', 'tags=["b", 2]'];
     const { stdout } = await at(100, ['approvals', 'edit', 'ab12', ...fields], ['y']);
     expect(stdout).toContain(`YOUR EDIT\n~ assignment_group: "${GROUP}" → "12"\n~ tags: ["a"] → ["b",2]`);
-    expect(stdout).toContain('edited; now it needs 2 people for high risk, from dba, and not ana or olivia');
+    expect(stdout).toContain('edited; needs approval by 2 people for high risk, from dba, excluding ana, olivia');
     expect(api?.sent).toMatchObject([{ fields: { assignment_group: '12', tags: ['b', 2] } }]);
   });
 
   test.each([
-    [[], 'say what to write instead with --field name=value'],
-    [['--field', 'assignment_group'], '--field assignment_group is not name=value'],
-    [['--field', 'tags=b'], 'tags is not text: give it as JSON'],
+    [[], '--field name=value is required'],
+    [['--field', 'assignment_group'], '--field assignment_group must be name=value'],
+    [['--field', 'tags=b'], 'tags must be JSON'],
   ])('an edit of %j is refused with code 2', async (fields, sentence) => {
     await pending([approval()]);
     const { exitCode, stderr } = await at(100, ['approvals', 'edit', 'ab12', '--yes', ...fields]);
@@ -217,15 +217,15 @@ describe('a decision', () => {
   test.each([
     [403, 'you had a hand in this write, so someone else must decide on it', 1],
     [409, 'what is to be approved has changed since; look at it again', 1],
-  ])('a refusal (%i) is told as it is, with code %i', async (status, detail, code) => {
+  ])('prints the detail of a refusal (%i) unchanged', async (status, detail, code) => {
     await pending([approval()], { status, body: { detail } });
     const { exitCode, stderr } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);
     expect({ exitCode, stderr }).toEqual({ exitCode: code, stderr: detail });
   });
 
-  test('a yes that is not the last says how many more are needed', async () => {
+  test('a vote that does not decide says how many more are needed', async () => {
     await pending([approval()], { body: { outcome: 'counted', missing: 1, approval: approval() } });
     const { stdout } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);
-    expect(stdout).toContain('counted; 1 more must approve, of 2 people for high risk, from dba');
+    expect(stdout).toContain('your vote counts; 1 more needed (2 people for high risk, from dba)');
   });
 });

@@ -33,7 +33,7 @@ function file(name: string, text: string): string {
   return path;
 }
 
-it('automations list says which event starts which workflow, and on what condition', async () => {
+it('automations list shows event, workflow and filter', async () => {
   const off = { ...TRIAGE, name: 'off', enabled: false };
   const url = await answering({ automations: [TRIAGE, off], nextCursor: null });
   const { exitCode, lines } = await onTerminal(120, ['automations', 'list', '--url', url]);
@@ -41,22 +41,22 @@ it('automations list says which event starts which workflow, and on what conditi
   expect(lines[1]).toMatch(
     /^triage-incident +servicenow incident.insert +triage-incident v2 +\{% trigger.priority in .*%\}$/,
   );
-  expect(lines[2]).toMatch(/^off .* never: not enabled$/);
+  expect(lines[2]).toMatch(/^off .* disabled$/);
 });
 
-it('automations show has all of one', async () => {
+it('automations show prints one automation', async () => {
   const url = await answering(TRIAGE);
   const { stdout } = await onTerminal(80, ['automations', 'show', 'triage-incident', '--url', url]);
   expect(api?.asked).toEqual(['GET /api/v1/automations/triage-incident']);
   expect(stdout).toContain('triage-incident  enabled');
-  expect(stdout).toContain(`if          ${FILTER}`);
+  expect(stdout).toContain(`filter      ${FILTER}`);
 });
 
 describe('automations put', () => {
   it.each([
     ['YAML', `name: triage-incident\ntrigger: { source: servicenow, event: incident.insert }\n`],
     ['JSON', JSON.stringify({ name: 'triage-incident', trigger: { source: 'servicenow', event: 'incident.insert' } })],
-  ])('hands over what a file in %s says, as it is', async (_, text) => {
+  ])('sends the content of a %s file unchanged', async (_, text) => {
     const url = await answering({ ...TRIAGE, effectiveWithinSeconds: 60 });
     const { exitCode, stdout } = await onTerminal(100, ['automations', 'put', file('one', text), '--url', url]);
     expect(exitCode).toBe(0);
@@ -64,10 +64,10 @@ describe('automations put', () => {
     expect(api?.sent).toEqual([
       { name: 'triage-incident', trigger: { source: 'servicenow', event: 'incident.insert' } },
     ]);
-    expect(stdout).toBe('triage-incident is saved: within 60 s servicenow incident.insert starts triage-incident v2');
+    expect(stdout).toBe('saved triage-incident; within 60 s, servicenow incident.insert starts triage-incident v2');
   });
 
-  it('says what the server has against it', async () => {
+  it('prints the problem that the server reports', async () => {
     const url = await answering({ detail: 'trigger.event: GitHub sends no "issues.open"' }, 422);
     const args = ['automations', 'put', file('typo.yaml', 'name: a'), '--url', url];
     expect(await onTerminal(100, args)).toMatchObject({
@@ -77,10 +77,10 @@ describe('automations put', () => {
   });
 
   it.each([
-    ['nothing', '', 'it has no name'],
+    ['nothing', '', '"name" is missing'],
     ['no YAML', '{', 'bad.yaml'],
-    ['a list', '- name: a', 'it has no name'],
-  ])('with %s in the file, exits with 2 and asks nobody', async (_, text, said) => {
+    ['a list', '- name: a', '"name" is missing'],
+  ])('with %s in the file, exits with 2 and sends no request', async (_, text, said) => {
     const url = await answering({});
     const { exitCode, stderr } = await onTerminal(100, ['automations', 'put', file('bad.yaml', text), '--url', url]);
     expect({ exitCode, asked: api?.asked }).toEqual({ exitCode: 2, asked: [] });

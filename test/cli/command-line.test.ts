@@ -58,52 +58,50 @@ async function unreachable(): Promise<string> {
 
 describe('usage', () => {
   test.each([
-    [[], 'name a command'],
-    [['run'], 'there is no command "run"'],
-    [['runs'], 'runs what? One of: list, show, watch'],
-    [['runs', 'delete'], 'there is no command "runs delete"; runs knows list, show, watch'],
-    [['runs', 'list', '--colour'], "Unknown option '--colour'"],
-    [['runs', 'list', '--secret', 'x'], 'countersign runs list has no option --secret'],
-    [['runs', 'list', '--limit', '0'], '--limit is a number from 1 to 100, not "0"'],
-    [['runs', 'list', '--limit', '101'], '--limit is a number from 1 to 100, not "101"'],
-    [['runs', 'list', '--status', 'done'], 'there is no status "done"'],
-    [['runs', 'list', 'everything'], 'countersign runs list does not take "everything"'],
-    [['runs', 'show'], 'countersign runs show needs ID'],
+    [[], 'no command given'],
+    [['run'], 'unknown command "run"; did you mean "runs"?'],
+    [['runs'], 'runs requires a subcommand: list, show, watch'],
+    [['runs', 'delete'], 'unknown command "runs delete"; runs has: list, show, watch'],
+    [['runs', 'list', '--colour'], 'unknown option --colour'],
+    [['runs', 'list', '--secret', 'x'], 'countersign runs list: unknown option --secret'],
+    [['runs', 'list', '--limit', '0'], '--limit must be a number from 1 to 100, not "0"'],
+    [['runs', 'list', '--limit', '101'], '--limit must be a number from 1 to 100, not "101"'],
+    [['runs', 'list', '--status', 'done'], 'unknown status "done"'],
+    [['runs', 'list', 'everything'], 'countersign runs list: unexpected argument "everything"'],
+    [['runs', 'show'], 'countersign runs show requires ID'],
     [['runs', 'show', 'INC0010001'], '"INC0010001" is not a run id'],
-    [['approvals', 'show', 'INC0010001'], '"INC0010001" is not an approval'],
-    [['approvals', 'reject', RUN_ID], 'say why with --reason'],
-    [['approvals', 'list', '--limit', 'x'], '--limit is a number from 1 to 100'],
+    [['approvals', 'show', 'INC0010001'], '"INC0010001" is not an approval id'],
+    [['approvals', 'reject', RUN_ID], '--reason is required'],
+    [['approvals', 'list', '--limit', 'x'], '--limit must be a number from 1 to 100'],
     [['runs', 'list', '--url', 'here'], '--url here is not a URL'],
-    [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com needs an API key'],
-  ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
+    [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com requires an API key'],
+  ])('%j exits with 2 and a message', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(100, args);
-    expect(stderr.split('\n').at(-1), 'what is wrong comes last').toContain(sentence);
+    expect(stderr.split('\n').at(-1), 'the message comes last').toContain(sentence);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
   });
 
-  test('what is wrong comes with the help of the nearest command, and no other', async () => {
+  test('a usage error shows the help of the nearest command only', async () => {
     const usage = 'usage: countersign runs list [--status STATUS]';
     expect((await onTerminal(100, ['runs', 'list', '--colour'])).stderr).toContain(usage);
     expect((await onTerminal(100, ['runs', 'list', 'everything'])).stderr).toContain(usage);
     const group = (await onTerminal(100, ['policy', 'tset'])).stderr;
     expect(group).toContain('countersign policy test');
     expect(group).not.toContain('countersign runs');
-    expect((await onTerminal(100, ['polcy'])).stderr).toBe(
-      'there is no command "polcy"; npx countersign help lists them',
-    );
+    expect((await onTerminal(100, ['polcy'])).stderr).toBe('unknown command "polcy"; did you mean "policy"?');
   });
 
-  test('what a command does not go without stands in its usage without brackets', async () => {
+  test('the usage shows required options without brackets', async () => {
     expect((await onTerminal(100, ['runs', 'signal', '--help'])).stdout).toMatch(/ID --event EVENT \[--payload JSON\]/);
     expect((await onTerminal(100, ['approvals', 'reject', '--help'])).stdout).toMatch(/ID --reason TEXT \[--yes\]/);
   });
 
-  test('the version is that of the package', async () => {
+  test('prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     expect(await onTerminal(100, ['--version'])).toMatchObject({ exitCode: 0, stdout: version });
   });
 
-  test('help is an option and a command', async () => {
+  test('help works as an option and as a command', async () => {
     for (const words of [[], ['runs'], ['runs', 'list']]) {
       const asked = await onTerminal(100, ['help', ...words]);
       expect(asked).toEqual(await onTerminal(100, [...words, '--help']));
@@ -121,7 +119,7 @@ describe('usage', () => {
     [['webhook', 'send', '--help']],
     [['approvals', '--help']],
     [['approvals', 'edit', '--help']],
-  ])('%j explains itself within 100 columns', async (args) => {
+  ])('%j prints help within 100 columns', async (args) => {
     const { exitCode, lines, stderr } = await onTerminal(100, args);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(lines.join('\n')).toContain(`countersign ${args.filter((each) => !each.startsWith('-')).join(' ')}`.trim());
@@ -139,7 +137,7 @@ describe('usage', () => {
 });
 
 describe('an API that cannot be used', () => {
-  test('says what to do if nothing answers, with code 3', async () => {
+  test('exits with 3 and a hint if nothing responds', async () => {
     const url = await unreachable();
     for (const args of [
       ['runs', 'list'],
@@ -151,20 +149,20 @@ describe('an API that cannot be used', () => {
       expect({ exitCode, stdout, stderr }).toEqual({
         exitCode: 3,
         stdout: '',
-        stderr: `nothing answers at ${url}; start it with npm start, or name a stage with --url\n`,
+        stderr: `nothing responds at ${url}; start the local host with npm start, or pass the URL of a stage with --url\n`,
       });
     }
   });
 
   test.each([
-    [401, { message: 'Unauthorized' }, 3, 'does not take this API key; give another with --key or COUNTERSIGN_API_KEY'],
-    [403, { message: 'Forbidden' }, 3, 'does not take this API key'],
+    [401, { message: 'Unauthorized' }, 3, 'rejected the API key; pass a valid one with --key or COUNTERSIGN_API_KEY'],
+    [403, { message: 'Forbidden' }, 3, 'rejected the API key'],
     [403, { detail: 'a member may look at runs' }, 1, 'a member may look at runs'],
-    [404, { message: 'Not Found' }, 3, 'is not a Countersign API (it answered 404); check --url'],
-    [500, { detail: 'something went wrong on our side' }, 3, 'answered 500: something went wrong on our side'],
+    [404, { message: 'Not Found' }, 3, 'is not a Countersign API (it responded with 404); check --url'],
+    [500, { detail: 'something went wrong on our side' }, 3, 'responded with 500: something went wrong on our side'],
     [404, { detail: `there is no run ${RUN_ID}` }, 1, `there is no run ${RUN_ID}`],
     [400, { detail: 'the cursor is odd' }, 2, 'the cursor is odd'],
-  ])('an answer %i %j ends the command with code %i', async (status, body, code, sentence) => {
+  ])('a response %i %j ends the command with code %i', async (status, body, code, sentence) => {
     api = await stubApi(() => ({ status, body }));
     const { exitCode, stderr } = await onTerminal(100, ['runs', 'show', RUN_ID, '--url', api.url]);
     expect(stderr).toContain(sentence);
@@ -173,17 +171,17 @@ describe('an API that cannot be used', () => {
 });
 
 describe('naming a run', () => {
-  test('a whole id is asked for at once', async () => {
+  test('a complete id is requested directly', async () => {
     api = await stubApi(() => ({ status: 404, body: { detail: 'no' } }));
     await onTerminal(100, ['runs', 'show', RUN_ID, '--url', api.url]);
     expect(api.asked).toEqual([`GET /api/v1/runs/${RUN_ID}`]);
   });
 
   test.each([
-    ['ab1', 2, `2 runs begin with run_ab1: ${RUN_ID}, ${SIMILAR_RUN_ID}; give more of the id`],
-    ['run_ab1', 2, '2 runs begin with run_ab1'],
-    ['cd', 1, 'none of the newest 100 runs begins with run_cd'],
-  ])('%s, which does not name one run, is refused with code %i', async (reference, code, sentence) => {
+    ['ab1', 2, `2 runs start with run_ab1: ${RUN_ID}, ${SIMILAR_RUN_ID}; give more of the id`],
+    ['run_ab1', 2, '2 runs start with run_ab1'],
+    ['cd', 1, 'none of the newest 100 runs starts with run_cd'],
+  ])('the ambiguous or unknown prefix %s exits with %i', async (reference, code, sentence) => {
     const runs = [summary(RUN_ID), summary(SIMILAR_RUN_ID)];
     api = await stubApi(() => ({ status: 200, body: { runs, nextCursor: null } }));
     const { exitCode, stderr } = await onTerminal(100, ['runs', 'watch', reference, '--url', api.url]);
@@ -191,7 +189,7 @@ describe('naming a run', () => {
     expect(exitCode).toBe(code);
   });
 
-  test('ids in a list are long enough to tell them apart', async () => {
+  test('a list shows ids long enough to be unique', async () => {
     const twins = [`run_${'0'.repeat(20)}${'1'.repeat(12)}`, `run_${'0'.repeat(20)}${'2'.repeat(12)}`];
     api = await stubApi(() => ({ status: 200, body: { runs: twins.map((id) => summary(id)), nextCursor: null } }));
     const { lines } = await onTerminal(120, ['runs', 'list', '--url', api.url]);
@@ -199,8 +197,8 @@ describe('naming a run', () => {
   });
 });
 
-describe('what others wrote', () => {
-  test('a title cannot steer the terminal', async () => {
+describe('untrusted text', () => {
+  test('a title cannot control the terminal', async () => {
     const title = 'red \u001b[31malert\u001b]0;owned\u0007 \u202eesrever\nnext line';
     api = await stubApi(() => ({ status: 200, body: { runs: [summary(RUN_ID, { title })], nextCursor: null } }));
     const { stdout, lines } = await onTerminal(200, ['runs', 'list', '--url', api.url]);
@@ -209,13 +207,13 @@ describe('what others wrote', () => {
     expect(stdout).toContain('red  [31malert ]0;owned   esrever next line');
   });
 
-  test('wide characters take two columns, and are never halved', () => {
+  test('wide characters take two columns and are never split', () => {
     expect(widthOf('建物 🚒')).toBe(7);
     expect(cut('建物のビルド', 6)).toBe('建物…');
     expect(cut('octo-org/payments#1', 10, 'end')).toBe('…ayments#1');
   });
 
-  test('an event of a newer server is shown as it is', async () => {
+  test('an event of a newer server is shown as JSON', async () => {
     const events = [{ type: 'moon.changed', phase: 'full' }];
     api = await stubApi(() => ({
       status: 200,
@@ -227,7 +225,7 @@ describe('what others wrote', () => {
 });
 
 describe('long runs', () => {
-  test('show fetches the commits that do not fit the first page', async () => {
+  test('show fetches all pages of commits', async () => {
     const detail = {
       ...summary(RUN_ID),
       enrichment: null,
@@ -255,7 +253,7 @@ describe('long runs', () => {
     expect(shown).not.toHaveProperty('moreCommitsSince');
   });
 
-  test('watch goes on after the API was away for a moment, and shows nothing twice', async () => {
+  test('watch continues after a short API failure and shows no event twice', async () => {
     let answers = 0;
     api = await stubApi((path) => {
       answers += 1;
@@ -267,21 +265,21 @@ describe('long runs', () => {
     const { exitCode, lines, stderr } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
     expect(exitCode).toBe(0);
     expect(lines.map((line) => line.slice(14, 20))).toEqual(['step-1', 'step-2']);
-    expect(stderr).toContain('answered 503');
+    expect(stderr).toContain('responded with 503');
   });
 
-  test('watch says where to decide while a run waits for people, and not when that is over', async () => {
+  test('watch says once how to decide while a run waits for approval', async () => {
     const pages = [
       { status: 'waiting_approval', commits: [stepCommit(1)], next: 1, more: false },
       { status: 'succeeded', commits: [stepCommit(2)], next: 2, more: false },
     ];
     api = await stubApi((path) => ({ status: 200, body: pages[path.endsWith('since=0') ? 0 : 1] }));
     const { stderr } = await onTerminal(100, ['runs', 'watch', RUN_ID, '--url', api.url]);
-    expect(stderr.match(/waits for people/g)).toHaveLength(1);
-    expect(stderr).toContain(`decide at ${api.url}/_sim, or with npx countersign approvals approve run_ab12ab12`);
+    expect(stderr.match(/waiting for approval/g)).toHaveLength(1);
+    expect(stderr).toContain(`decide at ${api.url}/_sim, or run npx countersign approvals show run_ab12ab12`);
   });
 
-  test('Ctrl-C ends a watch quietly with 130', async () => {
+  test('Ctrl-C ends a watch with 130 and no message', async () => {
     api = await stubApi((path) => {
       const seq = path.endsWith('since=0') ? 1 : 0;
       return { status: 200, body: { status: 'running', commits: seq ? [stepCommit(1)] : [], next: 1, more: false } };
@@ -294,7 +292,7 @@ describe('long runs', () => {
   });
 });
 
-test('statuses are coloured when colours are wanted, and not when NO_COLOR is set', async () => {
+test('FORCE_COLOR colours statuses, NO_COLOR does not', async () => {
   api = await stubApi(() => ({
     status: 200,
     body: { runs: [summary(RUN_ID, { status: 'succeeded' })], nextCursor: null },
@@ -304,13 +302,13 @@ test('statuses are coloured when colours are wanted, and not when NO_COLOR is se
   expect((await countersign(list, { NO_COLOR: '1' })).stdout).not.toContain('\u001b');
 });
 
-test('a run whose approval is overdue says so in the list', async () => {
+test('the list marks a run whose approval is overdue', async () => {
   const overdue = { status: 'waiting_approval', approvalOverdueSince: '2026-03-02T09:30:00.000Z' };
   api = await stubApi(() => ({ status: 200, body: { runs: [summary(RUN_ID, overdue)], nextCursor: null } }));
   expect((await countersign(['runs', 'list', '--url', api.url])).stdout).toContain('waiting_approval, overdue');
 });
 
-test('a terminal that does not say how wide it is has lines of any length', () => {
+test('lines are not limited if the terminal does not report its width', () => {
   const { isTTY, columns } = process.stdout;
   try {
     process.stdout.isTTY = true;

@@ -50,7 +50,7 @@ describe('countersign evidence audit', () => {
       exitCode: 0,
       stdout: [
         'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
-        '1 tenant: acme. None was named with --tenant: one that is gone as a whole would not show',
+        '1 tenant: acme. No --tenant was given: a tenant whose files were all deleted is not reported',
       ].join('\n'),
     });
   });
@@ -115,7 +115,7 @@ describe('countersign evidence audit', () => {
     expect(lines[0]).toMatch(/^run_00000001 {2}was tampered with: /);
     expect(lines.slice(1, 3)).toEqual([
       'run_00000002  is the bundle of acme/run_00000003 under another name',
-      'run_00000003  is not signed: its envelope is missing',
+      'run_00000003  is not signed: the envelope is missing',
     ]);
   });
 
@@ -144,15 +144,15 @@ describe('countersign evidence audit', () => {
   });
 
   it.each<[string, () => string[], string]>([
-    ['without a key', () => [folder.path], 'without --key anybody could have signed'],
-    ['with a key that is not there', () => [folder.path, '--key', at('none.pem')], 'none.pem is not there'],
-    ['with a file that holds no key', () => [folder.path, '--key', bundleAt('run_00000001')], 'holds no usable key'],
+    ['without a key', () => [folder.path], '--key is required'],
+    ['with a missing key file', () => [folder.path, '--key', at('none.pem')], 'none.pem: it does not exist'],
     [
-      'of a folder that is not there',
-      () => [at('none'), '--key', key],
-      'none is not a folder that can be read: ENOENT',
+      'with a file that contains no key',
+      () => [folder.path, '--key', bundleAt('run_00000001')],
+      'contains no usable key',
     ],
-    ['of a file', () => [key, '--key', key], 'keys.pem is not a folder that can be read: ENOTDIR'],
+    ['of a missing folder', () => [at('none'), '--key', key], 'none: it does not exist'],
+    ['of a file', () => [key, '--key', key], 'keys.pem: it is not a folder'],
     [
       'over a folder that is called as a bundle is',
       () => {
@@ -160,10 +160,14 @@ describe('countersign evidence audit', () => {
         mkdirSync(bundleAt('run_00000001'));
         return [folder.path, '--key', key];
       },
-      'bundle.json cannot be read: EISDIR',
+      'bundle.json: it is a folder',
     ],
-    ['of a folder without logs', () => [at('evidence'), '--key', key], 'there is no log under'],
-    ['from no day', () => [folder.path, '--key', key, '--from', 'monday'], '--from is a day, as 2026-03-01'],
+    ['of a folder without logs', () => [at('evidence'), '--key', key], 'contains no logs'],
+    [
+      'from no day',
+      () => [folder.path, '--key', key, '--from', 'monday'],
+      '--from must be a day, for example 2026-03-01',
+    ],
   ])('%s ends with code 2 and a sentence', async (_how, args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(100, ['evidence', 'audit', ...args()]);
     expect(stderr).toContain(sentence);

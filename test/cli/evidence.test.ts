@@ -58,7 +58,7 @@ describe('evidence verify', () => {
     expect(exitCode).toBe(0);
     expect(lines[0]).toBe('valid: acme/run_00000001, failed_terminal');
     expect(lines.join('\n')).toMatch(
-      /chain +10 commits to [0-9a-f]{64}\n +holds +4 steps, 6 decisions, 1 approval, 4 receipts/,
+      /chain +10 commits to [0-9a-f]{64}\n +contains +4 steps, 6 decisions, 1 approval, 4 receipts/,
     );
     expect(lines.at(-1)).toMatch(/^ +key +Ed25519, sha256 [0-9a-f]{64}$/);
   });
@@ -84,7 +84,7 @@ describe('evidence verify', () => {
     const { exitCode, stdout, stderr } = await evidence('verify', bundle);
     expect(exitCode).toBe(2);
     expect(stdout).toMatch(/^unproven: acme\/run_00000001/);
-    expect(stderr).toContain('Give the public key of the stage with --key');
+    expect(stderr).toContain('Pass the public key of the stage with --key');
   });
 
   it('still exits with 1 without a key when it was tampered with', async () => {
@@ -94,16 +94,20 @@ describe('evidence verify', () => {
   });
 
   it.each<[string, () => string[], RegExp]>([
-    ['the document is missing', () => [join(folder, 'other.json')], /the document .*other\.json is not there/],
+    ['the document is missing', () => [join(folder, 'other.json')], /cannot read .*other\.json: it does not exist/],
     [
       'the envelope is missing',
       () => [put('alone.json', vectors.document)],
-      /the signed envelope .*alone\.dsse\.json is not there/,
+      /cannot read .*alone\.dsse\.json: it does not exist/,
     ],
-    ['the key is missing', () => [bundle, '--key', join(folder, 'no.pem')], /the key .*no\.pem is not there/],
-    ['the key is none', () => [bundle, '--key', put('no.txt', 'x')], /there is no public key in/],
-    ['the list of keys is none', () => [bundle, '--key', bundle], /bundle\.json holds no usable key: it is JSON, but/],
-    ['the file is a folder', () => [folder], /is not there/],
+    ['the key is missing', () => [bundle, '--key', join(folder, 'no.pem')], /cannot read .*no\.pem: it does not exist/],
+    ['the key is none', () => [bundle, '--key', put('no.txt', 'x')], /contains no public key/],
+    [
+      'the list of keys is none',
+      () => [bundle, '--key', bundle],
+      /bundle\.json contains no usable key: it is JSON, but/,
+    ],
+    ['the file is a folder', () => [folder], /does not exist/],
   ])('exits with 2 when %s', async (_what, args, message) => {
     const { exitCode, stderr } = await evidence('verify', ...args());
     expect(exitCode).toBe(2);
@@ -155,7 +159,7 @@ describe('evidence verify', () => {
 
   it('explains its own --key, not that of the API', async () => {
     const { stdout } = await evidence('verify', '--help');
-    expect(stdout).toMatch(/--key PEM +file with the public keys you trust/);
+    expect(stdout).toMatch(/--key PEM +file with the trusted public keys/);
     expect(stdout).not.toContain('API key');
   });
 });
@@ -168,7 +172,7 @@ describe('evidence show', () => {
     expect(stdout).toMatch(/^signature +valid: Ed25519/m);
     expect(stdout).toMatch(/^3 +assign +needs_approval +writes +needs_approval in prod$/m);
     expect(stdout).toMatch(
-      /^assign +2026-01-02 03:04:07.500 +asked for 2 people for medium risk, from dba; made by olga, dora\n.* dora in slack: edit assignment_group from sha256 .*\n.* ben in slack: approve \(reason: 13 bytes, sha256 [0-9a-f]{12}…\)\n.* cleo in slack: approve\n.* approved$/m,
+      /^assign +2026-01-02 03:04:07.500 +requested: 2 people for medium risk, from dba; makers: olga, dora\n.* dora in slack: edit assignment_group from sha256 .*\n.* ben in slack: approve \(reason: 13 bytes, sha256 [0-9a-f]{12}…\)\n.* cleo in slack: approve\n.* approved$/m,
     );
     expect(stdout).toMatch(
       /^assign +servicenow:acme:incident:\S+ +assignment_group +reversed +servicenow.incident.update$/m,
@@ -177,7 +181,7 @@ describe('evidence show', () => {
       /^AWS requests +at least 1 bedrock.Converse, 10 dynamodb.TransactWriteItems, 1 states.StartExecution$/m,
     );
     expect(stdout).toMatch(/^bedrock +claude +1 +1200 +80 +0.0048$/m);
-    expect(stdout).toMatch(/^6 +2026-01-02 03:04:11.250 +assign: cleo says approve in slack$/m);
+    expect(stdout).toMatch(/^6 +2026-01-02 03:04:11.250 +assign: cleo voted approve in slack$/m);
     expect(stdout).toMatch(/tell: failed: TARGET_REFUSED: \[24 bytes, sha256 [0-9a-f]{12}…\]/);
   });
 
@@ -215,7 +219,7 @@ describe('evidence show', () => {
     put('bundle.json', vectors.document.replace('"writes":4', '"writes":3'));
     const { exitCode, stdout, stderr } = await evidence('show', bundle, '--key', key);
     expect([exitCode, stdout]).toEqual([1, '']);
-    expect(stderr).toBe('tampered: run was edited; nothing of it is shown');
+    expect(stderr).toBe('tampered: run was edited; the bundle is not shown');
   });
 
   it('gives the document with --json', async () => {
@@ -238,12 +242,12 @@ describe('evidence html', () => {
     expect(html).toContain("default-src 'none'; style-src 'unsafe-inline'");
     expect(html).not.toMatch(/<script|<link|<img|<iframe|src=|href=|url\(|@import/i);
     expect(html.match(/<h2>([^<]+)<\/h2>/g)).toEqual(
-      ['Steps', 'Policy decisions', 'Approvals', 'Writes', 'Taken back', 'Cost', 'Timeline'].map(
+      ['Steps', 'Policy decisions', 'Approvals', 'Writes', 'Rollback', 'Cost', 'Timeline'].map(
         (title) => `<h2>${title}</h2>`,
       ),
     );
     expect(html).toContain(
-      '<td>assign: cleo says approve in slack<br>assign: approved by ben and cleo<br>run: running</td>',
+      '<td>assign: cleo voted approve in slack<br>assign: approved by ben and cleo<br>run: running</td>',
     );
   });
 
@@ -259,13 +263,16 @@ describe('evidence html', () => {
   });
 
   it('says at its head whether the signature was checked', async () => {
-    expect(await page('--key', key)).toMatch(/<p class="verdict valid">.*signed by the key named below/);
+    expect(await page('--key', key)).toMatch(/<p class="verdict valid">.*signed with the key below/);
     expect(await page()).toMatch(/<p class="verdict unproven">[^<]*signature was not checked/);
   });
 
   it('ends with 2 and a sentence when it cannot be written there', async () => {
     const { exitCode, stderr } = await evidence('html', bundle, '--out', join(folder, 'none', 'x.html'));
-    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/x\.html cannot be written: ENOENT$/)]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cannot write .*x\.html: its folder does not exist$/),
+    ]);
   });
 
   it('lets long words break anywhere, so that none pushes a column off the paper, and short ones nowhere', () => {

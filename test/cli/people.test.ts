@@ -36,7 +36,9 @@ it('people put says what waits for a second owner, and how it is confirmed', asy
   writeFileSync(file, 'id: dora\nname: Dora\nrole: approver\n');
   const { exitCode, stdout, stderr } = await onTerminal(120, ['people', 'put', file, '--url', url]);
   expect(exitCode).toBe(0);
-  expect(stdout).toMatch(/waits for a second owner until 2026-01-09.*\n {2}dora may approve, as approver/);
+  expect(stdout).toMatch(
+    /a second owner must confirm this change until 2026-01-09.*\n {2}dora may approve, as approver/,
+  );
   expect(stderr).toContain(next);
   expect(api?.asked).toEqual(['PUT /api/v1/people/dora']);
   expect(api?.sent).toEqual([{ name: 'Dora', role: 'approver' }]);
@@ -47,7 +49,7 @@ it('people put refuses a file that names nobody, before it asks anything', async
   const file = join(folder, 'nobody.yaml');
   writeFileSync(file, 'name: Dora\n');
   const { exitCode, stderr } = await onTerminal(120, ['people', 'put', file, '--url', url]);
-  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/is no person: it has no id/)]);
+  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/is not a person: "id" is missing/)]);
   expect(api?.asked).toEqual([]);
 });
 
@@ -68,7 +70,9 @@ it('changes pending, confirm and reject decide on what waits', async () => {
       : { pending: [{ ...PENDING, expired: false }], nextCursor: null };
   });
   expect((await onTerminal(120, ['changes', 'pending', '--url', url])).stdout).toMatch(/chg_1 +olivia +2026-01-09/);
-  expect((await onTerminal(120, ['changes', 'confirm', 'chg_1', '--url', url])).stdout).toBe('dora is changed');
+  expect((await onTerminal(120, ['changes', 'confirm', 'chg_1', '--url', url])).stdout).toBe(
+    'confirmed; dora is changed',
+  );
   const rejected = await onTerminal(120, ['changes', 'reject', 'chg_1', '--reason', 'who is that?', '--url', url]);
   expect(rejected.stdout).toMatch(/chg_1 is rejected/);
   expect(api?.sent).toEqual([{ reason: 'who is that?' }]);

@@ -66,21 +66,21 @@ test('what happens on another day is told with its date', async () => {
   };
   const waits: CommitEvent = { type: 'step.waiting', step: 'w', index: 1, awaits: 'time', until: asked.slaAt };
   const sameDay = await shown({ commits: [commit(1, '2026-03-02T23:59:58.000Z', asked, waits)] });
-  expect(sameDay).toContain('ended       2026-03-03 00:00:01, 3.0 s after');
+  expect(sameDay).toContain('ended       2026-03-03 00:00:01, 3.0 s later');
   expect(sameDay).toContain(
-    '\n1  23:59:58.000  assign: waits until 2026-03-03 23:59:58 for 1 person for medium risk\n',
+    '\n1  23:59:58.000  assign: approval requested from 1 person for medium risk, until 2026-03-03 23:59:58\n',
   );
-  expect(sameDay).toContain('w: waits for until 23:59:59.000');
+  expect(sameDay).toContain('w: waiting until 23:59:59.000');
   await api?.close();
   const done: CommitEvent = { type: 'step.canceled', step: 'w', index: 1 };
   const twoDays = await shown({
     commits: [commit(1, '2026-03-02T23:59:58.000Z', waits), commit(2, '2026-03-03T00:00:01.000Z', done)],
   });
-  expect(twoDays).toContain('\n1  2026-03-02 23:59:58.000  w: waits');
-  expect(twoDays).toContain('\n2  2026-03-03 00:00:01.000  w: closed with the run');
+  expect(twoDays).toContain('\n1  2026-03-02 23:59:58.000  w: waiting');
+  expect(twoDays).toContain('\n2  2026-03-03 00:00:01.000  w: canceled with the run');
 });
 
-test('a run shows where it is, what it gave, how often it was resumed, who canceled it, and how long its steps took', async () => {
+test('a run shows its current step, result, resume count, cancellation and step durations', async () => {
   const stdout = await shown({
     steps: [{ id: 'label', index: 0, tool: 'github.labels.add', status: 'succeeded', attempt: 1, durationMs: 2500 }],
     currentStep: 'label',
@@ -88,14 +88,14 @@ test('a run shows where it is, what it gave, how often it was resumed, who cance
     cancellation: { actor: 'oscar', at: '2026-03-03T00:00:00.000Z', reason: 'duplicate' },
     result: { labels: ['triage'] },
   });
-  expect(stdout).toMatch(/^now at +label$/m);
+  expect(stdout).toMatch(/^at step +label$/m);
   expect(stdout).toMatch(/^resumed +2 times$/m);
   expect(stdout).toMatch(/^canceled +by oscar: duplicate$/m);
   expect(stdout).toMatch(/^result +\{"labels":\["triage"\]\}$/m);
   expect(stdout).toMatch(/^label +github.labels.add +succeeded +- +1 +2.5 s +-$/m);
 });
 
-test('a run that was rolled back shows its undo steps, and what became of each write', async () => {
+test('a rolled-back run shows its undo steps and the result for each write', async () => {
   const verdict = (word: string) => ({ governed: { decision: { verdict: word } } });
   const stdout = await shown({
     steps: [
@@ -110,16 +110,16 @@ test('a run that was rolled back shows its undo steps, and what became of each w
       { step: 'label', receiptKey: 'b', outcome: 'reversed' },
     ],
   });
-  expect(stdout).toMatch(/^label +github.labels.add +rolled_back +allows +1 +- +-$/m);
-  expect(stdout).toMatch(/^assign +servicenow.incident.update +succeeded +asks /m);
-  expect(stdout).toMatch(/^close +servicenow.incident.update +failed_terminal +denies /m);
+  expect(stdout).toMatch(/^label +github.labels.add +rolled_back +allow +1 +- +-$/m);
+  expect(stdout).toMatch(/^assign +servicenow.incident.update +succeeded +approval /m);
+  expect(stdout).toMatch(/^close +servicenow.incident.update +failed_terminal +deny /m);
   expect(stdout).toMatch(/^undo_label +github.labels.remove +succeeded /m);
   expect(stdout).toContain(
     [
       'ROLLBACK',
-      'begun by oscar, 23:59:59.500; ends as failed_terminal',
-      'assign: not taken back: somebody changed it',
-      'label: its write was taken back',
+      'started by oscar, 23:59:59.500; the run ends as failed_terminal',
+      'assign: not reversed: somebody changed it',
+      'label: write reversed',
     ].join('\n'),
   );
 });
@@ -134,7 +134,7 @@ const WRITE = {
   outcome: 'succeeded',
 };
 
-test('on a narrow terminal nothing that tells what happened is cut', async () => {
+test('on a narrow terminal no event is cut', async () => {
   const input = { sysId: '6dbb1847acd165f19a4179377de298c8', fields: { assignment_group: '', state: 'a'.repeat(100) } };
   const reason = 'because '.repeat(30).trim();
   const failed: CommitEvent = {
@@ -152,7 +152,7 @@ test('on a narrow terminal nothing that tells what happened is cut', async () =>
     },
     60,
   );
-  // Whoever has to undo it by hand copies this line.
+  // An operator who undoes the write by hand copies this line.
   expect(stdout).toContain(`\n  undo      servicenow.incident.update ${JSON.stringify(input)}\n`);
   const words = stdout.replace(/\s+/g, ' ');
   expect(words.split(reason)).toHaveLength(3);
@@ -161,14 +161,14 @@ test('on a narrow terminal nothing that tells what happened is cut', async () =>
   expect(others.filter(({ length }) => length > 60)).toEqual([]);
 });
 
-test('the fields of a write and what became of it are told apart', async () => {
+test('a receipt shows fields, outcome and undo separately', async () => {
   const stdout = await shown({ receipts: [{ ...WRITE, reversal: { irreversible: 'it is gone' } }] });
   expect(stdout).toContain(
     '\n  fields    assignment_group, state\n  outcome   succeeded\n  undo      none: it is gone\n',
   );
 });
 
-test('what a person did to a run has their name', async () => {
+test('an event that a person caused shows the name', async () => {
   const resumed: CommitEvent = {
     type: 'run.status_changed',
     from: 'paused',

@@ -77,7 +77,7 @@ describe('runs list', () => {
   test('says on stderr how to see more, so that a pipe gets runs only', async () => {
     const { stdout, stderr } = await cli('runs', 'list', '--limit', '2');
     expect(stdout.trimEnd().split('\n')).toHaveLength(3);
-    expect(stderr).toMatch(/there are more: --all, or --cursor \S+/);
+    expect(stderr).toMatch(/there are more: use --all, or --cursor \S+/);
   });
 
   test('reads all pages with --all', async () => {
@@ -109,12 +109,12 @@ describe('runs show', () => {
     expect(stdout).toMatch(new RegExp(`^${triaged} {2}succeeded\nOrders database is slow\n`));
     expect(stdout).toMatch(/^workflow +triage-incident, version 1$/m);
     expect(stdout).toMatch(/^route +transform +succeeded +- +- +\d+ ms +-$/m);
-    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allows +1 +\d+ m?s +succeeded$/m);
+    expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allow +1 +\d+ m?s +succeeded$/m);
     expect(stdout).toMatch(/^ {2}fields +assignment_group\n {2}outcome +succeeded$/m);
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
     expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be removed/m);
     expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
-    expect(stdout).toContain('tell: intends to write to slack:#incidents');
+    expect(stdout).toContain('tell: write to slack:#incidents is about to start');
     expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);
     expect(stdout).toContain(`commit ${run.head.seq}, ${run.head.hash}`);
     expect(stdout).not.toContain(ESCAPE);
@@ -124,7 +124,7 @@ describe('runs show', () => {
     const { exitCode, stdout } = await cli('runs', 'show', failed);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^error +TARGET_REFUSED: ServiceNow refused \(404\)/m);
-    expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +asks +1 /m);
+    expect(stdout).toMatch(/^assign +servicenow.incident.update +failed_terminal +approval +1 /m);
     expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +- +- +-$/m);
   });
 
@@ -173,14 +173,14 @@ describe('runs watch', () => {
     const runId = await host.fileIncident(incident('followed'));
     await host.approve(runId);
     const watch = startCountersign(['runs', 'watch', runId, '--url', host.url]);
-    await watch.hasPrinted('note: intends to write to');
+    await watch.hasPrinted('note: write to');
     expect(watch.stdout).not.toContain('tell:');
     await host.letTimePassUntil([runId], ({ status }) => status === 'succeeded');
     const { exitCode, stdout } = await watch.ended;
     await host.clearFaults();
     expect(exitCode).toBe(0);
     expect(stdout).toContain('note: attempt 2 of servicenow.incident.add_work_note');
-    expect(stdout).toContain('note: the write was found at the target: recovered, not repeated');
+    expect(stdout).toContain('note: the write was found at the target; it was not repeated');
     expect(stdout.match(/note: succeeded/g)).toHaveLength(1);
   });
 
@@ -228,7 +228,7 @@ describe('approvals', () => {
     await host.waitForRun(runId);
     const page = (await cli('runs', 'show', runId)).stdout;
     expect(page).toContain(`assign: approved, ${runId}.2-1`);
-    expect(page).toMatch(/^ {2}vote +ben approved over the API, /m);
+    expect(page).toMatch(/^ {2}vote +ben approved through the API, /m);
     const late = await cli('approvals', 'reject', runId, '--reason', 'too late', '--yes', '--key', BEN);
     expect(late.exitCode).toBe(1);
     expect(late.stderr).toMatch(/^this was approved by ben at /);

@@ -38,7 +38,7 @@ it.each(['canary-of-a-secret', '["canary"]', '{"github": 1}'])(
   async (text) => {
     const { exitCode, stdout, stderr } = await check(text);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('is not of the form');
+    expect(stderr).toContain('must have the form');
     expect(stdout + stderr).not.toContain('canary');
   },
 );

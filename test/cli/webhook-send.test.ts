@@ -16,7 +16,7 @@ describe('webhook send', () => {
     const { exitCode, stdout } = await send('github-issue-opened.json');
     const runId = /^accepted: (run_[0-9a-f]{32})$/m.exec(stdout)?.[1] ?? '';
     expect(exitCode).toBe(0);
-    expect(stdout).toContain(`follow it with npx countersign runs watch ${runId.slice(0, 12)}`);
+    expect(stdout).toContain(`follow it: npx countersign runs watch ${runId.slice(0, 12)}`);
     expect((await host.waitForRun(runId)).subject).toBe('github:octo-org/payments#1');
     const labels = await host.calls({ system: 'github', method: 'POST' });
     expect(labels.map(({ path, body }) => [path, body])).toEqual([
@@ -29,9 +29,7 @@ describe('webhook send', () => {
     const second = JSON.parse((await send('servicenow-incident-p1.json', '--json')).stdout);
     expect(first).toEqual({ status: 202, runIds: [expect.stringMatching(/^run_/)], deduplicated: false });
     expect(second).toEqual({ ...first, deduplicated: true });
-    expect((await send('servicenow-incident-p1.json')).stdout).toContain(
-      `seen before, nothing was started again: ${first.runIds[0]}`,
-    );
+    expect((await send('servicenow-incident-p1.json')).stdout).toContain(`duplicate, no new run: ${first.runIds[0]}`);
   });
 
   test('sends one delivery twice if it is told its id', async () => {
@@ -49,25 +47,35 @@ describe('webhook send', () => {
     expect((await host.api(`/runs/${runId}`, 'local-globex-owner-key')).status).toBe(200);
     const followed = await send('github-issue-opened.json', '--tenant', 'globex');
     expect(followed.stdout).toMatch(
-      /follow it with npx countersign runs watch run_[0-9a-f]{8} --key local-globex-owner-key\n/,
+      /follow it: npx countersign runs watch run_[0-9a-f]{8} --key local-globex-owner-key\n/,
     );
   });
 
   test.each([
-    ['github-ping.json', [], 0, 'no run was started: no automation is for this event, or its filter'],
+    ['github-ping.json', [], 0, 'no run was started: no automation matches the event, or its filter'],
     [
       'github-issue-opened.json',
       ['--event', 'issue_comment'],
       1,
       'the header X-GitHub-Event says issue_comment, but the body is not of that event: it has no `comment`',
     ],
-    ['servicenow-incident-p4.json', [], 0, 'no run was started: no automation is for this event, or its filter'],
-    ['github-malformed.json', [], 1, 'answered 400: the body is not JSON'],
+    ['servicenow-incident-p4.json', [], 0, 'no run was started: no automation matches the event, or its filter'],
+    ['github-malformed.json', [], 1, 'responded with 400: the body is not JSON'],
     ['servicenow-incident-missing-sys-id.json', [], 1, 'sys_id'],
-    ['servicenow-not-an-object.json', [], 1, 'answered 400: not what the business rule sends'],
-    ['github-issue-opened.json', ['--secret', 'a-guess-of-a-secret'], 3, 'answered 401: the signature does not fit'],
-    ['github-issue-opened.json', ['--source', 'pagerduty'], 2, '--source is github or servicenow, not "pagerduty"'],
-    ['README.md', [], 2, 'the name of README.md does not say who sends it'],
+    ['servicenow-not-an-object.json', [], 1, 'responded with 400: not what the business rule sends'],
+    [
+      'github-issue-opened.json',
+      ['--secret', 'a-guess-of-a-secret'],
+      3,
+      'responded with 401: the signature does not fit',
+    ],
+    [
+      'github-issue-opened.json',
+      ['--source', 'pagerduty'],
+      2,
+      '--source must be github or servicenow, not "pagerduty"',
+    ],
+    ['README.md', [], 2, 'cannot derive the source from the file name README.md'],
     ['github-missing.json', [], 2, 'cannot read events/github-missing.json'],
   ])('%s with %j exits with %i', async (sample, options, code, sentence) => {
     const args = ['webhook', 'send', `events/${sample}`, '--url', host.url, ...options];
@@ -79,7 +87,7 @@ describe('webhook send', () => {
   test('does not sign for a deployed stage with a local secret', async () => {
     const { exitCode, stderr } = await send('github-ping.json', '--url', 'https://stage.example.com');
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('to sign for https://stage.example.com, give the secret with --secret');
+    expect(stderr).toContain('--secret is required to sign a webhook for https://stage.example.com');
   });
   test('signs for the clock of the host, wherever that was moved', async () => {
     await host.advance(60 * 60_000);

@@ -42,12 +42,12 @@ describe('workflow validate', () => {
   });
 
   test.each([
-    [['workflow', 'validate'], 'needs FILE…'],
+    [['workflow', 'validate'], 'requires FILE…'],
     [['workflow', 'validate', 'no/such.yaml'], 'cannot read no/such.yaml'],
-    [['workflow', 'simulate', GOOD], 'name a sample event with --event'],
-    [['workflow', 'simulate', GOOD, '--event', 'README.md'], 'does not say who sends it'],
-    [['workflow', 'simulate', GOOD, '--event', 'README.md', '--source', 'github'], 'README.md is not JSON'],
-    [['workflow', 'simulate', GOOD, '--event', 'events/github-ping.json'], 'say with --github-event'],
+    [['workflow', 'simulate', GOOD], '--event is required'],
+    [['workflow', 'simulate', GOOD, '--event', 'README.md'], 'cannot derive the source'],
+    [['workflow', 'simulate', GOOD, '--event', 'README.md', '--source', 'github'], 'README.md is not a JSON object'],
+    [['workflow', 'simulate', GOOD, '--event', 'events/github-ping.json'], 'pass --github-event'],
   ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(COLUMNS, args);
     expect(stderr).toContain(sentence);
@@ -88,7 +88,7 @@ describe('workflow publish', () => {
     const { exitCode, lines } = await onTerminal(COLUMNS, args);
     expect({ exitCode, lines }).toEqual({
       exitCode: 0,
-      lines: ['label-new-issue is published as version 2', 'label runs it within 60 s'],
+      lines: ['published label-new-issue version 2', 'label uses it within 60 s'],
     });
     expect(api.asked).toEqual([
       'GET /api/v1/automations/label',
@@ -167,15 +167,15 @@ describe('workflow simulate', () => {
       '',
       '  assign: servicenow.incident.update servicenow:acme:incident:abababab…',
       '      ~ group: "desk" → "network"',
-      '        state: "2" (as it is)',
+      '        state: "2" (unchanged)',
       '  note: servicenow.incident.add_work_note servicenow:acme:incident:abababab…',
       '      + note: "(known after apply)"',
-      '      what is there now was not read: there was no time',
-      '      cannot be taken back',
-      '      policy is asked again when the rest is known',
+      '      the current values were not read: there was no time',
+      '      irreversible',
+      '      policy decides again when all values are known',
       '',
-      '2 writes of 5 a run may make; nobody has to agree',
-      'nothing was written; plan cdcdcdcd…',
+      '2 writes of at most 5 per run; no approval needed',
+      'nothing was written; plan hash cdcdcdcd…',
     ]);
   });
 
@@ -201,8 +201,8 @@ describe('workflow simulate', () => {
     );
     expect(exitCode).toBe(3);
     for (const line of [
-      '      Look first\n      waits for 2 people for high risk, from sre or dba (the workflow asks)',
-      'waits for 2 people for high risk, from sre or dba (policy asks): because',
+      '      Look first\n      needs approval by 2 people for high risk, from sre or dba (required by the workflow)',
+      'needs approval by 2 people for high risk, from sre or dba (required by policy): because',
       '  no: wait\n      skipped: its condition is false',
       'abababab… (if its condition holds)',
       '      denied: because',
@@ -219,9 +219,9 @@ describe('workflow simulate', () => {
     );
     expect(lines.slice(3, 7)).toEqual([
       '  assign: servicenow.incident.update servicenow:acme:incident:abababab…',
-      '      made already by run run_1: not made again',
+      '      identical to the write of run run_1; not written again',
       '  note: servicenow.incident.add_work_note servicenow:acme:incident:abababab…',
-      '      made already by step assign: not made again',
+      '      identical to the write of step assign; not written again',
     ]);
   });
 

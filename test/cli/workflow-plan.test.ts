@@ -38,7 +38,7 @@ test('a plan reads the targets, tells before from after and who must agree, and 
   expect(stdout).toContain(
     '~ assignment_group: "" → "7db8c0366047d2b436c8dcd13dde2bf8"'.replace(/[0-9a-f]{24}"$/, '…"'),
   );
-  expect(stdout).toMatch(/waits for .* medium risk/);
+  expect(stdout).toMatch(/needs approval by .* medium risk/);
   expect(stdout).toContain('run (known after apply)');
   const calls = await host.calls();
   expect(calls.length).toBeGreaterThan(0);
@@ -67,8 +67,8 @@ test('what a run has written already is not planned again, as long as it is ther
   const plan = JSON.parse((await countersign(...args, '--json')).stdout);
   expect(plan.steps).toMatchObject([{ id: 'label', madeBy: { runId }, gate: null }]);
   const { stdout } = await countersign(...args);
-  expect(stdout).toContain('made already by run');
-  expect(stdout).toContain('0 writes; nobody has to agree');
+  expect(stdout).toContain('identical to the write of run');
+  expect(stdout).toContain('0 writes; no approval needed');
 });
 
 test('the credentials of plans are refused every write by every system, and may read', async () => {
@@ -101,10 +101,10 @@ test('a published version is what the automation runs, with its author', async (
   const published = await countersign('workflow', 'publish', path, '--automation', 'triage-incident');
   expect({ exitCode: published.exitCode, lines: published.lines }).toEqual({
     exitCode: 0,
-    lines: ['triage-incident is published as version 2', 'triage-incident runs it within 60 s'],
+    lines: ['published triage-incident version 2', 'triage-incident uses it within 60 s'],
   });
   const again = await countersign('workflow', 'publish', path);
-  expect(again.lines).toEqual(['triage-incident is published as version 2']);
+  expect(again.lines).toEqual(['published triage-incident version 2']);
   const { body } = await host.api<{ versions: unknown[] }>('/workflows/triage-incident');
   expect(body.versions).toMatchObject([{ version: 2, author: 'olivia', steps: 1 }, { version: 1 }]);
 

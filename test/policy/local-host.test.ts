@@ -72,7 +72,7 @@ it('a replay finds the recorded decisions that other policies would make otherwi
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining('--acknowledge') });
   expect(lines[0]).toMatch(/^loosens +run_\w+ \w+: github\.labels\.add at .*#1$/);
   expect(lines[1]).toMatch(/^ +deny → allow: the write puts little at risk$/);
-  expect(lines.at(-1)).toBe('2 decisions of 2 runs: 1 would flip, 1 loosens');
+  expect(lines.at(-1)).toBe('2 decisions of 2 runs: 1 would change, 1 loosens');
 });
 
 it('policies that are broken, or of someone who may not, are not published', async () => {

@@ -21,8 +21,7 @@ const FIELD: Record<string, Option> = {
   field: { value: 'NAME=VALUE', repeatable: true, required: true, description: 'new value of a field' },
 };
 
-const CONFIRMATION =
-  'The command shows the write and asks for confirmation. If the write changes meanwhile, your decision has no effect.';
+const CONFIRMATION = 'Shows the write and asks for confirmation. If the write changes meanwhile, nothing is decided.';
 
 export const approvalsDecide: readonly Command[] = [
   decision('approvals approve', 'approve', 'approve a pending write', { ...YES }, CONFIRMATION),

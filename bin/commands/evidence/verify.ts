@@ -8,7 +8,7 @@ import { counted } from './evidence-text.ts';
 export const evidenceVerify: Command = {
   name: 'evidence verify',
   args: ['FILE'],
-  description: 'check offline that a bundle is complete, unmodified and signed',
+  description: 'check offline that a bundle is unmodified and signed',
   details: [
     FILE_DETAILS,
     'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',

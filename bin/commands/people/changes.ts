@@ -22,7 +22,7 @@ export const changes: readonly Command[] = [
   {
     name: 'changes list',
     args: [],
-    description: 'list changes of people, policies, automations and other settings',
+    description: 'list changes of people, policies, automations and more',
     details: 'Newest first. Includes connections, workflows and API keys.\n--json shows each value before and after.',
     options: pagingOptions('changes'),
     async run(call) {

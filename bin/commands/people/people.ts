@@ -86,7 +86,7 @@ export const people: readonly Command[] = [
   {
     name: 'people confirm',
     args: ['ID'],
-    description: 'confirm the rights of a person that somebody else added or changed',
+    description: 'confirm the rights that somebody else gave a person',
     details:
       'Until an independent person confirms a right to approve, it does not count for writes of the person who granted it.',
     options: {},

@@ -8,7 +8,7 @@ import { fileFailure } from '../read-file.ts';
 export const POLICIES_OPTION = {
   policies: {
     value: 'FOLDER',
-    description: "folder with the tenant's policies: .cedar files, or one .wasm compiled from Rego",
+    description: "the tenant's policies: .cedar files, or one .wasm compiled from Rego",
   },
 };
 

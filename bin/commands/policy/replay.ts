@@ -19,10 +19,11 @@ interface Replayed {
 export const policyReplay: Command = {
   name: 'policy replay',
   args: [],
-  description: 'show which recorded decisions would change under other policies',
+  description: 'show which recorded decisions other policies would change',
   details:
-    'Changes nothing. A decision loosens if a denied write would be allowed, or if fewer people, a lower tier\n' +
-    'or more groups could approve it. Exit code: 1 if any decision loosens, unless you pass --acknowledge.',
+    'Changes nothing. A decision loosens if a denied write would be allowed, or if fewer people, a lower\n' +
+    'tier or more groups could approve it.\n' +
+    'Exit code: 1 if any decision loosens, unless you pass --acknowledge.',
   options: {
     policies: { ...POLICIES_OPTION.policies, required: true },
     since: { value: 'TIME', description: 'only runs since 2026-03-01 or 2026-03-01T09:00:00Z (default: all)' },

@@ -20,8 +20,8 @@ export const policyTest: Command = {
     '  - name: closing an incident takes two people\n' +
     '    request: { tool: servicenow.incident.update, fields: { state: "7" }, environment: prod }\n' +
     '    expect: { verdict: needs_approval, tier: high, quorum: 2, groups: [network] }\n' +
-    'expect may also be just allow, deny or needs_approval. Fields missing in a request get the values of the\n' +
-    'tool, or low-risk defaults. policies/README.md lists all fields.',
+    'expect may also be just allow, deny or needs_approval. Missing fields of a request default to the\n' +
+    'values of the tool, or to low risk. policies/README.md lists all fields.',
   options: POLICIES_OPTION,
   async run(call) {
     // Loaded here: the policy engines would slow down the start of every other command.

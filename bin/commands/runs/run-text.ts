@@ -63,7 +63,7 @@ export function eventText(event: CommitEvent, at: string): string {
     case 'step.succeeded':
       return `${event.step}: ${event.skipped ? 'skipped' : 'succeeded'}`;
     case 'step.waiting':
-      return `${event.step}: waiting for ${event.signal ? `the signal "${event.signal}" ` : ''}until ${clockNear(event.until, at)}`;
+      return `${event.step}: waiting ${event.signal ? `for the signal "${event.signal}" ` : ''}until ${clockNear(event.until, at)}`;
     case 'step.signaled':
       return `${event.step}: ${event.actor} sent the signal "${event.signal}"`;
     case 'step.retry_requested':

@@ -9,7 +9,8 @@ import { LOCAL_TENANT, localOwnerKey, localSecret, signedHeaders } from './sign-
 
 const SOURCES: readonly TriggerSource[] = ['github', 'servicenow'];
 const NOTHING_STARTED =
-  'accepted, but no run was started: no automation matches the event (see npx countersign automations list)';
+  'accepted, but no run was started: no automation matches the event, or its filter is false' +
+  ' (see npx countersign automations list)';
 const TENANT = /^[a-z0-9-]+$/;
 
 export const webhookSend: Command = {

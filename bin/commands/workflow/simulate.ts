@@ -20,14 +20,14 @@ export const workflowSimulate: Command = {
   args: ['FILE'],
   description: 'show what a run would write, without writing',
   details: [
-    "The server makes the plan with the tenant's policies, and reads the targets with read-only credentials.",
+    "The server plans with the tenant's policies, and reads the targets with read-only credentials.",
     'Exit codes: 1 if the run would fail, 3 if a write would be denied.',
   ].join('\n'),
   options: {
     event: {
       value: 'FILE',
       required: true,
-      description: 'file with the event that starts the run, for example events/github-issue-opened.json',
+      description: 'sample event, for example events/github-issue-opened.json',
     },
     source: { value: 'SOURCE', description: 'github or servicenow (default: from the name of the event file)' },
     'github-event': { value: 'NAME', description: 'GitHub event (default: from the content of the event file)' },

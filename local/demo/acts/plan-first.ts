@@ -13,7 +13,7 @@ export async function planFirst(stage: Stage): Promise<void> {
     'events/servicenow-incident-p1.json',
   );
   narrator.claim('the plan shows the group before and after', /assignment_group: "" → "7db8c036…?"/.test(said));
-  narrator.claim('and that one person must agree to it', said.includes('waits for 1 person for medium risk'));
+  narrator.claim('and that one person must agree to it', said.includes('needs approval by 1 person for medium risk'));
   narrator.claim('nothing was written anywhere', await system.writes(), []);
   narrator.claim('and no run was started', [exitCode, await system.runIds()], [0, []]);
 }
