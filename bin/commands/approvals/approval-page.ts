@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';

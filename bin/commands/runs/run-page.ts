@@ -1,5 +1,5 @@
-import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
+import { isOpen } from '../../../lambdas/run/approval.ts';
 import type { Reversal } from '../../../lambdas/run/receipt.ts';
 import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
