@@ -74,7 +74,7 @@ it('changes pending, confirm and reject decide on what waits', async () => {
     'confirmed; dora is changed',
   );
   const rejected = await onTerminal(120, ['changes', 'reject', 'chg_1', '--reason', 'who is that?', '--url', url]);
-  expect(rejected.stdout).toMatch(/chg_1 is rejected/);
+  expect(rejected.stdout).toMatch(/rejected chg_1/);
   expect(api?.sent).toEqual([{ reason: 'who is that?' }]);
 });
 

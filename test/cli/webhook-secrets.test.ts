@@ -29,7 +29,7 @@ it('a secret that could not be used is rejected before it is written, with its p
   const { exitCode, stdout, stderr } = await check(JSON.stringify(document));
   expect(exitCode).toBe(1);
   expect(stderr).toContain('github, secret 2: it has 6 bytes; at least 16 are needed');
-  expect(stderr).toContain('servicenow, secret 1: what follows `whsec_` is not base64');
+  expect(stderr).toContain('servicenow, secret 1: the text after `whsec_` is not base64');
   expect(stdout + stderr).not.toContain('canary');
 });
 

@@ -204,7 +204,7 @@ describe('workflow simulate', () => {
       '      Look first\n      needs approval by 2 people for high risk, from sre or dba (required by the workflow)',
       'needs approval by 2 people for high risk, from sre or dba (required by policy): because',
       '  no: wait\n      skipped: its condition is false',
-      'abababab… (if its condition holds)',
+      'abababab… (if its condition is true)',
       '      denied: because',
       '  bad: x (not reached)\n      fails: CAP_EXCEEDED: m',
       '2 writes of 5 a run may make; policy denies it',
