@@ -1,11 +1,16 @@
-import stringWidth from 'string-width';
-import wrapAnsi from 'wrap-ansi';
-
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const INDENT = '  ';
+const WIDE = /\p{Emoji_Presentation}|\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|[\uff01-\uff60]/u;
+/** A word longer than a line breaks after one of these. */
+const SEPARATORS = ':/.,';
 
 /** In terminal columns: East Asian characters and emoji take two. */
-export const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
+export function widthOf(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
+}
 
 /** Shortens to one line, with an ellipsis at the end that is dropped. */
 export function cut(text: string, columns: number, keep: 'start' | 'end' = 'start'): string {
@@ -21,8 +26,37 @@ export function cut(text: string, columns: number, keep: 'start' | 'end' = 'star
 }
 
 /** Splits into lines between words, and within a word only if it is longer than a line. Nothing is dropped. */
-export const wrap = (text: string, columns: number): string[] =>
-  widthOf(text) <= columns ? [text] : wrapAnsi(text, Math.max(columns, 1), { hard: true }).split('\n');
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && widthOf(`${line} ${word}`) <= width) {
+      line = `${line} ${word}`;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    const pieces = broken(word, width);
+    line = pieces.pop() ?? '';
+    lines.push(...pieces);
+  }
+  return [...lines, line];
+}
+
+function broken(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let rest = Array.from(word);
+  while (widthOf(rest.join('')) > width) {
+    let fits = Math.max(
+      rest.findIndex((_, index) => widthOf(rest.slice(0, index + 1).join('')) > width),
+      1,
+    );
+    const separator = rest.slice(0, fits).findLastIndex((character) => SEPARATORS.includes(character));
+    if (separator > 0) fits = separator + 1;
+    pieces.push(rest.slice(0, fits).join(''));
+    rest = rest.slice(fits);
+  }
+  return [...pieces, rest.join('')];
+}
 
 /** Like `wrap`, with the following lines indented below the first. */
 export function wrapIndented(text: string, columns: number): string[] {

@@ -1,11 +1,27 @@
-import { closestMatch } from 'leven';
-
 /** Longer names are not typing mistakes, and comparing them takes time. */
 const NAME_MAX_CHARACTERS = 64;
 
 /** `; did you mean "needs"?`, or nothing if no known name is close. */
 export function didYouMean(name: string, known: readonly string[], show = (each: string) => `"${each}"`): string {
   if (name.length > NAME_MAX_CHARACTERS) return '';
-  const close = closestMatch(name, known, { maxDistance: Math.min(Math.ceil(name.length / 3), name.length - 1) });
-  return close === undefined ? '' : `; did you mean ${show(close)}?`;
+  const max = Math.min(Math.ceil(name.length / 3), name.length - 1);
+  const [closest] = known
+    .map((each) => ({ each, distance: editDistance(name, each) }))
+    .filter(({ distance }) => distance <= max)
+    .sort((a, b) => a.distance - b.distance);
+  return closest === undefined ? '' : `; did you mean ${show(closest.each)}?`;
+}
+
+/** Levenshtein's: how many characters to insert, delete or replace. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [index, character] of [...a].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = (row[column - 1] ?? 0) + (b[column - 1] === character ? 0 : 1);
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
