@@ -1,5 +1,6 @@
-import { atLeast, groupsText } from '../policy/approval-requirement.ts';
+import { atLeast } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
+import { groupsText } from '../run/events/requirement-text.ts';
 import { may, type Person } from './people.ts';
 import { whyNotCounted } from './provenance.ts';
 

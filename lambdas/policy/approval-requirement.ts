@@ -34,24 +34,3 @@ export function groupsInOrder(groups: readonly (readonly string[])[]): string[][
   const bySpelling = new Map(groups.map((set) => [...new Set(set)].sort()).map((set) => [JSON.stringify(set), set]));
   return [...bySpelling.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, set]) => set);
 }
-
-/** `dba or sre`; `(dba or sre) and security`. */
-export function groupsText(groups: readonly (readonly string[])[]): string {
-  const [only, ...others] = groups;
-  if (only && others.length === 0) return only.join(' or ');
-  return groups.map((set) => (set.length > 1 ? `(${set.join(' or ')})` : set.join())).join(' and ');
-}
-
-/** `2 people for high risk, from dba or sre`. */
-export function requirementText({ quorum, tier, groups, operators }: RequirementFields): string {
-  if (operators) return `an operator, or an approver for ${tier} risk`;
-  const from = groups.length > 0 ? `, from ${groupsText(groups)}` : '';
-  return `${quorum === 1 ? '1 person' : `${quorum} people`} for ${tier} risk${from}`;
-}
-
-interface RequirementFields {
-  quorum: number;
-  tier: string;
-  groups: readonly (readonly string[])[];
-  operators?: boolean;
-}

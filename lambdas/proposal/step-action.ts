@@ -2,7 +2,7 @@ import type { Operation, Proposal } from '../connectors/connector.ts';
 import { makersOf } from '../people/people.ts';
 import type { PolicyDecision, ProposedAction } from '../policy/policy.ts';
 import { proposedAction } from '../policy/proposed-action.ts';
-import type { PolicyDecided } from '../run/commit.ts';
+import type { EventOf } from '../run/events/events.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
@@ -53,7 +53,7 @@ export function decided(
   { tool, target, derived }: ProposedAction,
   decision: PolicyDecision,
   hash: string,
-): PolicyDecided {
+): EventOf<'policy.decided'> {
   const { verdict, policyHash, policies, reasons } = decision;
   return {
     type: 'policy.decided',

@@ -1,4 +1,4 @@
-import type { Compensation } from '../run/run.ts';
+import type { Compensation } from '../run/events/write-events.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
   type FailedStep,

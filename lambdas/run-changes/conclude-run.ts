@@ -1,12 +1,12 @@
 import { promised } from '../outbox/outbox.ts';
 import { takeSlot } from '../run/caps.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
+import type { ExternalEventContext } from '../run/events/run-events.ts';
 import { earlier, later } from '../run/lease.ts';
 import { type ActiveStatus, isTerminal, type RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Awaited, type FailedStep, isFinished, type Step } from '../run/step.ts';
-import type { ExternalEventContext } from '../run/transitions.ts';
 import type { FollowUp } from '../worker/worker.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import { closeOpenSteps } from './close-open-steps.ts';

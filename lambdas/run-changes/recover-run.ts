@@ -1,6 +1,7 @@
 import { recordedError } from '../run/errors.ts';
+import type { Resumed } from '../run/events/run-events.ts';
 import { hasExpired } from '../run/lease.ts';
-import { INACTIVITY_MAX_MS, type Resumed } from '../run/run.ts';
+import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 

@@ -2,6 +2,7 @@ import type { ProposedAction } from '../policy/policy.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Approval } from './approval.ts';
 import { hashOf } from './canonical-json.ts';
+import type { RecordedPhase } from './events/approval-events.ts';
 import type { TouchedState } from './receipt.ts';
 
 /** A write of the same phase that an approval covers, beside the one that stopped for it. */
@@ -47,14 +48,6 @@ export function approvedTogether(leadHash: string, phase: ApprovalPhase | undefi
 export function approvedHashOf(approval: Approval, stepIndex: number): string | undefined {
   if (approval.stepIndex === stepIndex) return approval.phase?.leadHash ?? approval.actionHash;
   return approval.phase?.writes.find((write) => write.stepIndex === stepIndex)?.actionHash;
-}
-
-/** What the event says of a phase: names, targets and hashes, no values. */
-export interface RecordedPhase {
-  name: string;
-  leadHash: string;
-  writes: ({ step: string; index: number; actionHash: string } & Pick<ProposedAction, 'tool' | 'target' | 'derived'>)[];
-  askedLater: { step: string; tool: string }[];
 }
 
 export const recordedPhase = ({ name, leadHash, writes, askedLater }: ApprovalPhase): RecordedPhase => ({

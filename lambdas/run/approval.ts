@@ -1,7 +1,7 @@
 import type { ApprovalRequirement, Grounds, ProposedAction } from '../policy/policy.ts';
 import type { ApprovalPhase } from './approval-phase.ts';
+import type { ApprovalContext } from './events/run-events.ts';
 import type { TouchedState } from './receipt.ts';
-import type { ApprovalContext } from './transitions.ts';
 
 export const APPROVAL_SCHEMA_VERSION = 2;
 

@@ -1,14 +1,16 @@
 import { type OutboxEntry, promised } from '../outbox/outbox.ts';
 import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
 import type { CapWrite } from './caps.ts';
-import { type ApprovalWrite, type CommitEvent, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
+import { type ApprovalWrite, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
 import type { RecordedError } from './errors.ts';
+import type { CommitEvent } from './events/events.ts';
+import type { By } from './events/run-events.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus } from './run.ts';
 import type { Step, Steps } from './step.ts';
-import { ALLOWED_TRANSITIONS, type By, transition } from './transitions.ts';
+import { ALLOWED_TRANSITIONS, transition } from './transitions.ts';
 
-export type { By } from './transitions.ts';
+export type { By } from './events/run-events.ts';
 
 /** What happens to a run, collected until it is sealed into one commit. */
 export class RunDraft {

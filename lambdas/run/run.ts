@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { RecordedError } from './errors.ts';
+import type { Compensation } from './events/write-events.ts';
 
 export const RUN_SCHEMA_VERSION = 1;
 
@@ -90,12 +91,6 @@ export interface Cancellation {
   reason?: string;
 }
 
-/** Why a run goes on from its last commit. */
-export type Resumed =
-  | { because: 'orphaned'; silentSince: string }
-  | { because: 'lease_expired' }
-  | { because: 'operator'; actor: string };
-
 export interface Rollback {
   /** How the run ends once everything that can be is taken back. */
   endsAs: 'failed_terminal' | 'canceled';
@@ -103,17 +98,6 @@ export interface Rollback {
   at: string;
   /** What went wrong, if that is why. */
   error?: RecordedError;
-}
-
-export interface Compensation {
-  step: string;
-  receiptKey: string;
-  /**
-   * `drifted`: someone changed the target after us, so it is theirs now. `refused`: policy, people or the target said
-   * no. `unknown`: nobody knows what the target holds. `kept`: nobody asked for it to be taken back.
-   */
-  outcome: 'reversed' | 'drifted' | 'irreversible' | 'refused' | 'unknown' | 'kept';
-  reason?: string;
 }
 
 /** Which counter the place was taken from, so that it is given back to the same. */

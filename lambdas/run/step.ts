@@ -1,7 +1,7 @@
 import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
+import type { By } from './events/run-events.ts';
 import type { TouchedState } from './receipt.ts';
-import type { By } from './transitions.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
 

@@ -1,4 +1,6 @@
 import { CountersignError, type RecordedError } from './errors.ts';
+import type { EventOf } from './events/events.ts';
+import type { By } from './events/run-events.ts';
 import {
   type ActiveRun,
   type ActiveStatus,
@@ -33,49 +35,9 @@ export const ALLOWED_TRANSITIONS: Readonly<Record<ActiveStatus, readonly RunStat
   rolling_back: ['failed_terminal', 'canceled', 'needs_human'],
 };
 
-export type Initiator = 'user' | 'system' | 'timeout' | 'policy' | 'webhook' | 'approval' | 'agent';
-
-/** The approval that a transition waits for or follows from. */
-export interface ApprovalContext {
-  approvalId: string;
-  /** The tool that would be called; of an `approval` step, `approval`. */
-  action: string;
-  /** The automation whose run asks. */
-  requestedBy: string;
-  decision?: 'approved' | 'rejected' | 'expired';
-  decidedBy?: string[];
-  /** Of the reason for a rejection, which the approval itself keeps. */
-  reasonHash?: string;
-}
-
-/** What came, or should have come, from outside. */
-export interface ExternalEventContext {
-  /** `issues.opened`, `incident.update`; `signal` for a signal, whose name is free text. */
-  type: string;
-  signal?: string;
-  source: string;
-  /** How its source tells it from others; absent while it is awaited. */
-  id?: string;
-  deadlineAt?: string;
-}
-
-/** Who moved the run, and why: part of the event, hence of the hash chain. */
-export interface By {
-  initiator: Initiator;
-  actor: string;
-  reason?: string;
-  approval?: ApprovalContext;
-  externalEvent?: ExternalEventContext;
-}
-
 export type TransitionContext = By & { at: string };
 
-export type StatusChanged = By & {
-  type: 'run.status_changed';
-  from: RunStatus;
-  to: RunStatus;
-  error?: RecordedError;
-};
+export type StatusChanged = EventOf<'run.status_changed'>;
 
 export type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
 

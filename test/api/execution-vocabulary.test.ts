@@ -7,7 +7,7 @@ import {
   STEP_STATE,
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
 import { type Holding, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
-import type { CommitEvent } from '../../lambdas/run/commit.ts';
+import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';

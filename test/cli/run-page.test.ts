@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Commit, CommitEvent } from '../../lambdas/run/commit.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import { onTerminal, type StubApi, stubApi } from './command-line.ts';
 
 const RUN_ID = `run_${'ab12'.repeat(8)}`;

@@ -1,11 +1,13 @@
 import type { PolicyDecision, PolicyRequest, ProposedAction } from '../../lambdas/policy/policy.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import { type Commit, type CommitEvent, genesisHash } from '../../lambdas/run/commit.ts';
-import { withoutText } from '../../lambdas/run/free-text.ts';
+import { type Commit, genesisHash } from '../../lambdas/run/commit.ts';
+import { digestSentences } from '../../lambdas/run/events/digest-sentences.ts';
+import type { CommitEvent } from '../../lambdas/run/events/events.ts';
+import type { Compensation } from '../../lambdas/run/events/write-events.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
-import type { Compensation, TerminalRun, Trigger } from '../../lambdas/run/run.ts';
+import type { TerminalRun, Trigger } from '../../lambdas/run/run.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { BundleContents } from './built-bundle.ts';
@@ -47,7 +49,7 @@ class Chronicle {
 
   commit(...events: CommitEvent[]): this {
     const unsealed = { seq: this.commits.length + 1, prevHash: this.#prevHash, at: this.#at };
-    const hash = hashOf({ ...unsealed, events: withoutText(events) });
+    const hash = hashOf({ ...unsealed, events: digestSentences(events) });
     this.commits.push({ ...unsealed, events, hash });
     this.#prevHash = hash;
     this.#at = later(this.#at, 1_250);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { siemKey, siemLines } from '../../lambdas/evidence/export/siem.ts';
-import type { Commit, CommitEvent } from '../../lambdas/run/commit.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
 
 const { run, commits } = new GovernedStory().contents;

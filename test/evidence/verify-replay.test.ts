@@ -148,7 +148,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     [
       'is a step that is there twice',
       ({ steps }) => steps.splice(1, 0, ...steps.slice(0, 1)),
-      { entry: 'step 2 (classify)', problem: /twice/ },
+      { entry: 'step 2 (classify)', problem: /duplicated/ },
     ],
     [
       'is a step no commit tells of',
@@ -163,7 +163,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     [
       'is a write that is there twice',
       ({ receipts }) => receipts.splice(3, 0, ...receipts.slice(3)),
-      { entry: 'receipt 5 (undo_assign)', problem: /twice/ },
+      { entry: 'receipt 5 (undo_assign)', problem: /duplicated/ },
     ],
     [
       'is a write nobody intended',
@@ -173,7 +173,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     [
       'is a write of another run',
       ({ receipts }) => edit(receipts[0], { runId: 'run_00000009' }),
-      { entry: 'receipt 1 (classify)', problem: /did not rest/ },
+      { entry: 'receipt 1 (classify)', problem: /did not reuse/ },
     ],
     [
       'is an approval left out',
@@ -186,7 +186,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
         approvals.push(...approvals);
         edit(awsRequestsAtLeast, { 'states.StartExecution': 2 });
       },
-      { entry: 'approval 2 (assign)', problem: /twice/ },
+      { entry: 'approval 2 (assign)', problem: /duplicated/ },
     ],
     [
       'is an approval nobody asked for',
@@ -196,12 +196,12 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     [
       'has fewer votes than there were',
       ({ approvals }) => approvals[0]?.votes.splice(1, 1),
-      { entry: 'approval 1 (assign)', problem: /has 1 votes; its commits tell of 2/ },
+      { entry: 'approval 1 (assign)', problem: /has 1 votes; its commits have 2/ },
     ],
     [
       'is what policy said',
       ({ decisions }) => edit(decisions[1], { verdict: 'allow' }),
-      { entry: 'decision 2 (assign)', problem: /not what its commit says/ },
+      { entry: 'decision 2 (assign)', problem: /differs from its commit/ },
     ],
     ['is what it cost', ({ cost }) => cost.pop(), { entry: 'cost', problem: /sum of the receipts/ }],
     [

@@ -1,6 +1,7 @@
 import { isStuck, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
+import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
@@ -28,6 +29,11 @@ import { type Passage, undisturbed } from './passage.ts';
 const runOf = (tenant: string, runId: string) => `${tenant}/${runId}`;
 const padded = (value: number) => String(value).padStart(8, '0');
 const isNew = (current: unknown) => current === undefined;
+
+/** Throws if an event has other fields than its kind. Types are not enough: a spread can add fields. */
+function assertFields({ type, ...fields }: CommitEvent): void {
+  kindOf({ type })?.fields.parse(fields);
+}
 
 /** The run store's promises without DynamoDB: the same conditions, lost races and pages, in one process. */
 export class MemoryRunStore implements RunStore {
@@ -83,6 +89,7 @@ export class MemoryRunStore implements RunStore {
           write(this.#idempotency, [record.tenant, record.key], record, (now) => isNewOrExpired(now, at)),
         ),
         ...runs.flatMap(({ run, commit }) => {
+          commit.events.forEach(assertFields);
           const key = runOf(run.tenant, run.runId);
           return [
             write(this.#runs, [key], run, isNew),
@@ -105,6 +112,7 @@ export class MemoryRunStore implements RunStore {
   }
 
   #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox, caps }: RunChange): CommitResult {
+    commit.events.forEach(assertFields);
     const key = runOf(run.tenant, run.runId);
     const refusals = transact([
       write(this.#runs, [key], run, (current) => current?.seq === expectedSeq),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Compensation } from '../../lambdas/run/run.ts';
+import type { Compensation } from '../../lambdas/run/events/write-events.ts';
 import type { FaultRuleInput } from '../../local/aws/faults.ts';
 import { publish } from './definitions.ts';
 import { type Incident, incident } from './deliveries.ts';

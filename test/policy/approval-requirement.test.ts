@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { RISKS } from '../../lambdas/connectors/connector.ts';
 import { mayDecide } from '../../lambdas/people/eligibility.ts';
 import type { Person } from '../../lambdas/people/people.ts';
-import { GroupSets, groupsInOrder, groupsText, stricter } from '../../lambdas/policy/approval-requirement.ts';
+import { GroupSets, groupsInOrder, stricter } from '../../lambdas/policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
+import { groupsText } from '../../lambdas/run/events/requirement-text.ts';
 
 const SEED = 20_260_102;
 const group = fc.constantFrom('dba', 'net', 'sre');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assertChain, type Commit, type CommitEvent, genesisHash } from '../../lambdas/run/commit.ts';
+import { assertChain, type Commit, genesisHash } from '../../lambdas/run/commit.ts';
+import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';

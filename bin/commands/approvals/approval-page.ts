@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { viaText } from '../../../lambdas/run/events/approval-events.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
 import { ago, dateAndTime } from '../../terminal/times.ts';
-import { viaText } from '../runs/run-text.ts';
 import { approvalCell, approvalReason, changeText, derivedText, exact, exactName, voteText } from './approval-text.ts';
 
 /** Prints the complete write, uncut, and the reasons for the approval. */

@@ -1,11 +1,11 @@
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
+import { viaText } from '../../../lambdas/run/events/approval-events.ts';
 import { revealed } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import type { TonedText } from '../../terminal/table.ts';
 import type { Tone } from '../../terminal/terminal.ts';
 import { clockNear } from '../../terminal/times.ts';
-import { viaText } from '../runs/run-text.ts';
 
 const TONES: Record<ApprovalStatus, Tone> = {
   requested: 'waiting',

@@ -1,5 +1,5 @@
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command, Option } from '../command.ts';

@@ -1,4 +1,4 @@
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';

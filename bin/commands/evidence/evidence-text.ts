@@ -1,11 +1,12 @@
 import type { EvidenceApproval } from '../../../lambdas/evidence/bundle/approval-entry.ts';
-import type { EvidenceCommit, EvidenceEvent } from '../../../lambdas/evidence/bundle/commit-entry.ts';
+import type { EvidenceCommit } from '../../../lambdas/evidence/bundle/commit-entry.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import type { EvidenceReceipt } from '../../../lambdas/evidence/bundle/receipt-entry.ts';
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Digest } from '../../../lambdas/run/digest.ts';
+import { viaText } from '../../../lambdas/run/events/approval-events.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import { dateAndClock } from '../../terminal/times.ts';
-import { eventText, viaText } from '../runs/run-text.ts';
+import { eventText } from '../runs/run-text.ts';
 import type { ReadEvidence } from './bundle-file.ts';
 
 const HASH_SHOWN_DIGITS = 12;
@@ -156,7 +157,7 @@ function commitRow({ seq, at, events }: EvidenceCommit): (string | string[])[] {
 }
 
 /** An unsigned bundle may lack fields of an event; then the event is shown as JSON. */
-function evidenceEventText(event: EvidenceEvent, at: string): string {
+function evidenceEventText(event: EvidenceCommit['events'][number], at: string): string {
   const shown = withDigestText(event) as Parameters<typeof eventText>[0];
   try {
     return eventText(shown, at);

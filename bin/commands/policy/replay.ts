@@ -1,5 +1,5 @@
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Flip, Outcome } from '../../../lambdas/policy/replay.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';

@@ -5,8 +5,9 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { connectorOf, RISKS } from '../../../lambdas/connectors/connector.ts';
 import { findOperation } from '../../../lambdas/connectors/registry.ts';
-import { GroupSets, groupsInOrder, groupsText } from '../../../lambdas/policy/approval-requirement.ts';
+import { GroupSets, groupsInOrder } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Policy, PolicyDecision, PolicyRequest } from '../../../lambdas/policy/policy.ts';
+import { groupsText } from '../../../lambdas/run/events/requirement-text.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { fileFailure } from '../read-file.ts';
 

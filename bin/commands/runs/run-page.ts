@@ -1,5 +1,7 @@
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
+import { errorText } from '../../../lambdas/run/events/run-events.ts';
+import { compensationText } from '../../../lambdas/run/events/write-events.ts';
 import type { Reversal } from '../../../lambdas/run/receipt.ts';
 import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
@@ -7,7 +9,7 @@ import type { Cell } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
 import { approvalCell, voteText } from '../approvals/approval-text.ts';
-import { compensationText, errorText, eventText, eventTone, statusCell } from './run-text.ts';
+import { eventText, eventTone, statusCell } from './run-text.ts';
 
 export function printRun(run: RunDetail, terminal: Terminal): void {
   const page = new Page(terminal);

@@ -1,6 +1,6 @@
 import type { Plan, PlannedStep } from '../../../lambdas/plan/plan.ts';
-import { requirementText } from '../../../lambdas/policy/approval-requirement.ts';
 import { whyOf } from '../../../lambdas/policy/policy.ts';
+import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import { wrapIndented } from '../../terminal/fit-text.ts';
 import { withShortIds } from '../../terminal/page.ts';
 import type { Terminal, Tone } from '../../terminal/terminal.ts';

@@ -1,5 +1,5 @@
 import type { ApprovalStatus } from '../../run/approval.ts';
-import type { CommitEvent } from '../../run/commit.ts';
+import type { CommitEvent } from '../../run/events/events.ts';
 import type { RunStatus } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import type { Commit } from '../../run/commit.ts';
 import { Sha256 } from '../../run/digest.ts';
-import { withoutText } from '../../run/free-text.ts';
+import { digestSentences } from '../../run/events/digest-sentences.ts';
+import type { RecordedEvent } from '../../run/events/replay-state.ts';
 import { Time } from './entry-parts.ts';
 
-/** An event of a kind that a later version of the runtime knows is still an event. */
+/** Not checked against the kinds of events, because an older or newer version may have sealed the bundle. */
 const EvidenceEvent = z.looseObject({ type: z.string() });
-export type EvidenceEvent = z.infer<typeof EvidenceEvent>;
 
 export const EvidenceCommit = z.strictObject({
   seq: z.int().positive(),
@@ -17,7 +17,7 @@ export const EvidenceCommit = z.strictObject({
 });
 export type EvidenceCommit = z.infer<typeof EvidenceCommit>;
 
-/** A commit's hash is over its events without their texts, so the chain holds for what is shown here too. */
+/** The hash of a commit is over its events with digests for sentences, so it also fits what is shown here. */
 export function describeCommit({ seq, prevHash, at, events, hash }: Commit): EvidenceCommit {
-  return { seq, prevHash, at, events: withoutText(events) as EvidenceEvent[], hash };
+  return { seq, prevHash, at, events: digestSentences(events) as RecordedEvent[], hash };
 }

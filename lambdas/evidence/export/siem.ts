@@ -1,10 +1,12 @@
-import type { Commit, CommitEvent } from '../../run/commit.ts';
-import { withoutText } from '../../run/free-text.ts';
+import type { Commit } from '../../run/commit.ts';
+import { digestSentences } from '../../run/events/digest-sentences.ts';
+import type { Severity } from '../../run/events/event-kind.ts';
+import { type CommitEvent, kindOf } from '../../run/events/events.ts';
+import { PERSONAL_INITIATORS } from '../../run/events/run-events.ts';
 import type { TerminalRun } from '../../run/run.ts';
-import type { Initiator } from '../../run/transitions.ts';
 import { RUNTIME_VERSION } from '../bundle/runtime-version.ts';
 
-/** OCSF (schema.ocsf.io) 1.8.0, class API Activity: the form in which security monitoring takes in what programs did. */
+/** OCSF (schema.ocsf.io) 1.8.0, class API Activity. */
 const OCSF_VERSION = '1.8.0';
 const CATEGORY_UID = 6;
 const CLASS_UID = 6003;
@@ -15,12 +17,15 @@ const UPDATE = { activity_id: 3, activity_name: 'Update' };
 const SUCCESS = { status_id: 1, status: 'Success' };
 const FAILURE = { status_id: 2, status: 'Failure' };
 
-const INFORMATIONAL = { severity_id: 1, severity: 'Informational' };
-const LOW = { severity_id: 2, severity: 'Low' };
-const MEDIUM = { severity_id: 3, severity: 'Medium' };
-const HIGH = { severity_id: 4, severity: 'High' };
+/** The most severe first. */
+const SEVERITIES: Record<Severity, { severity_id: number; severity: string }> = {
+  high: { severity_id: 4, severity: 'High' },
+  medium: { severity_id: 3, severity: 'Medium' },
+  low: { severity_id: 2, severity: 'Low' },
+  informational: { severity_id: 1, severity: 'Informational' },
+};
 
-/** By the day on which the run ended, so that a collector can read a day at a time. */
+/** Has the day on which the run ended, so that a collector can read one day at a time. */
 export function siemKey({ tenant, runId, completedAt }: TerminalRun): string {
   const [year, month, day] = completedAt.slice(0, 10).split('-');
   return `siem/${tenant}/${year}/${month}/${day}/${runId}.jsonl`;
@@ -31,12 +36,15 @@ export function siemLines(run: TerminalRun, commits: readonly Commit[]): Buffer 
   return Buffer.from(commits.map((commit) => `${JSON.stringify(apiActivity(run, commit))}\n`).join(''));
 }
 
-/** Metadata only, as in evidence: events appear without the sentences that people or targets wrote. */
+/** Metadata only, as in evidence: events have digests in place of sentences. */
 function apiActivity(run: TerminalRun, { seq, at, events, hash, prevHash }: Commit) {
   const { tenant, runId, automation, workflow } = run;
   const activity = seq === 1 ? CREATE : UPDATE;
   const types = events.map(({ type }) => type);
   const code = events.map(errorCode).find(Boolean);
+  const ratings = events.map(rate);
+  const severities = Object.keys(SEVERITIES) as Severity[];
+  const severity = severities.find((each) => ratings.some((rating) => rating.severity === each)) ?? 'informational';
   return {
     ...activity,
     category_uid: CATEGORY_UID,
@@ -44,13 +52,13 @@ function apiActivity(run: TerminalRun, { seq, at, events, hash, prevHash }: Comm
     class_name: 'API Activity',
     type_uid: CLASS_UID * 100 + activity.activity_id,
     time: Date.parse(at),
-    ...severityOf(events),
-    ...(events.some(isFailure) ? FAILURE : SUCCESS),
+    ...SEVERITIES[severity],
+    ...(ratings.some(({ failed }) => failed) ? FAILURE : SUCCESS),
     ...(code && { status_code: code }),
     message: `commit ${seq} of ${runId}: ${types.join(', ')}`,
     actor: actorOf(events),
     api: { operation: types[0] ?? 'commit', service: { name: 'countersign' }, request: { uid: hash } },
-    // What set the run going is where all it does comes from.
+    // The source of the trigger.
     src_endpoint: { svc_name: run.trigger.source },
     resources: resourcesOf(run, events),
     metadata: {
@@ -63,26 +71,30 @@ function apiActivity(run: TerminalRun, { seq, at, events, hash, prevHash }: Comm
       original_time: at,
       labels: types,
     },
-    unmapped: { automation, workflow, hash, prevHash, events: withoutText(events) },
+    unmapped: { automation, workflow, hash, prevHash, events: digestSentences(events) },
   };
 }
 
-/** The person whose doing it was; else the runtime itself. */
+/** Severity of an event, and whether it is a failure. */
+const rate = ({ type, ...event }: CommitEvent) =>
+  kindOf({ type })?.siem?.(event) ??
+  ('error' in event && event.error
+    ? { severity: 'low' as const, failed: true }
+    : { severity: 'informational' as const, failed: false });
+
+/** The first person who caused one of the events, and the runtime. */
 function actorOf(events: readonly CommitEvent[]) {
   const person = events.map(personIn).find(Boolean);
   return { app_name: 'countersign', ...(person && { user: { name: person } }) };
 }
 
-/** What these begin is a person's doing; an approval is decided by one. */
-const PEOPLES: readonly Initiator[] = ['user', 'approval'];
-
 function personIn(event: CommitEvent): string | undefined {
   if ('person' in event) return event.person;
   if (!('actor' in event)) return undefined;
-  return 'initiator' in event && !PEOPLES.includes(event.initiator) ? undefined : event.actor;
+  return 'initiator' in event && !PERSONAL_INITIATORS.includes(event.initiator) ? undefined : event.actor;
 }
 
-/** The run, and everything outside that a write of this commit is about. */
+/** The run and every target that a write of this commit is about. */
 function resourcesOf({ runId, automation }: TerminalRun, events: readonly CommitEvent[]) {
   const targets = events.flatMap((event) => ('target' in event ? [event.target] : []));
   return [
@@ -92,14 +104,3 @@ function resourcesOf({ runId, automation }: TerminalRun, events: readonly Commit
 }
 
 const errorCode = (event: CommitEvent): string | undefined => ('error' in event ? event.error?.code : undefined);
-
-const isDenial = (event: CommitEvent) => event.type === 'policy.decided' && event.verdict === 'deny';
-
-const isFailure = (event: CommitEvent) => errorCode(event) !== undefined || isDenial(event);
-
-function severityOf(events: readonly CommitEvent[]) {
-  const left = (status: string) => events.some((event) => event.type === 'run.status_changed' && event.to === status);
-  if (left('needs_human')) return HIGH;
-  if (left('failed_terminal') || left('timed_out') || events.some(isDenial)) return MEDIUM;
-  return events.some(isFailure) ? LOW : INFORMATIONAL;
-}

@@ -1,13 +1,15 @@
 import { canonicalJson } from '../../run/canonical-json.ts';
+import { kindOf } from '../../run/events/events.ts';
+import { emptyReplay, type Replay } from '../../run/events/replay-state.ts';
+import type { EvidenceCommit } from '../bundle/commit-entry.ts';
 import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from '../bundle/derived-entries.ts';
 import type { EvidenceDocument } from '../bundle/document.ts';
 import type { EvidenceReceipt } from '../bundle/receipt-entry.ts';
 import type { EvidenceStep } from '../bundle/step-entry.ts';
 import { fieldMismatch } from './field-mismatch.ts';
 import { entryName, type Problem } from './problem.ts';
-import { type Replay, replayOf } from './replay.ts';
 
-/** The first entry that says something else than the commits do, once these are read from the first to the last. */
+/** Returns the first entry that differs from what the commits prove. */
 export function checkReplay(document: EvidenceDocument): Problem | undefined {
   const { run, trigger, steps, receipts, approvals } = document;
   const replay = replayOf(run.runId, document.commits);
@@ -21,6 +23,14 @@ export function checkReplay(document: EvidenceDocument): Problem | undefined {
     checkMissing(document, replay) ??
     checkDerived(document)
   );
+}
+
+function replayOf(runId: string, commits: readonly EvidenceCommit[]): Replay {
+  const replay = emptyReplay(runId);
+  for (const { at, seq, events } of commits) {
+    for (const event of events) kindOf(event)?.replay?.(replay, event, { at, seq });
+  }
+  return replay;
 }
 
 const problemIn = (entry: string, problem: string | undefined): Problem | undefined =>
@@ -38,32 +48,34 @@ function firstProblem<Entry>(
   return undefined;
 }
 
-const mismatch = (entry: object, told: object | undefined): string | undefined =>
-  told ? fieldMismatch(entry, told) : 'is told of by no commit';
+const mismatch = (entry: object, recorded: object | undefined): string | undefined =>
+  recorded ? fieldMismatch(entry, recorded) : 'is in no commit';
 
 function stepProblem(step: EvidenceStep, { steps }: Replay): string | undefined {
-  const told = steps.get(step.index);
-  if (told?.shows.status === undefined) return 'is told of by no commit';
+  const recorded = steps.get(step.index);
+  if (recorded?.fields.status === undefined) return 'is in no commit';
   const { input } = step;
-  // Not every ending keeps the input it was claimed with.
-  const claimed = told.claim && input ? fieldMismatch(input, { sha256: told.claim.inputHash }, 'input') : undefined;
-  return claimed ?? fieldMismatch(step, told.shows);
+  // Some steps end without storing the input of their claim.
+  const claimed =
+    recorded.claim && input ? fieldMismatch(input, { sha256: recorded.claim.inputHash }, 'input') : undefined;
+  return claimed ?? fieldMismatch(step, recorded.fields);
 }
 
-/** A receipt is of this run's own write, or of another run's that this one rested on. */
+/** A receipt is of a write of this run, or of the identical write of another run that this run reused. */
 function receiptProblem(receipt: EvidenceReceipt, { runId, writes, reused }: Replay): string | undefined {
   const { key, runId: maker, openSince, outcome } = receipt;
   if (maker !== runId) {
-    const rested = reused.get(key) === maker && outcome === 'succeeded';
-    return rested ? undefined : `is of ${maker}, on which this run did not rest`;
+    const isReused = reused.get(key) === maker && outcome === 'succeeded';
+    return isReused ? undefined : `is of ${maker}, whose write this run did not reuse`;
   }
-  const told = writes.get(key);
-  if (told && !told.intentsAt.includes(openSince))
-    return `says openSince: ${openSince}; its commits intend nothing then`;
-  return mismatch(receipt, told?.shows);
+  const recorded = writes.get(key);
+  if (recorded && !recorded.intentsAt.includes(openSince)) {
+    return `says openSince: ${openSince}; no commit of that time intends the write`;
+  }
+  return mismatch(receipt, recorded?.fields);
 }
 
-/** Each list has one order and each entry one place in it, so that none can be there twice. */
+/** Each list has one order, so that no entry can be in it twice. */
 function checkOrder({ steps, receipts, approvals }: EvidenceDocument): Problem | undefined {
   return (
     outOfOrder(steps, 'steps', (a, b) => a.index < b.index) ??
@@ -84,41 +96,39 @@ function outOfOrder<Entry>(
     const previous = index === 0 ? undefined : entries[index - 1];
     return previous !== undefined && !isBefore(previous, entry);
   });
-  return at < 0
-    ? undefined
-    : { entry: entryName(section, at, entries[at]), problem: 'is there twice or out of its order' };
+  return at < 0 ? undefined : { entry: entryName(section, at, entries[at]), problem: 'is duplicated or out of order' };
 }
 
-/** One key is one write, wherever another run had it. */
+/** One key is one write, also if another run made it. */
 function twice(receipts: readonly EvidenceReceipt[]): Problem | undefined {
   const firstAt = new Map(receipts.map(({ key }, index) => [key, index] as const).reverse());
   const at = receipts.findIndex(({ key }, index) => firstAt.get(key) !== index);
-  return at < 0 ? undefined : { entry: entryName('receipts', at, receipts[at]), problem: 'is there twice' };
+  return at < 0 ? undefined : { entry: entryName('receipts', at, receipts[at]), problem: 'is duplicated' };
 }
 
-/** The key of such a write is free for other runs, whose receipt then stands in its place. */
-const MAY_HAVE_PASSED_ON: readonly unknown[] = ['failed', 'reversed'];
+/** The key of such a write is free. Another run may have used it since, and then the receipt is of that run. */
+const KEY_IS_FREE: readonly unknown[] = ['failed', 'reversed'];
 
-/** What the commits tell and no entry shows. */
+/** Returns the first entry that the commits prove and that is missing. */
 function checkMissing({ receipts, approvals, steps }: EvidenceDocument, replay: Replay): Problem | undefined {
   const own = new Set<unknown>(receipts.flatMap(({ key, runId }) => (runId === replay.runId ? [key] : [])));
-  for (const [key, { shows }] of replay.writes) {
-    if (!own.has(key) && !MAY_HAVE_PASSED_ON.includes(shows.outcome)) return missing('receipt', shows.step);
+  for (const [key, { fields }] of replay.writes) {
+    if (!own.has(key) && !KEY_IS_FREE.includes(fields.outcome)) return missing('receipt', fields.step);
   }
   const asked = new Set<unknown>(approvals.map(({ approvalId }) => approvalId));
   for (const [approvalId, { step }] of replay.approvals) {
     if (!asked.has(approvalId)) return missing('approval', step);
   }
   const indexes = new Set<unknown>(steps.map(({ index }) => index));
-  for (const [index, { shows }] of replay.steps) {
-    if (!indexes.has(index)) return missing('step', shows.id);
+  for (const [index, { fields }] of replay.steps) {
+    if (!indexes.has(index)) return missing('step', fields.id);
   }
   return undefined;
 }
 
 const missing = (kind: string, step: unknown): Problem => ({
   entry: `${kind} of ${step}`,
-  problem: 'is missing: the commits tell of it',
+  problem: 'is missing, although it is in the commits',
 });
 
 const same = (a: unknown, b: unknown) => canonicalJson(a ?? null) === canonicalJson(b ?? null);
@@ -126,13 +136,14 @@ const same = (a: unknown, b: unknown) => canonicalJson(a ?? null) === canonicalJ
 function checkDerived(document: EvidenceDocument): Problem | undefined {
   const { run, decisions, commits, receipts, cost, awsRequestsAtLeast, versions } = document;
   const decided = decisionsOf(commits);
-  const odd = Array.from({ length: Math.max(decided.length, decisions.length) }).findIndex(
+  const differing = Array.from({ length: Math.max(decided.length, decisions.length) }).findIndex(
     (_, index) => !same(decisions[index], decided[index]),
   );
-  if (odd >= 0) return { entry: entryName('decisions', odd, decisions[odd]), problem: 'is not what its commit says' };
+  if (differing >= 0)
+    return { entry: entryName('decisions', differing, decisions[differing]), problem: 'differs from its commit' };
   if (!same(cost, spentBy(run.runId, receipts))) return { entry: 'cost', problem: 'is not the sum of the receipts' };
   if (!same(awsRequestsAtLeast, awsRequestsOf(document))) {
-    return { entry: 'awsRequestsAtLeast', problem: 'is not what commits, approvals and cost amount to' };
+    return { entry: 'awsRequestsAtLeast', problem: 'is not the sum of commits, approvals and cost' };
   }
   if (!same(versions.policies, policiesOf(decisions)) || !same(versions.workflow, run.workflow)) {
     return { entry: 'versions', problem: 'are not those of the run and its decisions' };

@@ -1,26 +1,28 @@
 import { canonicalJson } from '../../run/canonical-json.ts';
 
-/** Long enough to tell hashes and ids apart. */
+/** Long enough to distinguish hashes and ids. */
 const VALUE_SHOWN_CHARACTERS = 100;
 
-/** The first thing that is shown otherwise than it is told, in words. Of objects only what is told is compared. */
-export function fieldMismatch(shown: unknown, told: unknown, path = ''): string | undefined {
-  if (isPlain(told) && isPlain(shown)) {
-    for (const [name, each] of Object.entries(told)) {
-      const difference = fieldMismatch(shown[name], each, path === '' ? name : `${path}.${name}`);
-      if (difference !== undefined) return difference;
+/** Describes the first field that differs from what the commits record. Fields that are not recorded are not compared. */
+export function fieldMismatch(shown: unknown, recorded: unknown, path = ''): string | undefined {
+  if (isPlain(recorded) && isPlain(shown)) {
+    for (const [name, each] of Object.entries(recorded)) {
+      const mismatch = fieldMismatch(shown[name], each, path === '' ? name : `${path}.${name}`);
+      if (mismatch !== undefined) return mismatch;
     }
     return undefined;
   }
-  if (Array.isArray(told) && Array.isArray(shown)) {
-    if (told.length !== shown.length) return `has ${shown.length} ${path}; its commits tell of ${told.length}`;
-    return told.reduce<string | undefined>(
+  if (Array.isArray(recorded) && Array.isArray(shown)) {
+    if (recorded.length !== shown.length) {
+      return `has ${shown.length} ${path}; its commits have ${recorded.length}`;
+    }
+    return recorded.reduce<string | undefined>(
       (found, each, index) => found ?? fieldMismatch(shown[index], each, `${path}.${index + 1}`),
       undefined,
     );
   }
-  if (textOf(shown) === textOf(told)) return undefined;
-  return `says ${path}: ${shortened(shown)}; its commits say ${shortened(told)}`;
+  if (textOf(shown) === textOf(recorded)) return undefined;
+  return `says ${path}: ${shortened(shown)}; its commits say ${shortened(recorded)}`;
 }
 
 const isPlain = (value: unknown): value is Record<string, unknown> =>

@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import { RunStatus } from '../run.ts';
+import { Count, eventKind, Hash, Id, Ids, RecordedErrorFields, Sentence, type Severity, Time } from './event-kind.ts';
+
+const INITIATORS = ['user', 'system', 'timeout', 'policy', 'webhook', 'approval', 'agent'] as const;
+export type Initiator = (typeof INITIATORS)[number];
+
+/** The actor of these initiators is a person. */
+export const PERSONAL_INITIATORS: readonly Initiator[] = ['user', 'approval'];
+
+/** The approval that a change of status waits for or results from. */
+const ApprovalContext = z.strictObject({
+  approvalId: Id,
+  /** The tool that would be called; `approval` for an approval step. */
+  action: Id,
+  /** The automation that started the run. */
+  requestedBy: Id,
+  decision: z.enum(['approved', 'rejected', 'expired']).optional(),
+  decidedBy: Ids.optional(),
+  /** Of the reason for a rejection. The approval stores the reason. */
+  reasonHash: Hash.optional(),
+});
+export type ApprovalContext = z.infer<typeof ApprovalContext>;
+
+/** The external event that a change of status results from, or that the run waits for. */
+const ExternalEventContext = z.strictObject({
+  /** `issues.opened`, `incident.update`; `signal` for a signal, whose name is a sentence. */
+  type: Id,
+  signal: Sentence.optional(),
+  source: Id,
+  /** The id that its source gave it. Absent while the run waits for it. */
+  id: Id.optional(),
+  deadlineAt: Time.optional(),
+});
+export type ExternalEventContext = z.infer<typeof ExternalEventContext>;
+
+/** Who changed the status, and why. */
+const By = z.strictObject({
+  initiator: z.enum(INITIATORS),
+  actor: Id,
+  reason: Sentence.optional(),
+  approval: ApprovalContext.optional(),
+  externalEvent: ExternalEventContext.optional(),
+});
+export type By = z.infer<typeof By>;
+
+const ResumedFields = z.discriminatedUnion('because', [
+  z.strictObject({ resumeCount: Count, because: z.literal('orphaned'), silentSince: Time }),
+  z.strictObject({ resumeCount: Count, because: z.literal('lease_expired') }),
+  z.strictObject({ resumeCount: Count, because: z.literal('operator'), actor: Id }),
+]);
+
+type WithoutCount<Fields> = Fields extends unknown ? Omit<Fields, 'resumeCount'> : never;
+/** Why a run continues from its last commit. */
+export type Resumed = WithoutCount<z.infer<typeof ResumedFields>>;
+
+const SEVERITY: Partial<Record<RunStatus, Severity>> = {
+  needs_human: 'high',
+  failed_terminal: 'medium',
+  timed_out: 'medium',
+};
+
+export const errorText = ({ code, message }: { code: string; message: string }) => `${code}: ${message}`;
+
+export const RUN_EVENTS = {
+  'run.accepted': eventKind({
+    summary: 'Intake accepted a delivery and created the run. Always in commit 1.',
+    fields: z.strictObject({
+      automation: Id,
+      workflow: z.strictObject({ name: Id, version: z.int() }),
+      source: Id,
+      event: Id,
+      key: Id,
+      triggerHash: Hash,
+    }),
+    text: ({ source, event, automation, workflow }) =>
+      `accepted ${source} ${event} for ${automation} (${workflow.name} v${workflow.version})`,
+    replay: ({ run, trigger }, { automation, workflow, source, event, key, triggerHash }, { at, seq }) => {
+      if (seq !== 1) return;
+      Object.assign(run, { automation, workflow, trigger: { source, event, key }, createdAt: at });
+      Object.assign(trigger, { source, event, receivedAt: at, payload: { sha256: triggerHash } });
+    },
+    proves: {
+      run: 'in commit 1: `automation`, `workflow`, `trigger` (`source`, `event`, `key`), `createdAt` = *at*; of the entry `trigger`: `source`, `event`, `receivedAt` = *at*, `payload` = `triggerHash`',
+    },
+  }),
+  'run.enriched': eventKind({
+    summary: 'The worker read title, actor and links from the trigger.',
+    fields: z.strictObject({ enrichmentHash: Hash }),
+    text: () => 'title, actor and links were extracted from the trigger',
+    replay: ({ run }, _event, { at }) => {
+      run.startedAt = at;
+    },
+    proves: { run: '`startedAt` = *at*' },
+  }),
+  'run.status_changed': eventKind({
+    summary: 'The status of the run changed.',
+    fields: By.extend({ from: RunStatus, to: RunStatus, error: RecordedErrorFields.optional() }),
+    text: ({ to, initiator, actor, error, reason }) => {
+      const why = error ? `: ${errorText(error)}` : reason ? ` (${reason})` : '';
+      return `run: ${to}${PERSONAL_INITIATORS.includes(initiator) ? ` by ${actor}` : ''}${why}`;
+    },
+    siem: ({ to, error }) => ({ severity: SEVERITY[to] ?? (error ? 'low' : 'informational'), failed: !!error }),
+    replay: ({ run }, { to, actor, error }, { at }) => {
+      const durationMs = Math.max(0, Date.parse(at) - Date.parse(String(run.createdAt)));
+      Object.assign(run, { status: to, error, completedAt: at, durationMs });
+      if (to === 'rolling_back') run.rollback = { endsAs: error ? 'failed_terminal' : 'canceled', actor, at, error };
+    },
+    proves: {
+      run: '`status` = `to`, `error`, `completedAt` = *at*, `durationMs` = *at* - `createdAt`, at least 0; if `to` is `rolling_back`, `rollback`: `actor`, `error`, `at` = *at*, `endsAs` = `failed_terminal` with an error, else `canceled`',
+    },
+  }),
+  'run.stop_requested': eventKind({
+    summary: 'A person asked to cancel, pause or roll back the run. It stops when no step is in flight.',
+    fields: By.pick({ initiator: true, actor: true, reason: true }).extend({
+      kind: z.enum(['cancel', 'pause', 'rollback']),
+    }),
+    text: ({ actor, kind, reason }) =>
+      `${actor} requested ${kind === 'rollback' ? 'a rollback' : kind}${reason ? `: ${reason}` : ''}`,
+  }),
+  'run.resumed': eventKind({
+    summary: 'The run continued from its last commit.',
+    fields: ResumedFields,
+    text: (event, time) => `run: resumed (${event.resumeCount}): ${resumedText(event, time)}`,
+    replay: ({ run }) => {
+      run.resumeCount = Number(run.resumeCount ?? 0) + 1;
+    },
+    proves: { run: '`resumeCount`: the number of these events; absent if there is none' },
+  }),
+};
+
+function resumedText(event: z.infer<typeof ResumedFields>, time: (iso: string) => string): string {
+  switch (event.because) {
+    case 'orphaned':
+      return `no progress since ${time(event.silentSince)}`;
+    case 'lease_expired':
+      return 'the lease of a step expired';
+    case 'operator':
+      return `by ${event.actor}`;
+  }
+}
