@@ -37,7 +37,7 @@ describe.each(PASTED)('a secret that reads %s', (pasted) => {
   it('signs nothing, and is not quoted', async () => {
     const secrets = new SecretsSigningSecrets(holding(pasted), { acme: 'arn' }, Date.now, new MemoryLog());
     const error = await refusal(secrets.secretsFor('acme', 'github'));
-    expect(error.message).toContain('write it anew');
+    expect(error.message).toContain('replace it');
     expect(`${error.stack} ${String(error.cause)}`).not.toContain('canary');
   });
 });
