@@ -12,9 +12,9 @@ import type { Delivery } from './delivery.ts';
 import { newRun } from './new-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 
-/** One transaction holds 100 rows: up to three idempotency records, and three rows for each run. */
+/** A transaction has at most 100 rows: up to three idempotency records, and three rows per run. */
 const RUNS_PER_DELIVERY_MAX = 32;
-/** Where each run brings up to two idempotency records of its own as well. */
+/** Here each run also needs up to two idempotency records. */
 const ADDED_RUNS_MAX = 19;
 
 export interface Intake {
@@ -39,7 +39,7 @@ interface Accepting {
   trigger: Trigger;
 }
 
-/** Turns a verified delivery into runs, once: records, trigger, runs and their due times are one transaction. */
+/** Starts the runs of a verified delivery once: idempotency records, trigger and runs are one transaction. */
 export async function acceptDelivery(
   intake: Intake,
   tenant: string,
@@ -50,12 +50,12 @@ export async function acceptDelivery(
   const trigger: Trigger = { source, event, fields, payload, makers, receivedAt: isoNow(intake.clock) };
   const automations = await intake.definitions.automations(tenant);
   const matching = await matchAutomations(intake.expressions, tenant, automations, trigger, ({ name }, error) =>
-    intake.log.error('the filter of an automation failed; it starts no run', { tenant, automation: name, error }),
+    intake.log.error('the filter of an automation failed; no run is started', { tenant, automation: name, error }),
   );
   if (matching.length === 0) return { runIds: [], deduplicated: false };
   const accepting = { tenant, delivery, requestHash, trigger };
   const before: IdempotencyRecord[] = [];
-  // Each round meets one more record of the same event: its id, its content, or one for each automation.
+  // Each round can find one more record of the same event: of its id, its content, or one of its automations.
   for (let round = 0; round <= 2 * matching.length + 2; round += 1) {
     const missing = matching.filter(({ name }) => !before.some(({ automations }) => automations?.includes(name)));
     const { result, runIds } = await startRuns(intake, accepting, missing, before);
@@ -70,23 +70,23 @@ export async function acceptDelivery(
     if (record.key === delivery.key && !cameThroughAnotherHook(record, delivery)) {
       throw new CountersignError(
         'IDEMPOTENCY_CONFLICT',
-        `${delivery.key} was delivered before with another body; nothing was started`,
+        `${delivery.key} was already delivered with another body; no run was started`,
       );
     }
-    // A record without automations is an old one: nobody knows what it started, so nothing is started again.
+    // An old record does not list its automations, so no run is started again.
     if (!record.automations) return { runIds: record.runIds, deduplicated: true };
     before.push(record);
   }
   throw new Error(`the records of ${delivery.key} changed with every attempt`);
 }
 
-/** Nobody repeats a delivery after so long a time unless by hand: it starts new runs, and the log says why. */
+/** A delivery that is repeated after its record expired was most likely repeated by hand: it starts new runs. */
 function noteExpired({ log }: Intake, { tenant, key, expiresAt, runIds }: IdempotencyRecord): void {
   const details = { code: 'IDEMPOTENCY_EXPIRED', tenant, key, expiredAt: expiresAt, earlierRuns: runIds };
-  log.warn('a delivery came again after its idempotency record had expired; it starts new runs', details);
+  log.warn('a delivery was repeated after its idempotency record expired; it starts new runs', details);
 }
 
-/** Starts runs of these automations, unless the delivery or the same event was accepted before. */
+/** Starts runs of these automations, unless the delivery or the same event is already accepted. */
 async function startRuns(
   intake: Intake,
   accepting: Accepting,
@@ -97,8 +97,8 @@ async function startRuns(
   if (automations.length > max) {
     throw new CountersignError(
       'CAP_EXCEEDED',
-      `${automations.length} automations match ${accepting.delivery.event}, and one delivery may start ${max} runs; ` +
-        'disable some, or narrow their filters',
+      `${automations.length} automations match ${accepting.delivery.event}; one delivery may start at most ${max} runs: ` +
+        'disable some automations, or narrow their filters',
     );
   }
   const { tenant, delivery, trigger } = accepting;
@@ -122,7 +122,7 @@ function recordsOf(
   const { source, key, burstKey, hook } = delivery;
   const at = trigger.receivedAt;
   const retentionMs = IDEMPOTENCY_RETENTION_MS[source];
-  const remembered = (recordKey: string, forMs = retentionMs): IdempotencyRecord => ({
+  const recordFor = (recordKey: string, forMs = retentionMs): IdempotencyRecord => ({
     tenant,
     key: recordKey,
     source,
@@ -134,17 +134,17 @@ function recordsOf(
     expiresAt: later(at, forMs),
   });
   const isKnown = (recordKey: string) => before.some((record) => record.key === recordKey);
-  const records = isKnown(key) ? [] : [remembered(key)];
-  if (delivery.bodyIsKey) records.push(remembered(deliveryKey.githubBody({ bodyHash: requestHash })));
-  if (burstKey !== undefined && !isKnown(burstKey)) records.push(remembered(burstKey, BURST_WINDOW_MS));
-  // A third hook may bring the same event: each automation added now has a record of its own beside the one that stands.
-  for (const [standing, forMs] of [[key, retentionMs] as const, [burstKey, BURST_WINDOW_MS] as const]) {
-    if (standing === undefined) continue;
-    // One that was added to an earlier burst has a later end than that burst: a new burst must find its record.
-    const mayOutlive = standing === burstKey && automations.length <= ADDED_RUNS_MAX;
-    if (!isKnown(standing) && !mayOutlive) continue;
+  const records = isKnown(key) ? [] : [recordFor(key)];
+  if (delivery.bodyIsKey) records.push(recordFor(deliveryKey.githubBody({ bodyHash: requestHash })));
+  if (burstKey !== undefined && !isKnown(burstKey)) records.push(recordFor(burstKey, BURST_WINDOW_MS));
+  // A third hook may deliver the same event, so each automation that is added to an existing record gets its own record.
+  for (const [existing, forMs] of [[key, retentionMs] as const, [burstKey, BURST_WINDOW_MS] as const]) {
+    if (existing === undefined) continue;
+    // An automation that joins a burst late has a record that outlives the burst; the next burst must find it.
+    const mayOutlive = existing === burstKey && automations.length <= ADDED_RUNS_MAX;
+    if (!isKnown(existing) && !mayOutlive) continue;
     for (const [index, { name }] of automations.entries()) {
-      const own = remembered(deliveryKey.forAutomation({ key: standing, automation: name }), forMs);
+      const own = recordFor(deliveryKey.forAutomation({ key: existing, automation: name }), forMs);
       records.push({ ...own, runIds: runIds.slice(index, index + 1), automations: [name] });
     }
   }
@@ -160,12 +160,12 @@ function duplicateOf(
   record: IdempotencyRecord,
 ): Accepted {
   if (record.key === deliveryKey.githubBody({ bodyHash: requestHash })) {
-    intake.log.warn('a signed body came again; it starts nothing', { tenant, key: delivery.key });
+    intake.log.warn('a signed body was sent again; no run is started', { tenant, key: delivery.key });
   }
   return { runIds: record.runIds, deduplicated: true };
 }
 
-/** The fast path. A queued run carries its due time, so that a message that was never sent loses nothing. */
+/** Starts a run without delay. If the message is lost, the sweeper finds the queued run by its due time. */
 async function wake(intake: Intake, tenant: string, runId: string): Promise<void> {
   await intake.queue.send({ tenant, runId }).catch((error: unknown) => {
     intake.log.warn('the step message could not be sent; the sweeper will send it', { tenant, runId, error });

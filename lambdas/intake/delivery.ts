@@ -1,23 +1,23 @@
 import type { TriggerSource } from '../run/run.ts';
 
-/** A webhook after its signature held: who sent what about which thing, in the words every source shares. */
+/** A webhook with a valid signature, in the form that all sources share. */
 export interface Delivery {
   source: TriggerSource;
-  /** What happened, `issues.opened` or `incident.insert`. */
+  /** `issues.opened` or `incident.insert`. */
   event: string;
-  /** The idempotency key: the same delivery again has the same. */
+  /** The idempotency key: a repeated delivery has the same key. */
   key: string;
-  /** Which of the sender's subscriptions delivered it. The same key through another one is the same event, not a conflict. */
+  /** The sender's webhook. The same key from another webhook is the same event, not a conflict. */
   hook?: string;
-  /** The signature covers neither id nor time: the body is remembered too, or a copy under a new id would start runs again. */
+  /** The signature covers neither id nor time, so the body is a second key: a copy with a new id starts no runs. */
   bodyIsKey?: boolean;
-  /** Set where the same event may come under several ids within seconds; it names the event by its content. */
+  /** Identifies the event by its content, where several deliveries of it may arrive within seconds. */
   burstKey?: string;
-  /** What it is about, `github:octo-org/payments#7`; runs about one thing are found by it. */
+  /** The external record, `github:octo-org/payments#7`. */
   subject?: string;
-  /** Fields that workflows ask for by name, `trigger.sysId`. */
+  /** Fields that workflows read by name, `trigger.sysId`. */
   fields: Record<string, unknown>;
   payload: unknown;
-  /** Whoever created or changed what it is about: none of them may approve what follows from it. */
+  /** The people who created or changed the subject. They may not approve the writes of its runs. */
   makers: string[];
 }

@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { Problem } from '../entry/http.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { deliveryKey } from '../run/idempotency.ts';
-import { assertShapeOfEvent } from './check-github-event.ts';
+import { checkGithubEvent } from './check-github-event.ts';
 import type { Delivery } from './delivery.ts';
 import { githubMakers } from './delivery-makers.ts';
 
-/** Only what is used is described; GitHub sends some seventy kinds of events and adds fields at any time. */
+/** Only the fields in use; GitHub has more than seventy events and adds fields at any time. */
 const Titled = z.looseObject({
   number: z.number().optional(),
   title: z.string().nullish(),
@@ -41,7 +41,7 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
   }
   const parsed = Payload.safeParse(payload);
   if (!parsed.success) throw new Problem(400, 'BAD_REQUEST', `not a GitHub event: ${z.prettifyError(parsed.error)}`);
-  assertShapeOfEvent(name, parsed.data);
+  checkGithubEvent(name, parsed.data);
   const hook = headers['x-github-hook-id'];
   const { action, repository, sender, issue, pull_request, discussion } = parsed.data;
   const about = issue ?? pull_request ?? discussion;
@@ -71,7 +71,7 @@ export function githubDelivery(headers: Record<string, string | undefined>, payl
   };
 }
 
-/** The same event has the same content whichever hook sent it, except for what says through which hook it came. */
+/** The content of an event is the same from every hook, except for these members, which depend on the hook. */
 function burstKey(event: string, payload: z.infer<typeof Payload>): string {
   const { installation: _app, organization: _organizationHook, enterprise: _enterpriseHook, ...content } = payload;
   return deliveryKey.githubBurst({ event, contentHash: hashOf(content) });

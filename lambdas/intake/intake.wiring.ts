@@ -12,7 +12,6 @@ import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';
 
-/** What every intake function is built from, made once per function instance. */
 export function wireIntake() {
   const environment = readEnvironment(IntakeEnvironment);
   const dynamo = new DynamoDBClient();

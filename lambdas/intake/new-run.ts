@@ -5,7 +5,7 @@ import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } fro
 import { PICK_UP_WITHIN_MS } from '../run-changes/conclude-run.ts';
 import type { Delivery } from './delivery.ts';
 
-/** A queued run with the first commit of its chain. `payloadHash` is of the trigger's payload as it is stored. */
+/** A queued run and the first commit of its chain. `payloadHash` is the hash of the stored payload. */
 export function newRun(
   runId: string,
   tenant: string,

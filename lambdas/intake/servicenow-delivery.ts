@@ -5,7 +5,7 @@ import { deliveryKey } from '../run/idempotency.ts';
 import type { Delivery } from './delivery.ts';
 import { servicenowMakers } from './delivery-makers.ts';
 
-/** What the business rule in docs/servicenow.md sends: the record and which change of it this is. */
+/** The payload of the business rule in docs/servicenow.md: the record and the number of its change. */
 const Payload = z.strictObject({
   instance: z.string().regex(/^[a-z0-9-]{1,60}$/, 'the instance name, as in https://<instance>.service-now.com'),
   table: z.string().regex(/^[a-z0-9_]{1,80}$/),
@@ -15,21 +15,23 @@ const Payload = z.strictObject({
   record: z.record(z.string(), z.string().nullable()),
 });
 
-/** ServiceNow's own numbers have 10 to 40; a longer one is no number that anybody looks for. */
+/** ServiceNow's numbers have 10 to 40 characters. A longer one is not used as the subject. */
 const NUMBER_MAX_CHARACTERS = 200;
 
 export function servicenowDelivery(payload: unknown): Delivery {
   const parsed = Payload.safeParse(payload);
   if (!parsed.success) {
-    throw new Problem(400, 'BAD_REQUEST', `not what the business rule sends: ${z.prettifyError(parsed.error)}`);
+    const detail = `the body is not a payload of the business rule: ${z.prettifyError(parsed.error)}`;
+    throw new Problem(400, 'BAD_REQUEST', detail);
   }
   const { instance, table, operation, sys_id: sysId, sys_mod_count: modCount, record } = parsed.data;
   const makers = servicenowMakers(record);
+  const number = (record.number ?? '').length <= NUMBER_MAX_CHARACTERS ? record.number : undefined;
   return {
     source: 'servicenow',
     event: `${table}.${operation}`,
     key: deliveryKey.servicenow({ instance, table, sysId, modCount }),
-    subject: `servicenow:${instance}:${(record.number ?? '').length <= NUMBER_MAX_CHARACTERS ? (record.number ?? sysId) : sysId}`,
+    subject: `servicenow:${instance}:${number ?? sysId}`,
     fields: {
       title: record.short_description,
       actor: makers[0],

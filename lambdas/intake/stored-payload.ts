@@ -2,9 +2,9 @@ import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Trigger } from '../run/run.ts';
 
-/** Large payloads have a few large members (`commits` of a push); after this many the delivery is rejected as too large. */
+/** Large payloads have only a few large members (`commits` of a push). If more would be omitted, the delivery is rejected. */
 const OMITTED_MEMBERS_MAX = 16;
-/** Replacing a member smaller than this saves nothing. */
+/** Replacing a smaller member saves nothing. */
 const OMITTED_MEMBER_MIN_BYTES = 1024;
 
 export interface StoredTrigger {
@@ -13,9 +13,9 @@ export interface StoredTrigger {
 }
 
 /**
- * Stores a trigger with its whole payload, which rows hold compressed. If that does not fit into a row or a transaction,
- * the largest member is replaced by its digest, and it is tried again. Filters have seen the whole payload by then;
- * the workflow's expressions see what is stored.
+ * Stores a trigger with its payload, which rows contain compressed. If it does not fit into a row or a transaction, this
+ * replaces the largest member with its digest and tries again. Filters have already read the full payload; the
+ * expressions of the workflow read the stored one.
  */
 export async function shrinkUntilStored<T>(trigger: Trigger, store: (stored: StoredTrigger) => Promise<T>): Promise<T> {
   let { payload } = trigger;
@@ -35,14 +35,14 @@ const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? '
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The payload with its largest part replaced by `{ omitted: true, bytes, sha256 }`; nothing if no part is large. */
+/** Replaces the largest part with `{ omitted: true, bytes, sha256 }`; undefined if no part is large. */
 export function withoutLargestMember(payload: unknown): unknown {
   if (!isObject(payload)) return undefined;
   const members = Object.entries(payload).map(([name, value]) => ({ name, value, bytes: bytesOf(value) }));
   const [largest] = members.sort((a, b) => b.bytes - a.bytes);
   if (!largest || largest.bytes < OMITTED_MEMBER_MIN_BYTES) return undefined;
   const { name, value, bytes } = largest;
-  // An object goes member by member: of a record with one long note, only the note is replaced.
+  // Within an object only the largest member is replaced: of a record with one long note, only the note.
   return { ...payload, [name]: withoutLargestMember(value) ?? digestOf(value, bytes) };
 }
 

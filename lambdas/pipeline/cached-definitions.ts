@@ -4,12 +4,12 @@ import type { TenantSettings } from '../run/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
 
-/** A changed automation or setting takes effect within this time; a busy function asks once instead of for every event. */
+/** A changed automation or setting takes effect within this time. */
 export const CHANGES_SEEN_WITHIN_MS = 60_000;
 
 type CachedKinds = 'automations' | 'settings' | 'workflow' | 'people';
 
-/** Definitions kept in a warm function: what may change briefly, workflow versions for ever since they never change. */
+/** Definitions cached in a warm function. Workflow versions are cached for ever, because they never change. */
 export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #source: Pick<Definitions, CachedKinds>;
   readonly #automations: Cached<Automation[]>;
@@ -32,8 +32,8 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     return this.#settings.get(tenant, () => this.#source.settings(tenant));
   }
 
-  people(tenant: string, looking = { fresh: false }): Promise<Person[]> {
-    if (looking.fresh) return this.#source.people(tenant);
+  people(tenant: string, { fresh } = { fresh: false }): Promise<Person[]> {
+    if (fresh) return this.#source.people(tenant);
     return this.#people.get(tenant, () => this.#source.people(tenant));
   }
 

@@ -2,7 +2,7 @@ import type { Person } from '../people/people.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
 
-/** Who changes what a tenant has defined, when, and the id of the record of it. */
+/** Who changes a definition, when, and the id of the entry in the history. */
 export interface ChangeAuthor {
   actor: string;
   at: string;
@@ -11,28 +11,28 @@ export interface ChangeAuthor {
 
 export type ChangeKind = 'person' | 'automation' | 'connection' | 'policies' | 'settings' | 'workflow' | 'api_key';
 
-/** `requested` and `confirmed`: a change that waited for a second owner; `confirmed` of a person also vouches for them. */
+/** A change that needs a second owner is `requested` and then `confirmed`, `rejected` or `expired`. */
 export type ChangeAction = 'created' | 'changed' | 'deleted' | 'requested' | 'confirmed' | 'rejected' | 'expired';
 
-/** One entry of the history of a tenant's definitions: written with the change itself, and never again. */
+/** One entry in the history of a tenant's definitions. The transaction of the change writes it; it never changes. */
 export interface Change extends ChangeAuthor {
   kind: ChangeKind;
   name: string;
   action: ChangeAction;
-  /** Null where there was nothing, or nothing is left. */
+  /** Null if the definition did not exist before, or does not exist after. */
   before: unknown;
   after: unknown;
-  /** Who had asked for what was confirmed, rejected or expired. */
+  /** The author of the request that was confirmed, rejected or expired. */
   requestedBy?: string;
   reason?: string;
 }
 
-/** Two of these and the rest of the entry fit into one row, compressed or not. */
+/** Two documents of this size fit into one row, even if they do not compress. */
 const RECORDED_MAX_BYTES = 128 * 1024;
-/** A URL may carry a name and a password before its host. */
+/** A URL can contain a user name and a password before the host. */
 const CREDENTIALS_IN_URL = /\/\/[^/@\s"]+@/g;
 
-/** A document as the history shows it: without credentials, and by its hash if it is too large. */
+/** A document as the history stores it: without credentials, and only its hash if it is too large. */
 export function recorded(document: object | undefined): unknown {
   if (document === undefined) return null;
   const text = JSON.stringify(document).replaceAll(CREDENTIALS_IN_URL, '//***@');
@@ -40,37 +40,37 @@ export function recorded(document: object | undefined): unknown {
   return bytes <= RECORDED_MAX_BYTES ? JSON.parse(text) : { sha256: sha256Hex(text), bytes };
 }
 
-/** A change of a person that waits until a second owner confirms it. */
+/** A change of a person that a second owner has to confirm. */
 export interface PendingChange {
   changeId: string;
   person: string;
   before: Person | null;
   after: Person;
-  /** What it would widen, in words. */
+  /** The additional rights, as sentences. */
   widens: string[];
   requestedBy: string;
   requestedAt: string;
   expiresAt: string;
 }
 
-/** What became of a pending change that is not made. */
+/** Why a pending change was not made. */
 export interface Dismissal {
   action: 'rejected' | 'expired';
   reason?: string;
 }
 
 export interface SavedPerson {
-  /** What the change was judged against, null for nobody: if it is something else by now, nothing is saved. */
+  /** The person that the change was checked against, null for none. If the stored person differs, nothing is saved. */
   replaces?: Person | null;
-  /** The pending change that is made by this, in the same transaction, once. */
+  /** The pending change that this confirms, in the same transaction. */
   confirms?: PendingChange;
 }
 
-/** The people of a tenant as they change, and the history of everything that does. */
+/** The people of a tenant, and the history of all changes to its definitions. */
 export interface RecordedChanges {
   person(tenant: string, id: string): Promise<Person | undefined>;
   savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void>;
-  /** As they were read: whoever was changed since is not deleted. The id is never given again: a key of the former person would work for the new one. */
+  /** Deletes the person only if nobody has changed them since. The id is never used again: an old key would work for the new person. */
   deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void>;
   wasDeleted(tenant: string, id: string): Promise<boolean>;
 
@@ -83,5 +83,5 @@ export interface RecordedChanges {
   changes(tenant: string, page: { after?: string; limit: number }): Promise<Page<Change>>;
 }
 
-/** Sorts the history by time; also the place of an entry in it. */
-export const placeOfChange = ({ at, changeId }: ChangeAuthor): string => `${at}#${changeId}`;
+/** The sort key of an entry, in order of time. */
+export const changeSortKey = ({ at, changeId }: ChangeAuthor): string => `${at}#${changeId}`;

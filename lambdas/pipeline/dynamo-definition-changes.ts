@@ -12,15 +12,15 @@ import {
   type Change,
   type ChangeAuthor,
   type ChangeKind,
+  changeSortKey,
   type Dismissal,
   type PendingChange,
-  placeOfChange,
   type RecordedChanges,
   recorded,
   type SavedPerson,
 } from './definition-changes.ts';
 
-/** A pending change nobody decided on is deleted this long after it expired. */
+/** An expired pending change is deleted after this time. */
 const PENDING_RETAINED_SECONDS = 30 * 24 * 60 * 60;
 
 interface Saved {
@@ -31,7 +31,7 @@ interface Saved {
   by: ChangeAuthor;
 }
 
-/** Rows of a tenant's definitions, each written together with the entry of the history that tells of it. */
+/** Writes each definition together with its entry in the history. */
 export class DynamoChanges implements RecordedChanges {
   readonly #rows: DynamoRows;
   readonly #pause: Pause;
@@ -41,13 +41,12 @@ export class DynamoChanges implements RecordedChanges {
     this.#pause = pause;
   }
 
-  /** Puts the document and its entry; what is there already is not written again. */
+  /** Writes the document and its entry, unless the document is unchanged. */
   async save({ tenant, kind, name, key, by }: Saved, document: object, how: SavedPerson = {}): Promise<void> {
     const { replaces, confirms } = how;
     const read = await this.#rows.getItem(key);
     const before = read && docOf<object>(read);
-    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces))
-      throw changedMeanwhile(`${kind} ${name}`);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) throw conflict(`${kind} ${name}`);
     if (before && !confirms && isSame(before, document)) return;
     const { changeId, requestedBy } = confirms ?? {};
     await this.#write(`${kind} ${name}`, [
@@ -65,7 +64,7 @@ export class DynamoChanges implements RecordedChanges {
     ]);
   }
 
-  /** True if the document is new; false, and nothing of it, if there is one under its key. */
+  /** Writes a new document. Returns false and writes nothing if the key exists. */
   async saveNew({ tenant, kind, name, key, by }: Saved, document: object): Promise<boolean> {
     const entry = { ...by, kind, name, action: 'created' as const, before: null, after: recorded(document) };
     const refused = await this.#rows.transact(
@@ -88,7 +87,7 @@ export class DynamoChanges implements RecordedChanges {
     const { id } = person;
     const key = keys.personKey(tenant, id);
     const read = await this.#rows.getItem(key);
-    if (!read || hashOf(docOf<object>(read)) !== hashOf(person)) throw changedMeanwhile(`person ${id}`);
+    if (!read || hashOf(docOf<object>(read)) !== hashOf(person)) throw conflict(`person ${id}`);
     const before = recorded(docOf<object>(read));
     await this.#write(`person ${id}`, [
       this.#rows.remove(key, rowIsStill(read)),
@@ -142,23 +141,23 @@ export class DynamoChanges implements RecordedChanges {
     const rest = found.filter((item) => keyOf(item).sk !== after);
     const items = rest.slice(0, limit).map((item) => docOf<Change>(item));
     const last = items.at(-1);
-    return { items, ...(last && rest.length > limit && { next: placeOfChange(last) }) };
+    return { items, ...(last && rest.length > limit && { next: changeSortKey(last) }) };
   }
 
   #entry(tenant: string, change: Change): TransactWriteItem {
-    return this.#rows.put(toItem(keys.changeKey(tenant, placeOfChange(change)), change), ROW_IS_NEW);
+    return this.#rows.put(toItem(keys.changeKey(tenant, changeSortKey(change)), change), ROW_IS_NEW);
   }
 
   async #write(what: string, writes: TransactWriteItem[]): Promise<void> {
     if ((await this.#rows.transact(writes, this.#pause)) === undefined) return;
-    throw changedMeanwhile(what);
+    throw conflict(what);
   }
 }
 
-const changedMeanwhile = (what: string): CountersignError =>
+const conflict = (what: string): CountersignError =>
   new CountersignError(
     'CONFLICT',
-    `somebody else changed ${what} at the same moment; read it again, then repeat your change`,
+    `another request changed ${what} at the same time; read it again, then repeat your change`,
   );
 
 const isSame = (a: object, b: object): boolean => hashOf(a) === hashOf(JSON.parse(JSON.stringify(b)));

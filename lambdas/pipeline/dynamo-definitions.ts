@@ -74,7 +74,7 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     return found.flat();
   }
 
-  /** Versions are rows side by side: the next name is found by leaping over those of one. */
+  /** The rows of all versions are sorted by name, so the next name starts after the last version of this one. */
   async #workflowNameAfter(tenant: string, name: string | undefined): Promise<string | undefined> {
     const pk = keys.tenantPartition(tenant);
     const { from, to } = keys.ALL_WORKFLOWS;
@@ -112,7 +112,7 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     if (canonicalJson(await this.#rows.get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
     throw new CountersignError(
       'WORKFLOW_INVALID',
-      `version ${version} of ${workflow.name} is published and differs; publish the change as version ${version + 1}`,
+      `version ${version} of ${workflow.name} is already published with other content; publish this as version ${version + 1}`,
     );
   }
 

@@ -3,13 +3,13 @@ import type { Enrichment, Trigger } from '../run/run.ts';
 
 const TITLE_MAX_CHARACTERS = 300;
 
-/** Deterministic, local, no model, no network. A trigger without a title is not worth a run: nobody could tell what it was. */
+/** Deterministic: uses no model and no network. A run needs a title, so that people recognize it. */
 export function enrich(trigger: Trigger): Enrichment {
   const { title, actor, severity, url } = trigger.fields;
   if (typeof title !== 'string' || title.trim() === '') {
     throw new CountersignError(
       'ENRICHMENT_FAILED',
-      `enrichment: the ${trigger.source} event ${trigger.event} has no title to show`,
+      `enrichment: the ${trigger.source} event ${trigger.event} has no title`,
     );
   }
   return {

@@ -2,12 +2,12 @@ import type { Trigger } from '../run/run.ts';
 import { type Expressions, render, type Scope } from '../workflow/expressions/expressions.ts';
 import type { Automation } from './definitions.ts';
 
-/** All filters of one delivery together: its sender waits for the answer. */
+/** The time for all filters of a delivery, because its sender waits for the response. */
 export const FILTERS_MAX_MS = 3_000;
-/** Of which one takes at most this, so that several that never end keep no other from its turn. */
+/** The time for one filter, so that filters that never end leave time for the others. */
 const FILTER_MAX_MS = 250;
 
-/** The automations an event starts: enabled, for its source and event, and with a filter that says exactly `true`. */
+/** The enabled automations for this source and event whose filter gives exactly `true`. */
 export async function matchAutomations(
   expressions: Expressions,
   tenant: string,
@@ -20,7 +20,7 @@ export async function matchAutomations(
   const verdicts = await Promise.all(
     automations.map((automation) =>
       matches(scope, automation, trigger).catch((error: unknown) => {
-        // One automation's broken filter must not keep the others from running.
+        // A broken filter must not stop the other automations.
         onBrokenFilter(automation, error);
         return false;
       }),
@@ -36,7 +36,7 @@ async function matches(scope: Scope, { enabled, trigger: wanted }: Automation, t
   return (await render(scope, wanted.filter)) === true;
 }
 
-/** A trigger as expressions see it: `trigger.title`, and the whole body under `trigger.payload`. */
+/** The trigger in expressions: `trigger.title`, and the full body as `trigger.payload`. */
 export function triggerView(trigger: Trigger): Record<string, unknown> {
   return { ...trigger.fields, source: trigger.source, event: trigger.event, payload: trigger.payload };
 }

@@ -3,9 +3,9 @@ import {
   type Change,
   type ChangeAuthor,
   type ChangeKind,
+  changeSortKey,
   type Dismissal,
   type PendingChange,
-  placeOfChange,
   type RecordedChanges,
   recorded,
   type SavedPerson,
@@ -56,7 +56,7 @@ export class MemoryChanges implements RecordedChanges {
   }
 
   protected record(tenant: string, change: Change): void {
-    this.#changes.set(tenant, placeOfChange(change), change);
+    this.#changes.set(tenant, changeSortKey(change), change);
   }
 
   async person(tenant: string, id: string): Promise<Person | undefined> {
@@ -112,10 +112,10 @@ export class MemoryChanges implements RecordedChanges {
 
   async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {
     const newestFirst = this.#changes.inPartition(tenant).reverse();
-    const rest = newestFirst.filter((change) => after === undefined || placeOfChange(change) < after);
+    const rest = newestFirst.filter((change) => after === undefined || changeSortKey(change) < after);
     const items = rest.slice(0, limit);
     const last = items.at(-1);
-    return { items, ...(last && rest.length > limit && { next: placeOfChange(last) }) };
+    return { items, ...(last && rest.length > limit && { next: changeSortKey(last) }) };
   }
 
   #settle(tenant: string, pending: PendingChange): void {

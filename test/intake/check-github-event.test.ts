@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { assertShapeOfEvent } from '../../lambdas/intake/check-github-event.ts';
-import { unknownEvent } from '../../lambdas/pipeline/check-event-name.ts';
+import { checkGithubEvent } from '../../lambdas/intake/check-github-event.ts';
+import { checkEventName } from '../../lambdas/pipeline/check-event-name.ts';
 
 /** Of GitHub and of the releases of its Enterprise Server. */
 const EVENTS = ['api.github.com', 'ghes-31', 'ghes-33', 'ghes-35'].flatMap(
@@ -13,11 +13,11 @@ const EVENTS = ['api.github.com', 'ghes-31', 'ghes-33', 'ghes-35'].flatMap(
 );
 /** Those an automation can ask for: no other name starts anything. */
 const NAMES = [...new Set(EVENTS.map(({ name }) => name))].filter(
-  (event) => !unknownEvent({ source: 'github', event }),
+  (event) => !checkEventName({ source: 'github', event }),
 );
 const accepts = (name: string, body: Record<string, unknown>) => {
   try {
-    assertShapeOfEvent(name, body);
+    checkGithubEvent(name, body);
     return true;
   } catch (error) {
     expect(error).toMatchObject({ status: 400, code: 'BAD_REQUEST' });
@@ -44,14 +44,16 @@ describe('the event that the unsigned header names', () => {
 
   it('is checked for every event that an automation can ask for', () => {
     const unchecked = EVENTS.filter(({ name }) => accepts(name, { zen: 'x', issue: {}, forkee: {}, commits: [] }));
-    expect(unchecked.map(({ name }) => name).filter((event) => !unknownEvent({ source: 'github', event }))).toEqual([]);
+    expect(unchecked.map(({ name }) => name).filter((event) => !checkEventName({ source: 'github', event }))).toEqual(
+      [],
+    );
   });
 
   it('is refused in words that name the header and what does not fit', () => {
     const review = { action: 'edited', pull_request: {}, number: 7, review: {} };
-    expect(() => assertShapeOfEvent('pull_request', review)).toThrow(
-      'X-GitHub-Event says pull_request, but the body is not of that event: it has `review`',
+    expect(() => checkGithubEvent('pull_request', review)).toThrow(
+      'X-GitHub-Event is pull_request, but the body belongs to another event: it has `review`',
     );
-    expect(() => assertShapeOfEvent('issues', { action: 'opened' })).toThrow('it has no `issue`');
+    expect(() => checkGithubEvent('issues', { action: 'opened' })).toThrow('it has no `issue`');
   });
 });

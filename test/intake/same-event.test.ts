@@ -98,7 +98,7 @@ describe('a signed body under another delivery id', () => {
       expect(await send(labeled('bug'), sent)).toEqual({ runIds: first.runIds, deduplicated: true });
     }
     expect(await started()).toEqual(['on-label']);
-    expect(intake.log.messages('warn')).toContain('a signed body came again; it starts nothing');
+    expect(intake.log.messages('warn')).toContain('a signed body was sent again; no run is started');
   });
 
   it('cannot be passed off as another event', async () => {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
-import { unknownEvent } from '../../pipeline/check-event-name.ts';
+import { checkEventName } from '../../pipeline/check-event-name.ts';
 import { Automation, type Definitions } from '../../pipeline/definitions.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
@@ -59,7 +59,7 @@ async function save(api: AutomationsApi, caller: Caller, event: HttpEvent): Prom
   if (wrong) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.filter: ${wrong.message}`);
   const [endless] = await tried(api.expressions, caller.tenant, automation.trigger.filter);
   if (endless) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.filter: ${endless.message}`);
-  const unknown = unknownEvent(automation.trigger);
+  const unknown = checkEventName(automation.trigger);
   if (unknown) throw new Problem(422, 'AUTOMATION_INVALID', `trigger.event: ${unknown}`);
   await assertPublished(api, caller.tenant, automation);
   await api.definitions.saveAutomation(caller.tenant, automation, authorOf(api, caller));

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { whyNotCounted } from '../../people/provenance.ts';
-import { type PendingChange, placeOfChange } from '../../pipeline/definition-changes.ts';
+import { changeSortKey, type PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import type { Caller } from '../authorizer/api-keys.ts';
@@ -32,7 +32,7 @@ async function list(api: ChangesApi, caller: Caller, event: HttpEvent): Promise<
   mayOrRefuse(caller, 'audit', 'read the history of changes');
   const { tenant } = caller;
   const page = await readPage(api, `${tenant}/changes`, parseQuery(PageQuery, event), (place) =>
-    api.definitions.changes(tenant, place).then((found) => cutToFit(found, placeOfChange)),
+    api.definitions.changes(tenant, place).then((found) => cutToFit(found, changeSortKey)),
   );
   return json(200, { changes: page.items, nextCursor: page.nextCursor });
 }
