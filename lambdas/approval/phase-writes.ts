@@ -1,44 +1,46 @@
-import type { Operation } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
-import { actionHash } from '../policy/action-hash.ts';
+import type { Definitions } from '../pipeline/definitions.ts';
 import { gateFor, writesOf } from '../policy/gates.ts';
-import { type ApprovalRequirement, whyOf } from '../policy/policy.ts';
-import { policyRequest } from '../policy/proposed-action.ts';
-import { accessFor } from '../proposal/access.ts';
-import { hasTime } from '../proposal/attempt-time.ts';
-import { expressionScope } from '../proposal/expression-scope.ts';
-import { look } from '../proposal/read-target.ts';
-import { actionOf } from '../proposal/step-action.ts';
+import { type ApprovalRequirement, type Environment, type Policy, whyOf } from '../policy/policy.ts';
+import { AttemptTime, hasTime, type InvocationTime } from '../proposal/attempt-time.ts';
+import { judgeCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
+import { accessFor, readTarget, type TargetReader } from '../proposal/read-target.ts';
+import { runValues, stepInput } from '../proposal/run-values.ts';
 import type { AskedLater, PhaseWrite } from '../run/approval-phase.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { STEP_SCHEMA_VERSION, type StepFacts } from '../run/step.ts';
+import { newStep, type StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import type { Worker } from '../worker/worker.ts';
-import { conditionHolds, render } from '../workflow/expressions/expressions.ts';
+import { conditionHolds, type Expressions } from '../workflow/expressions/expressions.ts';
 import { unknownNeeds } from '../workflow/expressions/missing-outputs.ts';
 import { inOrder } from '../workflow/step-order.ts';
-import { renderInput } from '../workflow/url-template.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 
-/** As many as people can be expected to read; those beyond are asked about when they come up. */
+/** As many as people can be expected to read; the others are asked about when they are proposed. */
 const WRITES_SHOWN_MAX = 40;
 const WRITES_SHOWN_MAX_BYTES = 200 * 1024;
 
-interface Covered extends PhaseWrite {
+export interface PhaseForeseer extends TargetReader, InvocationTime {
+  definitions: Pick<Definitions, 'people'>;
+  policy: Policy;
+  environment: Environment;
+  expressions: Expressions;
+}
+
+interface ForeseenWrite extends PhaseWrite {
   requirement?: ApprovalRequirement;
 }
 
 export interface RestOfPhase {
   writes: PhaseWrite[];
   askedLater: AskedLater[];
-  /** What policy and the gates ask for any of them. */
+  /** What policy and the gates require for any of them. */
   requirements: ApprovalRequirement[];
 }
 
-/** The writes of a step's phase that are still to come: those that can be shown now, and those that cannot yet. */
+/** The other writes of a step's phase that are still to come: those that can be shown now, and those that cannot. */
 export async function restOfPhase(
-  worker: Worker,
+  foreseer: PhaseForeseer,
   state: RunState,
   draft: RunDraft,
   lead: StepFacts,
@@ -46,51 +48,46 @@ export async function restOfPhase(
   const { workflow } = state;
   const writes = writesOf(workflow);
   const { phase } = workflow.steps[lead.index] as WorkflowStep;
-  const covered: Covered[] = [];
+  const shown: ForeseenWrite[] = [];
   const askedLater: AskedLater[] = [];
   let bytes = 0;
   for (const index of inOrder(workflow)) {
     const step = workflow.steps[index] as WorkflowStep;
     if (index === lead.index || step.phase !== phase || !writes.includes(index) || draft.steps.has(index)) continue;
-    const found = await foresee(worker, state, draft, index, step);
+    const askLater = (because: string) => askedLater.push({ stepId: step.id, tool: step.tool, because });
+    const found = await foresee(foreseer, state, draft, index, step);
     if (found === undefined) continue;
     if ('because' in found) {
-      askedLater.push({ stepId: step.id, tool: step.tool, because: found.because });
+      askLater(found.because);
       continue;
     }
     bytes += JSON.stringify(found).length;
-    if (covered.length === WRITES_SHOWN_MAX || bytes > WRITES_SHOWN_MAX_BYTES) {
-      askedLater.push({
-        stepId: step.id,
-        tool: step.tool,
-        because: 'there is more in this phase than can be shown at once',
-      });
-    } else covered.push(found);
+    if (shown.length === WRITES_SHOWN_MAX || bytes > WRITES_SHOWN_MAX_BYTES) {
+      askLater('there is more in this phase than can be shown at once');
+    } else shown.push(found);
   }
   return {
-    writes: covered.map(({ requirement: _asked, ...write }) => write),
+    writes: shown.map(({ requirement: _asked, ...write }) => write),
     askedLater,
-    requirements: covered.flatMap(({ requirement }) => requirement ?? []),
+    requirements: shown.flatMap(({ requirement }) => requirement ?? []),
   };
 }
 
-/** A write as it will be proposed, or why that cannot be told; nothing, if it will be skipped. */
+/** A write as it will be proposed, or why it cannot be shown; nothing if it will be skipped. */
 async function foresee(
-  worker: Worker,
+  foreseer: PhaseForeseer,
   state: RunState,
   draft: RunDraft,
   index: number,
   step: WorkflowStep,
-): Promise<Covered | { because: string } | undefined> {
+): Promise<ForeseenWrite | { because: string } | undefined> {
   const steps = [...draft.steps.values()];
   const missing = unknownNeeds(step, (id) => steps.some((other) => other.id === id && other.status === 'succeeded'));
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
-  const operation = findOperation(step.tool) as Operation;
   try {
-    const scope = expressionScope(worker, state, draft);
-    if (step.when !== undefined && !conditionHolds(await render(scope, step.when))) return undefined;
-    const input = await renderInput(operation, step.with, (given) => render(scope, given));
-    return await propose(worker, state, draft, { index, step, operation, input });
+    const values = runValues(foreseer, state, draft);
+    if (step.when !== undefined && !conditionHolds(await values.render(step.when))) return undefined;
+    return await propose(foreseer, state, draft, index, step, await stepInput(values, step));
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     return { because: `it cannot be proposed: ${error.message}` };
@@ -98,33 +95,36 @@ async function foresee(
 }
 
 async function propose(
-  worker: Worker,
+  foreseer: PhaseForeseer,
   state: RunState,
   draft: RunDraft,
-  { index, step, operation, input }: { index: number; step: WorkflowStep; operation: Operation; input: unknown },
-): Promise<Covered | { because: string }> {
-  const { tenant, workflow } = draft.run;
-  const facts: StepFacts = {
-    ...{ schemaVersion: STEP_SCHEMA_VERSION, index, id: step.id, tool: step.tool },
-    ...{ leaseVersion: 0, attempt: 0, updatedAt: draft.at },
-  };
-  const { instance } = await accessFor(worker, tenant, operation);
-  const proposal = operation.propose(operation.parse(input), instance);
-  const action = await actionOf(worker, state, draft, { step: facts, operation, proposal, instance });
-  const decision = await worker.policy.decide(policyRequest(draft.run, action));
+  index: number,
+  step: WorkflowStep,
+  input: unknown,
+): Promise<ForeseenWrite | { because: string }> {
+  const { tenant } = draft.run;
+  const { workflow } = state;
+  const operation = findOperation(step.tool);
+  if (!operation) return { because: `there is no tool ${step.tool}` };
+  const { instance } = await accessFor(foreseer, tenant, operation);
+  const proposed = proposeCall({ operation, input, instance });
+  const facts = newStep(index, step, draft.at);
+  const makers = makersOfStep(await foreseer.definitions.people(tenant), state, draft, facts);
+  const judged = await judgeCall(foreseer, draft.run, proposed, { workflow, index, makers });
+  const { action, decision, actionHash } = judged;
   if (decision.verdict === 'deny') return { because: `policy denies it: ${whyOf(decision)}` };
-  const gate = gateFor({ decision, action, workflow: state.workflow, index });
-  const seen = hasTime(worker) ? await look(worker, tenant, operation, input) : {};
-  if (state.workflow.onDrift === 'refuse' && !('before' in seen && seen.before)) {
-    return { because: 'what it would change could not be read' };
-  }
+  const gate = gateFor({ decision, action, workflow, index });
+  const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, judged, new AttemptTime(foreseer)) : {};
+  const before = 'before' in found ? found.before : undefined;
+  if (workflow.onDrift === 'refuse' && !before) return { because: 'the values that it would change could not be read' };
+  const { after } = proposed.proposal;
   return {
     stepIndex: index,
     stepId: step.id,
     action,
-    ...('before' in seen && seen.before && { before: seen.before }),
-    ...(proposal.after && { after: proposal.after }),
-    actionHash: actionHash(action, input, decision.policyHash, workflow),
+    ...(before && { before }),
+    ...(after && { after }),
+    actionHash,
     ...(gate.kind === 'closed' && { requirement: gate.requirement }),
   };
 }

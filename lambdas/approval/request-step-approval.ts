@@ -1,19 +1,25 @@
 import { makersOf } from '../people/people.ts';
+import type { Definitions } from '../pipeline/definitions.ts';
+import type { Environment } from '../policy/policy.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { parsedInput } from '../run/check-input.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import type { Worker } from '../worker/worker.ts';
 import { approverIsDerived } from '../workflow/checks/check-model-flow.ts';
 import { GateInput } from '../workflow/inner-tools.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
 import { requestApproval } from './request-approval.ts';
 
-/** An `approval` step: a gate the workflow itself asks for, whatever comes after it. */
+interface StepRequester {
+  definitions: Pick<Definitions, 'people'>;
+  environment: Environment;
+}
+
+/** Requests the approval of an `approval` step. */
 export async function requestStepApproval(
-  worker: Worker,
+  requester: StepRequester,
   state: RunState,
   draft: RunDraft,
   step: StepFacts,
@@ -25,7 +31,7 @@ export async function requestStepApproval(
   const { message, ...requirement } = gate;
   const { tenant, workflow, enrichment, makers = [] } = draft.run;
   const duringRun = [...makers, ...(step.retriedBy ?? [])];
-  const people = await worker.definitions.people(tenant);
+  const people = await requester.definitions.people(tenant);
   requestApproval(state, draft, {
     step,
     asks: 'step',
@@ -33,7 +39,7 @@ export async function requestStepApproval(
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
     makers: makersOf(people, { trigger: state.trigger, enrichment, workflow: state.workflow, duringRun }),
-    environment: worker.environment,
+    environment: requester.environment,
     ...(message !== undefined && { message }),
   });
 }

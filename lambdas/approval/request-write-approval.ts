@@ -1,9 +1,10 @@
-import type { Operation, Proposal } from '../connectors/connector.ts';
 import { isoNow } from '../entry/ports.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { groundsOf } from '../policy/policy.ts';
-import { expressionScope } from '../proposal/expression-scope.ts';
-import { look, type Unreadable } from '../proposal/read-target.ts';
+import { AttemptTime } from '../proposal/attempt-time.ts';
+import type { JudgedCall } from '../proposal/propose-call.ts';
+import { readTarget, type Unreadable } from '../proposal/read-target.ts';
+import { runValues } from '../proposal/run-values.ts';
 import type { Approval } from '../run/approval.ts';
 import { recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
@@ -12,46 +13,44 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, scheduleRetry } from '../run-changes/step-endings.ts';
-import type { Worker } from '../worker/worker.ts';
-import { render } from '../workflow/expressions/expressions.ts';
-import { restOfPhase } from './phase-writes.ts';
+import { type PhaseForeseer, restOfPhase } from './phase-writes.ts';
 import { newApprovalId, requestApproval } from './request-approval.ts';
 
-interface Stopping {
-  step: StepFacts;
-  input: unknown;
-  operation: Operation;
-  proposal: Proposal;
-  /** What policy was asked and said. */
-  governed: Governed;
-  gate: Pick<Approval, 'asks' | 'requirement'>;
-  actionHash: string;
+export interface WriteRequester extends PhaseForeseer {
+  random: () => number;
 }
 
-/** People are asked; but where a target that has changed is not to be written to, not before it is known how it is. */
+interface WriteToApprove {
+  step: StepFacts;
+  judged: JudgedCall;
+  governed: Governed;
+  gate: Pick<Approval, 'asks' | 'requirement'>;
+}
+
+/** Requests an approval for a write. With `onDrift: refuse`, the current values must be read first. */
 export async function requestWriteApproval(
-  worker: Worker,
+  requester: WriteRequester,
   state: RunState,
   draft: RunDraft,
-  { step, input, operation, proposal, governed, gate, actionHash }: Stopping,
+  { step, judged, governed, gate }: WriteToApprove,
 ): Promise<void> {
-  const { request, decision } = governed;
-  const { action } = request;
-  const seen = await look(worker, draft.run.tenant, operation, input);
-  // An undo expects what its write left there, whatever people are shown.
+  const { request, decision, action, input, proposal, actionHash } = judged;
+  const found = await readTarget(requester, draft.run.tenant, judged, new AttemptTime(requester));
+  // An undo expects the values that its write left, not the values that people see.
   const guarded = state.workflow.onDrift === 'refuse' && step.undoes === undefined;
-  if (guarded && 'error' in seen) {
-    lookLater(worker, state, draft, { ...step, governed, input }, seen);
+  if (guarded && 'why' in found) {
+    readLater(requester, state, draft, { ...step, governed, input }, found);
     return;
   }
-  const before = 'error' in seen ? undefined : seen.before;
-  const message = await messageOf(worker, state, draft, step);
+  const before = 'why' in found ? undefined : found.before;
+  const message = await messageOf(requester, state, draft, step);
   const perPhase = state.workflow.validation?.mode === 'per_phase' && step.undoes === undefined;
-  const rest = perPhase ? await restOfPhase(worker, state, draft, step) : undefined;
+  const rest = perPhase ? await restOfPhase(requester, state, draft, step) : undefined;
+  const actions = [action, ...(rest?.writes ?? []).map((write) => write.action)];
   requestApproval(state, draft, {
     step: {
       ...step,
-      // What people agree to is a new go: the attempts that led here do not count against it, unless it is one more of them.
+      // An approved write starts with new attempts, unless people approve one more attempt.
       attempt: gate.asks === 'retry' ? step.attempt : 0,
       governed: { request, decision, approvalId: newApprovalId(draft, step) },
       ...(guarded && before && { expects: before }),
@@ -60,45 +59,44 @@ export async function requestWriteApproval(
     actionHash,
     requirement: [gate.requirement, ...(rest?.requirements ?? [])].reduce(stricter),
     grounds: groundsOf(decision),
-    makers: [
-      ...new Set([action, ...(rest?.writes ?? []).map((write) => write.action)].flatMap(({ makers }) => makers)),
-    ],
-    environment: worker.environment,
+    makers: [...new Set(actions.flatMap(({ makers }) => makers))],
+    environment: requester.environment,
     write: { input, action, before, after: proposal.after },
     ...(message !== undefined && { message }),
     ...(rest && { rest }),
   });
 }
 
-/** What the workflow wants approvers to read beside the fields themselves. */
+/** The `message` of the step, for approvers to read beside the fields. */
 async function messageOf(
-  worker: Worker,
+  requester: WriteRequester,
   state: RunState,
   draft: RunDraft,
   step: StepFacts,
 ): Promise<string | undefined> {
   const template = step.undoes === undefined ? state.workflow.steps[step.index]?.message : undefined;
   if (template === undefined) return undefined;
-  const message = await render(expressionScope(worker, state, draft), template);
+  const message = await runValues(requester, state, draft).render(template);
   return typeof message === 'string' ? message : JSON.stringify(message);
 }
 
-function lookLater(
-  worker: Worker,
+function readLater(
+  requester: WriteRequester,
   { workflow }: RunState,
   draft: RunDraft,
   step: StepFacts & { input: unknown },
-  { error, retryable, retryAfterMs }: Unreadable,
+  { why, retryable, retryAfterMs }: Unreadable,
 ): void {
   const { retry } = workflow.steps[step.index] ?? {};
-  const looked = { ...step, attempt: step.attempt + 1 };
-  if (!retryable || looked.attempt >= (retry?.attempts ?? DEFAULT_ATTEMPTS)) {
-    const message = `${error.message}; nobody was asked, because the workflow says onDrift: refuse`;
-    fail(draft, looked, recordedError(error.code, message), { input: step.input });
+  const tried = { ...step, attempt: step.attempt + 1 };
+  const message = `the values that ${step.tool} would change could not be read: ${why}`;
+  if (!retryable || tried.attempt >= (retry?.attempts ?? DEFAULT_ATTEMPTS)) {
+    const final = `${message}; nobody was asked, because the workflow says onDrift: refuse`;
+    fail(draft, tried, recordedError('TARGET_REFUSED', final), { input: step.input });
     return;
   }
   const delaysMs = retry?.backoffSeconds?.map((seconds) => seconds * 1000);
-  // The target was asked after this draft began: its time counts from its answer.
-  const notBefore = later(isoNow(worker.clock), retryAfterMs ?? 0);
-  scheduleRetry(worker, draft, looked, error, { notBefore, delaysMs });
+  // The target answered after this draft began, so its retry time counts from now.
+  const notBefore = later(isoNow(requester.clock), retryAfterMs ?? 0);
+  scheduleRetry(requester, draft, tried, recordedError('TARGET_REFUSED', message), { notBefore, delaysMs });
 }

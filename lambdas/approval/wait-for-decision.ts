@@ -133,6 +133,6 @@ async function climbed(
     draft.changeApproval(approval, { [climbedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
     if (type === 'approval.overdue') draft.note({ approvalOverdueSince: draft.at });
-    return { holds: [] };
+    return {};
   });
 }

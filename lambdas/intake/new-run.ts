@@ -2,7 +2,7 @@ import type { Automation } from '../pipeline/definitions.ts';
 import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../run/run.ts';
-import { PICK_UP_WITHIN_MS } from '../run-changes/conclude-run.ts';
+import { PICK_UP_WITHIN_MS } from '../run-changes/next-wake.ts';
 import type { Delivery } from './delivery.ts';
 
 /** A queued run and the first commit of its chain. `payloadHash` is the hash of the stored payload. */

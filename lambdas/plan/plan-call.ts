@@ -1,54 +1,58 @@
 import { BEDROCK } from '../connectors/connections.ts';
-import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
+import type { Operation } from '../connectors/connector.ts';
+import { isoNow } from '../entry/ports.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
-import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import { findDuplicateWrite } from '../proposal/find-duplicate-write.ts';
+import { holdsUnknown, KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
+import { type JudgedCall, judgeCall, proposeCall } from '../proposal/propose-call.ts';
 import type { GateReason } from '../run/approval.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
-import { type Governed, STEP_SCHEMA_VERSION, type Step } from '../run/step.ts';
 import { unknownNeeds } from '../workflow/expressions/missing-outputs.ts';
-import { type DerivedTarget, derivedTargets } from '../workflow/model-flow.ts';
+import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
-import { holdsUnknown, KNOWN_AFTER_APPLY, renderKnown, shownValue } from './known-after-apply.ts';
-import { type Planner, type PlanRequest, scopeOf, type Walk } from './plan.ts';
-import { findDuplicateWrite, type MadeBy } from './planned-duplicate.ts';
-import { leaveWritten, lookBeforeWrite, readNow } from './read-planned-target.ts';
+import type { Planner, PlanRequest } from './plan.ts';
+import { leaveWritten, readBeforeWrite, readNow } from './planned-target.ts';
+import { valuesOf, type Walk } from './walk.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
 
-/** One call to the outside, as it would be made. */
+/** What has made the identical write: a run, or an earlier step of this plan. */
+export type MadeBy = { runId: string } | { step: string };
+
+/** One call to a target, as the run would make it. */
 export interface PlannedCall {
   effect: Effect;
   target: string;
   fields: Record<string, unknown>;
-  /** Some of it only the run will know; policy is asked again then, and may say otherwise. */
+  /** Some values are known after apply; policy is asked again then, and may decide otherwise. */
   provisional: boolean;
   risk: ProposedAction['risk'];
   reversible: boolean;
   destructive: boolean;
-  /** What of the target a model would fill or choose. */
+  /** The parts of the target that a model would fill or choose. */
   derived: DerivedTarget[];
   decision: PolicyDecision;
   outcome: 'runs' | 'needs_approval' | 'denied';
-  /** Who must say yes first. */
+  /** Who must approve first. */
   gate: PlannedGate | null;
-  /** The step whose approval covers this write too: both are of one phase. */
+  /** The step of the same phase whose approval covers this write too. */
   coveredBy: string | null;
-  /** The identical write was made before: nothing is written, and nobody asked. */
+  /** The identical write is already made: nothing is written, and nobody is asked. */
   madeBy: MadeBy | null;
-  /** What is there now, with what earlier steps of the plan would have changed; and what would be there after. */
+  /** The current values with the changes of earlier steps of the plan, and the values after the write. */
   before: TouchedState | null;
   after: TouchedState | null;
   beforeHash: string | null;
-  /** Why the target was not looked at. */
+  /** Why the target was not read. */
   unread: string | null;
 }
 
-export interface CalledStep {
+export interface CallingStep {
   index: number;
   reached: boolean;
   conditional: boolean;
@@ -57,38 +61,36 @@ export interface CalledStep {
   input: unknown;
 }
 
-interface Prepared extends Proposal {
-  /** The input, if it is known well enough to look at the target. */
-  parsed: { input: unknown } | undefined;
-}
-
 export async function planCall(
   planner: Planner,
   request: PlanRequest,
   walk: Walk,
-  called: CalledStep,
+  calling: CallingStep,
 ): Promise<{ call: PlannedCall; output: unknown }> {
-  const { operation, input } = called;
-  const { proposal, action } = await propose(planner, request, walk, called);
-  const asked = policyRequest(runOf(request, walk), action);
-  const decision = await planner.policy.decide(asked);
-  const known = { tenant: request.tenant, operation, ...proposal };
+  const { operation, input, index } = calling;
+  const { tenant, workflow } = request;
+  const instance = await instanceOf(planner, tenant, operation);
+  const proposed = proposeCall({ operation, input, instance });
+  const judged = await judgeCall(planner, plannedRun(request, walk), proposed, {
+    workflow,
+    index,
+    makers: walk.makers,
+  });
+  const { action, decision, proposal } = judged;
   const isWrite = operation.effect !== 'read';
-  const found = isWrite ? await lookBeforeWrite(planner, walk, known) : {};
-  const willing = decision.verdict !== 'deny';
-  const made = isWrite && willing ? await findDuplicateWrite(planner, walk, called, known, found.before) : undefined;
-  if (isWrite && willing && !made) {
-    if (called.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
-    leaveWritten(walk, known);
+  const found = isWrite ? await readBeforeWrite(planner, walk, tenant, judged) : {};
+  const allowed = decision.verdict !== 'deny';
+  const duplicate =
+    isWrite && allowed ? await duplicateOf(planner, walk, tenant, calling, judged, found.before) : undefined;
+  if (isWrite && allowed && !duplicate) {
+    if (calling.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
+    leaveWritten(walk, judged);
   }
-  const closed = willing && !made ? await gateOf(planner, request, walk, called, action, decision) : null;
-  const coveredBy = closed && coveringPhase(request, walk, called, closed);
-  const gate = coveredBy === null ? closed : null;
-  if (!made) {
-    walk.begun.set(called.index, passed(called, { request: asked, decision, ...(gate && { approvalId: 'plan' }) }));
-  }
-  const outcome = willing ? (gate ? 'needs_approval' : 'runs') : 'denied';
-  const seen = isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, known);
+  const required = allowed && !duplicate ? await gateOf(planner, request, walk, calling, judged, decision) : null;
+  const coveredBy = required && coveringStep(request, walk, calling, required);
+  const gate = coveredBy === null ? required : null;
+  const outcome = allowed ? (gate ? 'needs_approval' : 'runs') : 'denied';
+  const seen = isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, tenant, judged);
   const call: PlannedCall = {
     effect: operation.effect,
     target: action.target,
@@ -102,63 +104,25 @@ export async function planCall(
     outcome,
     gate,
     coveredBy,
-    madeBy: made?.by ?? null,
+    madeBy: duplicate?.by ?? null,
     before: seen.before ?? null,
     after: proposal.after ?? null,
     beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
     unread: seen.unread ?? null,
   };
-  return { call, output: made?.output ?? seen.output ?? KNOWN_AFTER_APPLY };
-}
-
-async function propose(
-  planner: Planner,
-  { tenant, workflow }: PlanRequest,
-  { makers }: Walk,
-  { operation, step, index, input }: CalledStep,
-): Promise<{ proposal: Prepared; action: ProposedAction }> {
-  const { environment } = planner;
-  const derived = derivedTargets(workflow, index);
-  const instance = await instanceOf(planner, tenant, operation);
-  const proposal = proposalOf(operation, input, instance);
-  const action = proposedAction({
-    operation,
-    proposal,
-    instance,
-    definition: step,
-    workflow,
-    environment,
-    derived,
-    makers,
-  });
-  return { proposal, action };
+  return { call, output: duplicate?.output ?? seen.output ?? KNOWN_AFTER_APPLY };
 }
 
 async function instanceOf(planner: Planner, tenant: string, { connection }: Operation): Promise<string> {
   if (connection === undefined) return '';
-  // Models are the account's: no tenant defines that connection.
+  // Models belong to the AWS account: no tenant defines that connection.
   if (connection === BEDROCK) return planner.region;
   const defined = await planner.definitions.connection(tenant, connection);
   if (defined) return defined.instance;
   throw new CountersignError('CONNECTION_MISSING', `${tenant} has no connection "${connection}"; define it first`);
 }
 
-/** With values missing, the input may not be one yet: then what is known of it is all there is to show. */
-function proposalOf(operation: Operation, input: unknown, instance: string): Prepared {
-  const shown = shownValue(input) as Record<string, unknown>;
-  try {
-    const parsed = operation.parse(shown);
-    const proposal = operation.propose(parsed, instance);
-    const isKnown = !proposal.target.includes(KNOWN_AFTER_APPLY.shown);
-    return { ...proposal, parsed: isKnown ? { input: parsed } : undefined };
-  } catch (error) {
-    if (!(error instanceof CountersignError) || !holdsUnknown(input)) throw error;
-    const target = `${connectorOf(operation.tool)}:${KNOWN_AFTER_APPLY.shown}`;
-    return { target, fields: shown, key: '', parsed: undefined };
-  }
-}
-
-function runOf({ tenant, automation, workspace, workflow, version, trigger }: PlanRequest, { writes }: Walk) {
+function plannedRun({ tenant, automation, workspace, workflow, version, trigger }: PlanRequest, { writes }: Walk) {
   const { source, event } = trigger;
   return {
     tenant,
@@ -170,29 +134,47 @@ function runOf({ tenant, automation, workspace, workflow, version, trigger }: Pl
   };
 }
 
+/** The identical write that the worker would reuse instead of making this one, and the output of its run. */
+async function duplicateOf(
+  { runs, clock }: Planner,
+  { madeBySteps }: Walk,
+  tenant: string,
+  { step, input, reached, conditional }: CallingStep,
+  { proposal: { key, after } }: JudgedCall,
+  before: TouchedState | undefined,
+): Promise<{ by: MadeBy; output?: unknown } | undefined> {
+  if (step.dedupeScope === 'run' || holdsUnknown(input)) return undefined;
+  const earlier = madeBySteps.get(key);
+  if (earlier !== undefined) return { by: { step: earlier } };
+  const readBefore = async () => before;
+  const duplicate = await findDuplicateWrite(runs, { tenant, key, after, readBefore, at: isoNow(clock) });
+  if (duplicate) return { by: { runId: duplicate.runId }, output: duplicate.output };
+  if (reached && !conditional) madeBySteps.set(key, step.id);
+  return undefined;
+}
+
 async function gateOf(
   planner: Planner,
   request: PlanRequest,
   walk: Walk,
-  { index, step }: CalledStep,
-  action: ProposedAction,
+  { index, step }: CallingStep,
+  { action }: JudgedCall,
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
   const confidence =
-    step.confidence === undefined ? undefined : await renderKnown(scopeOf(planner, request, walk), step.confidence);
-  const { workflow } = request;
-  const gate = gateFor({ decision, action, workflow, index, confidence });
+    step.confidence === undefined ? undefined : await valuesOf(planner, request, walk).render(step.confidence);
+  const gate = gateFor({ decision, action, workflow: request.workflow, index, confidence });
   return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
 }
 
 /**
- * Where the workflow asks once for each phase: the step that asks for this one too. What it will write must be known by
- * then; otherwise people are asked about it separately.
+ * In mode `per_phase`: the step whose approval covers this write too. All values of the write must be known when that
+ * approval is requested; otherwise people are asked about it separately.
  */
-function coveringPhase(
+function coveringStep(
   { workflow }: PlanRequest,
   { phases, context }: Walk,
-  { step }: CalledStep,
+  { step }: CallingStep,
   gate: PlannedGate,
 ): string | null {
   if (workflow.validation?.mode !== 'per_phase') return null;
@@ -207,18 +189,4 @@ function coveringPhase(
     known: new Set(Object.keys(context.steps).filter((id) => id !== step.id)),
   });
   return null;
-}
-
-/** The step as it would be once people have agreed. */
-function passed({ step: { id, tool }, index }: CalledStep, governed: Governed): Step {
-  const facts = {
-    schemaVersion: STEP_SCHEMA_VERSION,
-    index,
-    id,
-    tool,
-    leaseVersion: 1,
-    attempt: 1,
-    updatedAt: '',
-  } as const;
-  return { ...facts, governed, status: 'succeeded', output: null, completedAt: '' };
 }

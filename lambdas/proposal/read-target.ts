@@ -1,35 +1,63 @@
-import { withinDeadline } from '../connectors/attempt-deadline.ts';
-import type { Operation } from '../connectors/connector.ts';
+import { type AttemptDeadline, withinDeadline } from '../connectors/attempt-deadline.ts';
+import type { Connections } from '../connectors/connections.ts';
+import type { Access, Operation } from '../connectors/connector.ts';
 import { TargetRefused } from '../connectors/target-errors.ts';
-import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import type { Log } from '../entry/ports.ts';
+import { CountersignError } from '../run/errors.ts';
 import type { TouchedState } from '../run/receipt.ts';
-import type { Worker } from '../worker/worker.ts';
-import { accessFor } from './access.ts';
-import { AttemptTime } from './attempt-time.ts';
+import type { ProposedCall } from './propose-call.ts';
+
+/** For operations that use no connection of the tenant. */
+const NO_CONNECTION: Access = { baseUrl: '', instance: '', credential: undefined };
+
+export async function accessFor(
+  { connections }: { connections: Connections },
+  tenant: string,
+  { connection }: Pick<Operation, 'connection'>,
+): Promise<Access> {
+  return connection === undefined ? NO_CONNECTION : connections.open(tenant, connection);
+}
+
+export interface TargetReader {
+  connections: Connections;
+  log: Log;
+}
 
 export interface Unreadable {
-  error: RecordedError;
+  why: string;
   retryable: boolean;
   retryAfterMs?: number;
 }
 
-/** What is there before a write: for people to see, and to compare with. */
-export async function look(
-  worker: Worker,
+/** Reads the current values that a write would change: for approvers to see, and to compare with. */
+export async function readTarget(
+  reader: TargetReader,
+  tenant: string,
+  { operation, parsed }: Pick<ProposedCall, 'operation' | 'parsed'>,
+  deadline?: AttemptDeadline,
+): Promise<{ before?: TouchedState } | Unreadable> {
+  const { before } = operation;
+  if (!before || !parsed) return {};
+  return tryToRead(reader, tenant, operation, async (access) => {
+    const read = () => before(parsed.input, access);
+    return { before: await (deadline ? withinDeadline(deadline, read) : read()) };
+  });
+}
+
+/** Opens the connection and reads. A failure is a result, because whoever reads before a write can go on without it. */
+export async function tryToRead<Found>(
+  reader: TargetReader,
   tenant: string,
   operation: Operation,
-  input: unknown,
-): Promise<{ before?: TouchedState } | Unreadable> {
+  read: (access: Access) => Promise<Found>,
+): Promise<Found | Unreadable> {
   try {
-    const access = await accessFor(worker, tenant, operation);
-    const read = async () => operation.before?.(operation.parse(input), access);
-    return { before: await withinDeadline(new AttemptTime(worker), read) };
+    return await read(await accessFor(reader, tenant, operation));
   } catch (error) {
-    worker.log.warn('what a write would change could not be read', { tool: operation.tool, error });
+    reader.log.warn('a target could not be read', { tool: operation.tool, error });
     const known = error instanceof CountersignError ? error : undefined;
-    const why = `what ${operation.tool} would change could not be read: ${known?.message ?? 'the connector failed'}`;
     return {
-      error: recordedError('TARGET_REFUSED', why),
+      why: known?.message ?? 'the connector failed',
       retryable: error instanceof TargetRefused ? error.retryable : known === undefined,
       ...(error instanceof TargetRefused && { retryAfterMs: error.retryAfterMs }),
     };

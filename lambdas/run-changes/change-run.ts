@@ -1,25 +1,24 @@
 import { CountersignError } from '../run/errors.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { FollowUp } from '../worker/worker.ts';
-import { draftAndCommit, loadState } from './commit-run.ts';
+import { draftAndCommit, type FollowUp, loadState } from './commit-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 
-/** Each time somebody else was quicker; more than can decide on one approval, and whoever else moves the run. */
+/** One try per change that others make meanwhile: more than the people who can decide on one approval. */
 const TRIES_MAX = 32;
 
-/** What is to happen to the run. `parked`: there is no place for it to run now, so it must go on without one. */
-type Moving = (state: RunState, draft: RunDraft, parked: boolean) => Promise<FollowUp | undefined>;
+/** `parked`: no slot is free now, so the run must not become `running` by this change. */
+type Changing = (state: RunState, draft: RunDraft, parked: boolean) => Promise<FollowUp | undefined>;
 
-/** Moves a run from outside a worker, in one commit. It never performs a step: whatever can go on is left to a worker. */
+/** Changes a run outside the worker, in one commit. It never performs a step: a worker continues the run. */
 export async function changeRun(
-  mover: RunChanger,
+  changer: RunChanger,
   target: { tenant: string; runId: string },
-  moving: Moving,
+  changing: Changing,
 ): Promise<RunState> {
   let parked = false;
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const state = await loadState(mover, target);
+    const state = await loadState(changer, target);
     if (!state) throw new CountersignError('NOT_FOUND', `there is no run ${target.runId}`);
     if (isTerminal(state.run)) {
       throw new CountersignError(
@@ -27,7 +26,7 @@ export async function changeRun(
         `the run has ended as ${state.run.status}; it can no longer be changed`,
       );
     }
-    const drafted = await draftAndCommit(mover, state, (draft) => moving(state, draft, parked));
+    const drafted = await draftAndCommit(changer, state, (draft) => changing(state, draft, parked));
     if (drafted.outcome === 'committed') return drafted.state;
     if (drafted.outcome === 'nothing') return state;
     if (drafted.outcome === 'no_slot' && parked) {

@@ -1,11 +1,11 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
-import { later, QUARANTINE_MS } from '../run/lease.ts';
+import { later, leaseTimesOf } from '../run/lease.ts';
 import type { StopRequest } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { type FailedStep, factsOf, type Governed, type RetryableStep } from '../run/step.ts';
-import type { FollowUp } from '../worker/worker.ts';
 import { changeRun } from './change-run.ts';
+import type { FollowUp } from './commit-run.ts';
 import { concludeRun } from './conclude-run.ts';
 import { recordResume } from './recover-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
@@ -24,16 +24,16 @@ export type Command =
 
 /** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
 export function controlRun(
-  mover: RunChanger,
+  changer: RunChanger,
   target: { tenant: string; runId: string },
   command: Command,
   actor: string,
 ): Promise<RunState> {
-  return changeRun(mover, target, (state, draft) => carryOut(mover, state, draft, command, actor));
+  return changeRun(changer, target, (state, draft) => carryOut(changer, state, draft, command, actor));
 }
 
 async function carryOut(
-  mover: RunChanger,
+  changer: RunChanger,
   state: RunState,
   draft: RunDraft,
   command: Command,
@@ -51,14 +51,14 @@ async function carryOut(
       goOn(draft, by);
       break;
     case 'retry':
-      await retryFailed(mover, state, draft, command.step, actor);
+      await retryFailed(changer, state, draft, command.step, actor);
       if (state.run.status === 'paused') goOn(draft, by);
       break;
     case 'signal':
       giveSignal(state, draft, command, by);
       break;
   }
-  return { holds: [], ...(await concludeRun(mover.runs, state, draft)) };
+  return concludeRun(changer.runs, state, draft);
 }
 
 /** A paused run goes on from where it stopped. */
@@ -84,7 +84,7 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind
 
 /** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
 async function retryFailed(
-  mover: RunChanger,
+  changer: RunChanger,
   state: RunState,
   draft: RunDraft,
   stepId: string | undefined,
@@ -121,7 +121,7 @@ async function retryFailed(
         input,
         receiptKey,
         status: 'failed_retryable',
-        retryAt: await soonestRetry(mover, draft, step),
+        retryAt: await soonestRetry(changer, draft, step),
         error,
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
@@ -134,10 +134,10 @@ function askedAnew({ request, decision, approvalId, askedBefore = approvalId }: 
 }
 
 /** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
-async function soonestRetry(mover: RunChanger, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
-  const own = await ownReceipt(mover, draft, step);
+async function soonestRetry(changer: RunChanger, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
+  const own = await ownReceipt(changer, draft, step);
   if (own?.outcome !== 'unknown' && own?.outcome !== 'intent') return draft.at;
-  const quarantineEnds = later(own.intentAt, QUARANTINE_MS);
+  const quarantineEnds = later(own.intentAt, leaseTimesOf(step.tool).quarantineMs);
   return quarantineEnds > draft.at ? quarantineEnds : draft.at;
 }
 

@@ -14,7 +14,6 @@ import {
   type StepFacts,
   type SucceededStep,
 } from '../run/step.ts';
-import type { Worker } from '../worker/worker.ts';
 
 /** The ways an attempt at a step can end. */
 
@@ -77,13 +76,13 @@ export function fail(
 
 /** The step waits for its backoff, and as long as an earlier request may still be on its way. */
 export function scheduleRetry(
-  worker: Pick<Worker, 'random'>,
+  { random }: { random: () => number },
   draft: RunDraft,
   step: StepFacts & Partial<Prepared>,
   error: RecordedError,
   wait: { retryAfterMs?: number; notBefore?: string; delaysMs?: number[] } = {},
 ): void {
-  const backoff = later(draft.at, backoffMs(step.attempt, worker.random(), wait.retryAfterMs, wait.delaysMs));
+  const backoff = later(draft.at, backoffMs(step.attempt, random(), wait.retryAfterMs, wait.delaysMs));
   const retryAt = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
   const waiting: RetryableStep = {
     ...factsOf(step, draft.at),

@@ -1,33 +1,50 @@
 import type { Lease } from './step.ts';
 
+/** Each executor has its own lease times. */
+export interface LeaseTimes {
+  durationMs: number;
+  /** How often the executor renews the lease of long work. */
+  renewalMs: number;
+  /** How long after its intent a request may still reach the target: an unknown outcome is not probed before. */
+  quarantineMs: number;
+}
+
 /**
- * A lease outlives everything its holder can still do:
+ * The lease of a step that the worker performs itself outlives everything that the worker can still do:
  *
  *   claim+intent                                   lease ends
  *   |--- the function runs, at most 30 s ---|        |
  *                      its last request flies 10 s   |
  *                                       clocks differ 10 s
  *
- * A function may stand still and go on later than that. So its holder looks at the lease right before each request, and
- * sends nothing once the first 30 s are over (`mayStillSend`).
+ * AWS may suspend a function and continue it later than that. Therefore the worker checks its lease before each request,
+ * and sends nothing after the first 30 s (`mayStillSend`).
  *
- * So when a lease has run out, a probe at the target sees whatever the dead holder's request did:
- * the quarantine of an unknown outcome is contained in the lease.
+ * When a lease has ended, a probe at the target sees the effect of the last request: the quarantine is part of the lease.
  */
 export const WORKER_TIMEOUT_MS = 30_000;
-/** A request that was sent lands within this time or never. */
+/** A request reaches the target within this time or never. */
 const REQUEST_FLIGHT_MS = 10_000;
 const CLOCK_SKEW_MS = 10_000;
 export const QUARANTINE_MS = WORKER_TIMEOUT_MS + REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
 export const LEASE_DURATION_MS = 60_000;
-/** Long work renews well before its lease ends: one lost renewal does no harm. */
+/** Three renewals per lease: one lost renewal does no harm. */
 export const LEASE_RENEWAL_MS = LEASE_DURATION_MS / 3;
 
-export function newLease(owner: string, at: string): Lease {
-  return { owner, expiresAt: later(at, LEASE_DURATION_MS) };
+export const IN_PROCESS_LEASE: LeaseTimes = {
+  durationMs: LEASE_DURATION_MS,
+  renewalMs: LEASE_RENEWAL_MS,
+  quarantineMs: QUARANTINE_MS,
+};
+
+/** The lease times of the executor of a tool, for code that has no executor. */
+export const leaseTimesOf = (_tool: string): LeaseTimes => IN_PROCESS_LEASE;
+
+export function newLease(owner: string, at: string, { durationMs }: LeaseTimes): Lease {
+  return { owner, expiresAt: later(at, durationMs) };
 }
 
-/** Whether a request sent now has landed, by anybody's clock, before somebody else may take the lease over. */
+/** True if a request sent now arrives, by any clock, before another worker may claim the step. */
 export function mayStillSend({ expiresAt }: Lease, nowMs: number): boolean {
   return Date.parse(expiresAt) - nowMs >= LEASE_DURATION_MS - WORKER_TIMEOUT_MS;
 }

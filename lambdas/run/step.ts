@@ -133,6 +133,26 @@ export function isFinished({ status }: Step): boolean {
   return FINISHED.includes(status);
 }
 
+/** A step before its first attempt, or before a new start that keeps its lease version. */
+export function newStep(
+  index: number,
+  { id, tool }: Pick<StepFacts, 'id' | 'tool'>,
+  at: string,
+  { leaseVersion = 0, startedAt = at, retriedBy }: Partial<StepFacts> = {},
+): StepFacts {
+  return {
+    schemaVersion: STEP_SCHEMA_VERSION,
+    index,
+    id,
+    tool,
+    leaseVersion,
+    attempt: 0,
+    startedAt,
+    updatedAt: at,
+    ...(retriedBy && { retriedBy }),
+  };
+}
+
 /** What stays the same about a step whatever becomes of it. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy, expects } =

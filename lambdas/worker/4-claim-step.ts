@@ -1,7 +1,8 @@
-import type { Operation, Proposal } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { retryAsks } from '../policy/gates.ts';
-import { accessFor } from '../proposal/access.ts';
+import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
+import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
+import { accessFor } from '../proposal/read-target.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -11,18 +12,11 @@ import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { govern } from './3-authorize-call.ts';
-import {
-  type Asking,
-  claim,
-  reserveUndone,
-  reuseIdenticalWrite,
-  reuseOrWait,
-  stillStands,
-} from './reuse-identical-write.ts';
+import { authorizeCall } from './3-authorize-call.ts';
+import { nextAttempt, reserveForUndo, reuseIdenticalWrite, reuseOrWait, wantedWrite } from './reuse-identical-write.ts';
 import type { ClaimedStep, OpenAttempt, Worker } from './worker.ts';
 
-interface Claiming {
+interface StepToClaim {
   step: StepFacts;
   input: unknown;
   /** The receipt of its last attempt. */
@@ -30,69 +24,87 @@ interface Claiming {
 }
 
 /**
- * Proposes the step's call; if it may be made, takes the lease and puts the receipt as intent, in one commit. If the key
- * is held by a success that still stands, the step succeeds with that receipt and nothing is written; if by another run's
- * open intent, this one comes back later.
+ * Proposes the call of a step. If the call is authorized, takes the lease and puts the intent receipt, in one commit. If
+ * an identical write is in place, the step succeeds with its receipt and nothing is written; if another run is making it,
+ * the step waits.
  */
 export async function claimStep(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
-  { step, input, earlier }: Claiming,
+  { step, input, earlier }: StepToClaim,
 ): Promise<ClaimedStep | undefined> {
-  const operation = findOperation(step.tool);
-  if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-  const { instance } = await accessFor(worker, state.run.tenant, operation);
-  const wanted = propose(state, operation, { step, input, earlier }, instance);
-  const asking: Asking = { step, input, operation, proposal: wanted };
-  // Another step of this very commit may have the identical write: settled just now, or about to begin.
-  const held = draft.receipt(wanted.key);
-  const stands = held && (await stillStands(worker, draft, asking, held));
-  if (stands) return reuseOrWait(worker, draft, asking, held);
-  const proposal = held ? { ...wanted, key: keyOfItsOwn(state.run, step, wanted) } : wanted;
-
-  const open = isOpenWrite(earlier) ? openAttempt(state, operation, step, earlier) : undefined;
+  const wanted = await proposeStep(worker, state, { step, input, earlier });
+  // A step of this commit may have the same key: its write was settled just now, or is about to begin.
+  const held = draft.receipt(wanted.proposal.key);
+  if (held && (!isReusable(held) || (await isInPlace(held, wantedWrite(worker, draft, wanted))))) {
+    return reuseOrWait(worker, draft, { step, proposed: wanted }, held);
+  }
+  const proposed = held ? withOwnKey(state, step, wanted) : wanted;
+  const open = isOpenWrite(earlier) ? openAttempt(state, wanted, step, earlier) : undefined;
   const unsettled = open !== undefined;
-  const retry = wasSent(earlier) && !unsettled;
-  const findDuplicateWrite = () => reuseIdenticalWrite(worker, draft, { ...asking, proposal });
-  const governed = await govern(worker, state, draft, {
-    ...asking,
-    proposal,
-    instance,
+  const authorized = await authorizeCall(worker, state, draft, {
+    step,
+    proposed,
     unsettled,
-    retry,
-    findDuplicateWrite,
+    retry: wasSent(earlier) && !unsettled,
+    reuseIdenticalWrite: () => reuseIdenticalWrite(worker, draft, { step, proposed }),
   });
-  if (!governed) return undefined;
-  if (step.undoes !== undefined) await reserveUndone(worker, draft, step.undoes);
-  // An undo does not count: a run that has used up its budget can still be taken back.
-  const counts = operation.effect !== 'read' && step.undoes === undefined;
+  if (!authorized) return undefined;
+  if (step.undoes !== undefined) await reserveForUndo(worker, draft, step.undoes);
+  // An undo does not count: a run that has used up its budget can still be rolled back.
+  const counts = proposed.operation.effect !== 'read' && step.undoes === undefined;
   if (counts && step.leaseVersion === 0) countWrite(state, draft);
 
-  const lease = newLease(worker.ids.next('lease'), draft.at);
+  const { lease } = worker.executorFor(step.tool);
   const running: RunningStep = {
-    ...claim(governed, draft.at),
+    ...nextAttempt(authorized, draft.at),
     status: 'running',
     input,
-    receiptKey: proposal.key,
-    lease,
+    receiptKey: proposed.proposal.key,
+    lease: newLease(worker.ids.next('lease'), draft.at, lease),
   };
-  const receipt = intent(draft, running, operation, proposal, { open, earlier });
+  const receipt = intent(draft, running, proposed, { open, earlier });
   draft.put(running).putReceipt(receipt, 'free').record(claimed(running), intended(receipt));
   return { step: running, receipt, ...(open && { open }) };
 }
 
-/** An attempt that may have had its effect. Nothing is done by reading. */
+async function proposeStep(
+  worker: Worker,
+  state: RunState,
+  { step, input, earlier }: StepToClaim,
+): Promise<ProposedCall> {
+  const operation = findOperation(step.tool);
+  if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
+  const { instance } = await accessFor(worker, state.run.tenant, operation);
+  const proposed = proposeCall({ operation, input, instance });
+  // A retry repeats the same write, under the same key.
+  if (earlier) return withKey(proposed, earlier.key);
+  // A value that another run has read may have changed, and an undo is never a write that was made before.
+  const oncePerRun =
+    operation.effect === 'read' || step.undoes !== undefined || state.workflow.steps[step.index]?.dedupeScope === 'run';
+  return oncePerRun ? withOwnKey(state, step, proposed) : proposed;
+}
+
+const withKey = (proposed: ProposedCall, key: string): ProposedCall => ({
+  ...proposed,
+  proposal: { ...proposed.proposal, key },
+});
+
+const withOwnKey = ({ run }: RunState, { id }: StepFacts, proposed: ProposedCall): ProposedCall =>
+  withKey(proposed, `${proposed.proposal.key}:${run.runId}:${id}`);
+
+/** An attempt that may have changed the target. A read changes nothing. */
 export const isOpenWrite = (receipt: Receipt | undefined): receipt is OpenReceipt =>
   (receipt?.outcome === 'intent' || receipt?.outcome === 'unknown') && receipt.effect !== 'read';
 
-/** Whether a request for the write left the worker, as far as anybody knows. Where the outcome is open it is looked for first. */
+/** Whether a request for the write may have been sent. */
 const wasSent = (earlier: Receipt | undefined): boolean =>
   earlier !== undefined && !(earlier.outcome === 'failed' && earlier.neverSent);
 
 function openAttempt(
   { workflow }: RunState,
-  operation: Operation,
+  { operation }: ProposedCall,
   step: StepFacts,
   { openSince, before }: OpenReceipt,
 ): OpenAttempt {
@@ -101,33 +113,15 @@ function openAttempt(
   return { since: openSince, probeOnly: usedUp || asksFirst, ...(!usedUp && { asksFirst }), ...(before && { before }) };
 }
 
-/** The write budget is part of the run row, so that no crash can lose count of it. */
+/** The write budget is part of the run row, so that a crash cannot lose the count. */
 function countWrite({ settings, workflow }: RunState, draft: RunDraft): void {
   draft.note({ writes: withOneMoreWrite(draft.run.writes, effectiveCaps(settings.caps, workflow.caps)) });
 }
 
-function propose(
-  { run, workflow }: RunState,
-  operation: Operation,
-  { step, input, earlier }: Claiming,
-  instance: string,
-): Proposal {
-  const proposal = operation.propose(operation.parse(input), instance);
-  // A repeat repeats the same write, whatever became of others meanwhile.
-  if (earlier) return { ...proposal, key: earlier.key };
-  // What is read may have changed since another run read it, and an undo is never the write someone made before.
-  const oncePerRun =
-    operation.effect === 'read' || step.undoes !== undefined || workflow.steps[step.index]?.dedupeScope === 'run';
-  return oncePerRun ? { ...proposal, key: keyOfItsOwn(run, step, proposal) } : proposal;
-}
-
-const keyOfItsOwn = ({ runId }: RunState['run'], { id }: StepFacts, { key }: Proposal) => `${key}:${runId}:${id}`;
-
 function intent(
   draft: RunDraft,
   step: RunningStep,
-  operation: Operation,
-  proposal: Proposal,
+  { operation, proposal }: ProposedCall,
   { open, earlier }: { open?: OpenAttempt; earlier?: Receipt },
 ): IntentReceipt {
   const spentBefore = earlier && spentOn(earlier);

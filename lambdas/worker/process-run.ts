@@ -1,66 +1,63 @@
 import { CountersignError, type ErrorCode, recordedError } from '../run/errors.ts';
 import { hasExpired } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
-import { ContextMissing, draftAndCommit, loadState, passSlotOn } from '../run-changes/commit-run.ts';
-import { concludeRun, SYSTEM } from '../run-changes/conclude-run.ts';
+import { ContextMissing, draftAndCommit, loadState } from '../run-changes/commit-run.ts';
+import { concludeRun } from '../run-changes/conclude-run.ts';
+import { SYSTEM } from '../run-changes/next-status.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import type { StepMessage } from '../run-changes/step-queue.ts';
+import { passSlotOn } from '../run-changes/wake-next-run.ts';
 import { claimDueSteps } from './1-claim-due-steps.ts';
-import { settleOutcome } from './6-settle-outcome.ts';
-import { performStep, type StepOutcome } from './executor/in-process-executor.ts';
+import { startReadySteps } from './2-start-ready-steps.ts';
+import type { Dispatched } from './5-executor.ts';
+import { reportOutcome } from './6-report-outcome.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
-/** Others may move the run while a step of ours is at work: its outcome is drafted again on what they left. */
-const OUTCOME_TRIES_MAX = 8;
-
 /**
- * THE SPINE. A message says "look at this run"; this worker takes up what is due, and goes on from step to step
- * for as long as it holds leases and has time:
+ * THE SPINE. A message says that a run has work. The worker claims the steps that are due and continues from step to step
+ * while it has leases and time. The numbered files are the stages:
  *
- *   load -> take up (start, or claim what is due: lease + intent in one commit)
- *        -> perform at the target -> commit the outcome, and with it the next steps' leases and intents -> perform -> ...
- *        -> terminal commit
- *
- * Steps whose needs are met run side by side; their outcomes are committed one after the other.
- * Policy and approval stand between proposing a write and committing its intent (3-authorize-call.ts, 4-claim-step.ts).
+ *   load the run
+ *     -> 1 claim due steps -> 2 start ready steps -> for each step: 3 authorize the call -> 4 claim (lease + intent)
+ *     -> commit
+ *     -> 5 the executor performs the claimed steps, side by side
+ *     -> 6 report each outcome under its lease -> 7 settle it, then again from 2, in one commit
+ *     -> until nothing is claimed; the last commit ends the run (run-changes/conclude-run.ts)
  */
 export function processRun(worker: Worker, message: StepMessage): Promise<void> {
-  return goOn(worker, message).catch((error) => giveUp(worker, message, error));
+  return processSteps(worker, message).catch((error) => endUnprocessable(worker, message, error));
 }
 
-async function goOn(worker: Worker, message: StepMessage): Promise<void> {
+async function processSteps(worker: Worker, message: StepMessage): Promise<void> {
   let state = await loadState(worker, message);
   if (!state || isTerminal(state.run)) return;
-  const atWork = new Map<number, Promise<{ held: ClaimedStep; outcome: StepOutcome }>>();
-  const begin = (from: RunState, holds: ClaimedStep[]) => {
-    for (const held of holds) {
-      const performed = performStep(worker, from.run.tenant, from.run.runId, held);
+  const drafted = await draftAndCommit(worker, state, (draft, from) => claimDueSteps(worker, from, draft));
+  if (drafted.outcome === 'no_slot') await passSlotOn(worker, state, message, drafted.refused);
+  if (drafted.outcome !== 'committed') return;
+  state = drafted.state;
+
+  const atWork = new Map<number, Promise<{ claimed: ClaimedStep; result: Dispatched }>>();
+  const dispatch = (steps: ClaimedStep[]) => {
+    for (const claimed of steps) {
+      const dispatched = worker.executorFor(claimed.step.tool).dispatch(worker, message, claimed);
       atWork.set(
-        held.step.index,
-        performed.then((outcome) => ({ held, outcome })),
+        claimed.step.index,
+        dispatched.then((result) => ({ claimed, result })),
       );
     }
   };
-
-  const taken = await draftAndCommit(worker, state, (draft, from) => claimDueSteps(worker, from, draft));
-  if (taken.outcome === 'no_slot') await passSlotOn(worker, state, message, taken.refused);
-  if (taken.outcome !== 'committed') return;
-  state = taken.state;
-  begin(state, taken.holds);
-  // A commit that could not be made must not leave other steps behind: work that nobody waits for freezes with this
-  // sandbox, and would write to its target whenever the sandbox thaws, under a lease long lost.
+  dispatch(drafted.next.claimed);
+  // If a commit fails, the other steps are still awaited. AWS suspends a function that returns while requests are open, and
+  // would continue them much later, under a lease that is lost.
   const failures: unknown[] = [];
   while (atWork.size > 0) {
-    const { held, outcome } = await Promise.race(atWork.values());
-    atWork.delete(held.step.index);
+    const { claimed, result } = await Promise.race(atWork.values());
+    atWork.delete(claimed.step.index);
     try {
-      const settled = await commitOutcome(worker, state, held, outcome);
-      if (!settled) {
-        noteLostLease(worker, message, held, outcome);
-        continue;
-      }
+      const settled = await settle(worker, state, claimed, result);
+      if (!settled) continue;
       state = settled.state;
-      begin(state, settled.holds);
+      dispatch(settled.next.claimed);
     } catch (error) {
       failures.push(error);
     }
@@ -68,11 +65,30 @@ async function goOn(worker: Worker, message: StepMessage): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Storing it fails each time it is tried. */
+/** Settles the outcome of a step and claims the next ones; nothing if there is no outcome yet, or the lease is lost. */
+async function settle(worker: Worker, state: RunState, { step, receipt }: ClaimedStep, result: Dispatched) {
+  if (result.kind === 'dispatched') return undefined;
+  const { tenant, runId } = state.run;
+  let why = 'another worker has changed the run';
+  if (result.kind === 'lease_lost') why = result.error.message;
+  else {
+    const reported = await reportOutcome(
+      worker,
+      { tenant, runId, stepIndex: step.index, leaseVersion: step.leaseVersion, outcome: result },
+      (from, draft) => startReadySteps(worker, from, draft),
+      { state, receipt },
+    );
+    if (reported.result === 'accepted') return reported;
+  }
+  worker.log.warn('a worker lost its lease and stops', { code: 'LEASE_LOST', tenant, runId, step: step.id, why });
+  return undefined;
+}
+
+/** Storing the run fails each time. */
 const NEVER_STORED: readonly ErrorCode[] = ['ROW_TOO_LARGE', 'KEY_TOO_LONG'];
 
-/** What no row can hold, or a run whose workflow or trigger is gone, would fail each time: the run ends, and says why. */
-async function giveUp(worker: Worker, message: StepMessage, error: unknown): Promise<void> {
+/** Ends a run that cannot be processed: a row does not fit, or its workflow or trigger is missing. */
+async function endUnprocessable(worker: Worker, message: StepMessage, error: unknown): Promise<void> {
   const final =
     error instanceof ContextMissing || (error instanceof CountersignError && NEVER_STORED.includes(error.code));
   if (!final) throw error;
@@ -80,39 +96,10 @@ async function giveUp(worker: Worker, message: StepMessage, error: unknown): Pro
   if (!state || isTerminal(state.run)) return;
   await draftAndCommit(worker, state, async (draft, from) => {
     const inFlight = [...from.steps.values()].filter((step) => step.status === 'running');
-    // Somebody who still knows the workflow may be at work; their lease runs out first.
+    // A worker that has the workflow in its cache may still perform a step; wait until its lease ends.
     if (error instanceof ContextMissing && inFlight.some(({ lease }) => !hasExpired(lease, draft.at))) return undefined;
     const to = inFlight.length > 0 ? 'needs_human' : 'failed_terminal';
     draft.move(to, SYSTEM, recordedError(error.code, error.message));
-    return { holds: [], ...(await concludeRun(worker.runs, from, draft)) };
+    return concludeRun(worker.runs, from, draft);
   });
-}
-
-/** The step is somebody else's by now, or the run has ended: this worker writes nothing more about it. */
-function noteLostLease(
-  worker: Worker,
-  { tenant, runId }: StepMessage,
-  { step }: ClaimedStep,
-  outcome: StepOutcome,
-): void {
-  const why = outcome.kind === 'lease_lost' ? outcome.error.message : 'somebody else has moved the run since';
-  worker.log.warn('a worker lost its lease and stops', { code: 'LEASE_LOST', tenant, runId, step: step.id, why });
-}
-
-/** Commits what became of a held step, on fresher and fresher views of the run, while the step is still ours. */
-async function commitOutcome(worker: Worker, from: RunState, held: ClaimedStep, outcome: StepOutcome) {
-  if (outcome.kind === 'lease_lost') return undefined;
-  const { tenant, runId } = from.run;
-  let state: RunState | undefined = from;
-  for (let tries = 1; state && tries <= OUTCOME_TRIES_MAX; tries += 1) {
-    const now = state.steps.get(held.step.index);
-    const ours = now?.status === 'running' && now.leaseVersion === held.step.leaseVersion;
-    if (!ours || isTerminal(state.run)) return undefined;
-    const drafted = await draftAndCommit(worker, state, (draft, view) =>
-      settleOutcome(worker, view, draft, held, outcome),
-    );
-    if (drafted.outcome === 'committed') return drafted;
-    state = await loadState(worker, { tenant, runId });
-  }
-  return undefined;
 }

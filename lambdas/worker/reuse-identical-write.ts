@@ -1,92 +1,85 @@
-import type { Operation, Proposal } from '../connectors/connector.ts';
-import { look } from '../proposal/read-target.ts';
+import { AttemptTime } from '../proposal/attempt-time.ts';
+import { findDuplicateWrite, isReusable, type WantedWrite } from '../proposal/find-duplicate-write.ts';
+import type { ProposedCall } from '../proposal/propose-call.ts';
+import { readTarget } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
-import { isAsMade, type Receipt } from '../run/receipt.ts';
+import type { Receipt } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { factsOf, type StepFacts } from '../run/step.ts';
 import { scheduleRetry, succeed } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
 import type { Worker } from './worker.ts';
 
-/** How soon, and at least how often, a step looks again whether somebody else's identical write was made. */
-const LOOKS_AT_OTHERS_AFTER_MS = { first: 30_000, last: 10 * 60_000 };
+/** How soon, and at least how often, a step checks again whether the identical write of another run was made. */
+const CHECKS_OTHERS_AFTER_MS = { first: 30_000, last: 10 * 60_000 };
 
-export interface Asking {
+export interface WritingStep {
   step: StepFacts;
-  input: unknown;
-  operation: Operation;
-  proposal: Proposal;
+  proposed: ProposedCall;
 }
 
-/**
- * Whether a held key is to be met as such. What another run wrote may have been changed since: then asking for it again
- * asks for a new write.
- */
-export async function stillStands(
-  worker: Worker,
-  draft: RunDraft,
-  { operation, input, proposal }: Asking,
-  held: Receipt,
-): Promise<boolean> {
-  const settled = held.outcome === 'succeeded' && held.undoBegunAt === undefined && held.runId !== draft.run.runId;
-  if (!settled) return true;
-  const seen = operation.before && proposal.after && (await look(worker, draft.run.tenant, operation, input));
-  return isAsMade(held, proposal.after, seen && 'before' in seen ? seen.before : undefined, draft.at);
+export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedCall): WantedWrite {
+  const { tenant, runId } = draft.run;
+  const { key, after } = proposed.proposal;
+  const readBefore = async () => {
+    const found = await readTarget(worker, tenant, proposed, new AttemptTime(worker));
+    return 'why' in found ? undefined : found.before;
+  };
+  return { tenant, key, runId, after, readBefore, at: draft.at };
 }
 
-/** Before people are asked: nobody is bothered with a write that was made already. */
-export async function reuseIdenticalWrite(worker: Worker, draft: RunDraft, asking: Asking): Promise<boolean> {
-  const [held] = await worker.runs.receipts(draft.run.tenant, [asking.proposal.key]);
-  if (held?.outcome !== 'succeeded' || held.undoBegunAt !== undefined) return false;
-  if (!(await stillStands(worker, draft, asking, held))) return false;
-  reuseOrWait(worker, draft, asking, held);
-  return true;
+/** Ends the step if an identical write is already made, so that nobody is asked to approve it. */
+export async function reuseIdenticalWrite(worker: Worker, draft: RunDraft, writing: WritingStep): Promise<boolean> {
+  const duplicate = await findDuplicateWrite(worker.runs, wantedWrite(worker, draft, writing.proposed));
+  if (duplicate) reuseOrWait(worker, draft, writing, duplicate);
+  return duplicate !== undefined;
 }
 
-/** Somebody has the identical write: what is made is rested on, what is open is waited for. */
+/** Another step or run has the key of this write: a made write is reused, an open one is waited for. */
 export function reuseOrWait(
   worker: Pick<Worker, 'random'>,
   draft: RunDraft,
-  { step, input }: Pick<Asking, 'step' | 'input'>,
+  { step, proposed }: WritingStep,
   held: Receipt,
 ): undefined {
   const { runId } = draft.run;
-  if (held.outcome === 'succeeded' && held.undoBegunAt === undefined) {
-    // From now on it is not only the other run's to take back.
+  const isMade = held.outcome === 'succeeded';
+  if (isReusable(held)) {
+    // The other run may no longer undo it.
     if (held.runId !== runId && held.reusedBy === undefined) {
       draft.putReceipt({ ...held, reusedBy: runId }, { asRead: held });
     }
     draft.record({ type: 'write.reused', step: step.id, receiptKey: held.key, firstRunId: held.runId });
     const ofOtherStep = held.runId === runId && held.stepIndex !== step.index;
-    succeed(draft, claim(step, draft.at), {
+    succeed(draft, nextAttempt(step, draft.at), {
       output: held.output,
       receiptKey: held.key,
       ...(ofOtherStep && { madeByStep: held.stepIndex }),
     });
     return undefined;
   }
-  const doing = held.outcome === 'succeeded' ? 'taking the identical write back' : 'making the identical write';
-  const error = recordedError('CONFLICT', `run ${held.runId} is ${doing}; waiting for its outcome`);
-  // It claims nothing yet: its fencing number and its attempts stay, and its write is counted when it is really begun.
-  const waiting = { ...step, input, receiptKey: held.key };
-  // The longer it has been open, the less likely it is settled this very minute.
+  const doing = isMade ? 'undoing' : 'making';
+  const error = recordedError('CONFLICT', `run ${held.runId} is ${doing} the identical write; waiting for its outcome`);
+  // The step claims nothing yet: its lease version, its attempts and the write budget do not change.
+  const waiting = { ...step, input: proposed.input, receiptKey: held.key };
+  // The longer the write has been open, the less likely it is settled within the next minute.
   const openMs = Date.parse(draft.at) - Date.parse(held.intentAt);
-  const { first, last } = LOOKS_AT_OTHERS_AFTER_MS;
+  const { first, last } = CHECKS_OTHERS_AFTER_MS;
   scheduleRetry(worker, draft, waiting, error, { retryAfterMs: Math.min(Math.max(first, openMs / 2), last) });
 }
 
-/** While a write is taken back nobody may come to rest on it; what someone rests on already is not taken back. */
-export async function reserveUndone(worker: Worker, draft: RunDraft, index: number): Promise<void> {
+/** Reserves a write for its undo: no run may reuse it from now on. A write that another run reuses is not undone. */
+export async function reserveForUndo(worker: Worker, draft: RunDraft, index: number): Promise<void> {
   const undone = draft.steps.get(index);
   const receipt = undone && (await receiptOf(worker, draft, undone));
   if (receipt?.outcome !== 'succeeded' || receipt.undoBegunAt !== undefined) return;
-  if (receipt.reusedBy !== undefined) throw new CountersignError('DRIFTED', restsOnIt(receipt.reusedBy));
+  if (receipt.reusedBy !== undefined) throw new CountersignError('DRIFTED', isReusedBy(receipt.reusedBy));
   draft.putReceipt({ ...receipt, undoBegunAt: draft.at }, { asRead: receipt });
 }
 
-export const restsOnIt = (runId: string) => `run ${runId} asked for the identical write and rests on it`;
+export const isReusedBy = (runId: string) => `run ${runId} asked for the identical write and reuses it`;
 
-/** What the next claimant of the step is known by. */
-export function claim(step: StepFacts, at: string): StepFacts {
+/** The facts of a step that is claimed for its next attempt. */
+export function nextAttempt(step: StepFacts, at: string): StepFacts {
   return { ...factsOf(step, at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
 }

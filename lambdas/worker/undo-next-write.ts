@@ -2,7 +2,7 @@ import { hasTime } from '../proposal/attempt-time.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { Receipt, Reversal } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { STEP_SCHEMA_VERSION, type StepFacts, UNDO_INDEX_OFFSET } from '../run/step.ts';
+import { newStep, type StepFacts, UNDO_INDEX_OFFSET } from '../run/step.ts';
 import {
   newestWritten,
   recordCompensation,
@@ -14,7 +14,7 @@ import type { RunState } from '../run-changes/run-changer.ts';
 import { fail } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
 import { claimStep } from './4-claim-step.ts';
-import { restsOnIt } from './reuse-identical-write.ts';
+import { isReusedBy } from './reuse-identical-write.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 /**
@@ -46,7 +46,7 @@ function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
     return { irreversible: 'another run had made the identical write; it is not ours to undo' };
   }
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };
-  if (receipt.reusedBy !== undefined) return { irreversible: restsOnIt(receipt.reusedBy) };
+  if (receipt.reusedBy !== undefined) return { irreversible: isReusedBy(receipt.reusedBy) };
   return receipt.reversal;
 }
 
@@ -58,14 +58,7 @@ async function claimUndo(
   { tool, input, expects }: Extract<Reversal, { tool: string }>,
 ): Promise<ClaimedStep | undefined> {
   const step: StepFacts = {
-    schemaVersion: STEP_SCHEMA_VERSION,
-    index: UNDO_INDEX_OFFSET + undone.index,
-    id: `undo_${undone.id}`,
-    tool,
-    leaseVersion: 0,
-    attempt: 0,
-    startedAt: draft.at,
-    updatedAt: draft.at,
+    ...newStep(UNDO_INDEX_OFFSET + undone.index, { id: `undo_${undone.id}`, tool }, draft.at),
     undoes: undone.index,
     ...(expects && { expects }),
   };

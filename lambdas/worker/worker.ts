@@ -2,50 +2,50 @@ import type { Connections } from '../connectors/connections.ts';
 import type { Ids } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
+import type { InvocationTime } from '../proposal/attempt-time.ts';
 import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { RunningStep } from '../run/step.ts';
+import type { FollowUp } from '../run-changes/commit-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
+import type { Executor } from './5-executor.ts';
 
-/** What a worker works with. */
-export interface Worker extends RunChanger {
+/** The ports of the worker. */
+export interface Worker extends RunChanger, InvocationTime {
   definitions: Pick<Definitions, 'workflow' | 'settings' | 'people'>;
-  /** Decides before every call to the outside. */
+  /** Decides before every call to a target. */
   policy: Policy;
   connections: Connections;
   expressions: Expressions;
-  /** What kind of stage this is. */
+  /** The kind of this stage. */
   environment: Environment;
   ids: Ids;
   random: () => number;
-  /** Calls again and again until the returned function is called. */
+  /** Calls `run` at this interval until the returned function is called. */
   every: (ms: number, run: () => void) => () => void;
-  /** What is left of this invocation. */
-  timeLeftMs: () => number;
+  executorFor: (tool: string) => Executor;
 }
 
-/** A step this worker holds the lease of, with its intent committed, ready to be performed. */
+/** A step whose lease and intent are committed: its executor may perform it. */
 export interface ClaimedStep {
   step: RunningStep;
   receipt: IntentReceipt;
   open?: OpenAttempt;
 }
 
-/** An earlier attempt that may have had its effect at the target. */
+/** An earlier attempt that may have changed the target. */
 export interface OpenAttempt {
   since: string;
-  /** What was there before it, if that is known. */
+  /** The values before that attempt, if they are known. */
   before?: TouchedState;
-  /** Its attempts are used up: what it did is looked for, and nothing is sent again that could do it twice. */
+  /** Only probe for the earlier attempt: a write that could happen twice must not be sent again. */
   probeOnly: boolean;
-  /** It reaches far: if it was not made, people are asked before it is sent again. */
+  /** Blast radius medium or high: if the write was not made, people must approve before it is sent again. */
   asksFirst?: boolean;
 }
 
-/** What a draft leads to once it is committed. */
-export interface FollowUp {
-  /** Steps whose lease the commit hands to this worker. */
-  holds: ClaimedStep[];
-  /** Ask for the run to be looked at again after this long. */
-  wakeAfterMs?: number;
+/** What a commit of the worker leads to. */
+export interface Claims extends FollowUp {
+  /** The steps that the commit claims for this worker. */
+  claimed: ClaimedStep[];
 }

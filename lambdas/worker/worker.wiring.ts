@@ -6,6 +6,7 @@ import { secretNames } from '../entry/tenant-secrets.ts';
 import { systemPolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
+import { executorFor } from './5-executor.ts';
 import { WorkerEnvironment } from './environment.ts';
 import type { Worker } from './worker.ts';
 
@@ -27,5 +28,6 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
     ids: systemIds,
     random: systemPause.random,
     every: systemEvery,
+    executorFor,
   };
 }

@@ -215,7 +215,7 @@ describe('what only the run will know', () => {
       target: `servicenow:${UNKNOWN}`,
       fields: { sysId: UNKNOWN, fields: { state: '2' } },
       before: null,
-      unread: 'what to look at is known after apply',
+      unread: 'the target is known after apply',
     });
     expect(table.policy.asked).toHaveLength(2);
     expect(table.outside.calls).toEqual([]);
@@ -327,7 +327,7 @@ describe('a target that cannot be looked at', () => {
 
   it('is any, once time runs short', async () => {
     const plan = await table.plan(steps(UPDATE('assign', 'network')), { planner: { hasTime: () => false } });
-    expect(stepOf(plan, 'assign', 'call').unread).toBe('there was no time left to look at it');
+    expect(stepOf(plan, 'assign', 'call').unread).toBe('there was no time left to read it');
     expect(table.outside.calls).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ import { FakeOutside } from '../fakes/fake-outside.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 export const SYS_ID = '9d385017c611228701d22104cc95c371';
@@ -54,6 +55,7 @@ export class PlanningTable {
     environment: 'dev',
     region: 'eu-west-1',
     clock: this.clock,
+    log: new MemoryLog(),
     hasTime: () => true,
   };
 

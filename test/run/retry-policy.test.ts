@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasExpired, LEASE_DURATION_MS, newLease, QUARANTINE_MS } from '../../lambdas/run/lease.ts';
+import { hasExpired, IN_PROCESS_LEASE, LEASE_DURATION_MS, newLease, QUARANTINE_MS } from '../../lambdas/run/lease.ts';
 import { backoffMs, DEFAULT_ATTEMPTS } from '../../lambdas/run/retry-policy.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 
@@ -38,7 +38,7 @@ describe('a lease', () => {
   });
 
   it('runs out at its time, not before', () => {
-    const lease = newLease('worker', STORY_BEGINS_AT);
+    const lease = newLease('worker', STORY_BEGINS_AT, IN_PROCESS_LEASE);
     expect(lease.expiresAt).toBe('2026-01-02T03:05:05.000Z');
     expect(hasExpired(lease, '2026-01-02T03:05:04.999Z')).toBe(false);
     expect(hasExpired(lease, '2026-01-02T03:05:05.000Z')).toBe(true);

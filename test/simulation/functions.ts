@@ -11,6 +11,7 @@ import { isTerminal } from '../../lambdas/run/run.ts';
 import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
 import { type Ending, Invocation } from './invocation.ts';
@@ -70,7 +71,7 @@ export class Functions {
     const run = this.#around.store.inside.run(message.tenant, message.runId);
     if (run && isTerminal(run)) this.#witness.situations.meet('a message comes after the end of its run');
     this.#invoke('worker', message, ended, (ports, by) =>
-      processRun({ ...ports, timeLeftMs: () => by.remainingMs }, message),
+      processRun({ ...ports, executorFor, timeLeftMs: () => by.remainingMs }, message),
     );
   }
 

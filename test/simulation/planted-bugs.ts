@@ -14,15 +14,17 @@ export interface PlantedBug {
   worlds?: string;
 }
 
-const ADVANCE = 'lambdas/worker/process-run.ts';
+const PROCESS = 'lambdas/worker/process-run.ts';
+const REPORT = 'lambdas/worker/6-report-outcome.ts';
 const COMMIT = 'lambdas/run-changes/commit-run.ts';
 const CONCLUDE = 'lambdas/run-changes/conclude-run.ts';
+const SLOTS = 'lambdas/run-changes/settle-slots.ts';
 const CLAIM = 'lambdas/worker/4-claim-step.ts';
 const CONTROL = 'lambdas/run-changes/control-run.ts';
-const SETTLE = 'lambdas/worker/6-settle-outcome.ts';
-const TAKE_UP = 'lambdas/worker/1-claim-due-steps.ts';
-const GOVERN = 'lambdas/worker/3-authorize-call.ts';
-const DECIDE = 'lambdas/approval/decide.ts';
+const SETTLE = 'lambdas/worker/7-settle-outcome.ts';
+const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
+const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
+const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
 const VOTES = 'lambdas/approval/votes.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
@@ -38,7 +40,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the fencing condition is dropped',
     edits: [
-      { file: ADVANCE, find: ' && now.leaseVersion === held.step.leaseVersion', replace: '' },
+      { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },
       { file: STORE, find: ' && current.leaseVersion === receipt.leaseVersion', replace: '' },
     ],
     violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
@@ -70,8 +72,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: SETTLE,
-        find: 'notBefore: later(receipt.intentAt, QUARANTINE_MS)',
-        replace: 'notBefore: later(draft.at, QUARANTINE_MS / 1e6)',
+        find: 'notBefore: later(receipt.intentAt, quarantineMs)',
+        replace: 'notBefore: later(draft.at, quarantineMs / 1e6)',
       },
     ],
     violates: [TWICE],
@@ -95,7 +97,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the probe is skipped',
     edits: [
       {
-        file: 'lambdas/worker/executor/in-process-executor.ts',
+        file: 'lambdas/worker/in-process-executor.ts',
         find: 'const found = await operation.probe?.(input, performance);',
         replace: 'const found = undefined as WriteResult | undefined;',
       },
@@ -106,7 +108,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an opaque write is sent again after its worker died',
-    edits: [{ file: TAKE_UP, find: "own.effect === 'opaque' || ", replace: '' }],
+    edits: [{ file: CLAIM_DUE, find: "own.effect === 'opaque' || ", replace: '' }],
     violates: ['an opaque write lands at most once'],
     shapes: 'opaque-writes',
     faults: 'crash_after',
@@ -163,7 +165,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a lease is taken over before it has run out',
-    edits: [{ file: TAKE_UP, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
+    edits: [{ file: CLAIM_DUE, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
     violates: [TWICE, 'a stopped run makes no call', 'an ended run has no open step'],
     shapes: 'none',
     worlds: 'marked-writes,side-by-side',
@@ -197,14 +199,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'steps at work are left behind when a commit fails',
-    edits: [{ file: ADVANCE, find: 'failures.push(error);', replace: 'throw error;' }],
+    edits: [{ file: PROCESS, find: 'failures.push(error);', replace: 'throw error;' }],
     violates: ['an invocation waits for all it has begun'],
     shapes: 'side-by-side',
     faults: 'lost_reply',
   },
   {
     name: 'a run ends while a write is in flight',
-    edits: [{ file: CONCLUDE, find: "if (has('running')) return { to: 'running', by };", replace: '' }],
+    edits: [
+      {
+        file: 'lambdas/run-changes/next-status.ts',
+        find: "if (has('running')) return { to: 'running', by };",
+        replace: '',
+      },
+    ],
     violates: [
       'only a running run has a write in flight',
       'an ended run has no open step',
@@ -236,7 +244,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a slot is returned twice',
     edits: [
       {
-        file: CONCLUDE,
+        file: SLOTS,
         find: "draft.note({ slot: undefined }).cap({ kind: 'return_slot'",
         replace: "draft.cap({ kind: 'return_slot'",
       },
@@ -248,7 +256,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a slot is never returned',
     edits: [
       {
-        file: CONCLUDE,
+        file: SLOTS,
         find: "draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });",
         replace: 'draft.note({ slot: undefined });',
       },
@@ -271,7 +279,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a workflow’s own slot is not taken',
-    edits: [{ file: CONCLUDE, find: 'if (ofWorkflow !== undefined) {', replace: 'if (ofWorkflow === 0) {' }],
+    edits: [{ file: SLOTS, find: 'if (ofWorkflow !== undefined) {', replace: 'if (ofWorkflow === 0) {' }],
     violates: ['a running run holds a place', 'never more runs of a workflow than its cap'],
     shapes: 'one-of-its-kind',
   },
@@ -279,7 +287,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a workflow’s own slot is not given back',
     edits: [
       {
-        file: CONCLUDE,
+        file: SLOTS,
         find: "draft.note({ workflowSlot: undefined }).cap({ kind: 'return_slot', slot: before.workflowSlot });",
         replace: 'draft.note({ workflowSlot: undefined });',
       },
@@ -289,7 +297,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a run that is over at once keeps its concurrency key',
-    edits: [{ file: CONCLUDE, find: "draft.waiveCap('take_key');", replace: 'draft.cap();' }],
+    edits: [{ file: SLOTS, find: "draft.waiveCap('take_key');", replace: 'draft.cap();' }],
     violates: ['an ended run lets go of its key'],
     shapes: 'over-at-once',
   },
@@ -363,9 +371,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: CONCLUDE,
-        find: '  const dueAt = nextLook(draft, workLeft);',
+        find: '  const dueAt = nextDueAt(draft, workLeft);',
         replace:
-          "  draft.promise(promised({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextLook(draft, workLeft);",
+          "  draft.promise(promised({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
       },
       { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
     ],
@@ -411,7 +419,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a stale approval is accepted',
-    edits: [{ file: GOVERN, find: "if (approvedHashOf(approval, index) !== hash) return 'changed';", replace: '' }],
+    edits: [
+      {
+        file: AUTHORIZE,
+        find: "if (approvedHashOf(approval, step.index) !== actionHash) return 'changed';",
+        replace: '',
+      },
+    ],
     violates: ['an approval holds for what was approved'],
     shapes: 'asks-side-by-side',
   },
@@ -419,9 +433,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'policy is not asked again after an approval',
     edits: [
       {
-        file: GOVERN,
-        find: 'const decision = await worker.policy.decide(',
-        replace: 'const decision = step.governed?.decision ?? await worker.policy.decide(',
+        file: AUTHORIZE,
+        find: 'return await judgeCall(worker, ',
+        replace:
+          'const decide = async (...asked: Parameters<Worker["policy"]["decide"]>) => step.governed?.decision ?? worker.policy.decide(...asked);\n  return await judgeCall({ ...worker, policy: { decide } }, ',
       },
     ],
     violates: ['policy itself has decided, on the policies of the moment after an approval'],
@@ -443,7 +458,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'makers count',
     edits: [
-      { file: DECIDE, find: 'if (makers.includes(id)) {', replace: "if (id === 'nobody') {" },
+      { file: CHECK_DECISION, find: 'if (makers.includes(id)) {', replace: "if (id === 'nobody') {" },
       {
         file: 'lambdas/people/eligibility.ts',
         find: 'if (makers.includes(id)) return undefined;',
@@ -458,7 +473,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'one person counts twice',
     edits: [
       {
-        file: DECIDE,
+        file: 'lambdas/approval/decide.ts',
         find: ': approval.votes.some(',
         replace: ': !isOpen(approval) && approval.votes.some(',
       },
@@ -501,7 +516,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an editor counts once it is asked about anew',
     edits: [
       {
-        file: 'lambdas/proposal/step-action.ts',
+        file: 'lambdas/proposal/propose-call.ts',
         find: '(each) => each?.request.action.makers ?? []',
         replace: '() => []',
       },
@@ -514,7 +529,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/approval/find-covering-approval.ts',
-        find: ' || approvedHashOf(approval, step.index) !== hash',
+        find: ' || approvedHashOf(approval, step.index) !== actionHash',
         replace: '',
       },
     ],
@@ -567,8 +582,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an undo does not look for drift',
     edits: [
       {
-        file: 'lambdas/worker/executor/in-process-executor.ts',
-        find: 'if (expects && !(before && isAs(expects, before))) throw drifted(held);',
+        file: 'lambdas/worker/in-process-executor.ts',
+        find: 'if (expects && !(before && isAs(expects, before))) throw drifted(claimed);',
         replace: '',
       },
     ],

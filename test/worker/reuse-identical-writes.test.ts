@@ -101,7 +101,7 @@ describe('an undo of which nobody knows whether it worked', () => {
     await shop.work(other);
     const { run, steps } = await shop.now(other);
     expect(run.status).toBe('failed_retryable');
-    expect(steps).toMatchObject([{ error: { message: expect.stringContaining('taking the identical write back') } }]);
+    expect(steps).toMatchObject([{ error: { message: expect.stringContaining('undoing the identical write') } }]);
   });
 
   it('that certainly did not lets others rest on the write again', async () => {

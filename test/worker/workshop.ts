@@ -7,6 +7,7 @@ import { isTerminal, type Run } from '../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../lambdas/run/step.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
+import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { Worker } from '../../lambdas/worker/worker.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
@@ -79,6 +80,7 @@ export class Workshop {
       every: () => () => {},
       log: this.log,
       timeLeftMs: () => 30_000,
+      executorFor,
       ...differing,
     };
   }

@@ -4,7 +4,7 @@ import { EXCHANGE_TIMEOUT_MS } from '../../connectors/exchange.ts';
 import { systemConnections } from '../../connectors/secrets-connections.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
-import { systemClock, systemPause } from '../../entry/system.ts';
+import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
 import { secretNames } from '../../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../../plan/environment.ts';
@@ -29,6 +29,7 @@ const planner = {
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,
   clock: systemClock,
+  log: systemLog,
 };
 
 export const handler = httpHandler((event, context) =>

@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
-import { later, QUARANTINE_MS } from '../run/lease.ts';
+import { later } from '../run/lease.ts';
 import { type IntentReceipt, together } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -8,23 +8,21 @@ import { factsOf } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, PROBES_MAX, scheduleRetry, settleReceipt, succeed } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
-import { startReadySteps } from './2-start-ready-steps.ts';
-import type { StepOutcome } from './executor/in-process-executor.ts';
-import type { ClaimedStep, FollowUp, Worker } from './worker.ts';
+import type { StepOutcome } from './5-executor.ts';
+import type { Reporter } from './6-report-outcome.ts';
+import type { ClaimedStep } from './worker.ts';
 
-/** A worker that has lost its lease settles nothing. */
-type SettledOutcome = Exclude<StepOutcome, { kind: 'lease_lost' }>;
-type Failure = Exclude<SettledOutcome, { kind: 'done' }>;
+type Failure = Exclude<StepOutcome, { kind: 'done' }>;
 
-/** The commit that follows a performed step: its receipt's outcome, the step's, and whatever comes next. */
+/** Settles a performed step in the draft: the outcome of its receipt and of the step itself. */
 export async function settleOutcome(
-  worker: Worker,
+  reporter: Reporter,
   state: RunState,
   draft: RunDraft,
-  held: ClaimedStep,
-  outcome: SettledOutcome,
-): Promise<FollowUp> {
-  const { step, receipt } = held;
+  claimed: Pick<ClaimedStep, 'step' | 'receipt'>,
+  outcome: StepOutcome,
+): Promise<void> {
+  const { step, receipt } = claimed;
   if (outcome.kind === 'done') {
     const { result } = outcome;
     const cost = together(receipt.spentBefore, result.cost);
@@ -32,19 +30,18 @@ export async function settleOutcome(
     if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else {
-    settleFailure(worker, state, draft, held, outcome);
+    settleFailure(reporter, state, draft, claimed, outcome);
   }
-  if (step.undoes !== undefined) await settleUndoneReceipt(worker, draft, step.undoes, receipt.key);
-  return startReadySteps(worker, state, draft);
+  if (step.undoes !== undefined) await settleUndoneReceipt(reporter, draft, step.undoes, receipt.key);
 }
 
 /**
- * The undone write's receipt says so, which frees its key: the same write may be asked for, and made, again. If it was
- * certainly not undone others may rest on it again; if nobody knows, they may not.
+ * The receipt of an undone write becomes `reversed`, which frees its key: the same write may be made again. If the write
+ * was certainly not undone, other runs may reuse it again; if the outcome of the undo is unknown, they may not.
  */
-async function settleUndoneReceipt(worker: Worker, draft: RunDraft, index: number, undoKey: string): Promise<void> {
+async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: number, undoKey: string): Promise<void> {
   const undone = draft.steps.get(index);
-  const receipt = undone && (await receiptOf(worker, draft, undone));
+  const receipt = undone && (await receiptOf(reporter, draft, undone));
   if (!undone || receipt?.outcome !== 'succeeded' || receipt.runId !== draft.run.runId) return;
   const { undoBegunAt: _begun, ...made } = receipt;
   const undo = draft.receipt(undoKey);
@@ -62,27 +59,28 @@ async function settleUndoneReceipt(worker: Worker, draft: RunDraft, index: numbe
   draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
 }
 
-/** Refused or unknown: tried again while attempts remain; an unknown outcome only after its quarantine. */
+/** Retries while attempts remain; an unknown outcome only after its quarantine. */
 function settleFailure(
-  worker: Worker,
+  reporter: Reporter,
   state: RunState,
   draft: RunDraft,
-  { step, receipt }: ClaimedStep,
+  { step, receipt }: Pick<ClaimedStep, 'step' | 'receipt'>,
   outcome: Failure,
 ): void {
   const unknown = outcome.kind === 'unknown';
   settleReceipt(draft, failedReceipt(draft, receipt, outcome));
   const definition = state.workflow.steps[step.index];
+  const { quarantineMs } = reporter.executorFor(step.tool).lease;
   const attemptsMax = attemptsOf(findOperation(step.tool), definition) + (unknown ? PROBES_MAX : 0);
   const mayRetry = outcome.retryable && step.attempt < attemptsMax && !(unknown && receipt.effect === 'opaque');
   if (!mayRetry) {
     fail(draft, step, finalError(step.attempt, outcome), step);
     return;
   }
-  scheduleRetry(worker, draft, step, outcome.error, {
+  scheduleRetry(reporter, draft, step, outcome.error, {
     ...(outcome.kind === 'refused' && { retryAfterMs: outcome.retryAfterMs }),
     delaysMs: definition?.retry?.backoffSeconds?.map((seconds) => seconds * 1000),
-    ...(unknown && { notBefore: later(receipt.intentAt, QUARANTINE_MS) }),
+    ...(unknown && { notBefore: later(receipt.intentAt, quarantineMs) }),
   });
 }
 
@@ -97,7 +95,7 @@ function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Failure
   return { ...settled, outcome: 'failed' as const, ...(cost && { cost }), ...(neverSent && { neverSent }) };
 }
 
-/** An unknown outcome stays one, however often it was tried: it is what brings a human in. */
+/** After the last attempt an unknown outcome stays unknown, so that the run gets `needs_human`. */
 function finalError(attempt: number, { kind, error, retryable }: Failure): RecordedError {
   if (kind === 'unknown' || !retryable) return error;
   return recordedError('RETRIES_EXHAUSTED', `${error.message}; gave up after ${attempt} attempts`);

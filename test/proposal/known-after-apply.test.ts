@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KNOWN_AFTER_APPLY, renderKnown, shownValue } from '../../lambdas/plan/known-after-apply.ts';
+import { KNOWN_AFTER_APPLY, renderKnown, shownValue } from '../../lambdas/proposal/known-after-apply.ts';
 import { render } from '../../lambdas/workflow/expressions/expressions.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 

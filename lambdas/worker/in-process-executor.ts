@@ -1,46 +1,35 @@
-import { withinDeadline } from '../../connectors/attempt-deadline.ts';
-import { markOf, type Operation, type WriteContext } from '../../connectors/connector.ts';
-import { findOperation } from '../../connectors/registry.ts';
-import { OutcomeUnknown, TargetRefused } from '../../connectors/target-errors.ts';
-import { accessFor } from '../../proposal/access.ts';
-import { AttemptTime } from '../../proposal/attempt-time.ts';
-import { CountersignError, type RecordedError, recordedError } from '../../run/errors.ts';
-import { LEASE_DURATION_MS, LEASE_RENEWAL_MS } from '../../run/lease.ts';
-import { type Cost, isAs, type TouchedState, type WriteResult } from '../../run/receipt.ts';
-import type { ClaimedStep, Worker } from '../worker.ts';
+import { withinDeadline } from '../connectors/attempt-deadline.ts';
+import { markOf, type Operation, type WriteContext } from '../connectors/connector.ts';
+import { findOperation } from '../connectors/registry.ts';
+import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
+import { AttemptTime } from '../proposal/attempt-time.ts';
+import { accessFor } from '../proposal/read-target.ts';
+import { CountersignError, recordedError } from '../run/errors.ts';
+import { IN_PROCESS_LEASE } from '../run/lease.ts';
+import { isAs, type TouchedState } from '../run/receipt.ts';
+import type { Dispatched, Executor, StepOutcome } from './5-executor.ts';
+import type { ClaimedStep, Worker } from './worker.ts';
 
-/** What became of a write. `refused`: it certainly did not happen. `unknown`: it may have. */
-export type StepOutcome =
-  | { kind: 'done'; result: WriteResult }
-  | {
-      kind: 'refused';
-      error: RecordedError;
-      retryable: boolean;
-      retryAfterMs?: number;
-      cost?: Cost;
-      /** No request that would change something has left. */
-      neverSent?: true;
-    }
-  | { kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState }
-  /** The lease ran out before the write was sent: whatever is to be done is somebody else's now. */
-  | { kind: 'lease_lost'; error: RecordedError };
+type Attempted = Exclude<Dispatched, { kind: 'dispatched' }>;
 
-export async function performStep(
+/** Performs the step at once, in this invocation. */
+export const inProcessExecutor: Executor = { lease: IN_PROCESS_LEASE, dispatch: performStep };
+
+async function performStep(
   worker: Worker,
-  tenant: string,
-  runId: string,
-  held: ClaimedStep,
-): Promise<StepOutcome> {
-  const { step, receipt, open } = held;
+  run: { tenant: string; runId: string },
+  claimed: ClaimedStep,
+): Promise<Attempted> {
+  const { step, receipt, open } = claimed;
   const time = new AttemptTime(worker, step.lease);
-  const stopRenewing = worker.every(LEASE_RENEWAL_MS, () => renew(worker, tenant, runId, held));
+  const stopRenewing = worker.every(IN_PROCESS_LEASE.renewalMs, () => renew(worker, run, claimed));
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-    const access = await accessFor(worker, tenant, operation);
-    const performance = { access, mark: markOf(tenant, receipt.key), openSince: receipt.openSince };
-    const attempt = open ? recoverOrPerform : lookAndPerform;
-    const outcome = await withinDeadline(time, () => attempt(worker, operation, held, performance));
+    const access = await accessFor(worker, run.tenant, operation);
+    const performance = { access, mark: markOf(run.tenant, receipt.key), openSince: receipt.openSince };
+    const attempt = open ? recoverOrPerform : readAndPerform;
+    const outcome = await withinDeadline(time, () => attempt(worker, operation, claimed, performance));
     return outcome.kind === 'refused' && !open && !time.hasSentAWrite ? { ...outcome, neverSent: true } : outcome;
   } catch (error) {
     const outcome = classify(worker, error);
@@ -50,53 +39,53 @@ export async function performStep(
   }
 }
 
-/** Long work keeps its lease. If it is lost all the same, the commit will say so: a renewal decides nothing. */
-function renew(worker: Worker, tenant: string, runId: string, { step }: ClaimedStep): void {
-  const expiresAt = new Date(worker.clock.now() + LEASE_DURATION_MS).toISOString();
+/** If a renewal fails and the lease is lost, the commit of the outcome fails; the renewal itself decides nothing. */
+function renew(worker: Worker, { tenant, runId }: { tenant: string; runId: string }, { step }: ClaimedStep): void {
+  const expiresAt = new Date(worker.clock.now() + IN_PROCESS_LEASE.durationMs).toISOString();
   worker.runs.renewLease(tenant, runId, step, expiresAt).catch((error: unknown) => {
     worker.log.warn('a lease could not be renewed', { runId, step: step.id, error });
   });
 }
 
-/** What is there now is kept for the way back; if it is not what the write was meant for, nothing is written. */
-async function lookAndPerform(
+/** Stores the current values for the undo. If they differ from the expected values, nothing is written. */
+async function readAndPerform(
   worker: Worker,
   operation: Operation,
-  held: ClaimedStep,
+  claimed: ClaimedStep,
   performance: WriteContext,
-): Promise<StepOutcome> {
-  const input = operation.parse(held.step.input);
+): Promise<Attempted> {
+  const input = operation.parse(claimed.step.input);
   const before = await operation.before?.(input, performance.access);
-  const { expects } = held.step;
-  if (expects && !(before && isAs(expects, before))) throw drifted(held);
+  const { expects } = claimed.step;
+  if (expects && !(before && isAs(expects, before))) throw drifted(claimed);
   const outcome = await send(worker, operation, input, performance, before);
-  // Nothing is done by reading: what got no answer is asked again, and nobody need look for its traces.
+  // A read changes nothing: it is repeated without a probe.
   return operation.effect === 'read' ? neverSent(outcome) : outcome;
 }
 
-/** An earlier attempt may have worked: what is found at the target is taken for it, and only what is not is sent again. */
+/** An earlier attempt may have worked: a write found at the target counts as made, otherwise it is sent again. */
 async function recoverOrPerform(
   worker: Worker,
   operation: Operation,
-  held: ClaimedStep,
+  claimed: ClaimedStep,
   performance: WriteContext,
-): Promise<StepOutcome> {
-  const { step, open } = held;
+): Promise<Attempted> {
+  const { step, open } = claimed;
   const input = operation.parse(step.input);
   const found = await operation.probe?.(input, performance);
   if (found) return { kind: 'done', result: found };
   const now = await operation.before?.(input, performance.access);
   const { after } = operation.propose(input, performance.access.instance);
   const worked = now !== undefined && after !== undefined && isAs(after, now);
-  if (open?.probeOnly && !worked) return notMade(operation, held, now);
-  // It worked: made once more it changes nothing. Whatever else is there now is someone's later change.
-  if (step.expects && now && !worked && !isAs(step.expects, now)) throw drifted(held);
+  if (open?.probeOnly && !worked) return notMade(operation, claimed, now);
+  // A write that worked changes nothing when it is made again. Any other difference is a later change of someone else.
+  if (step.expects && now && !worked && !isAs(step.expects, now)) throw drifted(claimed);
   const before = worked ? open?.before : now;
   const again = { ...performance, ...(open?.before && { first: open.before }) };
   return stillOpen(await send(worker, operation, input, again, before), open?.before ?? before);
 }
 
-/** Not to be sent again. A mark that is not there, or the state before the write, says that it never happened. */
+/** The write is not sent again. A missing mark, or unchanged values, prove that the earlier attempt did not make it. */
 function notMade(
   operation: Operation,
   { step, receipt, open }: ClaimedStep,
@@ -111,7 +100,7 @@ function notMade(
     const message = `${receipt.target} was not changed; gave up after ${step.attempt - 1} attempts`;
     return { kind: 'refused', error: recordedError('RETRIES_EXHAUSTED', message), retryable: false };
   }
-  const message = `nobody knows whether ${step.tool} reached ${receipt.target}; look there`;
+  const message = `it is unknown whether ${step.tool} reached ${receipt.target}; check the target`;
   return { kind: 'unknown', error: recordedError('OUTCOME_UNKNOWN', message), retryable: false, before: open?.before };
 }
 
@@ -121,7 +110,7 @@ async function send(
   input: unknown,
   performance: WriteContext,
   before: TouchedState | undefined,
-): Promise<StepOutcome> {
+): Promise<Attempted> {
   try {
     const result = await operation.perform(input, { ...performance, ...(before && { before }) });
     return { kind: 'done', result: before ? { before, ...result } : result };
@@ -134,22 +123,22 @@ async function send(
 const drifted = ({ receipt }: ClaimedStep) =>
   new CountersignError('DRIFTED', `${receipt.target} was changed by someone else; it is left as it is`);
 
-/** Whatever went wrong did so before anything could have been changed. */
-function neverSent(outcome: StepOutcome): StepOutcome {
+/** The failure happened before a request that changes the target was sent. */
+function neverSent(outcome: Attempted): Attempted {
   if (outcome.kind === 'refused') return { ...outcome, neverSent: true };
   if (outcome.kind !== 'unknown') return outcome;
   const error = recordedError('TARGET_REFUSED', `nothing was changed: ${outcome.error.message}`);
   return { kind: 'refused', error, retryable: outcome.retryable, neverSent: true };
 }
 
-/** After an unknown attempt even a clear "no" settles nothing: the earlier request may have been the one that worked. */
-function stillOpen(outcome: StepOutcome, before: TouchedState | undefined): StepOutcome {
+/** After an unknown attempt a refusal settles nothing: the earlier request may have worked. */
+function stillOpen(outcome: Attempted, before: TouchedState | undefined): Attempted {
   if (outcome.kind === 'done' || outcome.kind === 'lease_lost') return outcome;
   const error = recordedError('OUTCOME_UNKNOWN', outcome.error.message);
   return { kind: 'unknown', error, retryable: outcome.retryable, before };
 }
 
-function classify(worker: Worker, error: unknown): Exclude<StepOutcome, { kind: 'done' }> {
+function classify(worker: Worker, error: unknown): Exclude<Attempted, { kind: 'done' }> {
   if (error instanceof TargetRefused) {
     const { retryable, retryAfterMs, cost } = error;
     return { kind: 'refused', error: recordedError(error.code, error.message), retryable, retryAfterMs, cost };
@@ -163,7 +152,7 @@ function classify(worker: Worker, error: unknown): Exclude<StepOutcome, { kind: 
   if (error instanceof CountersignError) {
     return { kind: 'refused', error: recordedError(error.code, error.message), retryable: false };
   }
-  // A fault of our own, perhaps after the request went out: the outcome is unknown, and the log says why.
+  // A bug in the connector, perhaps after the request was sent: the outcome is unknown, and the log shows the error.
   worker.log.error('a connector failed unexpectedly', { error });
   return {
     kind: 'unknown',

@@ -1,0 +1,75 @@
+import { findOperation } from '../connectors/registry.ts';
+import { holdsUnknown, KNOWN_AFTER_APPLY, shownValue } from '../proposal/known-after-apply.ts';
+import { stepInput } from '../proposal/run-values.ts';
+import { parsedInput } from '../run/check-input.ts';
+import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { conditionHolds } from '../workflow/expressions/expressions.ts';
+import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
+import type { WorkflowStep } from '../workflow/workflow.ts';
+import type { Planner, PlanRequest } from './plan.ts';
+import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
+import { valuesOf, type Walk } from './walk.ts';
+
+interface PlannedFacts {
+  id: string;
+  tool: string;
+  /** False after a step that fails or is denied: the run would not start this step. */
+  reached: boolean;
+  /** Whether the step runs depends on a value that is known after apply. */
+  conditional: boolean;
+}
+
+export type PlannedStep = PlannedFacts &
+  (
+    | { kind: 'skipped' }
+    | { kind: 'inner'; input: unknown }
+    | { kind: 'gate'; gate: PlannedGate; message: unknown }
+    | ({ kind: 'call' } & PlannedCall)
+    | { kind: 'failing'; error: RecordedError }
+  );
+
+export async function planStep(
+  planner: Planner,
+  request: PlanRequest,
+  walk: Walk,
+  { index, reached }: { index: number; reached: boolean },
+): Promise<PlannedStep> {
+  const step = request.workflow.steps[index] as WorkflowStep;
+  const facts = { id: step.id, tool: step.tool, reached, conditional: false };
+  const handOn = (output: unknown) => {
+    walk.context.steps[step.id] = { output: facts.conditional ? KNOWN_AFTER_APPLY : output };
+  };
+  handOn(KNOWN_AFTER_APPLY);
+  const values = valuesOf(planner, request, walk);
+  try {
+    const when = step.when === undefined || (await values.render(step.when));
+    facts.conditional = holdsUnknown(when);
+    if (!facts.conditional && !conditionHolds(when)) {
+      handOn(null);
+      return { ...facts, kind: 'skipped' };
+    }
+    const operation = findOperation(step.tool);
+    const input = await stepInput(values, step);
+    if (operation) {
+      const { call, output } = await planCall(planner, request, walk, { ...facts, index, step, operation, input });
+      handOn(output);
+      return { ...facts, kind: 'call', ...call };
+    }
+    if (step.tool === 'approval') return { ...facts, kind: 'gate', ...approvalStepGate(input) };
+    const schema = INNER_TOOL_INPUTS[step.tool];
+    if (schema && !holdsUnknown(input)) parsedInput(schema, step.tool, input);
+    if (step.tool === 'transform') handOn(input);
+    return { ...facts, kind: 'inner', input: shownValue(input) };
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    return { ...facts, kind: 'failing', error: recordedError(error.code, error.message) };
+  }
+}
+
+/** A field that is known after apply is left out of the requirement. */
+function approvalStepGate(input: unknown): { gate: PlannedGate; message: unknown } {
+  const known = Object.fromEntries(Object.entries(input as object).filter(([, value]) => !holdsUnknown(value)));
+  const { message: _message, ...requirement } = parsedInput(GateInput, 'approval', known);
+  const { message = null } = shownValue(input) as { message?: unknown };
+  return { gate: { asks: 'step', ...requirement }, message };
+}

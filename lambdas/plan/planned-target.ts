@@ -1,0 +1,71 @@
+import { BEDROCK } from '../connectors/connections.ts';
+import { isoNow } from '../entry/ports.ts';
+import type { ProposedCall } from '../proposal/propose-call.ts';
+import { readTarget, tryToRead, type Unreadable } from '../proposal/read-target.ts';
+import type { TouchedState } from '../run/receipt.ts';
+import type { Planner } from './plan.ts';
+import type { Walk } from './walk.ts';
+
+/** What a plan read at a target, or why it did not read it. */
+export interface Seen {
+  before?: TouchedState;
+  output?: unknown;
+  unread?: string;
+}
+
+const UNKNOWN_TARGET: Seen = { unread: 'the target is known after apply' };
+const CHANGED_BEFORE: Seen = { unread: 'an earlier step would have changed it by then' };
+const NO_TIME: Seen = { unread: 'there was no time left to read it' };
+
+/** The values that a write would change, including the changes of earlier steps of the plan. */
+export async function readBeforeWrite(
+  planner: Planner,
+  walk: Walk,
+  tenant: string,
+  proposed: ProposedCall,
+): Promise<Seen> {
+  const { operation, parsed } = proposed;
+  if (!operation.before) return {};
+  if (!parsed) return UNKNOWN_TARGET;
+  if (operation.connection === undefined) return {};
+  if (!planner.hasTime()) return NO_TIME;
+  const found = await readTarget(planner, tenant, proposed);
+  if ('why' in found) return unread(found);
+  const now = found.before ?? {};
+  const changed = Object.entries(walk.left.get(recordOf(proposed)) ?? {}).filter(([key]) => key in now);
+  return { before: { ...now, ...Object.fromEntries(changed) } };
+}
+
+/** Notes what later steps of the plan will find. */
+export function leaveWritten(walk: Walk, proposed: ProposedCall): void {
+  const record = recordOf(proposed);
+  const { target, after } = proposed.proposal;
+  walk.written.add(target);
+  if (after) walk.left.set(record, { ...walk.left.get(record), ...after });
+}
+
+/** `github.labels …`: adding and removing labels change the same record. */
+const recordOf = ({ operation: { tool }, proposal: { target } }: ProposedCall): string =>
+  `${tool.slice(0, tool.lastIndexOf('.'))} ${target}`;
+
+/** Makes a read whose output later steps refer to. A model is not asked, because that costs money. */
+export async function readNow(
+  planner: Planner,
+  { written }: Walk,
+  tenant: string,
+  { operation, parsed, proposal }: ProposedCall,
+): Promise<Seen> {
+  if (operation.connection === BEDROCK) return {};
+  if (!parsed) return UNKNOWN_TARGET;
+  if (written.has(proposal.target)) return CHANGED_BEFORE;
+  if (operation.connection === undefined) return {};
+  if (!planner.hasTime()) return NO_TIME;
+  const found = await tryToRead(planner, tenant, operation, async (access): Promise<Seen> => {
+    const performance = { access, mark: 'countersign:plan', openSince: isoNow(planner.clock) };
+    return { output: (await operation.perform(parsed.input, performance)).output };
+  });
+  return 'why' in found ? unread(found) : found;
+}
+
+/** A plan goes on without the targets that it cannot read. */
+const unread = ({ why }: Unreadable): Seen => ({ unread: why });

@@ -1,0 +1,52 @@
+import { makersOf } from '../people/people.ts';
+import { triggerView } from '../pipeline/match-automations.ts';
+import { KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
+import { plannedValues, type Values } from '../proposal/run-values.ts';
+import { type Caps, effectiveCaps } from '../run/caps.ts';
+import type { TouchedState } from '../run/receipt.ts';
+import type { Enrichment } from '../run/run.ts';
+import { EVALUATION_MAX_MS } from '../workflow/expressions/expression-pool.ts';
+import type { Budget, ExpressionContext } from '../workflow/expressions/expressions.ts';
+import type { Planner, PlanRequest } from './plan.ts';
+import type { PlannedGate } from './plan-call.ts';
+
+/** A person waits for the plan; the rest of the function's time is for reading targets. */
+const EXPRESSIONS_MAX_MS = 5_000;
+
+/** The state of a plan between two steps: what later steps can refer to, and what earlier writes would have changed. */
+export interface Walk {
+  context: ExpressionContext & { steps: Record<string, { output: unknown }> };
+  /** For all expressions of the plan. */
+  budget: Budget;
+  makers: string[];
+  /** For each phase: the step that requests its approval, the gate, and the steps whose output is known by then. */
+  phases: Map<string, { step: string; gate: PlannedGate; known: ReadonlySet<string> }>;
+  writes: number;
+  caps: Caps;
+  /** The writes of the steps so far: the step by the key of its write, the targets, and the values they leave there. */
+  madeBySteps: Map<string, string>;
+  written: Set<string>;
+  left: Map<string, TouchedState>;
+}
+
+export async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enrichment): Promise<Walk> {
+  const { tenant, workflow, trigger } = request;
+  const [settings, people] = await Promise.all([
+    planner.definitions.settings(tenant),
+    planner.definitions.people(tenant),
+  ]);
+  return {
+    context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
+    budget: { leftMs: EXPRESSIONS_MAX_MS, eachMs: EVALUATION_MAX_MS },
+    makers: makersOf(people, { trigger, enrichment, workflow }),
+    phases: new Map(),
+    writes: 0,
+    caps: effectiveCaps(settings.caps, workflow.caps),
+    madeBySteps: new Map(),
+    written: new Set(),
+    left: new Map(),
+  };
+}
+
+export const valuesOf = ({ expressions }: Planner, { tenant }: PlanRequest, { context, budget }: Walk): Values =>
+  plannedValues({ expressions, tenant, context, budget });

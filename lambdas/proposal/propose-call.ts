@@ -1,0 +1,133 @@
+import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
+import { makersOf, type Person } from '../people/people.ts';
+import { actionHash } from '../policy/action-hash.ts';
+import type { Environment, Policy, PolicyDecision, PolicyRequest, ProposedAction } from '../policy/policy.ts';
+import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
+import type { PolicyDecided } from '../run/commit.ts';
+import { CountersignError } from '../run/errors.ts';
+import type { Run, Trigger } from '../run/run.ts';
+import type { StepFacts, Steps } from '../run/step.ts';
+import { derivedTargets } from '../workflow/model-flow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import { holdsUnknown, KNOWN_AFTER_APPLY, shownValue } from './known-after-apply.ts';
+
+/**
+ * THE PROPOSAL PATH. Each call to a target goes through it before anything is sent:
+ *
+ *   input -> proposal (target, fields, key) -> action -> policy decision -> action hash -> gate (policy/gates.ts)
+ *
+ * The worker uses it to claim a step, an approval to show the rest of its phase and to edit a write, and the planner to
+ * plan a run. Only the planner has inputs with values that are known after apply.
+ */
+export interface Call {
+  operation: Operation;
+  input: unknown;
+  /** The instance of the target system, from the tenant's connection. */
+  instance: string;
+}
+
+export interface ProposedCall extends Call {
+  proposal: Proposal;
+  /** The parsed input; absent if too little of it is known to read the target. */
+  parsed?: { input: unknown };
+}
+
+export interface JudgedCall extends ProposedCall {
+  action: ProposedAction;
+  request: PolicyRequest;
+  decision: PolicyDecision;
+  actionHash: string;
+}
+
+export function proposeCall(call: Call): ProposedCall {
+  const { operation, input, instance } = call;
+  const isKnown = !holdsUnknown(input);
+  const shown = isKnown ? input : shownValue(input);
+  try {
+    const parsed = operation.parse(shown);
+    const proposal = operation.propose(parsed, instance);
+    const readable = isKnown || !proposal.target.includes(KNOWN_AFTER_APPLY.shown);
+    return { ...call, proposal, ...(readable && { parsed: { input: parsed } }) };
+  } catch (error) {
+    if (isKnown || !(error instanceof CountersignError)) throw error;
+    const target = `${connectorOf(operation.tool)}:${KNOWN_AFTER_APPLY.shown}`;
+    return { ...call, proposal: { target, fields: shown as Record<string, unknown>, key: '' } };
+  }
+}
+
+interface Judge {
+  policy: Policy;
+  environment: Environment;
+}
+
+/** The step that makes the call. */
+interface CallingStep {
+  workflow: PublishedWorkflow;
+  index: number;
+  /** The index of the step that this one undoes. */
+  undoes?: number;
+  makers: string[];
+}
+
+/** Asks policy about a proposed call. `fresh` reads the policies again instead of using the cached ones. */
+export async function judgeCall(
+  { policy, environment }: Judge,
+  run: Parameters<typeof policyRequest>[0],
+  proposed: ProposedCall,
+  { workflow, index, undoes, makers }: CallingStep,
+  fresh = false,
+): Promise<JudgedCall> {
+  const { operation, input, instance, proposal } = proposed;
+  const action = proposedAction({
+    operation,
+    proposal,
+    instance,
+    definition: workflow.steps[undoes ?? index],
+    undo: undoes !== undefined,
+    workflow,
+    environment,
+    derived: undoes === undefined ? derivedTargets(workflow, index) : [],
+    makers,
+  });
+  const request = policyRequest(run, action);
+  const decision = await policy.decide(request, { fresh });
+  const hash = actionHash(action, input, decision.policyHash, run.workflow);
+  return { ...proposed, action, request, decision, actionHash: hash };
+}
+
+/** Everyone whose input is in the call of a step. None of them may approve it. */
+export function makersOfStep(
+  people: readonly Person[],
+  { trigger, workflow }: { trigger: Trigger; workflow: PublishedWorkflow },
+  { run, steps }: { run: Run; steps: Steps },
+  { governed, undoes, retriedBy = [] }: StepFacts,
+): string[] {
+  // The values of a step are fixed when it is first proposed, so people who changed the run later are not in them.
+  const duringRun = governed ? [] : run.makers;
+  const makers = makersOf(people, { trigger, enrichment: run.enrichment, workflow, duringRun });
+  // The makers of an edited write stay its makers, and the makers of a write are makers of its undo.
+  const undone = undoes === undefined ? undefined : steps.get(undoes);
+  const earlier = [governed, undone?.governed].flatMap((each) => each?.request.action.makers ?? []);
+  return [...new Set([...makers, ...earlier, ...retriedBy])];
+}
+
+export function policyDecided({ id, index }: StepFacts, judged: JudgedCall): PolicyDecided {
+  const { action, decision, actionHash: hash } = judged;
+  const { tool, target, derived } = action;
+  const { verdict, policyHash, policies, reasons } = decision;
+  return {
+    type: 'policy.decided',
+    step: id,
+    index,
+    tool,
+    target,
+    verdict,
+    policyHash,
+    policies,
+    reasons,
+    actionHash: hash,
+    ...(derived && { derived }),
+    ...(verdict === 'needs_approval' && decision.requirement),
+    ...(verdict === 'deny' && decision.message !== undefined && { message: decision.message }),
+  };
+}

@@ -1,0 +1,42 @@
+import { findOperation } from '../connectors/registry.ts';
+import { triggerView } from '../pipeline/match-automations.ts';
+import type { Run, Trigger } from '../run/run.ts';
+import type { Steps } from '../run/step.ts';
+import { type Expressions, render, type Scope } from '../workflow/expressions/expressions.ts';
+import { renderInput } from '../workflow/url-template.ts';
+import type { WorkflowStep } from '../workflow/workflow.ts';
+import { renderKnown, wholeUrlAsFarAsKnown } from './known-after-apply.ts';
+
+/** Renders the templates of a workflow. */
+export interface Values {
+  render(template: unknown): Promise<unknown>;
+  /** Joins the rendered parts of a URL. */
+  joinUrl?: (parts: readonly unknown[]) => unknown;
+}
+
+/** The values of a run: its trigger, its enrichment, and the outputs of the steps so far. */
+export function runValues(
+  { expressions }: { expressions: Expressions },
+  { trigger }: { trigger: Trigger },
+  { run, steps }: { run: Run; steps: Steps },
+): Values {
+  const outputs = [...steps.values()].flatMap((step) =>
+    step.status === 'succeeded' ? [[step.id, { output: step.output }] as const] : [],
+  );
+  const context = {
+    trigger: triggerView(trigger),
+    enrichment: run.enrichment,
+    steps: Object.fromEntries(outputs),
+    run: { id: run.runId },
+  };
+  return { render: (template) => render({ expressions, tenant: run.tenant, context }, template) };
+}
+
+/** The values of a plan, some of which are known only after apply. */
+export const plannedValues = (scope: Scope): Values => ({
+  render: (template) => renderKnown(scope, template),
+  joinUrl: wholeUrlAsFarAsKnown,
+});
+
+export const stepInput = ({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> =>
+  renderInput(findOperation(step.tool), step.with, render, joinUrl);

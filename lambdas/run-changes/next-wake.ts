@@ -1,0 +1,51 @@
+import { earlier, later } from '../run/lease.ts';
+import type { ActiveStatus } from '../run/run.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { Step } from '../run/step.ts';
+import type { FollowUp } from './commit-run.ts';
+
+/** How long a run with work left may wait for its message before the sweeper sends another. */
+export const PICK_UP_WITHIN_MS = 30_000;
+/** Step Functions expires approvals. If it did not, the sweeper sends the run this long after the expiry. */
+const RECONCILE_APPROVAL_AFTER_MS = 60_000;
+
+/** When the run must be processed again. The sweeper sends a message for it then. */
+export function nextDueAt(draft: RunDraft, workLeft: boolean): string | undefined {
+  const { run } = draft;
+  const steps = [...draft.steps.values()];
+  const asked = steps.filter(({ status }) => status === 'waiting_approval');
+  if (run.status === 'paused') return asked.flatMap((step) => stepDueAt(step) ?? []).sort()[0];
+  const times = steps.flatMap((step) => stepDueAt(step) ?? []);
+  if (workLeft) times.push(later(draft.at, PICK_UP_WITHIN_MS));
+  // The deadline does not apply while people decide, nor to a rollback that has begun.
+  if (run.status !== 'waiting_approval' && run.status !== 'rolling_back') times.push(run.deadlineAt);
+  return times.reduce(earlier);
+}
+
+function stepDueAt(step: Step): string | undefined {
+  switch (step.status) {
+    case 'running':
+      return step.lease.expiresAt;
+    case 'failed_retryable':
+      return step.retryAt;
+    case 'waiting_external':
+      return step.awaits.until;
+    case 'ready':
+      return later(step.updatedAt, PICK_UP_WITHIN_MS);
+    case 'waiting_approval':
+      return later(step.expiresAt, RECONCILE_APPROVAL_AFTER_MS);
+    default:
+      return undefined;
+  }
+}
+
+/** A message for work that is due now or soon. Steps in flight need none, and the sweeper sends what is due later. */
+export function wakeAfter(draft: RunDraft, workLeft: boolean, dueAt: string | undefined): FollowUp {
+  const inFlight = [...draft.steps.values()].some(({ status }) => status === 'running');
+  const status = draft.run.status as ActiveStatus;
+  if (status === 'running' || (status === 'rolling_back' && workLeft)) {
+    return workLeft && !inFlight ? { wakeAfterMs: 0 } : {};
+  }
+  const timed = status === 'failed_retryable' || status === 'waiting_external' || status === 'rolling_back';
+  return timed && dueAt !== undefined ? { wakeAfterMs: Math.max(0, Date.parse(dueAt) - Date.parse(draft.at)) } : {};
+}

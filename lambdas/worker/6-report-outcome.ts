@@ -1,0 +1,75 @@
+import type { IntentReceipt } from '../run/receipt.ts';
+import { isTerminal } from '../run/run.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { Step } from '../run/step.ts';
+import { STOPPED_IN_FLIGHT } from '../run-changes/close-open-steps.ts';
+import { draftAndCommit, type FollowUp, loadState } from '../run-changes/commit-run.ts';
+import { concludeRun } from '../run-changes/conclude-run.ts';
+import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
+import { ownReceipt } from '../run-changes/step-receipt.ts';
+import type { StepOutcome } from './5-executor.ts';
+import { settleOutcome } from './7-settle-outcome.ts';
+import type { Worker } from './worker.ts';
+
+/** Others may change the run while a step is performed: its outcome is settled again on the newer state. */
+const TRIES_MAX = 8;
+
+export type Reporter = RunChanger & Pick<Worker, 'random' | 'executorFor'>;
+
+export interface OutcomeReport {
+  tenant: string;
+  runId: string;
+  stepIndex: number;
+  /** The lease under which the step was performed. */
+  leaseVersion: number;
+  outcome: StepOutcome;
+}
+
+export type Reported<Next extends FollowUp> =
+  | { result: 'accepted'; state: RunState; next: Next }
+  /** This lease already has an outcome. Nothing changes. */
+  | { result: 'duplicate' }
+  /** The step is no longer performed under this lease, or its run has ended. Nothing changes. */
+  | { result: 'lease_lost' };
+
+/**
+ * Reports the outcome of a step under its lease: settles the step and its receipt in one commit. The worker reports what
+ * it performed with the state it already has, and starts the next steps in the same commit (`goOn`). An executor outside
+ * the worker reports without them; a message then wakes a worker that continues the run.
+ */
+export async function reportOutcome<Next extends FollowUp = FollowUp>(
+  reporter: Reporter,
+  report: OutcomeReport,
+  goOn?: (state: RunState, draft: RunDraft) => Promise<Next>,
+  known?: { state: RunState; receipt: IntentReceipt },
+): Promise<Reported<Next>> {
+  const { stepIndex, leaseVersion, outcome } = report;
+  let state = known?.state ?? (await loadState(reporter, report));
+  for (let tries = 1; state && tries <= TRIES_MAX; tries += 1) {
+    const now = state.steps.get(stepIndex);
+    const ours = now?.status === 'running' && now.leaseVersion === leaseVersion;
+    if (!ours || isTerminal(state.run)) return { result: isSettled(now, leaseVersion) ? 'duplicate' : 'lease_lost' };
+    const drafted = await draftAndCommit(reporter, state, async (draft, from) => {
+      const receipt = known?.receipt ?? (await ownReceipt(reporter, draft, now));
+      if (receipt?.outcome !== 'intent') return undefined;
+      await settleOutcome(reporter, from, draft, { step: now, receipt }, outcome);
+      return goOn ? goOn(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
+    });
+    if (drafted.outcome === 'committed') return { result: 'accepted', state: drafted.state, next: drafted.next };
+    state = await loadState(reporter, report);
+  }
+  return { result: 'lease_lost' };
+}
+
+/** A step that was stopped without an outcome keeps its lease version, but this lease has no outcome. */
+function isSettled(step: Step | undefined, leaseVersion: number): boolean {
+  if (!step || step.leaseVersion !== leaseVersion || step.status === 'running' || step.status === 'canceled') {
+    return false;
+  }
+  return !(step.status === 'failed_retryable' && step.error.message === STOPPED_IN_FLIGHT.message);
+}
+
+async function wakeWorker({ runs }: Reporter, state: RunState, draft: RunDraft): Promise<FollowUp> {
+  const next = await concludeRun(runs, state, draft);
+  return isTerminal(draft.run) ? next : { wakeAfterMs: 0, ...next };
+}

@@ -1,0 +1,57 @@
+import { enrich } from '../pipeline/enrich.ts';
+import { triggerView } from '../pipeline/match-automations.ts';
+import { hashOf, sha256Hex } from '../run/canonical-json.ts';
+import { CountersignError, recordedError } from '../run/errors.ts';
+import { later } from '../run/lease.ts';
+import type { Run } from '../run/run.ts';
+import type { By, RunDraft } from '../run/run-draft.ts';
+import { concludeRun } from '../run-changes/conclude-run.ts';
+import { SYSTEM } from '../run-changes/next-status.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
+import { render } from '../workflow/expressions/expressions.ts';
+import { startReadySteps } from './2-start-ready-steps.ts';
+import type { Claims, Worker } from './worker.ts';
+
+/** From `queued` to `running` in one commit: enrichment is local and deterministic. */
+export async function startRun(worker: Worker, state: RunState, draft: RunDraft): Promise<Claims> {
+  const { settings, workflow } = state;
+  const webhook = byWebhook(state.run.trigger);
+  draft.move('enriching', webhook);
+  try {
+    await enrichRun(worker, state, draft);
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    draft.move('failed_terminal', SYSTEM, recordedError(error.code, error.message));
+    return { claimed: [], ...(await concludeRun(worker.runs, state, draft)) };
+  }
+  const minute = draft.at.slice(0, 16);
+  const ofTenant = settings.caps.maxRunsPerMinute;
+  if (ofTenant !== undefined) draft.cap({ kind: 'count_start', minute, max: ofTenant });
+  const ofWorkflow = workflow.caps?.maxRunsPerMinute;
+  if (ofWorkflow !== undefined) draft.cap({ kind: 'count_start', minute, max: ofWorkflow, workflow: workflow.name });
+  draft.move('ready', webhook).move('running', webhook);
+  return startReadySteps(worker, state, draft);
+}
+
+/** The event that started the run. Its author is payload text, which no commit stores; the author is a maker. */
+function byWebhook({ source, event, key }: Run['trigger']): By {
+  return { initiator: 'webhook', actor: source, externalEvent: { type: event, source, id: key } };
+}
+
+async function enrichRun(
+  { expressions }: Pick<Worker, 'expressions'>,
+  { workflow, trigger }: RunState,
+  draft: RunDraft,
+): Promise<void> {
+  const { createdAt, tenant, runId } = draft.run;
+  const enrichment = enrich(trigger);
+  if (workflow.deadlineSeconds !== undefined) {
+    draft.note({ deadlineAt: later(createdAt, workflow.deadlineSeconds * 1000) });
+  }
+  draft.note({ enrichment, startedAt: draft.at }).record({ type: 'run.enriched', enrichmentHash: hashOf(enrichment) });
+  if (workflow.concurrencyKey === undefined) return;
+  const context = { trigger: triggerView(trigger), enrichment };
+  const text = await render({ expressions, tenant, context }, workflow.concurrencyKey);
+  const key = sha256Hex(`${workflow.name}\n${JSON.stringify(text)}`);
+  draft.note({ concurrencyKey: key }).cap({ kind: 'take_key', key, runId });
+}
