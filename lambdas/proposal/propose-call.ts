@@ -3,8 +3,9 @@ import { makersOf, type Person } from '../people/people.ts';
 import { actionHash } from '../policy/action-hash.ts';
 import type { Environment, Policy, PolicyDecision, PolicyRequest, ProposedAction } from '../policy/policy.ts';
 import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
-import type { PolicyDecided } from '../run/commit.ts';
+
 import { CountersignError } from '../run/errors.ts';
+import type { EventOf } from '../run/events/events.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
@@ -111,7 +112,7 @@ export function makersOfStep(
   return [...new Set([...makers, ...earlier, ...retriedBy])];
 }
 
-export function policyDecided({ id, index }: StepFacts, judged: JudgedCall): PolicyDecided {
+export function policyDecided({ id, index }: StepFacts, judged: JudgedCall): EventOf<'policy.decided'> {
   const { action, decision, actionHash: hash } = judged;
   const { tool, target, derived } = action;
   const { verdict, policyHash, policies, reasons } = decision;

@@ -1,8 +1,8 @@
 import { type RecordedError, recordedError } from '../run/errors.ts';
+import type { ExternalEventContext } from '../run/events/run-events.ts';
 import type { RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { type Awaited, type FailedStep, isFinished, type Step } from '../run/step.ts';
-import type { ExternalEventContext } from '../run/transitions.ts';
 import { hasWritesToUndo, mayHaveBeenMade, undoUnderWay } from './compensation.ts';
 import type { RunState } from './run-changer.ts';
 
