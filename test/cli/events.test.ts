@@ -21,7 +21,7 @@ const documented: Documented[] = README.split(/^### /m)
   .slice(1)
   .map((section) => {
     const [, command = ''] = /```bash\n(.*?)```/s.exec(section) ?? [];
-    const [, status = '', answer = ''] = /^Answers `(\d{3})` `(.*)`$/m.exec(section) ?? [];
+    const [, status = '', answer = ''] = /^Response: `(\d{3})` `(.*)`$/m.exec(section) ?? [];
     return { title: section.slice(0, section.indexOf('\n')), command, status: Number(status), answer };
   });
 
