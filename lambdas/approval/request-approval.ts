@@ -1,4 +1,4 @@
-import { promised } from '../outbox/outbox.ts';
+import { newOutboxEntry } from '../outbox/outbox.ts';
 import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
 import {
   APPROVAL_EXPIRES_AFTER_MS,
@@ -39,7 +39,7 @@ export interface Gated {
 export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
   `${before.runId}.${before.seq + 1}-${index}`;
 
-/** The step stops at its gate: the approval is requested, and the state machine that holds it promised. */
+/** The step stops at its gate: the approval is requested, and an outbox entry starts its state machine. */
 export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, draft: RunDraft, gated: Gated): void {
   const { step, asks, requirement, grounds, makers, write, message } = gated;
   const phase = phaseOf(state, gated);
@@ -95,7 +95,10 @@ export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, 
       ...(phase && { phase: recordedPhase(phase) }),
     })
     .promise(
-      promised({ kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } }, draft.at),
+      newOutboxEntry(
+        { kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } },
+        draft.at,
+      ),
     );
 }
 

@@ -9,8 +9,8 @@ export interface Destinations {
 }
 
 /**
- * Queues for what is done soon; an approval is a state machine execution named after it, so it starts once.
- * A function knows only the destinations it may send to; whatever else it promises is the sweeper's to send.
+ * Sends entries to queues. An approval is an execution of the state machine with the approval's id, so it starts once.
+ * Each function knows only the destinations that it may send to; the sweeper sends its other entries.
  */
 export class AwsOutbox implements OutboxDispatcher {
   readonly #sqs: SQSClient;
@@ -41,7 +41,7 @@ export class AwsOutbox implements OutboxDispatcher {
   }
 
   async #send(QueueUrl: string | undefined, tenant: string, body: object): Promise<void> {
-    if (!QueueUrl) throw new Error('this promise is not sent from here');
+    if (!QueueUrl) throw new Error('this function may not send this outbox entry');
     await this.#sqs.send(
       new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: tenant }),
     );
@@ -49,7 +49,7 @@ export class AwsOutbox implements OutboxDispatcher {
 
   async #start(name: string, input: object): Promise<void> {
     const stateMachineArn = this.#to.approvalMachineArn;
-    if (!stateMachineArn) throw new Error('approvals are not started from here');
+    if (!stateMachineArn) throw new Error('this function may not start approvals');
     await this.#sfn
       .send(new StartExecutionCommand({ stateMachineArn, name, input: JSON.stringify(input) }))
       .catch((error: unknown) => {

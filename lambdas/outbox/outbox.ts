@@ -1,9 +1,9 @@
 import * as z from 'zod';
 
-/** When an approval's state machine climbs to the next rung of its ladder; a rung that is late delays no other. */
+/** The times of an approval's escalation stages. They are absolute, so a late stage does not delay the next. */
 export const ApprovalClocks = z.object({ remindAt: z.string(), slaAt: z.string(), expiresAt: z.string() });
 
-const promisedOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
+const entryOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
   z.object({
     id: z.string(),
     kind: z.literal(kind),
@@ -13,26 +13,26 @@ const promisedOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Ki
     attempts: z.int(),
     createdAt: z.string(),
     dueAt: z.string(),
-    /** It can never be sent as it is: nobody sends it again until an operator redrives it. */
+    /** It can never be sent. The sweeper ignores it until an operator redrives it. */
     failed: z.object({ at: z.string(), reason: z.string() }).optional(),
   });
 
-/** An effect a commit promised. It is kept until the effect's own write removes it, so a lost message loses nothing. */
+/** A follow-up action of a commit, in its transaction. The action itself removes the entry, so a lost message is sent again. */
 export const OutboxEntry = z.discriminatedUnion('kind', [
-  promisedOf('seal_evidence', {}),
-  /** What others read of a finished run could not be written beside its evidence; it is written later. */
-  promisedOf('export_run', {}),
-  /** A state machine is to hold this approval and keep its time. */
-  promisedOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
-  /** An approval changed: its card is to show it, and its state machine to be woken if it is closed. */
-  promisedOf('follow_approval', { approvalId: z.string(), revision: z.int() }),
+  entryOf('seal_evidence', {}),
+  /** Retries the exports of a finished run that could not be written with its evidence. */
+  entryOf('export_run', {}),
+  /** Starts the state machine that waits for the decision. */
+  entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
+  /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
+  entryOf('follow_approval', { approvalId: z.string(), revision: z.int() }),
 ]);
 export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
-/** How long the fast path has before the sweeper sends a promised effect again, and again until it has happened. */
+/** The sweeper sends an entry again after this time, until it is removed. */
 const FIRST_RESEND_MS = 30_000;
 const LONGEST_RESEND_MS = 5 * 60_000;
-/** Sent so often in vain, a quarter of an hour has passed: an alarm is raised, every time from then on. */
+/** After this many attempts, about a quarter of an hour, every further attempt raises an alarm. */
 export const OUTBOX_ALARM_ATTEMPTS = 5;
 const SLOW_RESEND_MS = 60 * 60_000;
 
@@ -42,34 +42,34 @@ export function resendDelayMs(attempts: number): number {
   return Math.min(FIRST_RESEND_MS * 2 ** attempts, LONGEST_RESEND_MS);
 }
 
-/** Why an entry can never be sent, if it cannot; it may be of a version that is not deployed any more. */
-export function entryFlaw(entry: OutboxEntry): string | undefined {
+/** Why an entry can never be sent, if so; for example, another version wrote it. */
+export function checkEntry(entry: OutboxEntry): string | undefined {
   const { error } = OutboxEntry.safeParse(entry);
   if (!error) return undefined;
   const paths = error.issues.map(({ path }) => path.join('.') || 'entry');
-  return paths.includes('kind') ? 'its kind is not known' : `malformed: ${[...new Set(paths)].join(', ')}`;
+  return paths.includes('kind') ? 'unknown kind' : `malformed: ${[...new Set(paths)].join(', ')}`;
 }
 
-/** An operator has to look at it: it failed for good, or was sent too often in vain. */
+/** An operator has to check it: it can never be sent, or too many attempts had no effect. */
 export const isStuck = ({ failed, attempts }: OutboxEntry): boolean =>
   failed !== undefined || attempts >= OUTBOX_ALARM_ATTEMPTS;
 
-type WithoutBookkeeping<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
+type Action<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
 
-/** Tenant and run lead the id: its shard can be found from the id alone. The same effect has the same id. */
-export function promised(effect: WithoutBookkeeping<OutboxEntry>, at: string): OutboxEntry {
-  const approval = 'approvalId' in effect ? [effect.approvalId] : [];
-  const revision = 'revision' in effect ? [effect.revision] : [];
+/** The same action has the same id. The id starts with tenant and run, because they determine the shard. */
+export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
+  const approval = 'approvalId' in action ? [action.approvalId] : [];
+  const revision = 'revision' in action ? [action.revision] : [];
   return {
-    ...effect,
-    id: [effect.tenant, effect.runId, effect.kind, ...approval, ...revision].join('.'),
+    ...action,
+    id: [action.tenant, action.runId, action.kind, ...approval, ...revision].join('.'),
     attempts: 0,
     createdAt: at,
     dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),
   };
 }
 
-/** Sends a promised effect to whoever performs it. Sending twice must be harmless: the performer removes the entry. */
+/** Sends an entry to the function that performs its action and then removes it. Sending it twice must be harmless. */
 export interface OutboxDispatcher {
   dispatch(entry: OutboxEntry): Promise<void>;
 }

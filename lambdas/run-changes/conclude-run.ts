@@ -1,4 +1,4 @@
-import { promised } from '../outbox/outbox.ts';
+import { newOutboxEntry } from '../outbox/outbox.ts';
 import type { RecordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
@@ -89,7 +89,7 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   await closeOpenSteps(runs, draft);
   if (canceled) recordKeptWrites(draft);
   const { tenant, runId } = draft.run;
-  draft.promise(promised({ kind: 'seal_evidence', tenant, runId }, draft.at));
+  draft.promise(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
 }
 
 /** The time that people need to decide does not count against the deadline. */

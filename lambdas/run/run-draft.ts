@@ -1,4 +1,4 @@
-import { type OutboxEntry, promised } from '../outbox/outbox.ts';
+import { newOutboxEntry, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
 import type { CapWrite } from './caps.ts';
 import { type ApprovalWrite, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
@@ -120,8 +120,8 @@ export class RunDraft {
   }
 
   /**
-   * An approval as it is after this commit; whoever changed it meanwhile makes the commit fail. Its card, and its state
-   * machine if need be, are promised to follow.
+   * An approval as it is after this commit; the commit fails if it was changed meanwhile. An outbox entry updates its
+   * card and, if needed, its state machine.
    */
   changeApproval(read: Approval, changes: Partial<Approval>): Approval {
     const drafted = this.#approvals.find(({ approval }) => approval.approvalId === read.approvalId);
@@ -133,7 +133,7 @@ export class RunDraft {
     const approval = { ...read, ...changes, revision: read.revision + 1 };
     const { tenant, runId, approvalId, revision } = approval;
     this.#approvals.push({ approval, expectedRevision: read.revision });
-    this.promise(promised({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
+    this.promise(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
     return approval;
   }
 

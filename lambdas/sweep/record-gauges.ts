@@ -11,11 +11,11 @@ export interface Gauges {
 }
 
 /**
- * What the stage is like right now, for the dashboard and its alarms. Counting approvals is one small query for each
- * tenant: at 20 tenants and once a minute, about 0.05 USD a month.
+ * Records the current state of the stage for the dashboard and its alarms. Counting approvals is one small query per
+ * tenant: with 20 tenants and once a minute, about 0.05 USD a month.
  *
- * Throws if part of the due index could not be read: the oldest due row may be there, so "nothing is due" would be a false
- * all-clear. The failed invocation raises an alarm.
+ * Throws if a shard of the due index could not be read: it may contain the oldest due row, so a gauge of 0 could be wrong.
+ * The failed invocation raises an alarm.
  */
 export async function recordGauges(
   gauges: Gauges,
@@ -29,5 +29,6 @@ export async function recordGauges(
   const waiting = await Promise.all(tenants.map((tenant) => runs.countPendingApprovals(tenant)));
   const value = waiting.reduce((sum, each) => sum + each, 0);
   metrics.record({ name: METRICS.approvalsWaiting, value, unit: 'Count' });
-  if (unreadShards) throw new Error(`${unreadShards} shards of what is due could not be read; the log has the errors`);
+  if (unreadShards)
+    throw new Error(`${unreadShards} shards of the due index could not be read; the log has the errors`);
 }

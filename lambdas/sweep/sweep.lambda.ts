@@ -7,7 +7,7 @@ import { SweepEnvironment } from './environment.ts';
 import { recordGauges } from './record-gauges.ts';
 import { type Swept, sweep } from './sweep.ts';
 
-/** Of the sweep's 50 s, reading may take all but these, and sending all but the last ones. */
+/** Of the 50 s of a sweep, reading stops when this much is left, and sending when the next value is left. */
 const TIME_TO_SEND_MS = 25_000;
 const TIME_FOR_A_BATCH_MS = 8_000;
 

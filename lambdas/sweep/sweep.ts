@@ -1,18 +1,18 @@
 import { LOGGED } from '../entry/environment.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
-import { entryFlaw, isStuck, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
+import { checkEntry, isStuck, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
 import type { DueItem, DueRun, RunStore } from '../run/run-store.ts';
 import { SENT_TOGETHER_MAX, type StepQueue } from '../run-changes/step-queue.ts';
 import { type DueReader, dueByTenant, inTurns } from './due-by-tenant.ts';
 
-/** Requests under way at once: sending waits for the network, so a few side by side use the time of one. */
+/** Concurrent batches: sending is mostly waiting for the network. */
 const BATCHES_AT_ONCE = 16;
-/** Less than the minute between two sweeps, so that a run that is sent in vain once is sent by the next sweep too. */
+/** Less than the minute between two sweeps, so that the next sweep sends the run again. */
 const FIRST_RUN_RESEND_MS = 45_000;
 const LONGEST_RUN_RESEND_MS = 10 * 60_000;
 
-/** min(45 s x 2^n, 10 min): a run that waits for a slot, or that every worker fails at, asks for less and less. */
+/** min(45 s x 2^n, 10 min): a run that waits for a slot, or fails in every worker, is sent less and less often. */
 export function runResendDelayMs(sweeps: number): number {
   return Math.min(FIRST_RUN_RESEND_MS * 2 ** sweeps, LONGEST_RUN_RESEND_MS);
 }
@@ -22,30 +22,30 @@ export interface Sweeper extends DueReader {
   queue: Pick<StepQueue, 'sendTogether'>;
   outbox: OutboxDispatcher;
   clock: Clock;
-  /** False when too little of this invocation is left to send another batch. */
+  /** False if too little time of this invocation is left for another batch. */
   hasTimeToSend(): boolean;
 }
 
 export interface Swept {
   runs: number;
-  promises: number;
-  /** Due, and not sent because the time was up: the next sweep begins with them. */
+  outboxEntries: number;
+  /** Due items that were not sent because the time was up. The next sweep starts with them. */
   left: number;
-  /** When the row became due that was due longest. */
+  /** The due time of the item that has been due longest. */
   oldestDueAt?: string;
-  /** Shards of the due index that could not be read, if any: nobody knows what is due there. */
+  /** The number of shards of the due index that could not be read. */
   unreadShards?: number;
 }
 
 /**
- * The net under every message: whatever is due is sent again. It decides nothing itself: a run that someone else has
- * moved on meanwhile is left alone by the worker's own conditions, and a promise is fulfilled once by its performer's.
+ * Sends everything again that is due, so that no lost message stops a run. It decides nothing itself: the conditions of
+ * the receivers make a second message harmless.
  *
  *   read every page of every shard -> tenants take turns -> send ten together -> postpone what was sent -> the next ten
  *
- * What was sent is due again later, at first before the next sweep, then at ever longer intervals until a commit of the
- * run sets a new time. So a sweep that is cut off has made progress, and nothing that keeps coming back is in the way of
- * anything else. Sent first, postponed second: what was not sent stays due, and a second message is harmless.
+ * A sent item is due again later: first before the next sweep, then at growing intervals, until a commit of the run sets
+ * a new time. So an interrupted sweep has made progress, and items that are due again and again do not block others.
+ * Items are postponed after they are sent, so an item that was not sent stays due.
  */
 export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const now = isoNow(sweeper.clock);
@@ -54,7 +54,7 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const [oldestDueAt] = [...byTenant.values()].flatMap(([longestDue]) => longestDue?.dueAt ?? []).sort();
   const swept: Swept = {
     runs: 0,
-    promises: 0,
+    outboxEntries: 0,
     left: 0,
     ...(oldestDueAt !== undefined && { oldestDueAt }),
     ...(unreadShards > 0 && { unreadShards }),
@@ -66,11 +66,11 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
     }
   };
   await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, sendBatches));
-  if (swept.left > 0) sweeper.log.warn('the time was up before everything due was sent', { ...swept });
+  if (swept.left > 0) sweeper.log.warn('the sweep ended before all due items were sent', { ...swept });
   return swept;
 }
 
-/** The next few, whoever of those side by side asks for them. */
+/** The next batch. The concurrent senders share one generator. */
 function take(due: Generator<DueItem>): DueItem[] {
   const batch: DueItem[] = [];
   while (batch.length < SENT_TOGETHER_MAX) {
@@ -81,7 +81,7 @@ function take(due: Generator<DueItem>): DueItem[] {
   return batch;
 }
 
-/** One thing that cannot be sent must not keep the others waiting: it is still due at the next sweep. */
+/** An item that cannot be sent must not block the others; it is still due in the next sweep. */
 async function sendBatch(sweeper: Sweeper, batch: DueItem[], now: string, swept: Swept): Promise<void> {
   const runs = batch.filter((item) => item.kind === 'run');
   const entryIds = batch.flatMap((item) => (item.kind === 'outbox' ? [item.entryId] : []));
@@ -96,14 +96,14 @@ const notSent = ({ log }: Sweeper, error: unknown) => log.error('a due item was 
 
 async function sendRuns(sweeper: Sweeper, runs: DueRun[], now: string, swept: Swept): Promise<void> {
   const failed = new Set(await sweeper.queue.sendTogether(runs));
-  if (failed.size > 0) notSent(sweeper, `the queue did not take ${failed.size} of ${runs.length} messages`);
+  if (failed.size > 0) notSent(sweeper, `the queue rejected ${failed.size} of ${runs.length} messages`);
   const sent = runs.filter((run) => !failed.has(run));
   swept.runs += sent.length;
   const postponed = await Promise.allSettled(
     sent.map((run) => sweeper.runs.postponeRun(run, later(now, runResendDelayMs(run.sweeps)))),
   );
   for (const each of postponed) {
-    if (each.status === 'rejected') sweeper.log.warn('a run that was sent stays due', { error: each.reason });
+    if (each.status === 'rejected') sweeper.log.warn('a sent run could not be postponed', { error: each.reason });
   }
 }
 
@@ -112,16 +112,16 @@ async function sendOutbox(sweeper: Sweeper, entryIds: string[], now: string, swe
   const entries = await sweeper.runs.outboxEntries(entryIds);
   for (const sent of await Promise.allSettled(entries.map((entry) => resend(sweeper, entry, now)))) {
     if (sent.status === 'rejected') notSent(sweeper, sent.reason);
-    else if (sent.value) swept.promises += 1;
+    else if (sent.value) swept.outboxEntries += 1;
   }
 }
 
-/** Counted before it is sent: two sweeps at once send an entry once. What can never be sent fails for good, at once. */
+/** Counts the attempt before it sends, so that two concurrent sweeps send an entry once. An invalid entry fails at once. */
 async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promise<boolean> {
-  const flaw = entryFlaw(entry);
-  if (flaw !== undefined) {
-    const failed = await sweeper.runs.failOutbox(entry, { at: now, reason: flaw });
-    if (failed) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: flaw });
+  const problem = checkEntry(entry);
+  if (problem !== undefined) {
+    const failed = await sweeper.runs.failOutbox(entry, { at: now, reason: problem });
+    if (failed) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: problem });
     return false;
   }
   if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
@@ -130,7 +130,7 @@ async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promis
   return true;
 }
 
-/** An approval whose time is over is not held any more: whoever follows it does what is left, and ends the promise. */
+/** An expired approval needs no state machine: publishing it does the rest and removes the entry. */
 function dueNow(entry: OutboxEntry, now: string): OutboxEntry {
   if (entry.kind !== 'start_approval' || entry.clocks.expiresAt > now) return entry;
   return { ...entry, kind: 'follow_approval', revision: 0 };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type OutboxDispatcher, promised } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { ApprovalFollow, ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
@@ -29,10 +29,10 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
       expiresAt: later(STORY_BEGINS_AT, 3_000),
     };
     const follow = (revision: number) =>
-      promised({ kind: 'follow_approval', ...facts, approvalId: 'approval_1', revision }, STORY_BEGINS_AT);
-    const seal = promised({ kind: 'seal_evidence', ...facts }, STORY_BEGINS_AT);
+      newOutboxEntry({ kind: 'follow_approval', ...facts, approvalId: 'approval_1', revision }, STORY_BEGINS_AT);
+    const seal = newOutboxEntry({ kind: 'seal_evidence', ...facts }, STORY_BEGINS_AT);
     const start = (approvalId: string) =>
-      promised({ kind: 'start_approval', ...facts, approvalId, clocks }, STORY_BEGINS_AT);
+      newOutboxEntry({ kind: 'start_approval', ...facts, approvalId, clocks }, STORY_BEGINS_AT);
 
     it('asks the sealer to seal the run, naming the promise', async () => {
       await opened.outbox.dispatch(seal);

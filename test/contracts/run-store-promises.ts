@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type OutboxEntry, promised } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
@@ -104,7 +104,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
   describe('promises', () => {
     async function withPromise(): Promise<{ run: Run; entry: OutboxEntry }> {
       const run = await begin();
-      const entry = promised({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
+      const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
       const end = change(run).move('canceled', BY).promise(entry).seal();
       await bench.store.commit(end);
       return { run: end.run, entry };
@@ -128,7 +128,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
 
     it('that failed for good are kept and not due, until they are redriven as if they were new', async () => {
       const { run, entry } = await withPromise();
-      const failed = { at: soon, reason: 'its kind is not known' };
+      const failed = { at: soon, reason: 'unknown kind' };
       const both = [bench.store.failOutbox(entry, failed), bench.store.failOutbox(entry, failed)];
       expect((await Promise.all(both)).sort()).toEqual([false, true]);
       expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
@@ -147,7 +147,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       for (let index = 0; index < 12; index += 1) {
         const run = await begin({ tenant, runId: newRunId() });
         const entry = {
-          ...promised({ kind: 'seal_evidence', tenant, runId: run.runId }, AT),
+          ...newOutboxEntry({ kind: 'seal_evidence', tenant, runId: run.runId }, AT),
           attempts: index % 2 ? 5 : 4,
         };
         await bench.store.commit(change(run).move('canceled', BY).promise(entry).seal());
@@ -193,7 +193,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       const run = await begin();
       const approval = requested(run);
       const { tenant, runId } = run;
-      const entry = promised(
+      const entry = newOutboxEntry(
         { kind: 'start_approval', tenant, runId, approvalId: approval.approvalId, clocks: CLOCKS },
         AT,
       );

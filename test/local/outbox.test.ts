@@ -47,7 +47,7 @@ it('an outbox entry of an unknown kind fails at once and for good, and an operat
   await host.sweep();
   await host.sweep();
   expect(alarms()).toBe(1);
-  const stuck = [{ id, failed: { reason: 'its kind is not known' } }];
+  const stuck = [{ id, failed: { reason: 'unknown kind' } }];
   const listed = async (key = ACME_KEY) => (await redrive(key, true)).body.entries;
   expect(await listed()).toMatchObject(stuck);
   expect(await listed(GLOBEX_KEY)).toEqual([]);

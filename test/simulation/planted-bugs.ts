@@ -340,8 +340,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/intake/accept-delivery.ts',
-        find: 'if (!isKnown(standing) && !mayOutlive) continue;',
-        replace: 'if (standing === undefined || isKnown(standing)) continue;',
+        find: 'if (!isKnown(existing) && !mayOutlive) continue;',
+        replace: 'if (existing === undefined || isKnown(existing)) continue;',
       },
     ],
     violates: ['an event starts an automation once', 'a burst starts its runs once'],
@@ -373,7 +373,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         file: CONCLUDE,
         find: '  const dueAt = nextDueAt(draft, workLeft);',
         replace:
-          "  draft.promise(promised({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
+          "  draft.promise(newOutboxEntry({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
       },
       { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
     ],
@@ -571,7 +571,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/run/run-draft.ts',
-        find: "this.promise(promised({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));",
+        find: "this.promise(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));",
         replace: '',
       },
     ],

@@ -1,4 +1,4 @@
-import { promised } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
@@ -209,7 +209,7 @@ export class RandomOperations {
   }
 
   #entry({ tenant, runId }: Run) {
-    return promised({ kind: 'seal_evidence', tenant, runId }, this.#at);
+    return newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, this.#at);
   }
 
   #step(): RunningStep {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { promised } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { ActiveRun } from '../../lambdas/run/run.ts';
@@ -68,7 +68,7 @@ class Sweeping {
 
   async #entry(tenant: string, dueAt: string): Promise<void> {
     const run = await this.#begin(tenant, dueAt);
-    const entry = { ...promised({ kind: 'seal_evidence', tenant, runId: run.runId }, dueAt), dueAt };
+    const entry = { ...newOutboxEntry({ kind: 'seal_evidence', tenant, runId: run.runId }, dueAt), dueAt };
     await this.#store.commit(new ChangeDraft(run, run.updatedAt).move('canceled', BY).promise(entry).seal());
   }
 

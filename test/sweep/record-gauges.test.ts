@@ -27,7 +27,7 @@ it('counts the approvals that wait, of all tenants together', async () => {
 
 it('fails, and does not show that nothing is due, when part of what is due could not be read', async () => {
   const collected = new CollectedMetrics();
-  await expect(recorded(undefined, 2, collected)).rejects.toThrow('2 shards of what is due could not be read');
+  await expect(recorded(undefined, 2, collected)).rejects.toThrow('2 shards of the due index could not be read');
   expect(collected.list().map(({ name }) => name)).toEqual(['ApprovalsWaiting']);
   await expect(recorded('2026-03-01T09:50:30.000Z', 1, collected)).rejects.toThrow('1 shards');
   expect(collected.list().map(({ name }) => name)).toContain('OldestDueSeconds');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
-import { type OutboxEntry, promised, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type OutboxEntry, resendDelayMs } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { runResendDelayMs, type Sweeper, sweep } from '../../lambdas/sweep/sweep.ts';
@@ -53,7 +53,7 @@ const counts = async (...args: Parameters<typeof swept>) => {
   const { oldestDueAt: _whenever, ...counted } = await swept(...args);
   return counted;
 };
-const NOTHING = { runs: 0, promises: 0, left: 0 };
+const NOTHING = { runs: 0, outboxEntries: 0, left: 0 };
 
 async function queued(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `run_${index.toString(16).padStart(8, '0')}`);
@@ -65,7 +65,7 @@ async function queued(count: number): Promise<string[]> {
 async function withPromise(runId = 'run_00000001') {
   const { run, ingest } = accepted({ runId });
   await runs.ingest(ingest);
-  const entry = promised({ kind: 'seal_evidence', tenant: 'acme', runId }, STORY_BEGINS_AT);
+  const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: 'acme', runId }, STORY_BEGINS_AT);
   await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
   return entry;
 }
@@ -117,8 +117,8 @@ describe('the sweeper', () => {
       batches += 1;
       return batches <= 2;
     };
-    expect(await counts({}, { hasTimeToSend })).toEqual({ runs: 20, promises: 0, left: 5 });
-    expect(log.messages('warn')).toEqual(['the time was up before everything due was sent']);
+    expect(await counts({}, { hasTimeToSend })).toEqual({ runs: 20, outboxEntries: 0, left: 5 });
+    expect(log.messages('warn')).toEqual(['the sweep ended before all due items were sent']);
     expect(await counts()).toEqual({ ...NOTHING, runs: 5 });
     const sent = queue.receive().map(({ runId }) => runId);
     expect(new Set(sent).size).toBe(25);
@@ -176,7 +176,7 @@ describe('the sweeper', () => {
     const gaps = minutes.map((at, index) => at - (minutes[index - 1] ?? 0));
     expect(gaps).toEqual([0.5, 1, 2, 4, 5, 5, 60, 60, 60, 60, 60]);
     clock.advance(400 * 86_400_000);
-    expect(await counts()).toEqual({ ...NOTHING, promises: 1 });
+    expect(await counts()).toEqual({ ...NOTHING, outboxEntries: 1 });
   });
 
   it('tells people of a promise that was sent five times in vain, every time from then on', async () => {
@@ -197,7 +197,7 @@ describe('the sweeper', () => {
     const expiresAt = later(STORY_BEGINS_AT, 3_600_000);
     const clocks = { remindAt: STORY_BEGINS_AT, slaAt: STORY_BEGINS_AT, expiresAt };
     const approval = { tenant: 'acme', runId: run.runId, approvalId: 'a_1' };
-    const entry = promised({ kind: 'start_approval', ...approval, clocks }, STORY_BEGINS_AT);
+    const entry = newOutboxEntry({ kind: 'start_approval', ...approval, clocks }, STORY_BEGINS_AT);
     await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
     clock.advance(30_000);
     await swept();
@@ -223,7 +223,7 @@ describe('the sweeper', () => {
     passage = undisturbed;
     expect(await counts()).toEqual(NOTHING);
     clock.advance(60_000);
-    expect(await counts()).toEqual({ ...NOTHING, promises: 1 });
+    expect(await counts()).toEqual({ ...NOTHING, outboxEntries: 1 });
   });
 
   it('is not kept from the rest by one thing that cannot be sent', async () => {
@@ -254,7 +254,7 @@ describe('the sweeper', () => {
   });
 
   it.each([
-    ['of a kind it does not know', { kind: 'bake_a_cake' }, 'its kind is not known'],
+    ['of a kind it does not know', { kind: 'bake_a_cake' }, 'unknown kind'],
     ['without what its kind needs', { kind: 'follow_approval' }, 'malformed: approvalId, revision'],
     ['without a time', { createdAt: 7 }, 'malformed: createdAt'],
     ['without a count', { attempts: 'many' }, 'malformed: attempts'],
@@ -276,20 +276,20 @@ describe('the sweeper', () => {
 
   it('does not look at an entry again that failed for good, until somebody redrives it', async () => {
     const entry = await withPromise();
-    await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'its kind is not known' });
+    await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'unknown kind' });
     clock.advance(400 * 86_400_000);
     expect(await swept()).toEqual(NOTHING);
     const [stuck] = await runs.stuckOutbox('acme', 10);
-    expect(stuck).toMatchObject({ id: entry.id, failed: { reason: 'its kind is not known' } });
+    expect(stuck).toMatchObject({ id: entry.id, failed: { reason: 'unknown kind' } });
     await runs.redriveOutbox(stuck as OutboxEntry, new Date(clock.now()).toISOString());
-    expect(await swept()).toMatchObject({ ...NOTHING, promises: 1 });
+    expect(await swept()).toMatchObject({ ...NOTHING, outboxEntries: 1 });
     expect(outbox.receiveSeals()).toHaveLength(1);
     expect(await runs.stuckOutbox('acme', 10)).toEqual([]);
   });
 });
 
 it('an entry is first due 30 s after it was made, and its wait doubles up to five minutes, after the alarm an hour', () => {
-  const entry = promised(
+  const entry = newOutboxEntry(
     {
       kind: 'start_approval',
       tenant: 'acme',

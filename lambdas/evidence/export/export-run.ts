@@ -1,5 +1,5 @@
 import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
-import { type OutboxEntry, promised } from '../../outbox/outbox.ts';
+import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
 import type { Commit } from '../../run/commit.ts';
 import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
 import type { RunRow, RunStore } from '../../run/run-store.ts';
@@ -55,7 +55,7 @@ export class ExportDraft {
   }
 }
 
-/** Tries at once. What fails is promised, so that it holds nothing up but itself. */
+/** Tries at once. A failed export becomes an outbox entry, so it delays nothing else. */
 export async function exportOrEnqueue(
   { exports, clock, log }: { exports: Exports; clock: Clock; log: Log },
   run: TerminalRun,
@@ -63,7 +63,7 @@ export async function exportOrEnqueue(
 ): Promise<OutboxEntry[]> {
   if (await exportRun(exports, run, draft, log)) return [];
   const { tenant, runId } = run;
-  return [promised({ kind: 'export_run', tenant, runId }, isoNow(clock))];
+  return [newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock))];
 }
 
 /** Keeps such a promise; throws, to be asked again, while something cannot be written. */
