@@ -2,14 +2,13 @@ import { makersOf } from '../people/people.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment } from '../policy/policy.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { parsedInput } from '../run/check-input.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { approverIsDerived } from '../workflow/checks/check-model-flow.ts';
-import { GateInput } from '../workflow/inner-tools.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
+import type { ApprovalInput } from '../workflow/step-kinds.ts';
 import { requestApproval } from './request-approval.ts';
 
 interface StepRequester {
@@ -23,19 +22,18 @@ export async function requestStepApproval(
   state: RunState,
   draft: RunDraft,
   step: StepFacts,
-  input: unknown,
+  input: ApprovalInput,
 ): Promise<void> {
   const [derived] = derivedTargets(state.workflow, step.index);
   if (derived) throw new CountersignError('WORKFLOW_INVALID', approverIsDerived(derived));
-  const gate = parsedInput(GateInput, 'approval', input);
-  const { message, ...requirement } = gate;
+  const { message, ...requirement } = input;
   const { tenant, workflow, enrichment, makers = [] } = draft.run;
   const duringRun = [...makers, ...(step.retriedBy ?? [])];
   const people = await requester.definitions.people(tenant);
   requestApproval(state, draft, {
     step,
     asks: 'step',
-    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input: gate, workflow }))),
+    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input, workflow }))),
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
     makers: makersOf(people, { trigger: state.trigger, enrichment, workflow: state.workflow, duringRun }),

@@ -4,7 +4,7 @@ import { stepInput } from '../proposal/run-values.ts';
 import { parsedInput } from '../run/check-input.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';
-import { GateInput, INNER_TOOL_INPUTS } from '../workflow/inner-tools.ts';
+import { ApprovalInput, stepKindOf } from '../workflow/step-kinds.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
 import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
@@ -55,10 +55,10 @@ export async function planStep(
       handOn(output);
       return { ...facts, kind: 'call', ...call };
     }
-    if (step.tool === 'approval') return { ...facts, kind: 'gate', ...approvalStepGate(input) };
-    const schema = INNER_TOOL_INPUTS[step.tool];
-    if (schema && !holdsUnknown(input)) parsedInput(schema, step.tool, input);
-    if (step.tool === 'transform') handOn(input);
+    const kind = stepKindOf(step.tool);
+    if (kind?.requestsApproval) return { ...facts, kind: 'gate', ...approvalStepGate(input) };
+    if (kind && !holdsUnknown(input)) parsedInput(kind.input, step.tool, input);
+    if (kind?.passesInputOn) handOn(input);
     return { ...facts, kind: 'inner', input: shownValue(input) };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
@@ -69,7 +69,7 @@ export async function planStep(
 /** A field that is known after apply is left out of the requirement. */
 function approvalStepGate(input: unknown): { gate: PlannedGate; message: unknown } {
   const known = Object.fromEntries(Object.entries(input as object).filter(([, value]) => !holdsUnknown(value)));
-  const { message: _message, ...requirement } = parsedInput(GateInput, 'approval', known);
+  const { message: _message, ...requirement } = parsedInput(ApprovalInput, 'approval', known);
   const { message = null } = shownValue(input) as { message?: unknown };
   return { gate: { asks: 'step', ...requirement }, message };
 }

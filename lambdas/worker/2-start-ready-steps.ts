@@ -1,16 +1,14 @@
 import { requestStepApproval } from '../approval/request-step-approval.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { runValues, stepInput } from '../proposal/run-values.ts';
-import { parsedInput } from '../run/check-input.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
-import { later } from '../run/lease.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { type Awaited, newStep, type StepFacts } from '../run/step.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, succeed } from '../run-changes/step-endings.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';
-import { SignalWait, TimeWait } from '../workflow/inner-tools.ts';
+import { startOf, stepKindOf } from '../workflow/step-kinds.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
@@ -71,20 +69,20 @@ export async function startStep(
       return undefined;
     }
     const input = await stepInput(values, definition);
-    switch (definition.tool) {
-      case 'transform':
-        succeed(draft, step, { output: input });
-        return undefined;
-      case 'approval':
-        await requestStepApproval(worker, state, draft, step, input);
-        return undefined;
+    const kind = stepKindOf(definition.tool);
+    if (!kind) return await claimStep(worker, state, draft, { step, input });
+    const start = startOf(kind, definition.tool, input, { at: draft.at, deadlineAt: draft.run.deadlineAt });
+    switch (start.action) {
+      case 'succeed':
+        succeed(draft, step, { output: start.output });
+        break;
+      case 'request_approval':
+        await requestStepApproval(worker, state, draft, step, start.approval);
+        break;
       case 'wait':
-      case 'wait.external':
-        startWait(draft, step, awaited(definition.tool, input, draft));
-        return undefined;
-      default:
-        return await claimStep(worker, state, draft, { step, input });
+        startWait(draft, step, start.awaits);
     }
+    return undefined;
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     fail(draft, step, recordedError(error.code, error.message));
@@ -101,17 +99,4 @@ function startWait(draft: RunDraft, step: StepFacts, awaits: Awaited): void {
     ...(awaits.kind === 'signal' && { signal: awaits.event }),
     until: awaits.until,
   });
-}
-
-function awaited(tool: 'wait' | 'wait.external', input: unknown, { at, run }: RunDraft): Awaited {
-  if (tool === 'wait') {
-    const wait = parsedInput(TimeWait, tool, input);
-    return {
-      kind: 'time',
-      until: 'until' in wait ? new Date(wait.until).toISOString() : later(at, wait.seconds * 1000),
-    };
-  }
-  const { event, timeoutSeconds } = parsedInput(SignalWait, tool, input);
-  const until = timeoutSeconds === undefined ? run.deadlineAt : later(at, timeoutSeconds * 1000);
-  return { kind: 'signal', event, until };
 }

@@ -3,6 +3,7 @@ import { findOperation } from '../connectors/registry.ts';
 import { asChoice, combined, type Derived, derivedTemplate, type Origin } from './expressions/derived-values.ts';
 import type { Reference } from './expressions/references.ts';
 import { textsIn } from './expressions/template.ts';
+import { stepKindOf } from './step-kinds.ts';
 import { inOrder } from './step-order.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
@@ -15,13 +16,6 @@ export interface DerivedTarget extends Derived {
 interface PlacedTarget extends DerivedTarget {
   path: PropertyKey[];
 }
-
-/** Of tools that reach nothing outside, the fields that are only read: every other field decides who or what is waited for. */
-const INNER_CONTENT: Readonly<Record<string, readonly string[]>> = {
-  approval: ['message'],
-  'wait.external': ['timeoutSeconds'],
-  wait: ['seconds', 'until'],
-};
 
 const known = new WeakMap<Workflow, ReadonlyMap<number, PlacedTarget[]>>();
 
@@ -72,8 +66,9 @@ function remembered(output: Output): Output {
 
 function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedTarget[] {
   const operation = findOperation(tool);
-  if (tool === 'transform') return [];
-  const content = operation?.content ?? INNER_CONTENT[tool] ?? [];
+  const kind = stepKindOf(tool);
+  if (kind?.passesInputOn) return [];
+  const content = operation?.content ?? kind?.contentFields ?? [];
   return textsIn(input).flatMap(({ path, text, isName }) => {
     const derived = isName ? undefined : derivedTemplate(text, origin);
     const field = path.filter((part) => typeof part === 'string').join('.');
@@ -97,7 +92,7 @@ function outputOf(
 ): Output {
   const operation = findOperation(tool);
   if (operation?.asksModel) return () => ({ how: 'carried', from: [id] });
-  if (tool === 'transform') return (path) => combined([when, derivedTemplate(input, origin, path)]);
+  if (stepKindOf(tool)?.passesInputOn) return (path) => combined([when, derivedTemplate(input, origin, path)]);
   const fixed = combined([when, ...(operation ? answered(operation, input, origin, picked) : [])]);
   return () => fixed;
 }

@@ -44,8 +44,8 @@ export const EvidenceStep = z.strictObject({
 });
 export type EvidenceStep = z.infer<typeof EvidenceStep>;
 
-/** What these hand on came from outside as it is. */
-const CARRIERS: readonly string[] = ['wait.external'];
+/** The output of these steps is the payload of an external system. */
+const HAS_FOREIGN_OUTPUT = /^wait\./;
 
 export function describeStep(step: Step): EvidenceStep {
   const { id, index, tool, status, attempt, leaseVersion, updatedAt, undoes, governed } = step;
@@ -64,7 +64,7 @@ export function describeStep(step: Step): EvidenceStep {
     approvalId: governed?.approvalId,
     receiptKey: receiptKeyOf(step),
     input: 'input' in step && step.input !== undefined ? described(step.input, 'ours') : undefined,
-    output: 'output' in step ? described(step.output, CARRIERS.includes(tool) ? 'foreign' : 'ours') : undefined,
+    output: 'output' in step ? described(step.output, HAS_FOREIGN_OUTPUT.test(tool) ? 'foreign' : 'ours') : undefined,
     error: 'error' in step ? describeFailure(step.error) : undefined,
   };
 }

@@ -1,12 +1,13 @@
 import { type DerivedTarget, modelTargets } from '../model-flow.ts';
+import { stepKindOf } from '../step-kinds.ts';
 import type { Workflow } from '../workflow.ts';
 import type { Problem } from './check-expressions.ts';
 
 /** Where a model would pick what a step reaches, or who approves: that is refused before it can run. */
 export function modelFlowProblems(workflow: Workflow, index: number): Problem[] {
-  const tool = workflow.steps[index]?.tool;
+  const kind = stepKindOf(workflow.steps[index]?.tool ?? '');
   return (modelTargets(workflow).get(index) ?? []).flatMap((target) => {
-    if (tool === 'approval') return [{ path: target.path, message: approverIsDerived(target) }];
+    if (kind?.requestsApproval) return [{ path: target.path, message: approverIsDerived(target) }];
     return target.how === 'carried' ? [{ path: target.path, message: targetIsDerived(target) }] : [];
   });
 }

@@ -1,30 +1,29 @@
 import { RUN_DEADLINE_MS } from '../../run/run.ts';
+import { stepKindOf } from '../step-kinds.ts';
 import type { Workflow, WorkflowStep } from '../workflow.ts';
 import type { Problem } from './check-expressions.ts';
 
 const DEADLINE_DEFAULT_SECONDS = RUN_DEADLINE_MS / 1000;
 
-/** Waits that cannot end before the run's deadline does: only the time that people take is not counted towards it. */
+/** Finds waits that cannot end before the deadline of the run. Time that people need for approvals does not count. */
 export function waitProblems(
-  { deadlineSeconds: own }: Workflow,
+  { deadlineSeconds = DEADLINE_DEFAULT_SECONDS }: Workflow,
   step: WorkflowStep,
   earlier: readonly WorkflowStep[],
 ): Problem[] {
-  const deadlineSeconds = own ?? DEADLINE_DEFAULT_SECONDS;
-  const raise = (atLeastSeconds: number) =>
-    `the run ends ${deadlineSeconds} s after it began; set deadlineSeconds to more than ${atLeastSeconds}, or wait for less`;
-  const { timeoutSeconds } = step.with;
-  if (step.tool === 'wait.external' && typeof timeoutSeconds === 'number' && timeoutSeconds >= deadlineSeconds) {
-    return [{ path: ['with', 'timeoutSeconds'], message: raise(timeoutSeconds) }];
-  }
-  const ownSeconds = secondsOf(step);
-  if (ownSeconds === 0) return [];
-  // Those that may be skipped may take no time.
-  const before = earlier.filter(({ when }) => when === undefined).reduce((sum, each) => sum + secondsOf(each), 0);
-  if (before + ownSeconds < deadlineSeconds) return [];
-  return [{ path: ['with', 'seconds'], message: raise(before + ownSeconds) }];
+  const wait = waitOf(step);
+  if (!wait) return [];
+  // A step with a condition may be skipped.
+  const before = earlier.flatMap((each) => (each.when === undefined ? (waitOf(each) ?? []) : []));
+  const beforeSeconds = before.reduce((sum, { seconds, always }) => sum + (always ? seconds : 0), 0);
+  const totalSeconds = wait.seconds + (wait.always ? beforeSeconds : 0);
+  if (totalSeconds < deadlineSeconds) return [];
+  const message = `the run ends ${deadlineSeconds} s after it began; set deadlineSeconds to more than ${totalSeconds}, or wait for less`;
+  return [{ path: ['with', wait.field], message }];
 }
 
-/** How long a step surely waits, if that is written out. */
-const secondsOf = ({ tool, with: input }: WorkflowStep): number =>
-  tool === 'wait' && typeof input.seconds === 'number' ? input.seconds : 0;
+function waitOf({ tool, with: input }: WorkflowStep) {
+  const waits = stepKindOf(tool)?.waits;
+  const seconds = waits && input[waits.field];
+  return waits && typeof seconds === 'number' ? { ...waits, seconds } : undefined;
+}

@@ -5,7 +5,7 @@ import { finalWrite } from '../../policy/gates.ts';
 import { APPROVAL_EXPIRES_AFTER_MS } from '../../run/approval.ts';
 import { EXPRESSION_MAX_CHARACTERS } from '../expressions/jsonata-syntax.ts';
 import { expressionsIn } from '../expressions/template.ts';
-import { INNER_TOOL_INPUTS } from '../inner-tools.ts';
+import { STEP_KINDS, stepKindOf } from '../step-kinds.ts';
 import { needsItself, stepsBefore } from '../step-order.ts';
 import { urlProblems } from '../url-template.ts';
 import { NEEDS_MAX, STEPS_MAX, type Workflow, type WorkflowStep } from '../workflow.ts';
@@ -45,7 +45,7 @@ function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | und
   };
 }
 
-const TOOLS = [...Object.keys(INNER_TOOL_INPUTS), ...toolNames()];
+const TOOLS = [...Object.keys(STEP_KINDS), ...toolNames()];
 
 /** What a tool that is not there would have written, nobody can say. */
 const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
@@ -124,7 +124,7 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   }
   for (const { path, message } of modelFlowProblems(workflow, index)) at(path, message);
   for (const { path, message } of waitProblems(workflow, step, earlier)) at(path, message);
-  const schema = operation?.input ?? INNER_TOOL_INPUTS[tool];
+  const schema = operation?.input ?? stepKindOf(tool)?.input;
   for (const { path, message } of operation
     ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]
     : []) {

@@ -1,0 +1,106 @@
+import * as z from 'zod';
+import { RISKS } from '../connectors/connector.ts';
+import { GroupSets } from '../policy/approval-requirement.ts';
+import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
+import { parsedInput } from '../run/check-input.ts';
+import { later } from '../run/lease.ts';
+import type { Awaited } from '../run/step.ts';
+
+const WAIT_MAX_SECONDS = 30 * 24 * 3600;
+const MESSAGE_MAX_CHARACTERS = 2000;
+
+const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
+
+/** Who must approve, and what they are shown. */
+export const ApprovalInput = z.strictObject({
+  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
+  tier: z.enum(RISKS).default('medium'),
+  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1),
+  groups: GroupSets.default([]),
+});
+export type ApprovalInput = z.infer<typeof ApprovalInput>;
+
+/** What the worker does to start a step that calls no connector. */
+export type StepStart =
+  | { action: 'succeed'; output: unknown }
+  | { action: 'wait'; awaits: Awaited }
+  | { action: 'request_approval'; approval: ApprovalInput };
+
+/**
+ * A kind of step that calls no connector. Validation, plans, the worker, the flow of model output and docs/workflows.md
+ * are derived from its definition. CONTRIBUTING says how to add one.
+ */
+export interface StepKind<Input> {
+  /** For the documentation: the fields of `with`, and what the step does. */
+  documented: { fields: string; summary: string };
+  input: z.ZodType<Input>;
+  start(input: Input, run: { at: string; deadlineAt: string }): StepStart;
+  /** Fields that do not decide whom or what the step waits for. Only these may derive from a model. */
+  contentFields: readonly string[];
+  /** The output is the input, so a plan knows it, and values of a model pass through. */
+  passesInputOn?: true;
+  requestsApproval?: true;
+  /** The field with the longest time that the step waits. `always`: it waits exactly that long. */
+  waits?: { field: string; always: boolean };
+}
+
+/** Only for type inference. */
+const stepKind = <Input>(kind: StepKind<Input>): StepKind<Input> => kind;
+
+/** A kind whose output is the payload of an external system is named `wait.…`: evidence hides the names in such outputs. */
+const KINDS = {
+  transform: stepKind({
+    documented: { fields: 'any', summary: 'The output is the rendered input.' },
+    input: z.unknown(),
+    start: (input) => ({ action: 'succeed', output: input }),
+    contentFields: [],
+    passesInputOn: true,
+  }),
+  approval: stepKind({
+    documented: {
+      fields: '`message?`, `tier?`, `quorum?`, `groups?`',
+      summary: 'Waits until people approve. A rejection fails the step.',
+    },
+    input: ApprovalInput,
+    start: (approval) => ({ action: 'request_approval', approval }),
+    contentFields: ['message'],
+    requestsApproval: true,
+  }),
+  wait: stepKind({
+    documented: { fields: '`seconds` or `until`', summary: 'Waits for a time.' },
+    input: z.union([z.strictObject({ seconds: Seconds }), z.strictObject({ until: z.iso.datetime() })]),
+    start: (input, { at }) => {
+      const until = 'until' in input ? new Date(input.until).toISOString() : later(at, input.seconds * 1000);
+      return { action: 'wait', awaits: { kind: 'time', until } };
+    },
+    contentFields: ['seconds', 'until'],
+    waits: { field: 'seconds', always: true },
+  }),
+  'wait.external': stepKind({
+    documented: {
+      fields: '`event`, `timeoutSeconds?`',
+      summary: 'Waits for a signal, by default until the deadline of the run. The output is its payload.',
+    },
+    input: z.strictObject({ event: z.string().min(1).max(100), timeoutSeconds: Seconds.optional() }),
+    start: ({ event, timeoutSeconds }, { at, deadlineAt }) => {
+      const until = timeoutSeconds === undefined ? deadlineAt : later(at, timeoutSeconds * 1000);
+      return { action: 'wait', awaits: { kind: 'signal', event, until } };
+    },
+    contentFields: ['timeoutSeconds'],
+    waits: { field: 'timeoutSeconds', always: false },
+  }),
+};
+
+export const STEP_KINDS: Readonly<Record<string, StepKind<unknown>>> = KINDS;
+
+/** The kind of a step, by its tool; undefined for a tool of a connector. */
+export const stepKindOf = (tool: string): StepKind<unknown> | undefined =>
+  Object.hasOwn(STEP_KINDS, tool) ? STEP_KINDS[tool] : undefined;
+
+/** Parses the input and says how to start the step. Throws INPUT_INVALID. */
+export const startOf = (
+  kind: StepKind<unknown>,
+  tool: string,
+  input: unknown,
+  run: { at: string; deadlineAt: string },
+) => kind.start(parsedInput(kind.input, tool, input), run);
