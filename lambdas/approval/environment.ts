@@ -1,19 +1,19 @@
 import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
 
-/** What it takes to tell people: the tenant's Slack, and whom to call when nobody answers. */
-const TellingEnvironment = { RUN_TABLE: z.string(), ...StageEnvironment };
+/** To notify people: the tenant's Slack, and its alerting. */
+const NotifyingEnvironment = { RUN_TABLE: z.string(), ...StageEnvironment };
 
 export const WaitForDecisionEnvironment = z.object({
-  ...TellingEnvironment,
+  ...NotifyingEnvironment,
   STEP_QUEUE_URL: z.string(),
   APPROVAL_QUEUE_URL: z.string(),
 });
 
-export const PublishDecisionEnvironment = z.object(TellingEnvironment);
+export const PublishDecisionEnvironment = z.object(NotifyingEnvironment);
 
 export const ExpireEnvironment = z.object({ STEP_QUEUE_URL: z.string() });
 
-/** The rungs of the ladder: ask, remind when half the time is gone, call others when all of it is. */
+/** Notify people, remind them when half of the time has passed, alert others when all of it has passed. */
 export const ESCALATION_STAGES = ['notify', 'remind', 'escalate'] as const;
 export type EscalationStage = (typeof ESCALATION_STAGES)[number];

@@ -5,7 +5,7 @@ import type { RunStore } from '../run/run-store.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import { fail } from '../run-changes/step-endings.ts';
 
-/** Ends a gate nobody answered in time. Silence is `expired`: neither a yes nor a human no. */
+/** Ends an approval that nobody decided in time. `expired` is neither an approval nor a rejection. */
 export async function expireApproval(
   runs: Pick<RunStore, 'approval'>,
   draft: RunDraft,
@@ -15,7 +15,7 @@ export async function expireApproval(
   const { tenant, runId } = draft.run;
   const drafted = draft.approval(step.approvalId);
   const approval = drafted ?? (await runs.approval(tenant, runId, step.approvalId));
-  // Another step of the phase that waited for it too may have ended it in this very commit.
+  // Another step of the phase may have expired it in this commit.
   if (!approval || !(isOpen(approval) || drafted?.status === 'expired')) return;
   if (isOpen(approval)) {
     draft.closeApproval(approval, { status: 'expired' });

@@ -9,7 +9,7 @@ const ExpireInput = z.object({ tenant: z.string(), runId: z.string() });
 
 const queue = new SqsStepQueue(new SQSClient(), readEnvironment(ExpireEnvironment).STEP_QUEUE_URL);
 
-/** Step Functions is the clock, DynamoDB the authority: when time is up a worker looks, and ends what is still open. */
+/** When the time of an approval is up, a worker expires it if it is still open in DynamoDB. */
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
   await queue.send(ExpireInput.parse(event));
 });

@@ -16,7 +16,7 @@ import { PublishDecisionEnvironment } from './environment.ts';
 import { publishDecision } from './publish-decision.ts';
 import { SfnTaskTokens } from './sfn-task-tokens.ts';
 
-const FollowMessage = z.object({
+const ApprovalMessage = z.object({
   entryId: z.string(),
   tenant: z.string(),
   runId: z.string(),
@@ -28,7 +28,7 @@ const dynamo = new DynamoDBClient();
 const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 const connections = systemConnections(stored, secretNames(environment, 'messaging'));
 const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock);
-const follower = {
+const publisher = {
   runs,
   cards: new SlackCards({
     runs,
@@ -42,5 +42,5 @@ const follower = {
 };
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  processBatch(event, FollowMessage, (message) => publishDecision(follower, message), systemLog),
+  processBatch(event, ApprovalMessage, (message) => publishDecision(publisher, message), systemLog),
 );

@@ -17,10 +17,10 @@ import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 
 const DEFAULT_CHANNEL = '#approvals';
-/** People are reminded when this much of the time they have is gone. */
+/** People are reminded when this share of their time has passed. */
 const REMIND_AFTER_SHARE = 0.5;
 
-export interface Gated {
+export interface ApprovalRequest {
   step: StepFacts;
   asks: GateReason;
   actionHash: string;
@@ -28,22 +28,26 @@ export interface Gated {
   grounds: Grounds;
   makers: string[];
   environment: Environment;
-  /** The write that waits; an `approval` step has only a message. */
+  /** The write that waits for the approval; an `approval` step has only a message. */
   write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState };
   message?: string;
-  /** What else the phase will write, where the workflow asks once for each phase. */
+  /** The other writes of the phase, in mode `per_phase`. */
   rest?: Pick<ApprovalPhase, 'writes' | 'askedLater'>;
 }
 
-/** One for each time a step stops: the number of the commit that stops it tells them apart. */
+/** One per request: the number of the commit makes it unique. */
 export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
   `${before.runId}.${before.seq + 1}-${index}`;
 
-/** The step stops at its gate: the approval is requested, and an outbox entry starts its state machine. */
-export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, draft: RunDraft, gated: Gated): void {
-  const { step, asks, requirement, grounds, makers, write, message } = gated;
-  const phase = phaseOf(state, gated);
-  const actionHash = approvedTogether(gated.actionHash, phase);
+/** Puts the step into `waiting_approval`, with its approval and an outbox entry that starts the state machine. */
+export function requestApproval(
+  state: Pick<RunState, 'workflow' | 'settings'>,
+  draft: RunDraft,
+  request: ApprovalRequest,
+): void {
+  const { step, asks, requirement, grounds, makers, write, message } = request;
+  const phase = phaseOf(state, request);
+  const actionHash = approvedTogether(request.actionHash, phase);
   const { tenant, runId, automation, workflow, enrichment, subject } = draft.run;
   const approval: Approval = {
     schemaVersion: APPROVAL_SCHEMA_VERSION,
@@ -54,7 +58,7 @@ export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, 
     stepId: step.id,
     status: 'requested',
     revision: 1,
-    ...times(state, draft.at, gated.environment),
+    ...times(state, draft.at, request.environment),
     automation,
     workflow,
     title: enrichment?.title ?? automation,
@@ -104,24 +108,24 @@ export function requestApproval(state: Pick<RunState, 'workflow' | 'settings'>, 
 
 function phaseOf(
   { workflow }: Pick<RunState, 'workflow'>,
-  { step, actionHash, rest }: Gated,
+  { step, actionHash, rest }: ApprovalRequest,
 ): ApprovalPhase | undefined {
   const name = workflow.steps[step.index]?.phase;
   if (!rest || name === undefined || rest.writes.length + rest.askedLater.length === 0) return undefined;
   return { name, leadHash: actionHash, ...rest };
 }
 
-/** What cannot be kept beside the step that waits for it cannot be asked about. */
+/** An approval must fit into one row with the step that waits for it. */
 export function assertFits(approval: Approval, input: unknown): void {
   const bytes = textBytes([approval, input]);
   if (bytes <= APPROVAL_MAX_BYTES) return;
   throw new CountersignError(
     'INPUT_INVALID',
-    `people would have ${bytes} bytes to read about ${approval.stepId}, and an approval holds ${APPROVAL_MAX_BYTES}; write less in one step`,
+    `the approval of ${approval.stepId} has ${bytes} bytes of text; the limit is ${APPROVAL_MAX_BYTES}; write less in one step`,
   );
 }
 
-/** Bytes of JSON with each text counted once: to a compressed row, a copy adds next to nothing. */
+/** Bytes of JSON with each text counted once: a copy adds almost nothing to a compressed row. */
 function textBytes(value: unknown): number {
   const texts = new Set<string>();
   JSON.stringify(value, (key, part: unknown) => {
@@ -135,7 +139,7 @@ function textBytes(value: unknown): number {
 function times({ workflow: { approvals } }: Pick<RunState, 'workflow'>, at: string, environment: Environment) {
   const expiresMs =
     approvals.expiresSeconds === undefined ? APPROVAL_EXPIRES_AFTER_MS : approvals.expiresSeconds * 1000;
-  // What a workflow says is what it gets; only the usual time gives way to an approval that is soon over.
+  // The time of the workflow is used as it is; the default time is shortened for an approval that expires soon.
   const slaMs =
     approvals.slaSeconds === undefined ? Math.min(SLA_MS[environment], expiresMs / 2) : approvals.slaSeconds * 1000;
   return {

@@ -7,8 +7,8 @@ import {
 } from '@aws-sdk/client-sfn';
 import type { TaskTokens } from './publish-decision.ts';
 
-/** Answered before, or given up waiting: what was decided stands in DynamoDB either way, so nothing is left to do. */
-const NOBODY_WAITS = [TaskTimedOut, TaskDoesNotExist, InvalidToken];
+/** The execution was woken before, or no longer waits. The decision is stored in DynamoDB, so nothing is left to do. */
+const NOTHING_WAITS = [TaskTimedOut, TaskDoesNotExist, InvalidToken];
 
 export class SfnTaskTokens implements TaskTokens {
   readonly #client: SFNClient;
@@ -21,7 +21,7 @@ export class SfnTaskTokens implements TaskTokens {
     await this.#client
       .send(new SendTaskSuccessCommand({ taskToken, output: JSON.stringify(decision) }))
       .catch((error: unknown) => {
-        if (!NOBODY_WAITS.some((kind) => error instanceof kind)) throw error;
+        if (!NOTHING_WAITS.some((kind) => error instanceof kind)) throw error;
       });
   }
 }

@@ -4,17 +4,17 @@ import type { Approval, Vote } from '../run/approval.ts';
 
 type Voted = Pick<Approval, 'votes' | 'makers' | 'requirement'>;
 
-/** Who does not count, by now: an identity may have been claimed only after the gate was opened. */
+/** The makers by current knowledge: an identity may have been assigned to a person after the approval was requested. */
 export const makersNow = ({ makers }: Pick<Approval, 'makers'>, people: readonly Person[]): string[] =>
   makers.map((maker) => personBehind(people, maker));
 
 /**
- * The yeses that count, judged by what is known of people now: whoever turned out to be a maker or lost the right to
- * decide has no vote. An absence that simply ended since the vote takes nothing back.
+ * The approving votes that count by current knowledge: a voter who is a maker by now, or has lost the right to decide, does
+ * not count. A vote on behalf of somebody still counts after the absence has ended.
  */
 export function countedVotes(approval: Voted, people: readonly Person[]): Vote[] {
   const makers = makersNow(approval, people);
-  // Someone who is away and whoever takes their place have one vote between them.
+  // A person who is away and their delegate share one vote.
   const places = new Set<string>();
   return approval.votes.filter((vote) => {
     const voter = people.find(({ id }) => id === vote.person);
@@ -27,7 +27,7 @@ export function countedVotes(approval: Voted, people: readonly Person[]): Vote[]
   });
 }
 
-/** Who may say yes. */
+/** The people who may approve. */
 export function deciders(approval: Voted, people: readonly Person[], at: string): Person[] {
   const makers = makersNow(approval, people);
   return people.filter(
@@ -35,6 +35,6 @@ export function deciders(approval: Voted, people: readonly Person[], at: string)
   );
 }
 
-/** How many more people must say yes. */
+/** How many more people must approve. */
 export const stillMissing = (approval: Voted, people: readonly Person[]): number =>
   Math.max(0, approval.requirement.quorum - countedVotes(approval, people).length);

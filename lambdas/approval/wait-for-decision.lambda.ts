@@ -10,7 +10,7 @@ import { SlackCards } from '../slack/card/slack-cards.ts';
 import { ESCALATION_STAGES, WaitForDecisionEnvironment } from './environment.ts';
 import { waitForDecision } from './wait-for-decision.ts';
 
-const HoldInput = z.object({
+const WaitInput = z.object({
   entryId: z.string(),
   tenant: z.string(),
   runId: z.string(),
@@ -21,18 +21,18 @@ const HoldInput = z.object({
 });
 
 const environment = readEnvironment(WaitForDecisionEnvironment);
-const mover = wireRunChanger(environment);
+const changer = wireRunChanger(environment);
 const metrics = systemMetrics(environment.STAGE);
-const connections = systemConnections(mover.stored, secretNames(environment, 'messaging'));
-const holder = {
-  ...mover,
-  cards: new SlackCards({ ...mover, connections, people: mover.definitions }),
+const connections = systemConnections(changer.stored, secretNames(environment, 'messaging'));
+const waiter = {
+  ...changer,
+  cards: new SlackCards({ ...changer, connections, people: changer.definitions }),
 };
 
-/** A rung of the approval machine: it waits here with a token, and people are told. */
+/** The state machine calls this at each escalation stage and waits with a task token; this function notifies people. */
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
-  const { retryCount, ...holding } = HoldInput.parse(event);
-  await waitForDecision(holder, { ...holding, retrying: retryCount > 0 });
-  if (holding.escalationStage === 'escalate')
+  const { retryCount, ...waiting } = WaitInput.parse(event);
+  await waitForDecision(waiter, { ...waiting, retrying: retryCount > 0 });
+  if (waiting.escalationStage === 'escalate')
     metrics.record({ name: METRICS.approvalsOverdue, value: 1, unit: 'Count' });
 });

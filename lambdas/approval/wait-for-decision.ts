@@ -4,27 +4,27 @@ import { changeRun } from '../run-changes/change-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
 import type { EscalationStage } from './environment.ts';
 
-/** Others may vote while the token is being kept; it is kept beside what they left. */
+/** Others may vote while the token is stored; it is stored again with their votes. */
 const TRIES_MAX = 8;
 
-/** Where people are told: a card, what is said about it, and an alert. What an earlier try `mayHaveTold` is looked for. */
+/** Notifies people: a card, messages about it, and an alert. `mayBePosted`: search for the message of an earlier try. */
 export interface Cards {
-  /** None where the tenant has no Slack. */
-  post(approval: Approval, mayHaveTold: boolean): Promise<{ channel: string; ts: string } | undefined>;
-  /** Shows what became of the approval. */
+  /** Nothing where the tenant has no Slack. */
+  post(approval: Approval, mayBePosted: boolean): Promise<{ channel: string; ts: string } | undefined>;
+  /** Shows the current status of the approval. */
   update(approval: Approval): Promise<void>;
-  remind(approval: Approval, mayHaveTold: boolean): Promise<void>;
-  escalate(approval: Approval, mayHaveTold: boolean): Promise<void>;
-  /** Calls others to an open approval, and off from a closed one. */
+  remind(approval: Approval, mayBePosted: boolean): Promise<void>;
+  escalate(approval: Approval, mayBePosted: boolean): Promise<void>;
+  /** Triggers the alert of an open approval, and resolves the alert of a closed one. */
   alert(approval: Approval): Promise<void>;
 }
 
-/** Known to the state machine by this name: the one failure of ours that trying again cannot mend. */
+/** The state machine (lib/approval-flow.ts) knows this name: it does not retry this error. */
 export class ApprovalClosed extends Error {
   override name = 'ApprovalClosed';
 }
 
-export interface Holding {
+export interface Waiting {
   entryId: string;
   tenant: string;
   runId: string;
@@ -34,103 +34,108 @@ export interface Holding {
   retrying: boolean;
 }
 
-export interface Holder extends RunChanger {
+export interface Waiter extends RunChanger {
   cards: Cards;
 }
 
-/** When the next rung is due, which is to tell people then. */
-const OVER_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
+/** When the next stage begins. After that, this stage no longer notifies anyone. */
+const NEXT_STAGE_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
 
 /**
- * The state machine reached a rung and waits there with this token. The token is kept first: from then on a decision
- * ends the wait. Then people are told. DynamoDB is the authority; what is closed there is not held.
+ * The state machine has reached an escalation stage and waits with a task token. The token is stored first: from then on a
+ * decision ends the wait. Then people are notified. If the approval is closed in DynamoDB, nothing waits for it.
  */
-export async function waitForDecision(holder: Holder, holding: Holding): Promise<void> {
+export async function waitForDecision(waiter: Waiter, waiting: Waiting): Promise<void> {
   try {
-    const approval = await keepToken(holder, holding);
-    if (isoNow(holder.clock) < approval[OVER_AT[holding.escalationStage]]) await tell(holder, holding, approval);
+    const approval = await storeToken(waiter, waiting);
+    const nextStageAt = approval[NEXT_STAGE_AT[waiting.escalationStage]];
+    if (isoNow(waiter.clock) < nextStageAt) await notify(waiter, waiting, approval);
   } catch (error) {
-    if (error instanceof ApprovalClosed) await letGo(holder, holding);
+    if (error instanceof ApprovalClosed) await stopWaiting(waiter, waiting);
     throw error;
   }
 }
 
-async function tell(holder: Holder, holding: Holding, approval: Approval): Promise<void> {
-  switch (holding.escalationStage) {
+async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Promise<void> {
+  switch (waiting.escalationStage) {
     case 'notify':
-      return tellFirst(holder, holding, approval);
+      return postCard(waiter, waiting, approval);
     case 'remind':
-      // Whoever could not be told before is told now, which is reminder enough.
-      if (approval.status === 'requested') return tellFirst(holder, holding, approval);
-      await climbed(holder, approval, 'approval.reminded');
-      return holder.cards.remind(approval, holding.retrying);
+      // If the first notification failed, send it now instead of a reminder.
+      if (approval.status === 'requested') return postCard(waiter, waiting, approval);
+      await recordStage(waiter, approval, 'approval.reminded');
+      return waiter.cards.remind(approval, waiting.retrying);
     case 'escalate': {
-      await climbed(holder, approval, 'approval.overdue');
-      const overdue = await stillOpen(holder, holding);
-      // Neither waits for the other: where one is down, the other is told all the same.
+      await recordStage(waiter, approval, 'approval.overdue');
+      const overdue = await readOpen(waiter, waiting);
+      // If one of the alert and the card fails, the other is still sent.
       try {
-        await holder.cards.alert(overdue);
+        await waiter.cards.alert(overdue);
       } finally {
-        if (overdue.status === 'requested') await tellFirst(holder, holding, overdue);
-        else await holder.cards.escalate(overdue, holding.retrying);
+        if (overdue.status === 'requested') await postCard(waiter, waiting, overdue);
+        else await waiter.cards.escalate(overdue, waiting.retrying);
       }
-      // A decision may have been shown before the alert was there.
-      await stillOpen(holder, holding);
+      // A decision may have been published before the alert existed.
+      await readOpen(waiter, waiting);
     }
   }
 }
 
-/** There is nothing left to start, and whoever was called while it closed is called off. */
-async function letGo({ runs, cards }: Holder, { entryId, tenant, runId, approvalId }: Holding): Promise<void> {
+/** No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. */
+async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, approvalId }: Waiting): Promise<void> {
   await runs.fulfilled(entryId);
   const closed = await runs.approval(tenant, runId, approvalId);
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }
 
-function keepToken(holder: Holder, { entryId, taskToken, ...ref }: Holding): Promise<Approval> {
-  return change(holder, ref, (approval) => holder.runs.storeTaskToken(entryId, approval, {}, taskToken));
+function storeToken(waiter: Waiter, { entryId, taskToken, ...ref }: Waiting): Promise<Approval> {
+  return change(waiter, ref, (approval) => waiter.runs.storeTaskToken(entryId, approval, {}, taskToken));
 }
 
-async function tellFirst(holder: Holder, holding: Holding, approval: Approval): Promise<void> {
-  const { entryId, taskToken, escalationStage, retrying, ...ref } = holding;
-  const card = approval.card ?? (await holder.cards.post(approval, retrying || escalationStage !== 'notify'));
-  const noted = (now: Approval) => holder.runs.storeTaskToken(entryId, now, { status: 'notified', card }, taskToken);
-  await change(holder, ref, noted).catch(async (error: unknown) => {
-    // Decided while the card was being posted: nobody knows of the card but us, so it is ours to show the decision on.
+async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval): Promise<void> {
+  const { entryId, taskToken, escalationStage, retrying, ...ref } = waiting;
+  const card = approval.card ?? (await waiter.cards.post(approval, retrying || escalationStage !== 'notify'));
+  const noted = (now: Approval) => waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card }, taskToken);
+  await change(waiter, ref, noted).catch(async (error: unknown) => {
+    // Decided while the card was posted: no row names the card, so the decision must be shown on it here.
     const closed =
-      error instanceof ApprovalClosed && (await holder.runs.approval(ref.tenant, ref.runId, ref.approvalId));
-    if (closed) await holder.cards.update({ ...closed, card });
+      error instanceof ApprovalClosed && (await waiter.runs.approval(ref.tenant, ref.runId, ref.approvalId));
+    if (closed) await waiter.cards.update({ ...closed, card });
     throw error;
   });
 }
 
-type Held = Pick<Holding, 'tenant' | 'runId' | 'approvalId'>;
+type ApprovalRef = Pick<Waiting, 'tenant' | 'runId' | 'approvalId'>;
 
-async function stillOpen({ runs }: Holder, { tenant, runId, approvalId }: Held): Promise<Approval> {
+async function readOpen({ runs }: Waiter, { tenant, runId, approvalId }: ApprovalRef): Promise<Approval> {
   const approval = await runs.approval(tenant, runId, approvalId);
   if (approval && isOpen(approval)) return approval;
-  throw new ApprovalClosed(`approval ${approvalId} is not open any more`);
+  throw new ApprovalClosed(`approval ${approvalId} is no longer open`);
 }
 
-async function change(holder: Holder, held: Held, write: (approval: Approval) => Promise<boolean>): Promise<Approval> {
+async function change(
+  waiter: Waiter,
+  ref: ApprovalRef,
+  write: (approval: Approval) => Promise<boolean>,
+): Promise<Approval> {
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const approval = await stillOpen(holder, held);
+    const approval = await readOpen(waiter, ref);
     if (await write(approval)) return { ...approval, revision: approval.revision + 1 };
   }
-  throw new Error(`approval ${held.approvalId} is changing too fast`);
+  throw new Error(`approval ${ref.approvalId} is changing too fast`);
 }
 
-/** Part of the run's history, and flagged on the approval and, if others are called, on the run; it decides nothing. */
-async function climbed(
-  holder: Holder,
+/** Records the stage in the history of the run and on the approval. An overdue approval also flags its run. */
+async function recordStage(
+  waiter: Waiter,
   { tenant, runId, approvalId, stepId }: Approval,
   type: 'approval.reminded' | 'approval.overdue',
 ): Promise<void> {
-  await changeRun(holder, { tenant, runId }, async (_state, draft) => {
-    const approval = await stillOpen(holder, { tenant, runId, approvalId });
-    const climbedAt = type === 'approval.reminded' ? 'remindedAt' : 'escalatedAt';
-    if (approval[climbedAt]) return undefined;
-    draft.changeApproval(approval, { [climbedAt]: draft.at });
+  await changeRun(waiter, { tenant, runId }, async (_state, draft) => {
+    const approval = await readOpen(waiter, { tenant, runId, approvalId });
+    const recordedAt = type === 'approval.reminded' ? 'remindedAt' : 'escalatedAt';
+    if (approval[recordedAt]) return undefined;
+    draft.changeApproval(approval, { [recordedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
     if (type === 'approval.overdue') draft.note({ approvalOverdueSince: draft.at });
     return {};

@@ -6,10 +6,10 @@ import { endedAt, factsOf, isFinished, receiptKeyOf } from '../run/step.ts';
 
 export const STOPPED_IN_FLIGHT = recordedError(
   'OUTCOME_UNKNOWN',
-  'the run was stopped while nobody knew whether this write had reached its target',
+  'the run was stopped while it was unknown whether this write had reached its target',
 );
 
-/** A run that ends, or turns back, makes none of the calls it still had before it: whatever was open is closed. */
+/** Closes every open step and its approval. The run ends or rolls back, so it makes none of their calls. */
 export async function closeOpenSteps(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promise<void> {
   const { tenant, runId } = draft.run;
   for (const step of [...draft.steps.values()]) {

@@ -12,27 +12,27 @@ import type { RunChanger, RunState } from './run-changer.ts';
 import { succeed } from './step-endings.ts';
 import { ownReceipt } from './step-receipt.ts';
 
-/** What a person may ask of a run. */
+/** A command of a person. */
 export type Command =
   | { kind: 'cancel'; reason?: string }
   | { kind: 'pause'; reason?: string }
   | { kind: 'rollback'; reason?: string }
   | { kind: 'resume' }
   | { kind: 'retry'; step?: string }
-  /** `id`: how the sender tells this event from others. */
+  /** `id`: the sender's id of this event. */
   | { kind: 'signal'; event: string; payload: unknown; id?: string };
 
-/** Carries out a command in one commit. It never performs a step itself: whatever can go on is left to a worker. */
+/** Executes a command in one commit. It performs no step: a worker continues the run. */
 export function controlRun(
   changer: RunChanger,
   target: { tenant: string; runId: string },
   command: Command,
   actor: string,
 ): Promise<RunState> {
-  return changeRun(changer, target, (state, draft) => carryOut(changer, state, draft, command, actor));
+  return changeRun(changer, target, (state, draft) => execute(changer, state, draft, command, actor));
 }
 
-async function carryOut(
+async function execute(
   changer: RunChanger,
   state: RunState,
   draft: RunDraft,
@@ -48,26 +48,26 @@ async function carryOut(
       break;
     case 'resume':
       assertResumable(state);
-      goOn(draft, by);
+      resume(draft, by);
       break;
     case 'retry':
       await retryFailed(changer, state, draft, command.step, actor);
-      if (state.run.status === 'paused') goOn(draft, by);
+      if (state.run.status === 'paused') resume(draft, by);
       break;
     case 'signal':
-      giveSignal(state, draft, command, by);
+      applySignal(state, draft, command, by);
       break;
   }
   return concludeRun(changer.runs, state, draft);
 }
 
-/** A paused run goes on from where it stopped. */
-function goOn(draft: RunDraft, by: By): void {
+/** A paused run continues where it stopped. */
+function resume(draft: RunDraft, by: By): void {
   draft.note({ stopRequest: undefined }).move('running', by);
   recordResume(draft, { because: 'operator', actor: by.actor });
 }
 
-/** Asking again for what is already asked for changes nothing; a cancel overrides a pause. */
+/** The same request again changes nothing; a cancel overrides a pause. */
 function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind'], by: By): boolean {
   if (run.stopRequest?.kind === kind || run.stopRequest?.kind === 'cancel') return false;
   if (kind === 'pause' && run.status === 'paused') return false;
@@ -82,7 +82,7 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind
   return true;
 }
 
-/** Failed steps are tried again at once: those that wait for their backoff, and in a paused run those that gave up. */
+/** Retries failed steps at once: those that wait for their backoff and, in a paused run, those that have failed for good. */
 async function retryFailed(
   changer: RunChanger,
   state: RunState,
@@ -93,16 +93,16 @@ async function retryFailed(
   const paused = state.run.status === 'paused';
   const failed = [...state.steps.values()].filter(
     (step) =>
-      // What was written although the step failed stands: trying again would not write it better.
+      // A step that failed after its write was made is not retried: the write is in place.
       (step.status === 'failed_retryable' || (paused && step.status === 'failed_terminal' && !step.wrote)) &&
       (stepId === undefined || step.id === stepId),
   );
   if (failed.length === 0) {
-    assertNobodyIsAsked(state, stepId);
+    assertNoOpenApproval(state, stepId);
     const what = stepId === undefined ? 'no step of this run can' : `step ${stepId} of this run cannot`;
     throw new CountersignError(
       'RUN_INVALID_TRANSITION',
-      `${what} be tried again now; look at runs show for where it stands`,
+      `${what} be retried now; run "countersign runs show" to see its steps`,
     );
   }
   for (const step of failed) {
@@ -111,11 +111,11 @@ async function retryFailed(
     draft
       .put({
         ...factsOf(step, draft.at),
-        // A new go: the attempts that failed do not count against it.
+        // A retry by a person starts with new attempts.
         attempt: 0,
-        // Hurrying an attempt that would be made anyway adds nothing to it; another go is the doing of whoever wants it.
+        // Who only shortens the backoff is no maker; who retries a step that had failed for good is.
         ...(step.status === 'failed_terminal' && {
-          ...(step.governed && { governed: askedAnew(step.governed) }),
+          ...(step.governed && { governed: withoutApproval(step.governed) }),
           retriedBy: [...new Set([...(step.retriedBy ?? []), actor])],
         }),
         input,
@@ -128,12 +128,12 @@ async function retryFailed(
   }
 }
 
-/** An approval, or a refusal, was for the go that failed: people are asked about the next one. */
-function askedAnew({ request, decision, approvalId, askedBefore = approvalId }: Governed): Governed {
+/** An approval, or a rejection, was for the attempts that failed: people are asked again. */
+function withoutApproval({ request, decision, approvalId, askedBefore = approvalId }: Governed): Governed {
   return { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
 }
 
-/** Now, unless a request whose answer was lost may still be on its way: no person's hurry ends its quarantine. */
+/** Now, but not before the quarantine of a write of unknown outcome ends. */
 async function soonestRetry(changer: RunChanger, draft: RunDraft, step: RetryableStep | FailedStep): Promise<string> {
   const own = await ownReceipt(changer, draft, step);
   if (own?.outcome !== 'unknown' && own?.outcome !== 'intent') return draft.at;
@@ -141,7 +141,7 @@ async function soonestRetry(changer: RunChanger, draft: RunDraft, step: Retryabl
   return quarantineEnds > draft.at ? quarantineEnds : draft.at;
 }
 
-function giveSignal(
+function applySignal(
   state: RunState,
   draft: RunDraft,
   { event, payload, id }: Extract<Command, { kind: 'signal' }>,
@@ -151,7 +151,7 @@ function giveSignal(
     (step) => step.status === 'waiting_external' && step.awaits.kind === 'signal' && step.awaits.event === event,
   );
   if (!waiting) {
-    throw new CountersignError('RUN_INVALID_TRANSITION', `no step of this run waits for the signal "${event}" now`);
+    throw new CountersignError('RUN_INVALID_TRANSITION', `no step of this run waits for the signal "${event}"`);
   }
   const { actor } = by;
   const { runId, seq } = state.run;
@@ -170,10 +170,10 @@ function giveSignal(
   succeed(draft, waiting, { output: payload ?? null });
 }
 
-/** A run that a failed step has paused would only pause again. */
+/** A run that a failed step has paused cannot be resumed: it would pause again. */
 function assertResumable({ run, steps }: RunState): void {
   if (run.status !== 'paused') {
-    assertNobodyIsAsked({ steps });
+    assertNoOpenApproval({ steps });
     const message = `only a paused run can be resumed; this one is ${run.status}`;
     throw new CountersignError('RUN_INVALID_TRANSITION', message);
   }
@@ -183,8 +183,8 @@ function assertResumable({ run, steps }: RunState): void {
   throw new CountersignError('RUN_RESUME_FAILED', message);
 }
 
-/** What waits for people goes on when they have decided, and not by a command. */
-function assertNobodyIsAsked({ steps }: Pick<RunState, 'steps'>, stepId?: string): void {
+/** A step that waits for an approval continues by a decision, not by a command. */
+function assertNoOpenApproval({ steps }: Pick<RunState, 'steps'>, stepId?: string): void {
   const waiting = [...steps.values()].find(
     (step) => step.status === 'waiting_approval' && (stepId === undefined || step.id === stepId),
   );

@@ -5,10 +5,10 @@ import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 
-/** A run that nobody has moved for so long is resumed this often; after that, resuming it does not help. */
+/** An orphaned run is resumed this often before it ends. */
 export const ORPHAN_RESUMES_MAX = 3;
 
-/** Past its deadline, or resumed in vain: why the run ends now. The time people take does not count. */
+/** Why the run must end now: it is past its deadline, or resuming it did not help. Time spent on approvals does not count. */
 export function overdueError({ run, steps }: RunState, now: string) {
   if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
   if (run.deadlineAt <= now) {
@@ -20,25 +20,25 @@ export function overdueError({ run, steps }: RunState, now: string) {
   }
   const resumes = run.orphanResumes ?? 0;
   if (isOrphaned(run, now) && resumes >= ORPHAN_RESUMES_MAX) {
-    const message = `nothing happened to the run since ${run.updatedAt}, and resuming it ${resumes} times did not help`;
+    const message = `the run has not changed since ${run.updatedAt}, and resuming it ${resumes} times did not help`;
     return recordedError('RUN_ORPHANED', message);
   }
   return undefined;
 }
 
-/** Nobody moved it for so long that everybody who should have has lost it. */
+/** No worker has changed the run for so long that its messages must be lost. */
 const isOrphaned = ({ status, updatedAt }: RunState['run'], now: string): boolean =>
   status === 'running' && Date.parse(now) - Date.parse(updatedAt) >= INACTIVITY_MAX_MS;
 
 /**
- * Records that the run goes on from its last commit, if whoever moved it has gone: it was silent for too long, or the
- * lease of a step has run out. Each step then decides by its receipt what may be repeated.
+ * Records that the run continues from its last commit after its worker was lost: the run is orphaned, or the lease of a
+ * step has expired. The receipt of each step then decides what may be repeated.
  */
-export function noteResume(worker: Pick<RunChanger, 'log'>, { run, steps }: RunState, draft: RunDraft): void {
+export function noteResume(changer: Pick<RunChanger, 'log'>, { run, steps }: RunState, draft: RunDraft): void {
   if (run.stopRequest) return;
   if (isOrphaned(run, draft.at)) {
     const { tenant, runId, updatedAt: silentSince } = run;
-    worker.log.warn('a run was orphaned and is resumed', { code: 'RUN_ORPHANED', tenant, runId, silentSince });
+    changer.log.warn('a run was orphaned and is resumed', { code: 'RUN_ORPHANED', tenant, runId, silentSince });
     draft.note({ orphanResumes: (run.orphanResumes ?? 0) + 1 });
     recordResume(draft, { because: 'orphaned', silentSince });
     return;

@@ -17,9 +17,9 @@ export class SqsStepQueue implements StepQueue {
       new SendMessageCommand({
         QueueUrl: this.#queueUrl,
         MessageBody: JSON.stringify(message),
-        // On a standard queue a group means fairness, not order: one busy tenant cannot hold up another.
+        // In a standard queue a group gives fairness, not order: a busy tenant does not delay the others.
         MessageGroupId: message.tenant,
-        // A longer wait is the sweeper's: the message would only come early and find nothing due.
+        // The sweeper handles longer waits: the message would come early and find nothing due.
         DelaySeconds: Math.min(Math.ceil(delayMs / 1000), SQS_DELAY_MAX_SECONDS),
       }),
     );

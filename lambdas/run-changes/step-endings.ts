@@ -15,9 +15,7 @@ import {
   type SucceededStep,
 } from '../run/step.ts';
 
-/** The ways an attempt at a step can end. */
-
-/** How often what an attempt did is looked for once no attempt is left. */
+/** How often a write of unknown outcome is probed after its last attempt. */
 export const PROBES_MAX = 3;
 
 export function succeed(
@@ -29,7 +27,7 @@ export function succeed(
   if (size > STEP_OUTPUT_MAX_BYTES) {
     const error = recordedError(
       'OUTPUT_TOO_LARGE',
-      `${step.tool} gave ${size} bytes; at most ${STEP_OUTPUT_MAX_BYTES} fit`,
+      `the output of ${step.tool} is ${size} bytes; the limit is ${STEP_OUTPUT_MAX_BYTES}`,
     );
     const { receiptKey } = ending;
     fail(draft, step, error, { receiptKey, ...(receiptKey !== undefined && { wrote: true }) });
@@ -74,7 +72,7 @@ export function fail(
     .record({ type: 'step.failed', step: step.id, index: step.index, error });
 }
 
-/** The step waits for its backoff, and as long as an earlier request may still be on its way. */
+/** Retries the step after its backoff, and not before an earlier request has reached the target or is lost. */
 export function scheduleRetry(
   { random }: { random: () => number },
   draft: RunDraft,
@@ -95,7 +93,7 @@ export function scheduleRetry(
   draft.put(waiting).record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt, error });
 }
 
-/** A receipt gets its outcome, in the same commit as the step. */
+/** Gives a receipt its outcome, in the same commit as its step. */
 export function settleReceipt(draft: RunDraft, receipt: Exclude<Receipt, { outcome: 'intent' }>): void {
   draft.putReceipt(receipt, 'ours').record({
     type: 'write.settled',

@@ -3,7 +3,7 @@ import type { RunDraft } from '../run/run-draft.ts';
 import { type FailedStep, type RetryableStep, type RunningStep, receiptKeyOf, type Step } from '../run/step.ts';
 import type { RunChanger } from './run-changer.ts';
 
-/** What a step's receipt says, of this commit or the store. */
+/** The receipt of a step, from this draft or from the store. */
 export async function receiptOf(
   { runs }: Pick<RunChanger, 'runs'>,
   draft: RunDraft,
@@ -14,7 +14,7 @@ export async function receiptOf(
   return draft.receipt(key) ?? (await runs.receipts(draft.run.tenant, [key]))[0];
 }
 
-/** This step's own receipt: another run's identical write under the same key says nothing about ours. */
+/** The receipt of a step if the step itself made it; another run may hold the same key with an identical write. */
 export async function ownReceipt(
   { runs }: Pick<RunChanger, 'runs'>,
   draft: RunDraft,

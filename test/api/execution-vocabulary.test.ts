@@ -6,7 +6,7 @@ import {
   SESSION_STATE,
   STEP_STATE,
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
-import { type Holding, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import { type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
@@ -25,7 +25,7 @@ async function told(message: StepMessage): Promise<string[]> {
   return commits.flatMap(({ events }) => events.flatMap(executionEventsOf));
 }
 
-const ESCALATION: Omit<Holding, 'tenant' | 'runId' | 'approvalId'> = {
+const ESCALATION: Omit<Waiting, 'tenant' | 'runId' | 'approvalId'> = {
   entryId: 'outbox_1',
   escalationStage: 'escalate',
   taskToken: 'token',

@@ -34,5 +34,5 @@ it('as much as an approval may hold fits its row and its step’s, however rando
 
 it('more than that cannot be asked about', () => {
   const { approval, input } = holding(APPROVAL_MAX_BYTES);
-  expect(() => assertFits(approval, input)).toThrow(/people would have 49\d{4} bytes to read .* holds 491520/);
+  expect(() => assertFits(approval, input)).toThrow(/has 49\d{4} bytes of text; the limit is 491520/);
 });

@@ -1,6 +1,6 @@
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
-import { ApprovalClosed, type Holding, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
@@ -85,7 +85,7 @@ export class Functions {
     this.#invoke('sealer', message, ended, (ports) => sealRun(ports, message));
   }
 
-  hold(holding: Holding, ended: (ending: Ending | 'closed') => void): void {
+  hold(holding: Waiting, ended: (ending: Ending | 'closed') => void): void {
     let closed = false;
     const hold = async (ports: Ports) => {
       await waitForDecision(ports, holding).catch((error: unknown) => {
