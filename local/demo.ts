@@ -9,7 +9,7 @@ import { planFirst } from './demo/acts/plan-first.ts';
 import { policyReplayed } from './demo/acts/policy-replayed.ts';
 import { rejected } from './demo/acts/rejected.ts';
 import { rolledBack } from './demo/acts/rolled-back.ts';
-import { tenantsApart } from './demo/acts/tenants-apart.ts';
+import { tenantIsolation } from './demo/acts/tenant-isolation.ts';
 import { workerKilled } from './demo/acts/worker-killed.ts';
 import { DemoHost } from './demo/demo-host.ts';
 import { ClaimFailed, Narrator } from './demo/narrator.ts';
@@ -17,7 +17,7 @@ import { SlackPeople } from './demo/slack-people.ts';
 import { Stage } from './demo/stage.ts';
 import { type Host, startHost } from './host/host.ts';
 
-/** When the story breaks off, the last of what the functions said helps to see why. */
+/** If a claim fails, the last log lines of the functions show why. */
 const LOG_LINES_SHOWN = 15;
 
 const startedMs = performance.now();
@@ -27,9 +27,9 @@ const log: string[] = [];
 const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-demo-'));
 let starting: Promise<Host> | undefined;
 
-/** Nothing is left running or on disk, however the story ends. */
+/** Leaves no process and no file, whether the demo succeeds or fails. */
 async function cleanUp(): Promise<void> {
-  // A host that is still starting has children already: it is let finish, then stopped.
+  // A host that is still starting already has child processes: wait for its start, then stop it.
   const host = await starting?.catch(() => undefined);
   await host?.stop();
   rmSync(dataFolder, { recursive: true, force: true });
@@ -41,11 +41,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 try {
   narrator.chapter('The system starts');
-  narrator.says('The stack is synthesized, and its template hosted on this machine: no AWS account needed.');
+  narrator.says('CDK synthesizes the stack, and this machine hosts its template. You need no AWS account.');
   starting = startHost({ port: 0, dataFolder, log: (source, line) => log.push(`${source} ${line}`) });
   const host = await starting;
   const health = await fetch(`${host.url}/healthz`);
-  narrator.claim(`it answers at ${host.url} after ${seconds()}`, health.status, 200);
+  narrator.claim(`the system is ready at ${host.url} after ${seconds()}`, health.status, 200);
 
   const system = new DemoHost(host.url);
   const stage = new Stage({ system, slack: new SlackPeople(system), narrator, folder: dataFolder });
@@ -58,9 +58,9 @@ try {
   await rolledBack(stage);
   await evidenceVerified(stage, approved);
   await policyReplayed(stage);
-  await tenantsApart(stage, approved);
+  await tenantIsolation(stage, approved);
   await cleanUp();
-  console.log(`\n${narrator.claimsHeld} claims checked, all held, in ${seconds()}. See it yourself: npm start`);
+  console.log(`\n${narrator.claimsHeld} claims checked in ${seconds()}, and all are true. Try it yourself: npm start`);
 } catch (error) {
   if (error instanceof ClaimFailed) narrator.failed(error);
   else console.error(error);

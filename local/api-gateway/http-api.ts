@@ -5,23 +5,21 @@ import type { HostClock } from '../host/clock.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import { HttpAuthorizer } from './http-authorizer.ts';
-import { type HttpReply, httpReply, messageReply, proxyEvent, type WorldRequest, worldRequest } from './http-events.ts';
+import { type HttpReply, type HttpRequest, httpReply, httpRequest, messageReply, proxyEvent } from './http-events.ts';
 import { type HttpRoute, httpRoutes, matchRoute, type RouteMatch } from './http-routes.ts';
 
-export interface HttpApiOptions {
+interface HttpApiOptions {
   stack: ResolvedStack;
   iam: Iam;
   invoke: InvokeFunction;
   clock: Pick<HostClock, 'now'>;
   log?(line: string): void;
-  /** Only these APIs; all HTTP APIs of the stack if not given. */
-  apis?: string[];
 }
 
-/** HTTP APIs take no larger body. */
+/** The limit of HTTP APIs. */
 const LARGEST_BODY_BYTES = 10 * 1024 * 1024;
 
-/** The HTTP APIs of the template, as API Gateway would run them. */
+/** Runs the HTTP APIs of the template as API Gateway does. */
 export class HttpApi {
   readonly #options: HttpApiOptions;
   readonly #routes: HttpRoute[];
@@ -29,16 +27,12 @@ export class HttpApi {
 
   constructor(options: HttpApiOptions) {
     this.#options = options;
-    this.#routes = httpRoutes(options.stack, options.apis);
+    this.#routes = httpRoutes(options.stack);
     const used = new Set(this.#routes.map((route) => route.authorizerId));
     const authorizers = options.stack.ofType('AWS::ApiGatewayV2::Authorizer').filter(({ ref }) => used.has(ref));
     this.#authorizers = new Map(
-      authorizers.map((resource) => [resource.ref, new HttpAuthorizer(resource, options.invoke, options.clock)]),
+      authorizers.map((resource) => [resource.ref, new HttpAuthorizer(resource, options.invoke)]),
     );
-  }
-
-  handles(method: string, path: string): boolean {
-    return matchRoute(this.#routes, method, path) !== undefined;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -58,16 +52,16 @@ export class HttpApi {
     if (!body) return messageReply(413, 'Request Entity Too Large');
     const match = matchRoute(this.#routes, request.method ?? 'GET', path);
     if (!match) return messageReply(404, 'Not Found');
-    const world = worldRequest(request, body, { requestId, timeEpochMs: this.#options.clock.now() });
+    const received = httpRequest(request, body, { requestId, timeEpochMs: this.#options.clock.now() });
     try {
-      return await this.#authorizeAndInvoke(world, match);
+      return await this.#authorizeAndInvoke(received, match);
     } catch (error) {
       this.#options.log?.(`${match.route.routeKey}: ${error instanceof Error ? error.message : String(error)}`);
       return messageReply(500, 'Internal Server Error');
     }
   }
 
-  async #authorizeAndInvoke(request: WorldRequest, match: RouteMatch): Promise<HttpReply> {
+  async #authorizeAndInvoke(request: HttpRequest, match: RouteMatch): Promise<HttpReply> {
     const { route } = match;
     const routeArn = executeApiArn(route);
     const authorizer = route.authorizerId === undefined ? undefined : this.#authorizer(route.authorizerId);
@@ -103,13 +97,12 @@ function executeApiRoot({ apiId }: HttpRoute): string {
   return `arn:aws:execute-api:${REGION}:${ACCOUNT}:${apiId}`;
 }
 
-/** `…/$default/GET/runs/{id}`: stage, method, and the path as the route spells it. */
+/** `…/$default/GET/runs/{id}`: stage, method and the path of the route. */
 function executeApiArn(route: HttpRoute): string {
-  const resource = route.routeKey === '$default' ? '$default' : `${route.method}/${route.segments.join('/')}`;
-  return `${executeApiRoot(route)}/$default/${resource}`;
+  return `${executeApiRoot(route)}/$default/${route.method}/${route.segments.join('/')}`;
 }
 
-/** Undefined if it is too large; the rest is still read, so that the client gets to see the answer. */
+/** Undefined if the body is too large. The whole body is read, so that the client receives the response. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -120,7 +113,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return bytes > LARGEST_BODY_BYTES ? undefined : Buffer.concat(chunks);
 }
 
-/** The function goes on running after API Gateway has given up on it. */
+/** Undefined after the limit. The function continues to run, as in AWS. */
 async function withinOrUndefined<T>(limitMs: number, work: Promise<T>): Promise<{ value: T } | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<undefined>((resolve) => {

@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { ACCOUNT } from '../aws/aws.ts';
 import type { HttpRoute, RouteMatch } from './http-routes.ts';
 
-/** A request of the world with its body, ready to become an event. */
-export interface WorldRequest {
+/** A request with its body, as the events need it. */
+export interface HttpRequest {
   method: string;
   path: string;
   rawQueryString: string;
   protocol: string;
   sourceIp: string;
-  /** Lower-case names, repeated ones joined with commas; without cookies. */
+  /** Names in lower case, repeated headers joined with commas, without cookies. */
   headers: Record<string, string>;
   cookies: string[];
   body: Buffer;
@@ -19,15 +19,15 @@ export interface WorldRequest {
 
 export interface HttpReply {
   status: number;
-  headers: Record<string, string | string[]>;
+  headers: Record<string, string>;
   body: Buffer | string;
 }
 
-export function worldRequest(
+export function httpRequest(
   request: IncomingMessage,
   body: Buffer,
   { requestId, timeEpochMs }: { requestId: string; timeEpochMs: number },
-): WorldRequest {
+): HttpRequest {
   const [path = '/', ...query] = (request.url ?? '/').split('?');
   const { cookie, ...distinct } = request.headersDistinct;
   const headers = Object.fromEntries(
@@ -54,7 +54,7 @@ export function worldRequest(
 }
 
 /** The event of payload format 2.0. */
-export function proxyEvent(request: WorldRequest, match: RouteMatch, authorizer?: Record<string, unknown>) {
+export function proxyEvent(request: HttpRequest, match: RouteMatch, authorizer?: Record<string, unknown>) {
   const text = isText(request.headers['content-type']);
   return {
     version: '2.0',
@@ -69,7 +69,7 @@ export function proxyEvent(request: WorldRequest, match: RouteMatch, authorizer?
 }
 
 /** The event of a Lambda authorizer with payload format 2.0. */
-export function authorizerEvent(request: WorldRequest, match: RouteMatch, identitySource: string[], routeArn: string) {
+export function authorizerEvent(request: HttpRequest, match: RouteMatch, identitySource: string[], routeArn: string) {
   return {
     version: '2.0',
     type: 'REQUEST',
@@ -80,7 +80,7 @@ export function authorizerEvent(request: WorldRequest, match: RouteMatch, identi
   };
 }
 
-function commonEvent(request: WorldRequest, { route, pathParameters }: RouteMatch) {
+function commonEvent(request: HttpRequest, { route, pathParameters }: RouteMatch) {
   const query = queryParameters(request.rawQueryString);
   return {
     routeKey: route.routeKey,
@@ -93,7 +93,7 @@ function commonEvent(request: WorldRequest, { route, pathParameters }: RouteMatc
   };
 }
 
-function requestContext(request: WorldRequest, route: HttpRoute) {
+function requestContext(request: HttpRequest, route: HttpRoute) {
   const domainName = request.headers.host ?? 'localhost';
   return {
     accountId: ACCOUNT,
@@ -115,7 +115,7 @@ function requestContext(request: WorldRequest, route: HttpRoute) {
   };
 }
 
-/** Repeated parameters are joined with commas in this format. */
+/** This format joins repeated parameters with commas. */
 function queryParameters(rawQueryString: string): Record<string, string> {
   const joined: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(rawQueryString)) {
@@ -124,7 +124,7 @@ function queryParameters(rawQueryString: string): Record<string, string> {
   return joined;
 }
 
-/** HTTP APIs pass these as text and all else in base64, forms included: a handler that forgets that works nowhere. */
+/** HTTP APIs pass these types as text and all others, including forms, in base64. */
 function isText(contentType: string | undefined): boolean {
   const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   return /^text\/|^application\/(json|javascript|xml)$|^application\/.+\+(json|xml)$/.test(type);
@@ -139,25 +139,24 @@ function commonLogTime(epochMs: number): string {
   return `${day}/${MONTHS[Number(month) - 1]}/${year}:${time} +0000`;
 }
 
-export class MalformedResponse extends Error {}
+class MalformedResponse extends Error {}
 
-/** What API Gateway makes of a function's return value. */
+/** Converts the result of a function to a response, as API Gateway does. */
 export function httpReply(result: unknown): HttpReply {
-  if (typeof result !== 'object' || result === null || !('statusCode' in result)) {
-    const body = typeof result === 'string' ? result : JSON.stringify(result);
-    return { status: 200, headers: { 'content-type': 'application/json' }, body };
-  }
-  const { statusCode, headers, multiValueHeaders, cookies, body, isBase64Encoded } = result as Record<string, unknown>;
+  const { statusCode, headers, body, isBase64Encoded } = (result ?? {}) as Record<string, unknown>;
   const status = Number(statusCode);
-  if (!Number.isInteger(status) || status < 100 || status > 599)
-    throw new MalformedResponse(`statusCode ${String(statusCode)}`);
-  if (body !== undefined && body !== null && typeof body !== 'string') throw new MalformedResponse('body is no string');
-  const merged: Record<string, string | string[]> = { 'content-type': 'text/plain;charset=UTF-8' };
-  for (const [name, value] of Object.entries({ ...(multiValueHeaders ?? {}), ...(headers ?? {}) })) {
-    merged[name.toLowerCase()] = Array.isArray(value) ? value.map(String) : String(value);
+  if (!Number.isInteger(status) || status < 100 || status > 599) {
+    throw new MalformedResponse(`the function returned statusCode ${String(statusCode)}`);
   }
-  if (Array.isArray(cookies) && cookies.length > 0) merged['set-cookie'] = cookies.map(String);
-  return { status, headers: merged, body: Buffer.from(body ?? '', isBase64Encoded === true ? 'base64' : 'utf8') };
+  if (body !== undefined && body !== null && typeof body !== 'string') {
+    throw new MalformedResponse('the function returned a body that is not a string');
+  }
+  const lowerCased = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
+  return {
+    status,
+    headers: { 'content-type': 'text/plain;charset=UTF-8', ...Object.fromEntries(lowerCased) },
+    body: Buffer.from(body ?? '', isBase64Encoded === true ? 'base64' : 'utf8'),
+  };
 }
 
 export function messageReply(status: number, message: string): HttpReply {

@@ -2,7 +2,7 @@ import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 
 export interface HttpRoute {
   apiId: string;
-  /** As in the template: `GET /runs/{id}`, `ANY /{proxy+}` or `$default`. */
+  /** As in the template: `GET /runs/{id}`. */
   routeKey: string;
   method: string;
   segments: string[];
@@ -16,15 +16,12 @@ export interface RouteMatch {
   pathParameters: Record<string, string>;
 }
 
-/** The most an HTTP API waits for an integration. */
+/** How long an HTTP API waits for an integration, at most. */
 const LONGEST_INTEGRATION_MS = 30_000;
 
-/** The routes of the template's HTTP APIs; whatever would behave differently in AWS is refused by name. */
-export function httpRoutes(stack: ResolvedStack, apiLogicalIds?: string[]): HttpRoute[] {
-  const apis = stack
-    .ofType('AWS::ApiGatewayV2::Api')
-    .filter(({ properties }) => properties.ProtocolType === 'HTTP')
-    .filter(({ logicalId }) => apiLogicalIds === undefined || apiLogicalIds.includes(logicalId));
+/** The routes of the template's HTTP APIs. What the local host would run differently from AWS is refused by name. */
+export function httpRoutes(stack: ResolvedStack): HttpRoute[] {
+  const apis = stack.ofType('AWS::ApiGatewayV2::Api').filter(({ properties }) => properties.ProtocolType === 'HTTP');
   const integrations = new Map(stack.ofType('AWS::ApiGatewayV2::Integration').map((each) => [each.ref, each]));
   return stack
     .ofType('AWS::ApiGatewayV2::Route')
@@ -37,62 +34,61 @@ export function httpRoutes(stack: ResolvedStack, apiLogicalIds?: string[]): Http
 
 function parseRoute({ logicalId, properties }: ResolvedResource, integration: Record<string, unknown>): HttpRoute {
   if (integration.IntegrationType !== 'AWS_PROXY' || integration.PayloadFormatVersion !== '2.0') {
-    throw new Error(`${logicalId}: the local host offers only AWS_PROXY integrations with payload format 2.0`);
+    throw new Error(`${logicalId}: the local host supports only AWS_PROXY integrations with payload format 2.0`);
   }
   const authorization = String(properties.AuthorizationType ?? 'NONE');
   if (!['NONE', 'CUSTOM'].includes(authorization)) {
-    throw new Error(`${logicalId}: the local host does not offer ${authorization} authorization`);
+    throw new Error(`${logicalId}: the local host does not support ${authorization} authorization`);
   }
   const routeKey = String(properties.RouteKey);
-  const [method = '', path = ''] = routeKey === '$default' ? ['ANY', ''] : routeKey.split(' ');
+  const [, method = '', path = ''] = /^([A-Z]+) (\/\S*)$/.exec(routeKey) ?? [];
+  if (method === '' || method === 'ANY' || path.includes('+}')) {
+    throw new Error(`${logicalId}: the local host does not support the route key ${routeKey}`);
+  }
   return {
     apiId: String(properties.ApiId),
     routeKey,
     method,
     segments: path.split('/').slice(1),
-    functionArn: functionArnOf(String(integration.IntegrationUri)),
+    functionArn: String(integration.IntegrationUri),
     timeoutMs: Number(integration.TimeoutInMillis ?? LONGEST_INTEGRATION_MS),
     authorizerId: authorization === 'CUSTOM' ? String(properties.AuthorizerId) : undefined,
   };
 }
 
-/** An integration names a function by its ARN, bare or inside API Gateway's own invocation path. */
+/** The ARN of a function in an AuthorizerUri, where API Gateway's invocation path surrounds it. */
 export function functionArnOf(uri: string): string {
   return /\/functions\/(.+)\/invocations$/.exec(uri)?.[1] ?? uri;
 }
 
-/** The route API Gateway would choose: the most specific path that has the method, `$default` last. */
+/** The route that API Gateway chooses: of those with this method, the one with the most specific path. */
 export function matchRoute(routes: HttpRoute[], method: string, path: string): RouteMatch | undefined {
   let best: (RouteMatch & { rank: string }) | undefined;
   for (const route of routes) {
-    if (route.method !== 'ANY' && route.method !== method) continue;
-    const matched = route.routeKey === '$default' ? { rank: '', pathParameters: {} } : matchPath(route.segments, path);
-    if (!matched) continue;
-    const rank = matched.rank + (route.method === 'ANY' ? 'a' : 'b');
-    if (best === undefined || rank > best.rank) best = { route, pathParameters: matched.pathParameters, rank };
+    if (route.method !== method) continue;
+    const matched = matchPath(route.segments, path);
+    if (matched && (best === undefined || matched.rank > best.rank)) best = { route, ...matched };
   }
   return best;
 }
 
-/** The rank has a letter per segment, so that comparing texts compares from left to right: literal (e), {one} (d), {rest+} (c). */
+/** The rank has one digit per segment: 1 for a literal, 0 for a parameter. The higher rank is more specific, from left to right. */
 function matchPath(
   segments: string[],
   path: string,
 ): { rank: string; pathParameters: Record<string, string> } | undefined {
   const actual = path.split('/').slice(1);
+  if (actual.length !== segments.length) return undefined;
   const pathParameters: Record<string, string> = {};
   let rank = '';
   for (const [index, segment] of segments.entries()) {
-    const parameter = /^\{(.+?)(\+?)\}$/.exec(segment);
-    const [, name = '', greedy] = parameter ?? [];
-    const value = greedy ? actual.slice(index).join('/') : actual[index];
-    if (value === undefined || (parameter && value === '')) return undefined;
-    if (!parameter && decodeSegment(value) !== segment) return undefined;
-    if (parameter) pathParameters[name] = decodeSegment(value);
-    rank += parameter ? (greedy ? 'c' : 'd') : 'e';
-    if (greedy) return { rank, pathParameters };
+    const value = decodeSegment(actual[index] ?? '');
+    const [, parameter] = /^\{(.+)\}$/.exec(segment) ?? [];
+    if (parameter === undefined ? value !== segment : value === '') return undefined;
+    if (parameter !== undefined) pathParameters[parameter] = value;
+    rank += parameter === undefined ? '1' : '0';
   }
-  return actual.length === segments.length ? { rank, pathParameters } : undefined;
+  return { rank, pathParameters };
 }
 
 function decodeSegment(segment: string): string {

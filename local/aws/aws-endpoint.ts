@@ -6,8 +6,8 @@ import { turnAway } from '../host/loopback-requests.ts';
 import type { AccessCheck } from '../iam/access-checks.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
-import { AwsError, type JsonService } from './aws.ts';
-import { type AwsCall, describeCall, type RestService, type S3Front } from './aws-calls.ts';
+import { AwsError } from './aws.ts';
+import { type AwsCall, describeCall, type Services } from './aws-calls.ts';
 import { faultReply } from './fault-replies.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import { HOST_CALLER, type RequestCounts } from './request-counts.ts';
@@ -18,7 +18,7 @@ export interface Caller {
   roleLogicalId: string;
 }
 
-export interface GatewayOptions {
+interface GatewayOptions {
   /** 0, the default, is any free port. */
   port?: number;
   stack: ResolvedStack;
@@ -26,11 +26,7 @@ export interface GatewayOptions {
   requests: RequestCounts;
   faults: Faults;
   dynamodbUrl: string;
-  /** By the name in the credential scope: `sqs`, `states`, `secretsmanager`, `kms`. */
-  services: Record<string, JsonService>;
-  s3: S3Front;
-  /** Services addressed by path, such as `execute-api` for `@connections`. */
-  rest?: Record<string, RestService>;
+  services: Services;
   /** By access key id; every function thread has its own. */
   callers: Map<string, Caller>;
   /** Ends the thread that holds this access key; resolves once it has ended. */
@@ -102,7 +98,7 @@ class GatewayCalls {
     const injected = rule && faultReply(rule, call);
     if (injected) return send(response, injected);
 
-    const reply = this.#refusal(caller, call) ?? (await this.#execute(call));
+    const reply = await this.#authorizeAndExecute(caller, call);
     await this.#answer(reply, rule, caller, response);
   }
 
@@ -140,10 +136,10 @@ class GatewayCalls {
     return decision.allowed ? undefined : decision.message;
   }
 
-  async #execute(call: AwsCall): Promise<WireReply> {
+  async #authorizeAndExecute(caller: KnownCaller, call: AwsCall): Promise<WireReply> {
     const { service } = call;
     try {
-      return await call.execute();
+      return this.#refusal(caller, call) ?? (await call.execute());
     } catch (error) {
       if (error instanceof AwsError) {
         return errorReply({ service, code: error.code, message: error.message, status: error.httpStatus });

@@ -29,7 +29,7 @@ export type FaultRuleInput = z.input<typeof FaultRuleSchema>;
 export type FaultRule = z.output<typeof FaultRuleSchema> & { id: number };
 export type ListedFault = FaultRule & { matched: number; hits: number };
 
-export interface FaultableCall {
+interface FaultableCall {
   functionLogicalId: string;
   service: string;
   operation: string;

@@ -71,7 +71,7 @@ export function send(response: ServerResponse, reply: WireReply): void {
   response.end(reply.body);
 }
 
-export interface ErrorShape {
+interface ErrorShape {
   service: string;
   code: string;
   message: string;

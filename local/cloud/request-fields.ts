@@ -3,7 +3,7 @@ import { AwsError } from '../aws/aws.ts';
 
 export type Fields = Record<string, unknown>;
 
-export interface FieldReader {
+interface FieldReader {
   text(input: Fields, name: string): string;
   optionalText(input: Fields, name: string): string | undefined;
   integer(input: Fields, name: string, bounds: { min: number; max: number }): number | undefined;

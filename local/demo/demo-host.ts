@@ -9,15 +9,15 @@ import type { RunStatus, TriggerSource } from '../../lambdas/run/run.ts';
 import type { FaultRuleInput, ListedFault } from '../aws/faults.ts';
 import type { RecordedCall } from '../simulators/calls.ts';
 import { SEEDED_INCIDENTS } from '../simulators/servicenow/seed.ts';
-import type { WorldState } from '../simulators/state.ts';
+import type { SystemsState } from '../simulators/state.ts';
 import type { Incident } from './incidents.ts';
 import { ClaimFailed } from './narrator.ts';
 
 const EVENTS = join(import.meta.dirname, '..', '..', 'events');
 const POLL_EVERY_MS = 50;
 const PATIENCE_MS = 60_000;
-/** Warm functions keep automations this long before they look again. */
-const AUTOMATIONS_KEPT_MS = 60_000;
+/** How long a warm function caches automations. */
+const AUTOMATIONS_CACHED_MS = 60_000;
 
 export const KEYS = {
   olivia: 'local-owner-key',
@@ -26,7 +26,7 @@ export const KEYS = {
   globex: 'local-globex-owner-key',
 };
 
-/** What the story does to the system, all of it over HTTP as anybody else would. */
+/** Everything that the demo does to the system. It uses HTTP, like any other client. */
 export class DemoHost {
   readonly url: string;
 
@@ -34,16 +34,16 @@ export class DemoHost {
     this.url = url;
   }
 
-  /** Delivers a sample of `events/`, signed as its sender would sign it. */
+  /** Delivers a sample of `events/`, signed as its sender signs it. */
   deliver(sample: string) {
     return this.#send(sample.startsWith('github-') ? 'github' : 'servicenow', readFileSync(join(EVENTS, sample)));
   }
 
-  /** ServiceNow reports an incident of its own, as its business rule does. */
+  /** Delivers an incident of the simulated ServiceNow, as its business rule does. */
   report({ number, sysId }: Incident, { operation = 'insert', by = 'chloe', ...fields }: Record<string, string> = {}) {
     const row = SEEDED_INCIDENTS.find((incident) => incident.number === number);
     const record = { ...row, sys_updated_by: by, ...fields };
-    // Which change of the record it is; the same again would be a repeat.
+    // The number of the change. A delivery with the same number is a repeat.
     const sys_mod_count = operation === 'insert' ? 0 : 1;
     const payload = { instance: 'acme', table: 'incident', operation, sys_id: sysId, sys_mod_count, record };
     return this.#send('servicenow', Buffer.from(JSON.stringify(payload)));
@@ -68,12 +68,12 @@ export class DemoHost {
     return runs.map(({ runId }) => runId);
   }
 
-  /** The status a caller with this key gets when asking for a run. */
+  /** The HTTP status of a request for a run with this key. */
   async statusForKey(runId: string, key: string): Promise<number> {
     return (await fetch(`${this.url}/api/v1/runs/${runId}`, { headers: { 'x-api-key': key } })).status;
   }
 
-  /** Shows each commit after `since` as it comes, until the run has ended. */
+  /** Shows each commit after `since` until the run has ended. */
   async follow(runId: string, show: (commit: Commit) => void, since = 0): Promise<RunStatus> {
     let next = since;
     return this.until(`run ${runId} ends`, async () => {
@@ -98,19 +98,19 @@ export class DemoHost {
     });
   }
 
-  /** Somebody's word on the one approval that a run waits for. */
+  /** Decides the approval that a run waits for. */
   async decide(runId: string, decision: 'approve' | 'reject', key: string): Promise<void> {
     const actionHash = (await this.run(runId)).approvals.at(-1)?.actionHash;
     await this.ask('POST', `/api/v1/runs/${runId}/${decision}`, { actionHash }, key);
   }
 
-  /** What reached the simulated systems and was meant to change them, in order. */
+  /** The writes that the simulated systems received, in order. */
   async writes(): Promise<RecordedCall[]> {
     const { calls } = await this.ask<{ calls: RecordedCall[] }>('GET', '/_sim/calls');
     return calls.filter(({ method }) => method !== 'GET');
   }
 
-  /** An incident as a person at ServiceNow sees it: its group and its work notes. */
+  /** The group and the work notes of an incident. */
   async incident(sysId: string): Promise<{ group: string; workNotes: string[] }> {
     const { incidents } = await this.#world();
     const found = incidents.find(({ sys_id }) => sys_id === sysId);
@@ -118,7 +118,7 @@ export class DemoHost {
     return { group: found?.shown.assignment_group ?? '', workNotes: notes.map(({ value }) => value ?? '') };
   }
 
-  /** Somebody at ServiceNow, not Countersign, gives an incident to another group. */
+  /** Assigns an incident to another group, as a person in ServiceNow does. */
   async reassign(sysId: string, assignment_group: string): Promise<void> {
     await this.ask('PATCH', `/_sim/servicenow/api/now/table/incident/${sysId}`, { assignment_group });
   }
@@ -128,11 +128,11 @@ export class DemoHost {
     return issues.find((issue) => issue.repository === 'octo-org/payments' && issue.number === number)?.labels ?? [];
   }
 
-  /** Lets an automation start a workflow, and waits until every function knows. */
+  /** Creates an automation, and waits until no function has the old list in its cache. */
   async automate(name: string, event: string, version: number): Promise<void> {
     const automation = { trigger: { source: 'servicenow', event }, workflow: { name, version } };
     await this.ask('PUT', `/api/v1/automations/${name}`, automation);
-    await this.letTimePass(AUTOMATIONS_KEPT_MS + 1);
+    await this.letTimePass(AUTOMATIONS_CACHED_MS + 1);
   }
 
   async breakOnce(fault: FaultRuleInput): Promise<void> {
@@ -151,7 +151,7 @@ export class DemoHost {
     await this.ask('POST', '/_local/sweep');
   }
 
-  /** Asks until there is an answer. One that does not come is a claim that failed. */
+  /** Asks until there is a result. A result that does not come is a failed claim. */
   async until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
     const deadlineMs = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -176,7 +176,7 @@ export class DemoHost {
     throw new ClaimFailed(`${method} ${path} answers`, 200, `${response.status} ${await response.text()}`);
   }
 
-  #world(): Promise<WorldState> {
+  #world(): Promise<SystemsState> {
     return this.ask('GET', '/_sim/state');
   }
 

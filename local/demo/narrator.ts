@@ -1,6 +1,6 @@
 import { isDeepStrictEqual, styleText } from 'node:util';
 
-/** What the story said was not so. */
+/** A claim of the demo is not true. */
 export class ClaimFailed extends Error {
   readonly expected: unknown;
   readonly seen: unknown;
@@ -12,7 +12,7 @@ export class ClaimFailed extends Error {
   }
 }
 
-/** Tells the story line by line. Every claim is looked at before it is made; the first that is not so ends the story. */
+/** Prints the demo. It checks every claim before it prints it, and the first claim that is not true ends the demo. */
 export class Narrator {
   #chapters = 0;
   #held = 0;
@@ -30,7 +30,7 @@ export class Narrator {
     console.log(`   ${text}`);
   }
 
-  /** What a person types into a terminal. */
+  /** A command that a person types. */
   types(command: string): void {
     console.log(`   ${styleText('cyan', `$ ${command}`)}`);
   }

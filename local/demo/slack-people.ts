@@ -6,8 +6,8 @@ import { ClaimFailed } from './narrator.ts';
 
 /** People of the simulated workspace. */
 export const SLACK = { ana: 'U100ANA', ben: 'U200BEN' } as const;
-/** What someone reads who wants to approve what they had a hand in. */
-export const MAKERS_ARE_TOLD = 'you had a hand in this write, so someone else must decide on it';
+/** Slack shows this to a maker of a write who tries to approve it. */
+export const MAKER_REFUSED = 'you had a hand in this write, so someone else must decide on it';
 
 type User = (typeof SLACK)[keyof typeof SLACK];
 
@@ -16,7 +16,7 @@ interface Workspace {
   views: { id: string; user: string; view: { blocks: { block_id: string; element?: { action_id: string } }[] } }[];
 }
 
-/** What people see and do in Slack: every click reaches Countersign as Slack would send it, signed. */
+/** What people see and do in Slack. Countersign receives every click as a signed request, as from Slack. */
 export class SlackPeople {
   readonly #host: DemoHost;
 
@@ -39,7 +39,7 @@ export class SlackPeople {
     return cards.find(({ key }) => key === card?.ts)?.html ?? '';
   }
 
-  /** A card follows what became of its approval, a moment later. */
+  /** Waits until the card shows a text: a card changes shortly after its approval. */
   cardShows(approval: ShownApproval, text: string): Promise<string> {
     return this.#host.until(`the card shows ${text}`, async () => {
       const card = await this.cardOnPage(approval);
@@ -52,7 +52,7 @@ export class SlackPeople {
     return this.#host.ask('POST', '/_sim/slack/_click', { user, channel: card?.channel, ts: card?.ts, action_id });
   }
 
-  /** Types into the one field of the form that is open for someone, and sends it. */
+  /** Fills in the only field of a person's open form, and submits it. */
   async fillIn(user: User, text: string): Promise<unknown> {
     const { views } = await this.#workspace();
     const open = views.find((view) => view.user === user);
@@ -62,8 +62,8 @@ export class SlackPeople {
     return this.#host.ask('POST', '/_sim/slack/_submit', { user, view_id: open.id, values });
   }
 
-  /** The last thing only this person was told. */
-  async toldOnly(user: User): Promise<string | undefined> {
+  /** The last message that only this person can see. */
+  async privateMessage(user: User): Promise<string | undefined> {
     const { channels } = await this.#workspace();
     const messages = channels.flatMap((channel) => channel.messages);
     return messages.filter(({ ephemeral_for }) => ephemeral_for === user).at(-1)?.text;

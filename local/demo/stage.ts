@@ -10,7 +10,7 @@ import type { SlackPeople } from './slack-people.ts';
 
 const COLUMNS = 110;
 
-/** The turns of the story; `countersign runs watch` shows the rest. */
+/** The most important events. `countersign runs watch` shows all of them. */
 const SHOWN_EVENTS: readonly string[] = [
   'run.accepted',
   'policy.decided',
@@ -21,12 +21,12 @@ const SHOWN_EVENTS: readonly string[] = [
   'write.compensated',
 ];
 
-/** Everything an act needs. */
+/** Everything that an act of the demo needs. */
 export class Stage {
   readonly system: DemoHost;
   readonly slack: SlackPeople;
   readonly narrator: Narrator;
-  /** Where files may be put; it goes away with the story. */
+  /** A folder for files. It is deleted after the demo. */
   readonly folder: string;
 
   constructor({ system, slack, narrator, folder }: Pick<Stage, 'system' | 'slack' | 'narrator' | 'folder'>) {
@@ -36,12 +36,12 @@ export class Stage {
     this.folder = folder;
   }
 
-  /** Types a command as a person would, and shows what it answers. */
+  /** Runs a command as a person does, and shows its output. */
   async types(...words: string[]): Promise<{ exitCode: ExitCode; said: string }> {
     const lines: string[] = [];
-    const atHome = (text: string) => text.replaceAll(`${this.folder}/`, '');
-    const write = (text: string) => void lines.push(...atHome(text).split('\n'));
-    this.narrator.types(atHome(`npx countersign ${words.join(' ')}`));
+    const withoutFolder = (text: string) => text.replaceAll(`${this.folder}/`, '');
+    const write = (text: string) => void lines.push(...withoutFolder(text).split('\n'));
+    this.narrator.types(withoutFolder(`npx countersign ${words.join(' ')}`));
     const exitCode = await runCommandLine(
       words,
       { COUNTERSIGN_URL: this.system.url },
@@ -58,7 +58,7 @@ export class Stage {
     return { exitCode, said: lines.join('\n') };
   }
 
-  /** Shows what happens to a run until it has ended. */
+  /** Shows the events of a run until it has ended. */
   follow(runId: string, since = 0): Promise<string> {
     return this.system.follow(runId, (commit) => this.showCommit(commit), since);
   }
@@ -69,19 +69,19 @@ export class Stage {
     }
   }
 
-  /** How often each write about an incident reached its target. */
+  /** How many times each write for an incident reached its target. */
   async writesAbout({ sysId, number }: Incident) {
     const writes = await this.system.writes();
     const patches = writes.filter(({ path }) => path.split('?')[0]?.endsWith(`/incident/${sysId}`));
     const setting = (field: string) => patches.filter(({ body }) => Object.hasOwn(Object(body), field)).length;
-    const told = writes.filter(({ system, body }) => {
+    const messages = writes.filter(({ system, body }) => {
       const { channel, text } = Object(body) as Record<string, unknown>;
       return system === 'slack' && channel === '#incidents' && String(text).includes(number);
     });
     return {
       assignment_group: setting('assignment_group'),
       work_notes: setting('work_notes'),
-      'Slack messages': told.length,
+      'Slack messages': messages.length,
     };
   }
 }

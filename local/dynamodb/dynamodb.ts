@@ -14,7 +14,7 @@ export interface DynamoDb {
   stop(): Promise<void>;
 }
 
-export interface DynamoDbOptions {
+interface DynamoDbOptions {
   dataFolder: string;
   log(line: string): void;
   env?: NodeJS.ProcessEnv;

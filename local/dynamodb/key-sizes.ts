@@ -1,7 +1,8 @@
 import { AwsError } from '../aws/aws.ts';
 import type { ResolvedStack } from '../template/template.ts';
+import { tablesOf } from './tables.ts';
 
-/** What DynamoDB takes of a key, in tables and indexes; the embedded engine takes any. */
+/** DynamoDB's limits for the keys of tables and indexes. The embedded engine has none. */
 const MAX_BYTES = { HASH: 2_048, RANGE: 1_024 } as const;
 type KeyType = keyof typeof MAX_BYTES;
 
@@ -19,7 +20,7 @@ interface Request {
   ExpressionAttributeValues?: Attributes;
 }
 
-/** Refuses what real DynamoDB would refuse: a value of a key, or in a condition on a key, that is too long. */
+/** Refuses a key value, or a value compared with a key, that is too long for DynamoDB. */
 export function assertKeySizes(stack: ResolvedStack, input: object): void {
   const request = input as Request;
   const types = keyTypes(stack);
@@ -42,9 +43,8 @@ export function assertKeySizes(stack: ResolvedStack, input: object): void {
 }
 
 function keyTypes(stack: ResolvedStack): Map<string, KeyType> {
-  const schemas = stack.ofType('AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable');
   return new Map(
-    schemas
+    tablesOf(stack)
       .flatMap(({ properties }) => {
         const table = properties as unknown as Schema & { GlobalSecondaryIndexes?: Schema[] };
         return [table, ...(table.GlobalSecondaryIndexes ?? [])].flatMap(({ KeySchema }) => KeySchema);
@@ -53,7 +53,7 @@ function keyTypes(stack: ResolvedStack): Map<string, KeyType> {
   );
 }
 
-/** `pk = :pk AND sk BETWEEN :from AND :to`: which attribute is compared with which values. */
+/** The attributes and the values that a key condition compares: `pk = :pk AND sk BETWEEN :from AND :to`. */
 function conditionsOn(request: Request): Attributes[] {
   const { KeyConditionExpression = '', ExpressionAttributeNames = {}, ExpressionAttributeValues = {} } = request;
   const comparisons = KeyConditionExpression.matchAll(/([#\w]+)\s*(?:[<>=]+|BETWEEN)\s*(:\w+)(?:\s+AND\s+(:\w+))?/g);

@@ -2,7 +2,7 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:ht
 import type { WireReply, WireRequest } from '../aws/wire.ts';
 import { ENGINE_ACCESS_KEY_ID } from './tables.ts';
 
-export interface DynamoDbProxy {
+interface DynamoDbProxy {
   forward(request: WireRequest): Promise<WireReply>;
   stop(): void;
 }

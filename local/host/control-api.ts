@@ -17,7 +17,7 @@ const Advance = z.strictObject({
   advanceMinutes: z.number().nonnegative().optional(),
 });
 
-export interface ControlOptions {
+interface ControlOptions {
   clock: HostClock;
   faults: Faults;
   requests: RequestCounts;

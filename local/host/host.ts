@@ -20,7 +20,7 @@ import { startWorld } from './http-server.ts';
 import { privateFolder } from './private-files.ts';
 import { LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
 
-export interface HostOptions {
+interface HostOptions {
   /** 0 is any free port. */
   port: number;
   dataFolder: string;
@@ -85,9 +85,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       requests,
       faults,
       dynamodbUrl: dynamoDb.url,
-      services: services.json,
-      s3: services.s3,
-      rest: services.rest,
+      services,
       callers,
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
       log: (line) => log('gateway', line),

@@ -1,9 +1,9 @@
-import { AwsError, type InvokeFunction, type JsonService } from '../aws/aws.ts';
-import type { RestService, S3Front } from '../aws/aws-calls.ts';
+import { AwsError, type InvokeFunction } from '../aws/aws.ts';
+import type { Services } from '../aws/aws-calls.ts';
 import { LocalBedrock } from '../cloud/bedrock.ts';
 import { type KeyDefinition, LocalKms } from '../cloud/kms.ts';
-import { type BucketDefinition, decodeAwsChunked, LocalS3, s3Operation } from '../cloud/s3/s3.ts';
-import { type ScheduleRule, startSchedules } from '../cloud/scheduler/schedules.ts';
+import { type BucketDefinition, LocalS3 } from '../cloud/s3.ts';
+import { type ScheduleRule, startSchedules } from '../cloud/schedules.ts';
 import { LocalSecretsManager, type SecretDefinition } from '../cloud/secrets-manager.ts';
 import { LocalSqs, type QueueDefinition } from '../cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../cloud/step-functions/step-functions.ts';
@@ -22,13 +22,7 @@ interface HostedOptions {
   log(source: string, line: string): void;
 }
 
-export interface HostedServices {
-  /** By the name in a request's credential scope. */
-  json: Record<string, JsonService>;
-  s3: S3Front;
-  /** By the same name; addressed by path. */
-  rest: Record<string, RestService>;
-  /** No resource of the template, and there all the same: the account's models. */
+interface HostedServices extends Services {
   bedrock: LocalBedrock;
   /** Starts what acts by itself: event sources and schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
@@ -59,9 +53,8 @@ export function hostedServices(options: HostedOptions): HostedServices {
   const bedrock = new LocalBedrock();
   return {
     json: { sqs, states, secretsmanager, kms },
-    rest: { bedrock },
+    rest: { s3, bedrock },
     bedrock,
-    s3: { operation: s3Operation, decode: decodeAwsChunked, handle: (request) => s3.handle(request) },
     start() {
       const sources = stack
         .ofType('AWS::Lambda::EventSourceMapping')
@@ -74,9 +67,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
         onError: (error) => options.log('schedule', String(error)),
       });
       return {
-        sweep: async () => {
-          for (const { logicalId } of rules) await schedules.fire(logicalId);
-        },
+        sweep: () => schedules.runAll(),
         async stop() {
           await schedules.stop();
           states.stop();
@@ -106,19 +97,19 @@ function queue({ logicalId, arn, ref, properties, attributes }: ResolvedResource
   };
 }
 
-function bucket({ ref, properties }: ResolvedResource): BucketDefinition {
+function bucket({ logicalId, ref, properties }: ResolvedResource): BucketDefinition {
   const versioning = properties.VersioningConfiguration as { Status?: string } | undefined;
   const lock = properties.ObjectLockConfiguration as
-    | { Rule?: { DefaultRetention?: { Mode: 'GOVERNANCE' | 'COMPLIANCE'; Days?: number; Years?: number } } }
+    | { Rule?: { DefaultRetention?: { Mode: 'GOVERNANCE' | 'COMPLIANCE'; Days?: number } } }
     | undefined;
   const retention = lock?.Rule?.DefaultRetention;
+  if (retention && retention.Days === undefined) {
+    throw new Error(`${logicalId}: the local host supports Object Lock retention only in days`);
+  }
   return {
     name: ref,
-    objectLock: properties.ObjectLockEnabled === true,
     versioned: versioning?.Status === 'Enabled',
-    ...(retention && {
-      defaultRetention: { mode: retention.Mode, days: retention.Days ?? (retention.Years ?? 0) * 365 },
-    }),
+    ...(retention && { defaultRetention: { mode: retention.Mode, days: Number(retention.Days) } }),
   };
 }
 
@@ -194,18 +185,21 @@ function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log
 
 function rule({ logicalId, arn, properties }: ResolvedResource): ScheduleRule {
   const targets = (properties.Targets ?? []) as { Arn: string; Input?: string }[];
+  if (properties.State !== 'ENABLED' || targets.some(({ Input }) => Input !== undefined)) {
+    throw new Error(`${logicalId}: the local host supports only enabled rules without an input of their own`);
+  }
   return {
     logicalId,
+    arn,
     expression: String(properties.ScheduleExpression),
-    enabled: properties.State !== 'DISABLED',
-    targets: targets.map(({ Arn, Input }) => ({ functionArn: Arn, ruleArn: arn, ...(Input && { input: Input }) })),
+    functionArns: targets.map(({ Arn }) => Arn),
   };
 }
 
+/** Invokes the target of a rule if EventBridge has the permission. */
 function scheduledInvoke({ iam, invoke }: HostedOptions, rules: ScheduleRule[]): InvokeFunction {
-  const targets = rules.flatMap((each) => each.targets);
   return async (functionArn, event) => {
-    const sourceArn = targets.find((target) => target.functionArn === functionArn)?.ruleArn ?? '';
+    const sourceArn = rules.find(({ functionArns }) => functionArns.includes(functionArn))?.arn ?? '';
     const decision = iam.mayInvoke(functionArn, { principal: 'events.amazonaws.com', sourceArn });
     if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
     return invoke(functionArn, event);

@@ -65,4 +65,4 @@ function listen(server: ReturnType<typeof createServer>, port: number): Promise<
   });
 }
 
-export class PortTaken extends Error {}
+class PortTaken extends Error {}

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:f
 
 /** The data of the local host has credentials and payloads in it: nobody else on the machine may read it. */
 const FOLDER_MODE = 0o700;
-export const FILE_MODE = 0o600;
+const FILE_MODE = 0o600;
 
 /** Makes a folder that only its owner can enter, or makes one that is there such a folder. */
 export function privateFolder(path: string): void {

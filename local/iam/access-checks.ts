@@ -1,21 +1,19 @@
-import { ACCOUNT, REGION } from '../aws/aws.ts';
+import { ACCOUNT, AwsError, REGION } from '../aws/aws.ts';
+import { tablesOf } from '../dynamodb/tables.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
-import { dynamoDbChecks } from './access-checks-dynamodb.ts';
-import { type S3Call, s3Checks } from './access-checks-s3.ts';
 import type { ConditionContext } from './conditions.ts';
 
-/** One thing that IAM must allow before a call is executed; a transaction needs one per item. */
+/** One action that IAM must allow before a call is executed. A transaction needs one for each of its items. */
 export interface AccessCheck {
   action: string;
+  /** Several: one allowed resource is enough. */
   resource: string | string[];
   context?: ConditionContext;
 }
 
-export type JsonInput = Record<string, unknown>;
+type JsonInput = Record<string, unknown>;
 
-export type { S3Call };
-
-/** What a call needs to be granted, by the mapping of operations to actions that AWS documents per service. */
+/** The actions that a call needs, by AWS's documentation of each service. */
 export function accessChecks(
   service: string,
   operation: string,
@@ -26,9 +24,9 @@ export function accessChecks(
     case 'dynamodb':
       return dynamoDbChecks(operation, input, stack);
     case 'sqs':
-      return sqsChecks(operation, input, stack);
+      return [sqsCheck(operation, input)];
     case 'states':
-      return statesChecks(operation, input, stack);
+      return [statesCheck(operation, input, stack)];
     case 'secretsmanager':
       return [secretsManagerCheck(operation, input, stack)];
     case 'kms':
@@ -38,69 +36,107 @@ export function accessChecks(
   }
 }
 
-export { s3Checks };
+type Key = Record<string, Record<string, unknown>>;
 
-function redrivenTo(deadLetterArn: string, stack: ResolvedStack): string[] {
-  const leadsThere = ({ properties }: ResolvedResource) =>
-    (properties.RedrivePolicy as { deadLetterTargetArn?: string } | undefined)?.deadLetterTargetArn === deadLetterArn;
-  return stack
-    .ofType('AWS::SQS::Queue')
-    .filter(leadsThere)
-    .map(({ arn }) => arn);
-}
+const TRANSACTION_ACTIONS: Record<string, string> = { Put: 'PutItem', Update: 'UpdateItem', Delete: 'DeleteItem' };
+/** Operations on one table whose keys are checked. Scan names no key. */
+const TABLE_OPERATIONS = ['GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'Query', 'Scan'];
 
-function sqsChecks(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck[] {
-  const queueArn = (name: unknown) => `arn:aws:sqs:${REGION}:${ACCOUNT}:${String(name)}`;
-  if (operation === 'StartMessageMoveTask') {
-    const sources = ['StartMessageMoveTask', 'ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'].map((action) => ({
-      action: `sqs:${action}`,
-      resource: String(input.SourceArn),
-    }));
-    // Without a destination they go back to the queues whose dead letters they are.
-    const destinations = input.DestinationArn
-      ? [String(input.DestinationArn)]
-      : redrivenTo(String(input.SourceArn), stack);
-    return [...sources, ...destinations.map((resource) => ({ action: 'sqs:SendMessage', resource }))];
+/** An operation whose keys are not checked here would pass any condition on leading keys, so it is refused. */
+function dynamoDbChecks(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck[] {
+  if (operation === 'TransactWriteItems') {
+    const items = (input.TransactItems ?? []) as Record<string, JsonInput>[];
+    return items
+      .flatMap(Object.entries)
+      .map(([kind, item]) => tableCheck(TRANSACTION_ACTIONS[kind] ?? kind, item as JsonInput, stack));
   }
-  if (input.SourceArn !== undefined) return [{ action: `sqs:${operation}`, resource: String(input.SourceArn) }];
-  const name = input.QueueName ?? (typeof input.QueueUrl === 'string' ? input.QueueUrl.split('/').at(-1) : undefined);
-  // The batch operations have no action of their own.
-  const action = `sqs:${operation.replace(/Batch$/, '')}`;
-  return [{ action, resource: name === undefined ? '*' : queueArn(name) }];
-}
-
-function statesChecks(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck[] {
-  const action = `states:${operation}`;
-  if (operation.startsWith('SendTask')) {
-    // AWS authorises on the machine that waits, which only the token knows: any machine of this stack will do.
-    const machines = stack.ofType('AWS::StepFunctions::StateMachine').map((machine) => machine.arn);
-    return [{ action, resource: [...machines, '*'] }];
+  if (operation === 'BatchGetItem') {
+    const requests = (input.RequestItems ?? {}) as Record<string, { Keys?: Key[] }>;
+    return Object.entries(requests).map(([tableName, { Keys = [] }]) => {
+      const table = findTable(tableName, stack);
+      const leading = new Set(Keys.flatMap((key) => keyValue(key, partitionKeyName(table))));
+      return check('dynamodb:BatchGetItem', tableArn(tableName, table), [...leading]);
+    });
   }
-  const resource = input.executionArn ?? input.stateMachineArn ?? input.mapRunArn ?? input.resourceArn ?? '*';
-  return [{ action, resource: String(resource) }];
+  return [tableCheck(operation, input, stack)];
 }
 
-function secretsManagerCheck(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck {
-  const id = String(input.SecretId ?? input.Name ?? '*');
-  const secrets = stack.ofType('AWS::SecretsManager::Secret');
-  const prefix = `arn:aws:secretsmanager:${REGION}:${ACCOUNT}:secret:`;
-  const known = secrets.find(({ arn }) => [id, `${id}-LOCAL1`, `${prefix}${id}-LOCAL1`].includes(arn));
-  const context: ConditionContext = { 'secretsmanager:SecretId': id };
-  if (typeof input.VersionStage === 'string') context['secretsmanager:VersionStage'] = input.VersionStage;
-  const arn = known?.arn ?? (id.startsWith('arn:') || id === '*' ? id : prefix + id);
-  return { action: `secretsmanager:${operation}`, resource: arn, context };
+function tableCheck(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck {
+  if (!TABLE_OPERATIONS.includes(operation)) {
+    throw new AwsError('UnknownOperationException', `The local DynamoDB does not support ${operation}.`);
+  }
+  const tableName = String(input.TableName);
+  const table = findTable(tableName, stack);
+  const index = typeof input.IndexName === 'string' ? input.IndexName : undefined;
+  const partitionKey = partitionKeyName(table, index);
+  const key = (input.Key ?? input.Item ?? {}) as Key;
+  const leading = operation === 'Query' ? queriedKey(input, partitionKey) : keyValue(key, partitionKey);
+  const arn = tableArn(tableName, table);
+  return check(`dynamodb:${operation}`, index ? `${arn}/index/${index}` : arn, leading);
 }
 
-function kmsCheck(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck {
-  const id = String(input.KeyId ?? '*');
-  const context: ConditionContext = {};
-  const alias = /(alias\/.+)$/.exec(id)?.[1];
-  if (alias) context['kms:RequestAlias'] = alias;
-  if (typeof input.SigningAlgorithm === 'string') context['kms:SigningAlgorithm'] = input.SigningAlgorithm;
-  if (typeof input.MessageType === 'string') context['kms:MessageType'] = input.MessageType;
-  const target = alias
-    ? stack.ofType('AWS::KMS::Alias').find((resource) => resource.ref === alias)?.properties.TargetKeyId
-    : id;
-  const key = stack.ofType('AWS::KMS::Key').find(({ arn, ref }) => arn === target || ref === target);
-  return { action: `kms:${operation}`, resource: key?.arn ?? id, context };
+function check(action: string, resource: string, leadingKeys: string[]): AccessCheck {
+  return { action, resource, context: { 'dynamodb:LeadingKeys': leadingKeys } };
+}
+
+function findTable(name: string, stack: ResolvedStack): ResolvedResource | undefined {
+  return tablesOf(stack).find((table) => table.ref === name);
+}
+
+function tableArn(name: string, table: ResolvedResource | undefined): string {
+  return table?.arn ?? `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/${name}`;
+}
+
+function partitionKeyName(table: ResolvedResource | undefined, index?: string): string | undefined {
+  const { GlobalSecondaryIndexes, KeySchema } = (table?.properties ?? {}) as {
+    KeySchema?: { AttributeName: string; KeyType: string }[];
+    GlobalSecondaryIndexes?: { IndexName: string; KeySchema: { AttributeName: string; KeyType: string }[] }[];
+  };
+  const indexKeys = GlobalSecondaryIndexes?.find(({ IndexName }) => IndexName === index)?.KeySchema;
+  return (indexKeys ?? KeySchema)?.find(({ KeyType }) => KeyType === 'HASH')?.AttributeName;
+}
+
+function keyValue(item: Key, partitionKey: string | undefined): string[] {
+  const value = partitionKey === undefined ? undefined : item[partitionKey];
+  return value === undefined ? [] : Object.values(value).map(String);
+}
+
+/** The value that `pk = :v` compares with the partition key, in either order and with `#names`. */
+function queriedKey(input: JsonInput, partitionKey: string | undefined): string[] {
+  const names = (input.ExpressionAttributeNames ?? {}) as Record<string, string>;
+  const values = (input.ExpressionAttributeValues ?? {}) as Key;
+  const equalities = String(input.KeyConditionExpression ?? '').matchAll(/([#:\w.-]+)\s*=\s*([#:\w.-]+)/g);
+  for (const [, left = '', right = ''] of equalities) {
+    const [name, value] = left.startsWith(':') ? [right, left] : [left, right];
+    if ((names[name] ?? name) === partitionKey) return Object.values(values[value] ?? {}).map(String);
+  }
+  return [];
+}
+
+/** The batch operations use the actions of the single operations. */
+function sqsCheck(operation: string, { QueueUrl }: JsonInput): AccessCheck {
+  const resource = `arn:aws:sqs:${REGION}:${ACCOUNT}:${String(QueueUrl).split('/').at(-1)}`;
+  return { action: `sqs:${operation.replace(/Batch$/, '')}`, resource };
+}
+
+/** AWS checks SendTaskSuccess on the state machine of the token. Here a grant on any state machine of the stack is enough. */
+function statesCheck(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck {
+  const machines = stack.ofType('AWS::StepFunctions::StateMachine').map(({ arn }) => arn);
+  const resource =
+    operation === 'SendTaskSuccess' ? machines : String(input.executionArn ?? input.stateMachineArn ?? '*');
+  return { action: `states:${operation}`, resource };
+}
+
+function secretsManagerCheck(operation: string, { SecretId }: JsonInput, stack: ResolvedStack): AccessCheck {
+  const id = String(SecretId);
+  const secret = stack
+    .ofType('AWS::SecretsManager::Secret')
+    .find(({ arn, properties }) => arn === id || properties.Name === id);
+  return { action: `secretsmanager:${operation}`, resource: secret?.arn ?? id };
+}
+
+function kmsCheck(operation: string, { KeyId }: JsonInput, stack: ResolvedStack): AccessCheck {
+  const id = String(KeyId);
+  const key = stack.ofType('AWS::KMS::Key').find(({ arn, ref }) => arn === id || ref === id);
+  return { action: `kms:${operation}`, resource: key?.arn ?? id };
 }

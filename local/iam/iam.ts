@@ -1,4 +1,3 @@
-import { ACCOUNT, REGION } from '../aws/aws.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 import {
   arnLike,
@@ -10,10 +9,10 @@ import {
 
 export interface AccessRequest {
   roleLogicalId: string;
-  /** Who asks, for the message; the role if not given. */
-  caller?: string;
+  /** Named in the message of a denial. */
+  caller: string;
   action: string;
-  /** Several: being allowed on any one of them is enough. */
+  /** Several: one allowed resource is enough. */
   resource: string | string[];
   context?: ConditionContext;
 }
@@ -26,7 +25,7 @@ export interface UnusedGrant {
   resources: string[];
 }
 
-export interface Statement {
+interface Statement {
   effect: 'Allow' | 'Deny';
   actions: string[];
   resources: string[];
@@ -38,13 +37,13 @@ interface RoleGrants {
   used: Map<Statement, Set<string>>;
 }
 
-/** Only calls to these services pass the gateway; a grant for logs or traces can never be seen to be used. */
-const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms', 'execute-api'];
+/** The services whose calls are checked here. The use of a grant for another service (logs, X-Ray) cannot be seen. */
+const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms'];
 
-/** In AWS every one of these calls goes over TLS; the loopback interface stands in for it. */
+/** In AWS every call uses TLS. Here the loopback interface replaces it. */
 const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
 
-/** The roles of the template, enforced: a call that a function's role does not grant fails here, not in production. */
+/** Enforces the roles of the template, so that a missing grant fails here and not in production. */
 export class Iam {
   readonly #roles = new Map<string, RoleGrants>();
   readonly #permissions: ResolvedResource[];
@@ -56,33 +55,32 @@ export class Iam {
     this.#permissions = stack.ofType('AWS::Lambda::Permission');
     this.#bucketDenials = stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf);
     for (const role of stack.ofType('AWS::IAM::Role')) {
-      const statements = policiesOf(role, stack).flatMap(({ where, document }) => parseStatements(document, where));
-      this.#roles.set(role.logicalId, { statements, used: new Map() });
+      this.#roles.set(role.logicalId, { statements: statementsOf(role, stack), used: new Map() });
     }
   }
 
-  /** Allowed, or a denial that names the grant which is missing. */
-  authorize({ roleLogicalId, caller = roleLogicalId, action, resource, context = {} }: AccessRequest): Decision {
+  /** A denial names the missing grant. */
+  authorize({ roleLogicalId, caller, action, resource, context = {} }: AccessRequest): Decision {
     const grants = this.#roles.get(roleLogicalId);
-    const refused = (reason: string): Decision => ({
+    const deny = (reason: string): Decision => ({
       allowed: false,
       message: `${caller} is not authorized to perform ${action} on ${[resource].flat().join(' or ')}: ${reason}`,
     });
-    if (!grants) return refused(`the template has no role ${roleLogicalId}`);
-    const fullContext = { ...this.#everyRequest(roleLogicalId), ...context };
+    if (!grants) return deny(`the template has no role ${roleLogicalId}`);
+    const fullContext = { ...EVERY_REQUEST, ...context };
     const reasons: string[] = [];
     for (const each of [resource].flat()) {
       const evaluation = evaluateStatements(grants.statements, action, each, fullContext);
       if (evaluation.allowed) {
-        noteUse(grants, evaluation.by, action);
+        recordUse(grants, evaluation.by, action);
         return { allowed: true };
       }
       reasons.push(evaluation.reason);
     }
-    return refused(reasons[0] ?? 'no resource was named');
+    return deny(reasons[0] ?? 'the call names no resource');
   }
 
-  /** Why a bucket's own policy denies a call, whoever makes it. What it allows to others is of no concern here. */
+  /** Why a bucket policy denies a call, for every caller. Its Allow statements are for other AWS services and are ignored. */
   deniedByBucket({ action, resource, context = {} }: Pick<AccessRequest, 'action' | 'resource' | 'context'>) {
     const fullContext = { ...EVERY_REQUEST, ...context };
     const everything: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
@@ -90,10 +88,10 @@ export class Iam {
     const isDenied = [resource]
       .flat()
       .some((each) => !evaluateStatements(statements, action, each, fullContext).allowed);
-    return isDenied ? `the policy of the bucket denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
+    return isDenied ? `the bucket policy denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
   }
 
-  /** Grants that no call has needed so far: candidates for removal, once everything has been exercised. */
+  /** Grants that no call has used since the start. */
   unusedGrants(): UnusedGrant[] {
     return [...this.#roles].flatMap(([role, { statements, used }]) =>
       statements
@@ -109,70 +107,55 @@ export class Iam {
 
   /** Whether an AWS service may invoke the function, by the AWS::Lambda::Permission resources. */
   mayInvoke(functionArn: string, { principal, sourceArn }: { principal: string; sourceArn: string }): Decision {
-    const target = this.#stack.byArn(functionArn);
-    const permitted = this.#permissions.some(({ properties }) => {
-      const named = String(properties.FunctionName);
-      return (
-        (named === functionArn || named === target?.ref) &&
+    const permitted = this.#permissions.some(
+      ({ properties }) =>
+        properties.FunctionName === functionArn &&
         properties.Principal === principal &&
-        wildcardMatches(String(properties.Action), 'lambda:InvokeFunction', 'i') &&
-        (properties.SourceAccount === undefined || properties.SourceAccount === ACCOUNT) &&
-        (properties.SourceArn === undefined || arnLike(sourceArn, String(properties.SourceArn)))
-      );
-    });
+        properties.Action === 'lambda:InvokeFunction' &&
+        arnLike(sourceArn, String(properties.SourceArn)),
+    );
     if (permitted) return { allowed: true };
-    const name = target?.logicalId ?? functionArn;
+    const name = this.#stack.byArn(functionArn)?.logicalId ?? functionArn;
     return {
       allowed: false,
       message: `${principal} is not authorized to perform lambda:InvokeFunction on ${name} for ${sourceArn}: no AWS::Lambda::Permission grants it`,
     };
   }
-
-  #everyRequest(roleLogicalId: string): ConditionContext {
-    return {
-      ...EVERY_REQUEST,
-      'aws:PrincipalAccount': ACCOUNT,
-      'aws:ResourceAccount': ACCOUNT,
-      'aws:PrincipalArn': this.#stack.resources.get(roleLogicalId)?.arn ?? '',
-      'aws:RequestedRegion': REGION,
-    };
-  }
 }
 
-export type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };
+type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };
 
-/** IAM's order: an explicit deny wins, then any allow, else no. */
-export function evaluateStatements(
+/** In the order of IAM: a matching Deny wins, then any matching Allow; otherwise the call is denied. */
+function evaluateStatements(
   statements: Statement[],
   action: string,
   resource: string,
   context: ConditionContext,
 ): Evaluation {
   let allowedBy: Statement | undefined;
-  let nearMiss: string | undefined;
+  let failedCondition: string | undefined;
   for (const statement of statements) {
     if (!statement.actions.some((pattern) => wildcardMatches(pattern, action, 'i'))) continue;
     if (!statement.resources.some((pattern) => wildcardMatches(pattern, resource))) continue;
     const conditions = evaluateConditions(statement.conditions, context);
     if (statement.effect === 'Deny') {
-      // Fail closed: a deny whose condition we cannot judge denies.
+      // A Deny with an unknown condition denies.
       if (conditions.matches || conditions.unknown)
         return { allowed: false, reason: 'a statement denies it explicitly' };
     } else if (conditions.matches) allowedBy ??= statement;
-    else nearMiss = `a statement grants it only under a condition that does not hold: ${conditions.reason}`;
+    else failedCondition = `a statement grants it only under a condition: ${conditions.reason}`;
   }
   if (allowedBy) return { allowed: true, by: allowedBy };
-  return { allowed: false, reason: nearMiss ?? 'no statement of its role grants it' };
+  return { allowed: false, reason: failedCondition ?? 'no statement of its role grants it' };
 }
 
-/** Parses a policy document whose intrinsics are resolved; refuses what it would otherwise misread. */
-export function parseStatements(document: unknown, where: string): Statement[] {
+/** Parses a resolved policy document. Refuses elements that this class does not support. */
+function parseStatements(document: unknown, where: string): Statement[] {
   const { Statement: list } = (document ?? {}) as { Statement?: unknown };
   return [list ?? []].flat().map((raw) => {
     const statement = raw as Record<string, unknown>;
     const unsupported = ['NotAction', 'NotResource'].find((element) => element in statement);
-    if (unsupported)
-      throw new Error(`${where} uses ${unsupported}, which the local host does not support: list what is meant`);
+    if (unsupported) throw new Error(`${where}: the local host does not support ${unsupported}`);
     return {
       effect: statement.Effect === 'Allow' ? 'Allow' : 'Deny',
       actions: [statement.Action ?? []].flat().map(String),
@@ -188,26 +171,24 @@ function denialsOf({ logicalId, properties }: ResolvedResource): Statement[] {
   };
   const denials = (list ?? []).filter(({ Effect }) => Effect === 'Deny');
   for (const { Principal } of denials) {
-    const whom = typeof Principal === 'object' ? (Principal as { AWS?: unknown } | null)?.AWS : Principal;
-    if (whom !== '*')
-      throw new Error(`${logicalId} denies something to some only, which the local host does not support`);
+    if ((Principal as { AWS?: unknown } | null)?.AWS !== '*') {
+      throw new Error(`${logicalId}: the local host supports only denials for every principal ({"AWS": "*"})`);
+    }
   }
   return parseStatements({ Statement: denials }, logicalId);
 }
 
-function policiesOf(role: ResolvedResource, stack: ResolvedStack): { where: string; document: unknown }[] {
-  const inline = (role.properties.Policies ?? []) as { PolicyName: string; PolicyDocument: unknown }[];
-  const managed = [role.properties.ManagedPolicyArns ?? []].flat().map(String);
-  const attached = stack
-    .ofType('AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy')
-    .filter((policy) => [policy.properties.Roles ?? []].flat().includes(role.ref) || managed.includes(policy.arn));
-  return [
-    ...inline.map((policy) => ({ where: `${role.logicalId} (${policy.PolicyName})`, document: policy.PolicyDocument })),
-    ...attached.map((policy) => ({ where: policy.logicalId, document: policy.properties.PolicyDocument })),
-  ];
+/** CDK attaches policies as AWS::IAM::Policy resources. Policies inside the role are refused. */
+function statementsOf(role: ResolvedResource, stack: ResolvedStack): Statement[] {
+  const unsupported = ['Policies', 'ManagedPolicyArns'].find((property) => property in role.properties);
+  if (unsupported) throw new Error(`${role.logicalId}: the local host does not support ${unsupported}`);
+  return stack
+    .ofType('AWS::IAM::Policy')
+    .filter(({ properties }) => [properties.Roles ?? []].flat().includes(role.ref))
+    .flatMap(({ logicalId, properties }) => parseStatements(properties.PolicyDocument, logicalId));
 }
 
-function noteUse(grants: RoleGrants, statement: Statement, action: string): void {
+function recordUse(grants: RoleGrants, statement: Statement, action: string): void {
   const used = grants.used.get(statement) ?? new Set();
   for (const pattern of statement.actions) if (wildcardMatches(pattern, action, 'i')) used.add(pattern);
   grants.used.set(statement, used);

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { FunctionError } from '../aws/aws.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 
-export interface InstanceOptions {
+interface InstanceOptions {
   definition: FunctionDefinition;
   accessKeyId: string;
   environment: Record<string, string>;

@@ -8,7 +8,7 @@ import { FunctionInstance } from './function-instance.ts';
 import { Metrics, type MetricTotal } from './metrics.ts';
 import { INVOCATIONS_IN_A_CHAIN_MAX, oneMoreInvocation } from './recursion.ts';
 
-export interface FunctionsOptions {
+interface FunctionsOptions {
   stack: ResolvedStack;
   clock: Pick<HostClock, 'sharedOffset'>;
   gatewayUrl: string;
@@ -21,7 +21,7 @@ export interface FunctionsOptions {
   concurrencyOf?(logicalId: string): number;
 }
 
-export interface InvocationContext {
+interface InvocationContext {
   awsRequestId?: string;
   clientContext?: unknown;
 }

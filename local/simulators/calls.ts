@@ -11,14 +11,14 @@ export interface RecordedCall {
   path: string;
   body: unknown;
   status: number;
-  /** Present when a fault kept the caller from reading the answer; `status` is then the one it would have had. */
+  /** Set if a fault cut the response. `status` is the status that the caller would have received. */
   answer?: 'lost' | 'truncated';
 }
 
-/** Login bodies carry secrets; the record of calls is shown on a page and must not. */
+/** The record of calls is shown on a page, so it must not contain the secrets of login bodies. */
 const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'routing_key'];
 
-/** Every call the simulated systems received, in the order of their effects. */
+/** All calls to the simulated systems, in the order of their effects. */
 export class CallRecord {
   readonly #store: SimulatorStore;
 
@@ -40,7 +40,7 @@ export class CallRecord {
       );
   }
 
-  /** Oldest first. `since` is exclusive, so that a reader passes the last `seq` it saw. */
+  /** Oldest first. `since` is exclusive: a reader passes the last `seq` that it has. */
   list(query: URLSearchParams): RecordedCall[] {
     const clauses: string[] = [];
     const values: (string | number)[] = [];

@@ -5,10 +5,10 @@ interface IssuedToken {
   expiresAtMs: number;
 }
 
-/** Fixed credentials of the local host begin with this in every system; anything else must have been issued here. */
+/** All fixed credentials of the local host start with this. Every other token must have been issued by the system. */
 export const LOCAL_CREDENTIAL_PREFIX = 'local-';
 
-/** Tokens a system handed out, with their end: an expired one must fail as it does in production. */
+/** The tokens that a system has issued. An expired token fails, as in production. */
 export class IssuedTokens {
   readonly #tokens;
   readonly #now: () => number;
@@ -28,7 +28,7 @@ export class IssuedTokens {
     return issued !== undefined && this.#now() < issued.expiresAtMs;
   }
 
-  /** Issued and not expired, or one of the fixed kinds. */
+  /** True for an issued token that has not expired, and for a fixed one. */
   accepts(token: string, fixedPrefixes: readonly string[] = []): boolean {
     return [LOCAL_CREDENTIAL_PREFIX, ...fixedPrefixes].some((prefix) => token.startsWith(prefix)) || this.isLive(token);
   }
@@ -40,12 +40,12 @@ export function credentialOf(header: string | undefined, ...schemes: string[]): 
   return schemes.some((accepted) => accepted.toLowerCase() === scheme.toLowerCase()) ? credential : '';
 }
 
-/** What plans look at targets with: every system lets whoever holds one read, and nothing else. */
+/** The credentials of plans. Every system allows reads with them and refuses writes. */
 export const READ_ONLY_CREDENTIAL_PREFIX = `${LOCAL_CREDENTIAL_PREFIX}read-only-`;
 
 const READING_METHODS = ['GET', 'HEAD'];
 
-/** A call that could write, by someone who may only read. */
+/** True for a call that could write, with credentials that allow only reads. */
 export function isForbiddenWrite(call: Pick<SimCall, 'method' | 'header'>): boolean {
   if (READING_METHODS.includes(call.method)) return false;
   const header = call.header('authorization');

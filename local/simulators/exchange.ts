@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** A request to a simulated system, read to its end and parsed. */
+/** A parsed request to a simulated system. */
 export interface SimCall {
   readonly method: string;
-  /** Path within the system, query included: what `/_sim/calls` shows. */
+  /** The path within the system, with its query, as `/_sim/calls` shows it. */
   readonly path: string;
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-  /** Parsed JSON or form; null when there was none; the raw text when it could not be parsed. */
+  /** Parsed JSON or form; null without a body; the raw text if it cannot be parsed. */
   readonly body: unknown;
   readonly bodyIsMalformed: boolean;
   header(name: string): string | undefined;
@@ -16,14 +16,14 @@ export interface SimCall {
 export interface SimAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON; undefined sends no body at all. */
+  /** Sent as JSON. Undefined sends no body. */
   readonly body?: unknown;
 }
 
-/** What becomes of an answer on its way back: faults cut it. */
+/** How a response is sent. Faults lose or cut it. */
 export type Delivery = 'whole' | 'lost' | 'truncated';
 
-/** Larger than any payload the real systems take, small enough not to exhaust the host. */
+/** More than any of the real systems accepts. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 export class BadRequest extends Error {
@@ -34,7 +34,7 @@ export class BadRequest extends Error {
   }
 }
 
-/** Reads the request whole. `mount` is the part of the path that is ours and not the system's. */
+/** Reads the whole request. `mount` is the part of the path before the system's own path. */
 export async function readCall(request: IncomingMessage, mount: string): Promise<SimCall> {
   const path = (request.url ?? '/').slice(mount.length) || '/';
   const [pathname = '/', ...query] = path.split('?');
@@ -63,7 +63,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Split before decoding: a label named `area/api` arrives as `area%2Fapi` and is one segment. */
+/** Splits before it decodes: the label `area/api` arrives as `area%2Fapi` and is one segment. */
 function decodeSegments(pathname: string): string[] {
   try {
     return pathname.split('/').filter(Boolean).map(decodeURIComponent);
@@ -99,12 +99,12 @@ export function sendAnswer(response: ServerResponse, answer: SimAnswer, delivery
     response.end(body);
     return;
   }
-  // The half must have left before the socket goes, or the caller would see a lost answer instead of a cut one.
+  // Send the first half before closing the socket, or the caller would see a lost response instead of a cut one.
   response.flushHeaders();
   response.write(body.subarray(0, Math.max(1, body.length >> 1)), () => response.socket?.destroy());
 }
 
-/** The body as an object, whatever was sent: systems then complain about the missing field, in their own words. */
+/** The body as an object, or an empty object. The system then reports the missing field with its own error. */
 export function fieldsOf(body: unknown): Record<string, unknown> {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as Record<string, unknown>) : {};
 }

@@ -7,9 +7,9 @@ import { SURPRISES, SYSTEM_NAMES, type SystemName } from './system.ts';
 const target = {
   system: z.enum(SYSTEM_NAMES),
   method: z.string().toUpperCase().optional(),
-  /** Substring of the path within the system, query included. */
+  /** A part of the path within the system, with its query. */
   path: z.string().min(1).optional(),
-  /** Which of the matching calls from now on is the first to suffer, counted from 1. */
+  /** The first matching call that the fault affects, counted from 1. */
   nth: z.int().min(1).default(1),
   times: z.int().min(1).default(1),
 };
@@ -34,41 +34,41 @@ const faultSchema = z.discriminatedUnion('kind', [
     .strictObject({ ...target, kind: z.literal('surprise'), surprise: z.enum(Object.values(SURPRISES).flat()) })
     .refine(({ system, surprise }) => surprisesOf(system).includes(surprise), {
       error: ({ input }) =>
-        `this system has no such surprise; there are: ${surprisesOf((input as { system: SystemName }).system).join(', ')}`,
+        `unknown surprise for this system; it has: ${surprisesOf((input as { system: SystemName }).system).join(', ')}`,
     }),
-  /** It acts, and answers 200 with this instead. */
+  /** The call takes effect, but the response is 200 with this body. */
   z.strictObject({ ...target, kind: z.literal('other_body'), body: z.unknown() }),
 ]);
 
 export type Fault = z.infer<typeof faultSchema> & { id: string; seen: number; hits: number };
-export type DelayFault = Extract<Fault, { kind: 'delay' }>;
+type DelayFault = Extract<Fault, { kind: 'delay' }>;
 
-/** What befalls one call: a delay may come with one other fault. */
-export interface Befallen {
+/** The faults of one call: at most one delay and one other fault. */
+interface CallFaults {
   delay?: DelayFault;
   fault?: Exclude<Fault, DelayFault>;
 }
 
-/** Faults that tests and people order; kept with the rest, so that a restarted host still owes them. */
+/** Faults that tests and people have added. They are stored, so that they survive a restart. */
 export class Faults {
   readonly #store: SimulatorStore;
   readonly #faults: Collection<Fault>;
-  /** Mirror of the stored ones: nearly every call finds it empty and pays nothing. */
-  #armed: Fault[];
+  /** A copy of the stored faults in memory, because nearly every call finds none. */
+  #active: Fault[];
 
   constructor(store: SimulatorStore) {
     this.#store = store;
     this.#faults = store.collection<Fault>('fault');
-    this.#armed = this.#faults.list();
+    this.#active = this.#faults.list();
   }
 
-  order(body: unknown): Fault {
+  add(body: unknown): Fault {
     const parsed = faultSchema.safeParse(body ?? {});
     if (!parsed.success) throw new BadRequest(z.prettifyError(parsed.error));
     return this.#store.transaction(() => {
       const fault = { ...parsed.data, id: `fault-${this.#store.next('fault')}`, seen: 0, hits: 0 };
       this.#save(fault);
-      this.#armed.push(fault);
+      this.#active.push(fault);
       return fault;
     });
   }
@@ -79,23 +79,23 @@ export class Faults {
 
   clear(): void {
     this.#store.transaction(() => {
-      for (const fault of this.#armed) this.#faults.delete(fault.id);
+      for (const fault of this.#active) this.#faults.delete(fault.id);
     });
-    this.#armed = [];
+    this.#active = [];
   }
 
-  /** Counts the call against every matching fault and returns those it suffers; one that came too late stays armed. */
-  befall(system: SystemName, call: SimCall): Befallen {
-    const matching = this.#armed.filter((fault) => fault.hits < fault.times && matches(fault, system, call));
+  /** Counts the call for every matching fault, and returns the faults that affect it. */
+  forCall(system: SystemName, call: SimCall): CallFaults {
+    const matching = this.#active.filter((fault) => fault.hits < fault.times && matches(fault, system, call));
     if (matching.length === 0) return {};
     return this.#store.transaction(() => {
-      const befallen: Befallen = {};
+      const callFaults: CallFaults = {};
       for (const fault of matching) {
         fault.seen++;
-        if (fault.seen >= fault.nth) take(fault, befallen);
+        if (fault.seen >= fault.nth) apply(fault, callFaults);
         this.#save(fault);
       }
-      return befallen;
+      return callFaults;
     });
   }
 
@@ -112,13 +112,13 @@ function matches(fault: Fault, system: SystemName, call: SimCall): boolean {
   );
 }
 
-function take(fault: Fault, befallen: Befallen): void {
+function apply(fault: Fault, callFaults: CallFaults): void {
   if (fault.kind === 'delay') {
-    if (befallen.delay) return;
-    befallen.delay = fault;
+    if (callFaults.delay) return;
+    callFaults.delay = fault;
   } else {
-    if (befallen.fault) return;
-    befallen.fault = fault;
+    if (callFaults.fault) return;
+    callFaults.fault = fault;
   }
   fault.hits++;
 }

@@ -10,25 +10,25 @@ import { openPagerDuty } from './pagerduty/pagerduty.ts';
 import { openServiceNow } from './servicenow/servicenow.ts';
 import { PERSON_VERBS, type SlackPerson, slackPerson } from './slack/person.ts';
 import { openSlack } from './slack/slack.ts';
-import { readState, type SimulatedWorld } from './state.ts';
+import { readState, type SimulatedSystems } from './state.ts';
 import { SimulatorStore } from './store.ts';
 import { type SimulatedSystem, SYSTEM_NAMES, type SystemContext, type SystemName } from './system.ts';
 import { openVault } from './vault.ts';
 
 export interface Simulators {
-  /** Handles any request whose path starts with /_sim (page, calls, faults, systems). */
+  /** Handles every request whose path starts with /_sim: the page, calls, faults and the systems. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   close(): void;
 }
 
-export interface SimulatorOptions {
-  /** `simulators.sqlite` is put here. */
+interface SimulatorOptions {
+  /** The folder of `simulators.sqlite`. */
   dataFolder: string;
   /** The host's clock, in milliseconds. */
   now: () => number;
-  /** Base URL of the world port, where signed callbacks are sent; a function because the port is known late. */
+  /** The base URL of the host, for signed callbacks. It is a function because the port is known late. */
   worldUrl: () => string;
-  /** What Slack signs with, by team id. */
+  /** The signing secrets of Slack, by team id. */
   slackSigningSecrets: Readonly<Record<string, string>>;
 }
 
@@ -42,7 +42,7 @@ const VALID_PATHS = [
   ...PERSON_VERBS.map((verb) => `POST /_sim/slack/${verb}`),
 ];
 
-/** The outside world of the local host: real HTTP, remembered in one file, with faults on order. */
+/** The external systems of the local host. They use real HTTP, store their data in one file, and can have faults. */
 export function openSimulators(options: SimulatorOptions): Simulators {
   const store = new SimulatorStore(options.dataFolder);
   const contextOf = (name: SystemName): SystemContext => ({
@@ -93,7 +93,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
   };
 }
 
-/** A caller that hung up needs no answer; a fault of ours must be seen, but not take the host down. */
+/** A closed connection needs no response. A bug in a simulator is logged, and the host continues. */
 function answerError(response: ServerResponse, error: unknown): void {
   if (error instanceof BadRequest) {
     sendAnswer(response, { status: error.status, body: { error: error.message } });
@@ -108,10 +108,10 @@ const unknownPath = (request: IncomingMessage): SimAnswer => ({
   body: { error: `there is no ${request.method} ${request.url}`, valid: VALID_PATHS },
 });
 
-/** `calls`, `faults` and `state`: what tests and the page ask of the simulators themselves. */
+/** The API of the simulators for tests and the page: `calls`, `faults` and `state`. */
 function ownAnswers(
   store: SimulatorStore,
-  world: SimulatedWorld,
+  world: SimulatedSystems,
   faults: Faults,
   endDelays: () => void,
 ): (call: SimCall) => SimAnswer | undefined {
@@ -122,7 +122,7 @@ function ownAnswers(
       return { status: 204 };
     },
     'GET /faults': () => ({ status: 200, body: { faults: faults.list() } }),
-    'POST /faults': (call) => ({ status: 201, body: faults.order(call.body) }),
+    'POST /faults': (call) => ({ status: 201, body: faults.add(call.body) }),
     'DELETE /faults': () => {
       faults.clear();
       endDelays();
@@ -133,15 +133,15 @@ function ownAnswers(
   return (call) => answers[`${call.method} /${call.segments.join('/')}`]?.(call);
 }
 
-/** `form=cards` gives the same as rendered cards; `since` is the version the reader has, answered 204 while it is current. */
-function state(store: SimulatorStore, world: SimulatedWorld, query: URLSearchParams): SimAnswer {
+/** `form=cards` returns rendered cards. `since` is the version that the reader has; the response is 204 if it is current. */
+function state(store: SimulatorStore, world: SimulatedSystems, query: URLSearchParams): SimAnswer {
   const version = store.changes();
   if (query.get('since') === String(version)) return { status: 204 };
   const now = readState(world);
   return { status: 200, body: { version, ...(query.get('form') === 'cards' ? toCards(now) : now) } };
 }
 
-/** Only JSON: another site's form cannot send it without asking the browser first, which then refuses. */
+/** Accepts only JSON: a form of another site cannot send JSON without a preflight request, which is refused. */
 async function actAsPerson(
   person: SlackPerson,
   verb: string,
@@ -150,7 +150,7 @@ async function actAsPerson(
 ): Promise<void> {
   const call = await readCall(request, `${ROOT}/slack`);
   const isJson = call.method === 'POST' && (call.header('content-type') ?? '').startsWith('application/json');
-  if (!isJson || call.bodyIsMalformed) throw new BadRequest(`/_sim/slack/${verb} takes a POST with a JSON body`);
+  if (!isJson || call.bodyIsMalformed) throw new BadRequest(`/_sim/slack/${verb} requires a POST with a JSON body`);
   sendAnswer(response, await person.act(verb, call.body));
 }
 
@@ -160,7 +160,7 @@ function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefin
   return system.answer(call, fault?.kind === 'surprise' ? fault.surprise : undefined);
 }
 
-/** One call of a simulated system: faults, effect, record and answer, in that order. */
+/** One call to a simulated system: faults, effect, record and response, in this order. */
 function systemCaller(
   store: SimulatorStore,
   systems: Record<SystemName, SimulatedSystem>,
@@ -184,11 +184,11 @@ function systemCaller(
 
   const handle = async (name: SystemName, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const call = await readCall(request, `${ROOT}/${name}`);
-    const befallen = faults.befall(name, call);
-    if (befallen.delay) await delay(befallen.delay.delayMs);
-    // A call still waiting when the host stops had no effect yet, and its connection is going away.
+    const callFaults = faults.forCall(name, call);
+    if (callFaults.delay) await delay(callFaults.delay.delayMs);
+    // A call that still waits when the host stops has no effect.
     if (closed) return void response.socket?.destroy();
-    const { fault } = befallen;
+    const { fault } = callFaults;
     const delivery = deliveryOf(fault);
     const answer = store.transaction(() => {
       const given = answerOf(systems[name], call, fault);

@@ -5,14 +5,14 @@ import type { ServiceNow } from './servicenow/servicenow.ts';
 import type { Slack } from './slack/slack.ts';
 import { USERS } from './slack/workspace.ts';
 
-/** The page asks every second: what it gets must not grow with what a load test leaves behind. */
+/** The page polls every second, so its size must not grow with the data of a load test. */
 const INCIDENTS_SHOWN = 30;
 const ISSUES_SHOWN = 30;
 const MESSAGES_SHOWN = 40;
 const ALERTS_SHOWN = 20;
 const CALLS_SHOWN = 60;
 
-export interface SimulatedWorld {
+export interface SimulatedSystems {
   servicenow: ServiceNow;
   github: GitHub;
   slack: Slack;
@@ -20,10 +20,10 @@ export interface SimulatedWorld {
   calls: CallRecord;
 }
 
-export type WorldState = ReturnType<typeof readState>;
+export type SystemsState = ReturnType<typeof readState>;
 
-/** What the outside world looks like now: the newest of everything, credentials and secrets left out. */
-export function readState({ servicenow, github, slack, pagerduty, calls }: SimulatedWorld) {
+/** The newest records of every simulated system, without credentials and secrets. */
+export function readState({ servicenow, github, slack, pagerduty, calls }: SimulatedSystems) {
   const { tables } = servicenow;
   return {
     users: USERS,

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { privateFile, privateFolder } from '../host/private-files.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { openDatabase } from '../cloud/durable-file.ts';
 
-/** One kind of thing a simulated system keeps, in insertion order. `parent` is what its things are listed by. */
+/** One kind of record of a simulated system, in insertion order. Records can be listed by `parent`. */
 export interface Collection<T> {
   get(id: string): T | undefined;
-  /** Inserts or replaces; a replaced thing keeps its place in the order. */
+  /** Inserts or replaces. A replaced record stays at its position. */
   put(id: string, thing: T, parent?: string): void;
   delete(id: string): void;
   /** Oldest first. */
   list(parent?: string): T[];
-  /** Newest first, at most `limit`: for reads that must not grow with the data, like the page. */
+  /** Newest first, at most `limit`. */
   latest(limit: number, parent?: string): T[];
 }
 
@@ -42,27 +41,21 @@ const SCHEMA = `
 const CHANGES = 'changes';
 
 /**
- * Everything the simulators know, in one SQLite file. A write-ahead log with synchronous=NORMAL survives `kill -9` of the
- * host without a flush per commit; only a power cut could lose the last moments, which a simulator may.
+ * All data of the simulators in one SQLite file. It survives `kill -9` (see `openDatabase`).
  */
 export class SimulatorStore {
   readonly database: DatabaseSync;
   #depth = 0;
 
   constructor(dataFolder: string) {
-    privateFolder(dataFolder);
-    const path = join(dataFolder, 'simulators.sqlite');
-    privateFile(path);
-    this.database = new DatabaseSync(path);
-    this.database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
-    this.database.exec(SCHEMA);
+    this.database = openDatabase(dataFolder, 'simulators', SCHEMA);
   }
 
   close(): void {
     this.database.close();
   }
 
-  /** All or nothing. A transaction within one joins it. */
+  /** Commits everything or nothing. A nested transaction joins the outer one. */
   transaction<T>(work: () => T): T {
     if (this.#depth > 0) return work();
     this.#depth++;
@@ -80,19 +73,19 @@ export class SimulatorStore {
     }
   }
 
-  /** Grows with every transaction, so that a reader can tell "nothing happened" without comparing everything. */
+  /** Grows with every transaction, so that a reader can detect that nothing has changed. */
   changes(): number {
     return this.#read(CHANGES);
   }
 
-  /** The next number of a named sequence: never repeated, also after a restart. `atLeast` lets it follow the clock. */
+  /** The next number of a named sequence. Numbers do not repeat, also after a restart. `atLeast` follows the clock. */
   next(name: string, atLeast = 1): number {
     const value = Math.max(this.#read(name) + 1, atLeast);
     this.database.prepare('INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)').run(name, value);
     return value;
   }
 
-  /** An identifier that needs no randomness: unique because its number is. */
+  /** A unique identifier, derived from the next number of a sequence. */
   nextId(name: string, length: number): string {
     return stableId(`${name}:${this.next(name)}`, length);
   }
@@ -131,7 +124,7 @@ export class SimulatorStore {
   }
 }
 
-/** Hex digits that are the same on every machine, so that examples and tests can name seeded things. */
+/** Hex digits that are the same on every machine, so that examples and tests can name seeded records. */
 export function stableId(name: string, length: number): string {
   return createHash('sha256').update(name).digest('hex').slice(0, length);
 }

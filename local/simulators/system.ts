@@ -5,14 +5,13 @@ export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vaul
 export type SystemName = (typeof SYSTEM_NAMES)[number];
 
 /**
- * What real systems do within their contract that nobody expects, and that a fault of kind `surprise` switches on for the
- * calls it befalls:
- * - ServiceNow: an ACL keeps rows out of a list but not out of its count; a clause of a query (its last) is ignored;
- *   fields are dropped from a write, or left out of an answer, without a word.
- * - GitHub: a secondary rate limit that does not say for how long; people who are not assigned, without a word; pages that
- *   hold less than was asked for.
- * - Slack: metadata without its payload, though all of it was asked for (the app lacks a scope); lists that are rate
- *   limited; a text that is cut; `ok: true` with warnings.
+ * Unexpected behaviour of real systems that their contract allows. A fault of kind `surprise` enables it for a call.
+ * - ServiceNow: an ACL hides rows of a list but not their count; the last clause of a query is ignored; fields are dropped
+ *   from a write or from a response without an error.
+ * - GitHub: a secondary rate limit without a time; people who are not assigned, without an error; pages that are shorter
+ *   than requested.
+ * - Slack: metadata without its payload, because the app lacks a scope; lists that are rate limited; a text that is cut;
+ *   `ok: true` with warnings.
  */
 export const SURPRISES = {
   servicenow: ['rows_hidden', 'clause_ignored', 'fields_dropped', 'fields_hidden'],
@@ -21,29 +20,29 @@ export const SURPRISES = {
 } as const;
 export type Surprise = (typeof SURPRISES)[keyof typeof SURPRISES][number];
 
-/** What a simulated system is given. Time is the host's, so that tokens and leases expire when the clock is advanced. */
+/** The time is the host's clock, so that tokens and leases expire when the clock is advanced. */
 export interface SystemContext {
   readonly store: SimulatorStore;
   readonly now: () => number;
-  /** Where this system is mounted, for the links in its answers. */
+  /** The URL of this system, for the links in its responses. */
   readonly baseUrl: () => string;
 }
 
 /**
- * A simulated system answers synchronously: its effect, the recorded call and the answer's status are one transaction,
- * so that no crash leaves one without the others.
+ * A simulated system responds synchronously: its effect, the recorded call and the status of the response are one
+ * transaction.
  */
 export interface SimulatedSystem {
   answer(call: SimCall, surprise?: Surprise): SimAnswer;
-  /** How this system words a refusal that a fault ordered; `retry-after` is added by the caller. */
+  /** The error of this system for the status of a fault. The caller adds `retry-after`. */
   refuse(status: number, retryAfterSeconds: number | undefined): SimAnswer;
 }
 
 export type Handler = (call: SimCall, param: (name: string) => string) => SimAnswer;
 
 /**
- * Routes like `GET /repos/:owner/:repo/issues/:number`; a last segment `*rest` takes all that follows.
- * Returns undefined when no route fits: each system has its own way to say so.
+ * Routes like `GET /repos/:owner/:repo/issues/:number`. A last segment `*rest` matches all segments that follow.
+ * Returns undefined if no route matches: each system has its own error for this.
  */
 export function router(routes: Record<string, Handler>): (call: SimCall) => SimAnswer | undefined {
   const table = Object.entries(routes).map(([route, handler]) => {

@@ -9,13 +9,13 @@ interface Lease {
 }
 
 interface Secret {
-  /** Index 0 is version 1: Vault's key-value store keeps every version. */
+  /** Index 0 is version 1. Vault's key-value store has all versions. */
   versions: { data: Record<string, unknown>; created_time: string }[];
 }
 
 const TOKEN_LIFETIME_SECONDS = 3_600;
 const LEASE_SECONDS = 3_600;
-/** A lease may be renewed again and again but never beyond this from now, as with Vault's default max TTL. */
+/** A renewal extends a lease by at most this time, as with Vault's default max TTL. */
 const LONGEST_LEASE_SECONDS = 86_400;
 
 const SEEDED_SECRETS: Record<string, Record<string, string>> = {
@@ -127,7 +127,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
     });
   };
 
-  /** Revoking what is gone already succeeds: the caller's wish is fulfilled. */
+  /** Revoking a lease that does not exist succeeds. */
   const revoke = (call: SimCall): SimAnswer => {
     leases.delete(textOf(fieldsOf(call.body).lease_id));
     return { status: 204 };

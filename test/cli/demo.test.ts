@@ -7,16 +7,16 @@ import { plainEnvironment, Running } from './command-line.ts';
 
 const CHAPTERS = [
   'The system starts',
-  'A plan, before anything happens',
-  'What puts little at risk just happens',
-  'What puts more at risk needs a second person',
-  'A no is a no',
-  'An edit is approved by others, and that is what happens',
-  'A worker is killed in the middle of a write',
-  'What cannot be finished is taken back',
-  'Anyone can check the evidence',
-  'A change of policy is tried on the past first',
-  'Tenants are kept apart',
+  'A plan before the first run',
+  'A low-risk write needs no approval',
+  'A write with more risk needs a second person',
+  'A rejected write is not made',
+  'Another person approves an edit',
+  'A worker is killed during a write',
+  'A failed run is rolled back',
+  'Anyone can verify the evidence',
+  'A policy change is replayed on past decisions',
+  'A tenant sees only its own runs',
 ];
 
 describe('npm run demo', () => {
@@ -34,9 +34,9 @@ describe('npm run demo', () => {
     const { exitCode, stdout, stderr } = await demo().ended;
     expect(exitCode, stdout + stderr).toBe(0);
     expect([...stdout.matchAll(/^\d+ {2}(.*)$/gm)].map(([, title]) => title)).toEqual(CHAPTERS);
-    expect(stdout).toContain('✓ every write was made once, the work note too');
+    expect(stdout).toContain('✓ every write was made once, including the work note');
     const claims = stdout.match(/^ {3}✓ /gm)?.length;
-    expect(stdout).toContain(`${claims} claims checked, all held`);
+    expect(stdout).toContain(`${claims} claims checked in `);
     expect(readdirSync(temporary)).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ describe('npm run demo', () => {
 
   test('cleans up when it is ended in the middle', async () => {
     const running = demo();
-    await running.hasPrinted('✓ it answers at');
+    await running.hasPrinted('✓ the system is ready at');
     running.signal('SIGTERM');
     expect((await running.ended).exitCode).toBe(130);
     expect(readdirSync(temporary)).toEqual([]);

@@ -4,7 +4,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
 import { KmsSigner } from '../../lambdas/evidence/signing/kms-signer.ts';
 import { LocalKms } from '../../local/cloud/kms.ts';
-import { LocalS3 } from '../../local/cloud/s3/s3.ts';
+import { LocalS3 } from '../../local/cloud/s3.ts';
 import { HostClock } from '../../local/host/clock.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
@@ -22,7 +22,7 @@ describeEvidenceStoreContract('S3 with Object Lock', async () => {
   const s3 = new LocalS3({
     dataFolder: folder.path,
     clock,
-    buckets: [{ name: 'evidence', objectLock: true, versioned: true, defaultRetention: locked }],
+    buckets: [{ name: 'evidence', versioned: true, defaultRetention: locked }],
   });
   const wire = await openWire({ s3 });
   const client = new S3Client({ ...wire.client, forcePathStyle: true });

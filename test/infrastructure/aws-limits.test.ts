@@ -33,10 +33,7 @@ let stack: ResolvedStack;
 beforeAll(async () => {
   folder = temporaryFolder();
   assembly = await synthesize(folder.path, STAGE, { [STAGE]: LARGEST });
-  stack = resolveTemplate(assembly.template, {
-    stackName: assembly.stackName,
-    alsoIgnored: ['AWS::CloudFormation::CustomResource'],
-  });
+  stack = resolveTemplate(assembly.template, { stackName: assembly.stackName });
 });
 afterAll(() => folder.remove());
 

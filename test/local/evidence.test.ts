@@ -118,7 +118,7 @@ it('whoever seals can neither delete evidence nor write it again', async () => {
     const unasked = new PutObjectCommand({ Bucket, Key, Body: '{}', ChecksumAlgorithm: 'SHA256' });
     await expect(client.send(unasked)).rejects.toMatchObject({
       name: 'AccessDenied',
-      message: expect.stringMatching(/the policy of the bucket denies s3:PutObject/),
+      message: expect.stringMatching(/the bucket policy denies s3:PutObject/),
     });
   }
   expect(await stored(Key)).toEqual(before);

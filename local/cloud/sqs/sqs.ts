@@ -38,7 +38,7 @@ export interface QueueDefinition {
   redrive?: { deadLetterArn: string; maxReceiveCount: number };
 }
 
-export interface ReceiveRequest {
+interface ReceiveRequest {
   max: number;
   waitMs: number;
   visibilityMs: number;

@@ -14,7 +14,7 @@ export interface StoredMessage {
   receipt: string | null;
 }
 
-export interface NewMessage {
+interface NewMessage {
   queue: string;
   messageId: string;
   groupId: string;

@@ -19,7 +19,7 @@ class Aborted extends Error {}
 const TOKEN_BYTES = 96;
 const MAX_RESULT_BYTES = 262_144;
 
-export interface ExecutionOptions {
+interface ExecutionOptions {
   row: ExecutionRow;
   store: StepFunctionsStore;
   clock: HostClock;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction, openDatabase } from '../durable-file.ts';
 
-export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED';
+type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED';
 
 export interface ExecutionRow {
   seq: number;
@@ -27,14 +27,14 @@ export interface ExecutionEnd {
   cause?: string;
 }
 
-export interface TaskRow {
+interface TaskRow {
   token: string;
   arn: string;
   key: string;
   open: number;
 }
 
-export interface HistoryRow {
+interface HistoryRow {
   id: number;
   atMs: number;
   type: string;

@@ -7,29 +7,32 @@ import type { Stage } from '../stage.ts';
 const WORKFLOW = join(import.meta.dirname, '..', 'hand-over.yaml');
 const VERSION = 1;
 
-/** What cannot be finished is taken back, and what somebody else has changed since is left to them. */
+/** A failed run is rolled back, except for a record that somebody else has changed since. */
 export async function rolledBack(stage: Stage): Promise<void> {
   const { system, narrator } = stage;
-  narrator.chapter('What cannot be finished is taken back');
-  narrator.says('A workflow labels an issue, gives its incident to Platform, waits for a signal, and then fails.');
+  narrator.chapter('A failed run is rolled back');
+  narrator.says('A workflow labels an issue, assigns its incident to Platform, waits for a signal, and then fails.');
   await stage.types('workflow', 'publish', WORKFLOW.slice(process.cwd().length + 1));
   await system.automate('hand-over', 'incident.update', VERSION);
 
   const undisturbed = await handOver(stage, DISPLAY_IS_DARK, 1);
-  narrator.claim('its third write fails, and both others are taken back, newest first', outcomes(undisturbed), [
+  narrator.claim('its third write fails, and the first two are undone, newest first', outcomes(undisturbed), [
     'assign reversed',
     'label reversed',
   ]);
   narrator.claim(
-    'the outside is as it was',
+    'the incident and the issue are as before',
     [(await system.incident(DISPLAY_IS_DARK.sysId)).group, (await system.labels(1)).includes('incident')],
     ['', false],
   );
 
-  narrator.says('Once more, but while it waits somebody at ServiceNow gives the incident to Database.');
+  narrator.says('The same again, but while the run waits somebody assigns the incident to Database in ServiceNow.');
   const disturbed = await handOver(stage, VPN_DROPS, 2, () => system.reassign(VPN_DROPS.sysId, GROUPS.database));
-  narrator.claim('that undo is refused, and only that one', outcomes(disturbed), ['assign drifted', 'label reversed']);
-  narrator.claim('what somebody else decided stays', (await system.incident(VPN_DROPS.sysId)).group, 'Database');
+  narrator.claim('only the undo of this assignment is refused', outcomes(disturbed), [
+    'assign drifted',
+    'label reversed',
+  ]);
+  narrator.claim('the incident stays with Database', (await system.incident(VPN_DROPS.sysId)).group, 'Database');
 }
 
 async function handOver(

@@ -3,15 +3,15 @@ import { KEYS } from '../demo-host.ts';
 import { EXPORT_IS_SLOW } from '../incidents.ts';
 import { ONCE_EACH, type Stage } from '../stage.ts';
 
-/** Once it is approved the worker claims `assign`; settles it and claims `note`; settles `note`. */
+/** After the approval the worker commits three times: it claims `assign`; settles it and claims `note`; settles `note`. */
 const COMMIT_AFTER_THE_NOTE = 3;
 
-/** A write that nobody knows the outcome of is looked for at the target, never blindly repeated. */
+/** The outcome of an interrupted write is read from the target. The write is not simply repeated. */
 export async function workerKilled(stage: Stage): Promise<string> {
   const { system, slack, narrator } = stage;
-  narrator.chapter('A worker is killed in the middle of a write');
-  narrator.says(`${EXPORT_IS_SLOW.number} becomes urgent. Once approved, its worker dies right after it has written`);
-  narrator.says('the work note, before it can commit that it did.');
+  narrator.chapter('A worker is killed during a write');
+  narrator.says(`${EXPORT_IS_SLOW.number} becomes urgent. After the approval its worker is killed: it has written`);
+  narrator.says('the work note, but it has not committed the outcome.');
   const { runId } = await system.report(EXPORT_IS_SLOW, { priority: '2' });
   await slack.waiting(runId);
   await system.breakOnce({
@@ -25,16 +25,20 @@ export async function workerKilled(stage: Stage): Promise<string> {
   await system.faultStruck();
   const dead = await system.run(runId);
   const receipt = dead.receipts.find(({ stepId }) => stepId === 'note');
-  narrator.claim('the work note is at ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes.length, 1);
-  narrator.claim('the run does not know: its receipt is only an intent', receipt?.outcome, 'intent');
+  narrator.claim('the work note is in ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes.length, 1);
+  narrator.claim('the receipt of the run is still an intent', receipt?.outcome, 'intent');
 
-  narrator.says('The lease runs out (the clock is moved past it), and the sweeper finds the run.');
+  narrator.says('The clock is advanced until the lease has expired, and the sweeper finds the run.');
   await system.letTimePass(LEASE_DURATION_MS + 1);
   narrator.claim('the run succeeded', await stage.follow(runId, dead.head.seq), 'succeeded');
-  narrator.claim('every write was made once, the work note too', await stage.writesAbout(EXPORT_IS_SLOW), ONCE_EACH);
+  narrator.claim(
+    'every write was made once, including the work note',
+    await stage.writesAbout(EXPORT_IS_SLOW),
+    ONCE_EACH,
+  );
   const { receipts } = await system.run(runId);
   const settled = receipts.find(({ stepId }) => stepId === 'note');
   const recovered = settled?.outcome === 'succeeded' && settled.recovered;
-  narrator.claim('the next worker found the note by its mark: the receipt says recovered', recovered);
+  narrator.claim('the next worker found the note by its mark, and the receipt says recovered', recovered);
   return runId;
 }

@@ -156,7 +156,7 @@ function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<stri
 
 const repositoryOf = (param: Param): string => `${param('owner')}/${param('repo')}`;
 
-/** One page of a list, and in `link` where the next one is. */
+/** One page of a list, with the URL of the next page in `link`. */
 function listed<T>(context: SystemContext, call: SimCall, things: readonly T[], shape: (thing: T) => unknown) {
   const size = Math.min(Number(call.query.get('per_page') ?? 30) || 30, 100);
   const number = Math.max(Number(call.query.get('page') ?? 1) || 1, 1);
@@ -169,7 +169,7 @@ function listed<T>(context: SystemContext, call: SimCall, things: readonly T[], 
   };
 }
 
-/** The call as it is taken. */
+/** The call as the simulator handles it. */
 function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
   if (surprise === 'assignees_ignored') return { ...call, body: { assignees: [] } };
   if (surprise !== 'short_pages') return call;
@@ -178,7 +178,7 @@ function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
   return { ...call, query };
 }
 
-/** GitHub takes `{"labels": [...]}` and a bare array, of names or of objects with a name. */
+/** GitHub accepts `{"labels": [...]}` and an array, with names or with objects that have a name. */
 function labelNames(body: unknown): string[] | undefined {
   const list = Array.isArray(body) ? body : fieldsOf(body).labels;
   if (!Array.isArray(list)) return undefined;
@@ -191,7 +191,7 @@ function assigneesOf(call: SimCall): string[] {
   return Array.isArray(logins) ? logins.map(textOf).filter(Boolean) : [];
 }
 
-/** An app's own calls carry a JWT; it is not verified here, only told from a missing one. */
+/** The calls of an app have a JWT. It must be present, but it is not verified here. */
 function authenticate(call: SimCall, tokens: IssuedTokens): SimAnswer | undefined {
   const token = credentialOf(call.header('authorization'), 'bearer', 'token');
   if (token === '') return failure(401, 'Requires authentication');
@@ -210,13 +210,13 @@ function grantToken(context: SystemContext, tokens: IssuedTokens): SimAnswer {
 
 function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = false): SimAnswer {
   const hour = Math.floor(context.now() / HOUR_MS);
-  // Counted, never enforced: a load test would otherwise stop for an hour. A fault of status 403 or 429 shows the limit.
+  // Counted but not enforced, so that a load test does not stop for an hour. A fault with status 403 or 429 shows the limit.
   const counted = context.store.next(`github.calls.${hour}`);
   const used = exhausted ? CALLS_PER_HOUR : Math.min(counted, CALLS_PER_HOUR - 1);
   return {
     ...answer,
     headers: {
-      // By the same clock as the reset: who waits for it takes the difference of the two.
+      // By the same clock as the reset, because a client computes its wait from both.
       date: new Date(context.now()).toUTCString(),
       'x-ratelimit-limit': String(CALLS_PER_HOUR),
       'x-ratelimit-remaining': String(CALLS_PER_HOUR - used),
@@ -229,8 +229,8 @@ function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = fa
 }
 
 /**
- * Three different refusals a connector must tell apart: 429 is the primary limit (`remaining: 0` and when it resets), a 403
- * with a time to wait is a secondary limit, a 403 without one is a missing permission.
+ * Three refusals that a connector must distinguish: 429 is the primary limit (`remaining: 0` and its reset), 403 with a time
+ * to wait is a secondary limit, 403 without one is a missing permission.
  */
 function refuse(context: SystemContext, status: number, retryAfterSeconds: number | undefined): SimAnswer {
   if (status === 429) return withRateLimit(context, failure(429, 'API rate limit exceeded for installation.'), true);

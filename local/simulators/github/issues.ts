@@ -39,11 +39,11 @@ const SEEDED_ISSUES: readonly [repository: string, title: string, labels: string
   ['octo-org/website', 'Pricing page shows last year', []],
 ];
 
-export const MAX_ASSIGNEES = 10;
+const MAX_ASSIGNEES = 10;
 
 /**
- * Issues, comments and commit statuses. Repositories and issues exist as soon as somebody names them, because recorded
- * webhooks speak of many that nobody seeded.
+ * Issues, comments and commit statuses. Repositories and issues are created when they are first named, because recorded
+ * webhooks name many that are not seeded.
  */
 export class GitHubIssues {
   readonly #context: SystemContext;
@@ -93,7 +93,7 @@ export class GitHubIssues {
     return this.#issues.list(repository);
   }
 
-  /** Label names differ by more than case; one already there is left alone, and then nothing was changed. */
+  /** Label names are not case-sensitive. Adding a label that exists changes nothing. */
   addLabels(issue: Issue, names: readonly string[]): Issue {
     const labels = [...issue.labels];
     for (const name of names) if (!labels.some((label) => sameName(label, name))) labels.push(name);
@@ -104,13 +104,13 @@ export class GitHubIssues {
     return this.addLabels({ ...issue, labels: [] }, names);
   }
 
-  /** Undefined when the issue does not carry the label. */
+  /** Undefined if the issue does not have the label. */
   removeLabel(issue: Issue, name: string): Issue | undefined {
     const labels = issue.labels.filter((label) => !sameName(label, name));
     return labels.length === issue.labels.length ? undefined : this.#change(issue, { labels });
   }
 
-  /** Beyond the tenth, GitHub drops assignees without saying so. */
+  /** GitHub drops assignees after the tenth without an error. */
   addAssignees(issue: Issue, logins: readonly string[]): Issue {
     const assignees = [...issue.assignees];
     for (const login of logins) if (!assignees.some((assignee) => sameName(assignee, login))) assignees.push(login);
@@ -166,7 +166,7 @@ export class GitHubIssues {
     return saved;
   }
 
-  /** Newest first: the newest of a context is the one that counts. */
+  /** Newest first. Only the newest status of a context counts. */
   statusesOf(repository: string, sha: string): CommitStatus[] {
     return this.#statuses.list(`${repository}@${sha}`).reverse();
   }

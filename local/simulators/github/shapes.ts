@@ -2,7 +2,7 @@ import type { SimAnswer } from '../exchange.ts';
 import { stableId } from '../store.ts';
 import type { Comment, CommitStatus, Issue } from './issues.ts';
 
-/** Who a token of the local host acts as. */
+/** The user of the tokens of the local host. */
 export const APP_LOGIN = 'countersign[bot]';
 
 const numericId = (name: string): number => Number.parseInt(stableId(`github:${name}`, 7), 16);

@@ -3,10 +3,10 @@ import type { Alert } from '../pagerduty/pagerduty.ts';
 import { JOURNALS } from '../servicenow/tables.ts';
 import { messageCard, modalForm } from '../slack/cards.ts';
 import { TEAM } from '../slack/workspace.ts';
-import type { WorldState } from '../state.ts';
+import type { SystemsState } from '../state.ts';
 import { html, type SafeHtml } from './html.ts';
 
-/** The page keeps a card's element while its HTML stays the same: no flicker, and nothing open or focused is lost. */
+/** The page replaces the element of a card only if its HTML has changed, so that open and focused parts stay. */
 interface Card {
   key: string;
   html: string;
@@ -19,12 +19,12 @@ interface Group {
 }
 
 export interface PageCards {
-  users: WorldState['users'];
+  users: SystemsState['users'];
   sections: Record<'slack' | 'servicenow' | 'github' | 'pagerduty' | 'calls', Group[]>;
   modals: (Card & { user: string })[];
 }
 
-export function toCards(state: WorldState): PageCards {
+export function toCards(state: SystemsState): PageCards {
   return {
     users: state.users,
     sections: {
@@ -50,13 +50,13 @@ const card = (key: string, content: SafeHtml): Card => ({ key, html: content.tex
 
 const single = (cards: Card[]): Group[] => [{ key: 'all', title: '', cards }];
 
-/** What just changed is what a person looks for; among equals, the oldest leads, as it does in the systems' own lists. */
+/** Records that changed last come first. Of records that changed at the same time, the oldest comes first. */
 function lastChangedFirst<T>(newestFirst: readonly T[], changedAt: (thing: T) => string): T[] {
   return newestFirst.toReversed().sort((a, b) => changedAt(b).localeCompare(changedAt(a)));
 }
 
-/** Newest first; replies stay under the message they answer. */
-function channelGroup({ id, team, name, messages }: WorldState['channels'][number]): Group {
+/** Newest first, with replies below their message. */
+function channelGroup({ id, team, name, messages }: SystemsState['channels'][number]): Group {
   const tops = messages.filter(
     ({ ts, thread_ts }) => !thread_ts || thread_ts === ts || !messages.some((m) => m.ts === thread_ts),
   );
@@ -65,13 +65,13 @@ function channelGroup({ id, team, name, messages }: WorldState['channels'][numbe
     return card(top.ts, messageCard(top, replies));
   });
   const place = name.startsWith('@') ? name : `#${name}`;
-  const title = team === TEAM ? place : `${place} in the workspace of ${team.domain}`;
+  const title = team === TEAM ? place : `${place} (workspace ${team.domain})`;
   return { key: `${team.id}/${id}`, title, cards: cards.reverse() };
 }
 
 const time = (at: string): SafeHtml => html`<time datetime="${at}"></time>`;
 
-function incidentCard({ row, shown, journal }: WorldState['incidents'][number]): SafeHtml {
+function incidentCard({ row, shown, journal }: SystemsState['incidents'][number]): SafeHtml {
   const notes = journal.map(
     (note) =>
       html`<li><p class="byline"><span class="tag">${JOURNALS[note.element ?? ''] ?? note.element}</span> ${note.sys_created_by} ${time(`${note.sys_created_on?.replace(' ', 'T')}Z`)}</p><p class="prose">${note.value}</p></li>`,
@@ -84,7 +84,7 @@ function incidentCard({ row, shown, journal }: WorldState['incidents'][number]):
   </article>`;
 }
 
-function issueCard(issue: WorldState['issues'][number]): SafeHtml {
+function issueCard(issue: SystemsState['issues'][number]): SafeHtml {
   const comments = issue.comments.map(
     (comment) =>
       html`<li><p class="byline"><strong>${comment.author}</strong> ${time(comment.created_at)}</p><p class="prose">${comment.body}</p></li>`,

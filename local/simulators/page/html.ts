@@ -1,4 +1,4 @@
-/** Text that may go into a page as it is. Only this file makes it, so everything else is escaped by construction. */
+/** HTML that needs no escaping. Only `html` and `mrkdwn` create it. */
 export class SafeHtml {
   readonly text: string;
   constructor(text: string) {
@@ -8,7 +8,7 @@ export class SafeHtml {
 
 type Piece = SafeHtml | string | number | false | null | undefined | readonly Piece[];
 
-/** A template whose values are escaped unless they are HTML made by it; false and undefined vanish. */
+/** A template that escapes its values unless they are `SafeHtml`. It omits false, null and undefined. */
 export function html(strings: TemplateStringsArray, ...values: Piece[]): SafeHtml {
   const rest = values.map((value, index) => render(value) + (strings[index + 1] ?? ''));
   return new SafeHtml((strings[0] ?? '') + rest.join(''));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
-/** Reads the page once. The policy lets run only the script that is in the file, so no payload can bring its own. */
+/** Reads the page once. Its content security policy allows only the script in the file, so no payload can add its own. */
 export function openPage(): (response: ServerResponse) => void {
   const page = readFileSync(join(import.meta.dirname, 'page.html'), 'utf8');
   const policy = [

@@ -61,7 +61,7 @@ type PagerEvent = z.infer<typeof eventSchema>;
 
 export function openPagerDuty(context: SystemContext): PagerDuty {
   const alerts = context.store.collection<Alert>('pagerduty.alert');
-  /** Which alert is open under a routing key and dedup key; resolving it frees the key for a new alert. */
+  /** The open alert of a routing key and dedup key. After it is resolved, the key can open a new alert. */
   const open = context.store.collection<{ id: string }>('pagerduty.open');
 
   const enqueue = (call: SimCall): SimAnswer => {
@@ -82,7 +82,7 @@ export function openPagerDuty(context: SystemContext): PagerDuty {
   };
 }
 
-/** A trigger merges into the open alert of its key or opens one; acknowledge and resolve without an open alert are dropped. */
+/** A trigger merges into the open alert of its key or opens a new one. Other events without an open alert are ignored. */
 function process(
   context: SystemContext,
   alerts: Collection<Alert>,

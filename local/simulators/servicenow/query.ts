@@ -3,7 +3,7 @@ import type { Row } from './seed.ts';
 
 type Test = (value: string, operand: string) => boolean;
 
-/** Longer operators first: `>=` must not be read as `>`. */
+/** Longer operators first, so that `>=` is not read as `>`. */
 const OPERATORS: readonly [string, Test][] = [
   ['ISNOTEMPTY', (value) => value !== ''],
   ['ISEMPTY', (value) => value === ''],
@@ -18,18 +18,18 @@ const OPERATORS: readonly [string, Test][] = [
   ['<', (value, operand) => value < operand],
 ];
 
-/** A field name is lower case, an operator is not: that is where one ends and the other begins. */
+/** Field names are in lower case and operators are not. */
 const CLAUSE = new RegExp(`^([a-z][a-z0-9_]*)(${OPERATORS.map(([operator]) => operator).join('|')})(.*)$`, 's');
 
 interface EncodedQuery {
-  /** The value a field must equal, if the query says so: lets a reader go by index. */
+  /** The value that a field must equal, if the query has such a clause. The caller can use an index for it. */
   equals(field: string): string | undefined;
   apply(rows: readonly Row[]): Row[];
 }
 
 /**
- * The part of ServiceNow's encoded queries that integrations use. The real one ignores clauses it does not understand and
- * returns too much; a simulator that did so would hide the mistake, hence the refusal.
+ * The part of ServiceNow's encoded queries that integrations use. ServiceNow ignores a clause that it does not understand,
+ * and returns too many rows. This simulator refuses it, because that shows the mistake.
  */
 export function parseEncodedQuery(encoded: string): EncodedQuery {
   const tests: { field: string; operator: string; operand: string; test: Test }[] = [];
@@ -42,16 +42,16 @@ export function parseEncodedQuery(encoded: string): EncodedQuery {
     }
     const [, field = '', operator = '', operand = ''] = CLAUSE.exec(clause) ?? [];
     const test = OPERATORS.find(([name]) => name === operator)?.[1];
-    if (!test) throw new BadRequest(`this simulator does not understand the clause "${clause}" of sysparm_query`);
+    if (!test) throw new BadRequest(`this simulator does not support the clause "${clause}" of sysparm_query`);
     tests.push({ field, operator, operand, test });
   }
   return {
     equals: (field) => tests.find((test) => test.field === field && test.operator === '=')?.operand,
     apply: (rows) => {
-      const kept = rows.filter((row) => tests.every(({ field, operand, test }) => test(row[field] ?? '', operand)));
+      const matching = rows.filter((row) => tests.every(({ field, operand, test }) => test(row[field] ?? '', operand)));
       // The last key is sorted first, so that the first key decides; sorting is stable.
-      for (const { field, descending } of orders.reverse()) sortBy(kept, field, descending);
-      return kept;
+      for (const { field, descending } of orders.reverse()) sortBy(matching, field, descending);
+      return matching;
     },
   };
 }

@@ -63,7 +63,7 @@ export function openServiceNow(context: SystemContext): ServiceNow {
   };
 }
 
-/** The call as it is taken: without a clause that was not understood, or the fields that an ACL forbids to write. */
+/** The call as the simulator handles it: without its last clause, or without the fields that an ACL forbids to write. */
 function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
   if (surprise === 'fields_dropped') return { ...call, body: {} };
   if (surprise !== 'clause_ignored') return call;
@@ -72,7 +72,7 @@ function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
   return { ...call, query };
 }
 
-/** The answer without what an ACL forbids to read; a list's count is of all rows. */
+/** The response without the rows or fields that an ACL forbids to read. The count of a list includes all rows. */
 function hidden(answer: SimAnswer, surprise: Surprise | undefined): SimAnswer {
   const { result: shown } = fieldsOf(answer.body);
   if (surprise === 'rows_hidden' && Array.isArray(shown)) return { ...answer, body: { result: [] } };
@@ -105,7 +105,7 @@ function readerOf(call: SimCall): Reader {
 
 function list(tables: ServiceNowTables, table: string, call: SimCall): SimAnswer {
   const query = parseEncodedQuery(call.query.get('sysparm_query') ?? '');
-  // Journals are always asked for by their record; going by index keeps that cheap however many there are.
+  // Journals are always read by their record, so an index is used.
   const candidates: Row[] = tables.rows(table, query.equals('element_id'));
   const rows = query.apply(candidates);
   const offset = Number(call.query.get('sysparm_offset') ?? 0) || 0;
@@ -134,7 +134,7 @@ function userOf(call: SimCall, tokens: IssuedTokens): string | undefined {
   return token && tokens.accepts(token) ? 'countersign' : basicUser(call);
 }
 
-/** Any name with any password: the simulator has no secrets of its own to compare with. */
+/** Accepts any name with any password. */
 function basicUser(call: SimCall): string | undefined {
   const decoded = Buffer.from(credentialOf(call.header('authorization'), 'basic'), 'base64').toString('utf8');
   const [, user, password] = /^([^:]+):(.+)$/s.exec(decoded) ?? [];
@@ -157,7 +157,7 @@ const notAuthenticated = (): SimAnswer => ({
 });
 
 function refuse(nowMs: number, status: number, retryAfterSeconds: number | undefined): SimAnswer {
-  if (status !== 429) return failure(status, `Simulated failure ${status}`, 'Ordered with POST /_sim/faults');
+  if (status !== 429) return failure(status, `Simulated failure ${status}`, 'Added with POST /_sim/faults');
   const retryAfter = retryAfterSeconds ?? 30;
   return {
     ...failure(429, 'Rate limit exceeded', `Retry after ${retryAfter} seconds`),

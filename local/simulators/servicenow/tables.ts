@@ -2,11 +2,11 @@ import type { Collection } from '../store.ts';
 import type { SystemContext } from '../system.ts';
 import { INCIDENT_DEFAULTS, type Row, seededSysId } from './seed.ts';
 
-/** Who reads or writes, and how they want to see it: the `sysparm_` parameters of a call. */
+/** The user of a call and its `sysparm_` parameters. */
 export interface Reader {
   user: string;
   display: 'true' | 'false' | 'all';
-  /** Empty means all. */
+  /** Empty for all fields. */
   fields: readonly string[];
   plainReferences: boolean;
   inputIsDisplay: boolean;
@@ -14,7 +14,7 @@ export interface Reader {
 
 const TABLES = ['incident', 'sys_journal_field', 'sys_user_group', 'sys_user'] as const;
 
-/** Journal inputs: what is written to them is appended elsewhere, never stored in the record. */
+/** Journal fields. Their values are appended to `sys_journal_field`, not stored in the record. */
 export const JOURNALS: Readonly<Record<string, string>> = { work_notes: 'Work notes', comments: 'Additional comments' };
 
 const REFERENCES: Readonly<Record<string, string>> = {
@@ -26,17 +26,17 @@ const REFERENCES: Readonly<Record<string, string>> = {
 
 const STATES: Row = { 1: 'New', 2: 'In Progress', 3: 'On Hold', 6: 'Resolved', 7: 'Closed', 8: 'Canceled' };
 const PRIORITIES: Row = { 1: '1 - Critical', 2: '2 - High', 3: '3 - Moderate', 4: '4 - Low', 5: '5 - Planning' };
-/** A date that is written to one of these is kept with a time. */
+/** A date in one of these fields is stored with a time. */
 const TIMES = ['due_date'];
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 /** Incidents in these states are no longer active. */
 const ENDED_STATES = ['7', '8'];
 
-/** The few tables this instance has, with the rules that matter to an integration: journals append, changes are counted. */
+/** The tables of the instance: journals are appended, and changes are counted. */
 export class ServiceNowTables {
   readonly #context: SystemContext;
   readonly #tables: Map<string, Collection<Row>>;
-  /** Numbers in use: finding one must not cost a scan of every incident a load test filed. */
+  /** The numbers in use, so that finding a free one needs no scan of all incidents. */
   readonly #incidentNumbers: Collection<{ sys_id: string }>;
 
   constructor(context: SystemContext) {
@@ -69,7 +69,7 @@ export class ServiceNowTables {
     this.#of(table).put(row.sys_id ?? '', row);
   }
 
-  /** Undefined when the sys_id or number the caller brought is taken. Webhook samples bring theirs, so that both sides agree. */
+  /** Undefined if the given sys_id or number exists. Webhook samples have their own, so that both sides agree. */
   createIncident(input: Record<string, unknown>, writer: Reader): Row | undefined {
     const fields = this.#writable(input, writer);
     if (this.get('incident', text(input.sys_id)) || this.#incidentNumbers.get(text(input.number))) return undefined;
@@ -96,7 +96,7 @@ export class ServiceNowTables {
     return row;
   }
 
-  /** Undefined when there is no such incident. A change that changes nothing is not counted. */
+  /** Undefined if the incident does not exist. A change to the same values is not counted. */
   changeIncident(sysId: string, input: Record<string, unknown>, writer: Reader): Row | undefined {
     const row = this.get('incident', sysId);
     if (!row) return undefined;
@@ -112,7 +112,7 @@ export class ServiceNowTables {
     return changed;
   }
 
-  /** The row as the Table API answers it. */
+  /** The row as the Table API returns it. */
   show(table: string, row: Row, reader: Reader): Record<string, unknown> {
     const journals = table === 'incident' ? Object.keys(JOURNALS) : [];
     const fields = reader.fields.length > 0 ? reader.fields : [...Object.keys(row), ...journals];
@@ -120,7 +120,7 @@ export class ServiceNowTables {
     return Object.fromEntries(known.map((field) => [field, this.#showField(table, row, field, reader)]));
   }
 
-  /** What a person would see: the group's name instead of its sys_id. */
+  /** The display value: for example the name of a group instead of its sys_id. */
   displayOf(field: string, value: string): string {
     if (value === '') return '';
     if (field in REFERENCES) return this.get(REFERENCES[field] ?? '', value)?.name ?? value;
@@ -146,7 +146,7 @@ export class ServiceNowTables {
     return reader.display === 'true' ? display_value : value;
   }
 
-  /** Newest entry on top, as in the activity stream. */
+  /** Newest entry first, as in the activity stream. */
   #journalText(sysId: string, field: string): string {
     const entries = this.journalOf(sysId).filter((row) => row.element === field);
     return entries
@@ -173,7 +173,7 @@ export class ServiceNowTables {
     return notes.length;
   }
 
-  /** Drops what may not be written (system fields, the number, unknown columns) as silently as ServiceNow does. */
+  /** Drops fields that cannot be written (system fields, the number, unknown columns) without an error, as ServiceNow does. */
   #writable(input: Record<string, unknown>, writer: Reader): Row {
     const entries = Object.entries(input).filter(
       ([field]) => field !== 'number' && (field in INCIDENT_DEFAULTS || isCustom(field)),
@@ -201,16 +201,16 @@ export class ServiceNowTables {
     return rows;
   }
 
-  /** ServiceNow's own notation: UTC, whole seconds. */
+  /** In the format of ServiceNow: UTC, whole seconds. */
   #timestamp(): string {
     return new Date(this.#context.now()).toISOString().slice(0, 19).replace('T', ' ');
   }
 }
 
-/** Columns that a customer has added: this instance has every one that somebody names. */
+/** Columns that a customer has added. This instance has all of them. */
 const isCustom = (field: string): boolean => field.startsWith('u_');
 
-/** Whatever JSON type arrives, a column holds text. */
+/** A column contains text, for every JSON type. */
 function text(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -9,13 +9,13 @@ const MAX_PRIVATE_METADATA = 3_000;
 const MAX_SECTION_FIELDS = 10;
 const MAX_ACTIONS = 25;
 const MAX_INPUT = 3_000;
-/** Found by those who met it, not documented; what counts is somewhere between the texts and all of the JSON. */
+/** Not documented, but known from practice. This counts all of the JSON. */
 const MAX_CHARACTERS_IN_MESSAGE = 13_200;
 const RICH_TEXT_PARTS = ['rich_text_section', 'rich_text_preformatted', 'rich_text_quote', 'rich_text_list'];
 
 /**
- * What Slack would refuse about these blocks, in sentences; empty when all is well. A card that is too long fails in
- * production and nowhere else unless the simulator minds too.
+ * The errors of Slack for these blocks; empty if Slack accepts them. Without these checks a card that is too long would fail
+ * only in production.
  */
 export function blockProblems(blocks: unknown, maxBlocks = MAX_BLOCKS_IN_MESSAGE): string[] {
   if (!Array.isArray(blocks)) return ['blocks must be an array'];
@@ -23,7 +23,7 @@ export function blockProblems(blocks: unknown, maxBlocks = MAX_BLOCKS_IN_MESSAGE
   return problems.concat(blocks.flatMap((block, index) => problemsOfBlock(fieldsOf(block), `/blocks/${index}`)));
 }
 
-/** Slack's error for a message whose blocks are fine one by one and too much together. */
+/** True if each block is valid but the message is too long. */
 export const isTooLongForMessage = (blocks: unknown): boolean =>
   JSON.stringify(blocks ?? []).length > MAX_CHARACTERS_IN_MESSAGE;
 
@@ -81,7 +81,7 @@ function problemsOfElement(element: Record<string, unknown>, at: string): string
   return [...problems, ...tooLong(element.value, 2_000, `${at}/value`)];
 }
 
-/** Slack's error code and sentences for a modal it would not open; undefined when it would. */
+/** Slack's error code and messages for an invalid modal. Undefined for a valid one. */
 export function viewProblems(view: unknown): { error: string; messages: string[] } | undefined {
   const fields = fieldsOf(view);
   if (JSON.stringify(view ?? null).length > MAX_VIEW_BYTES) return { error: 'view_too_large', messages: [] };

@@ -2,19 +2,19 @@ import { createHmac } from 'node:crypto';
 import { fieldsOf, textOf } from '../exchange.ts';
 import type { SlackTeam } from './workspace.ts';
 
-/** Slack gives up after three seconds and shows the person a warning; the request itself is not taken back. */
+/** After three seconds Slack shows a warning. It does not cancel the request. */
 const ACKNOWLEDGE_WITHIN_MS = 3_000;
 const STOP_WAITING_AFTER_MS = 15_000;
 
-/** What a person at the page is told about their click. */
+/** The result of an action of a person, as the page shows it. */
 export interface Outcome {
   ok: boolean;
   message: string;
-  /** Status our endpoint answered; absent when it could not be asked. */
+  /** The status of the response. Absent if there was no response. */
   status?: number;
   body?: unknown;
-  /** The message is what the product told this person and nobody else. */
-  told?: true;
+  /** Set if `message` is a message of Countersign that only this person can see. */
+  isPrivate?: true;
   errors?: Record<string, string>;
 }
 
@@ -24,7 +24,7 @@ export interface SlackCallback {
   signingSecrets: Readonly<Record<string, string>>;
 }
 
-/** Signs the form as Slack does and tells how the product took it. */
+/** Signs the form as Slack does, sends it, and returns the result. */
 export async function sendCallback(
   nowMs: number,
   callback: SlackCallback,
@@ -55,7 +55,7 @@ export async function sendCallback(
     return outcomeOf(url, response.status, await response.text(), performance.now() - startedAt);
   } catch (error) {
     const timedOut = error instanceof Error && error.name === 'TimeoutError';
-    const reason = timedOut ? `did not answer within ${STOP_WAITING_AFTER_MS / 1000} s` : 'could not be reached';
+    const reason = timedOut ? `did not respond within ${STOP_WAITING_AFTER_MS / 1000} s` : 'could not be reached';
     return { ok: false, message: `POST ${url} ${reason}.` };
   }
 }
@@ -68,7 +68,7 @@ function outcomeOf(url: string, status: number, text: string, tookMs: number): O
   if (status === 401 || status === 403)
     return { ok: false, status, body, message: `POST ${url} refused the callback (${status})${because}.` };
   if (status !== 200)
-    return { ok: false, status, body, message: `POST ${url} answered ${status}${because}; Slack expects 200.` };
+    return { ok: false, status, body, message: `POST ${url} responded with ${status}${because}; Slack expects 200.` };
   const late = tookMs > ACKNOWLEDGE_WITHIN_MS;
   const message = late
     ? `Accepted, but after ${(tookMs / 1000).toFixed(1)} s: Slack shows a warning after 3 s.`

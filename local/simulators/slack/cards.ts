@@ -5,7 +5,7 @@ import { toInput } from './modal-inputs.ts';
 import { mrkdwn } from './mrkdwn.ts';
 import { type Block, type SlackMessage, type SlackView, USERS } from './workspace.ts';
 
-/** A message as the page shows it, its replies below it. */
+/** A message as the page shows it, with its replies below. */
 export function messageCard(message: SlackMessage, replies: readonly SlackMessage[]): SafeHtml {
   return html`<article class="message">
     <div class="avatar" aria-hidden="true">C</div>
@@ -33,7 +33,7 @@ function textHtml(text: unknown): SafeHtml {
   return fieldsOf(text).type === 'mrkdwn' ? mrkdwn(textIn(text)) : html`${textIn(text)}`;
 }
 
-/** `message` is absent in a modal, where nothing can be clicked but the form's own buttons. */
+/** `message` is absent in a modal, which has only the buttons of its form. */
 function blockHtml(block: Block, message?: SlackMessage): SafeHtml {
   const elements = Array.isArray(block.elements) ? block.elements.map(fieldsOf) : [];
   switch (block.type) {
@@ -56,7 +56,7 @@ function blockHtml(block: Block, message?: SlackMessage): SafeHtml {
   }
 }
 
-/** Rich text is shown as it is written: nothing in it is read as markup. */
+/** Rich text is shown without interpreting any markup in it. */
 function richPartHtml(part: Record<string, unknown>): SafeHtml {
   const elements = Array.isArray(part.elements) ? part.elements.map(fieldsOf) : [];
   if (part.type === 'rich_text_preformatted') return html`<pre>${elements.map(richElementHtml)}</pre>`;
@@ -91,7 +91,7 @@ function elementHtml(element: Record<string, unknown>, block: Block, message?: S
     data-url="${textOf(element.url)}">${textIn(element.text)}</button>`;
 }
 
-/** A modal's form. The page shows it to the person who opened it and to nobody else. */
+/** The form of a modal. The page shows it only to the person who opened it. */
 export function modalForm({ id, view }: SlackView): SafeHtml {
   const blocks = Array.isArray(view.blocks) ? view.blocks.map(fieldsOf) : [];
   return html`<form method="dialog" data-view="${id}">

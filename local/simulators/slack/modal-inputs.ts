@@ -1,8 +1,8 @@
 import { fieldsOf, textOf } from '../exchange.ts';
 import { textIn } from './block-limits.ts';
 
-/** One thing to fill in on a modal. */
-export interface ModalInput {
+/** One input of a modal. */
+interface ModalInput {
   block_id: string;
   action_id: string;
   type: string;
@@ -12,11 +12,11 @@ export interface ModalInput {
   initial: string;
   multiline: boolean;
   optional: boolean;
-  /** Empty unless the person chooses from a list. */
+  /** Empty unless the input is a list. */
   options: { value: string; text: unknown }[];
 }
 
-/** The inputs of a modal, in order, as the page shows them and as a submission must name them. */
+/** The inputs of a modal, in their order. */
 export function inputElements(view: Record<string, unknown>): ModalInput[] {
   const blocks = Array.isArray(view.blocks) ? view.blocks.map(fieldsOf) : [];
   return blocks.filter((block) => block.type === 'input').map(toInput);

@@ -16,28 +16,28 @@ const EMOJI: Readonly<Record<string, string>> = {
   information_source: 'ℹ️',
 };
 
-/** Private-use characters around the number of a finished piece; they cannot come from the message, being removed first. */
+/** Private-use characters around the number of a finished piece. They are first removed from the message. */
 const OPEN = '\uE000';
 const CLOSE = '\uE001';
 const PIECE = new RegExp(`${OPEN}(\\d+)${CLOSE}`, 'g');
 
-/** Code and `<…>` are taken out first: what is inside them is not formatted. */
+/** Code and `<…>` are extracted first, because their content is not formatted. */
 const VERBATIM = /```(.+?)```|`([^`\n]+)`|<([^<>\n]+)>/gs;
 
 /**
- * Slack's mrkdwn as HTML: bold, italic, strike, code, quotes, links and mentions. Everything a message says is escaped
- * before a tag is put around it, and only http, https and mailto become links.
+ * Slack's mrkdwn as HTML: bold, italic, strike, code, quotes, links and mentions. The text is escaped before tags are added,
+ * and only http, https and mailto become links.
  */
 export function mrkdwn(text: string): SafeHtml {
   const pieces: string[] = [];
-  const keep = (piece: string): string => `${OPEN}${pieces.push(piece) - 1}${CLOSE}`;
+  const extract = (piece: string): string => `${OPEN}${pieces.push(piece) - 1}${CLOSE}`;
   const plain = text
     .replaceAll(OPEN, '')
     .replaceAll(CLOSE, '')
     .replace(VERBATIM, (_match, block?: string, code?: string, reference?: string) => {
-      if (block !== undefined) return keep(`<pre>${escapeText(block.trim())}</pre>`);
-      if (code !== undefined) return keep(`<code>${escapeText(code)}</code>`);
-      return keep(referenceHtml(reference ?? ''));
+      if (block !== undefined) return extract(`<pre>${escapeText(block.trim())}</pre>`);
+      if (code !== undefined) return extract(`<code>${escapeText(code)}</code>`);
+      return extract(referenceHtml(reference ?? ''));
     });
   const formatted = plain.split('\n').map(lineHtml).join('<br>');
   return new SafeHtml(formatted.replace(PIECE, (_match, index) => pieces[Number(index)] ?? ''));
@@ -53,7 +53,7 @@ function lineHtml(line: string): string {
   return quoted ? `<span class="quote">${formatted}</span>` : formatted;
 }
 
-/** Senders write `&`, `<` and `>` of plain text as entities; they must not be escaped twice. */
+/** Senders escape `&`, `<` and `>` of plain text. They must not be escaped twice. */
 function escapeText(text: string): string {
   return escapeHtml(text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'));
 }

@@ -4,7 +4,7 @@ import type { SystemContext } from '../system.ts';
 import { blockProblems } from './block-limits.ts';
 import { type Outcome, type SlackCallback, sendCallback } from './callback.ts';
 import { inputElements } from './modal-inputs.ts';
-import { sayAnswer } from './slack.ts';
+import { postResponse } from './slack.ts';
 import { APP, type Block, type SlackUser, type SlackView, type SlackWorkspace, USERS } from './workspace.ts';
 
 const personSchema = z.enum(USERS.map(({ id }) => id));
@@ -13,20 +13,20 @@ const clickSchema = z.strictObject({
   channel: z.string(),
   ts: z.string(),
   action_id: z.string(),
-  /** Needed only where one action_id occurs in several blocks. */
+  /** Required only if several blocks have the same action_id. */
   block_id: z.string().optional(),
 });
 const submitSchema = z.strictObject({
   user: personSchema,
   view_id: z.string(),
-  /** block_id → action_id → what was typed, or the value of the chosen option. */
+  /** block_id → action_id → the typed text, or the value of the selected option. */
   values: z.record(z.string(), z.record(z.string(), z.string())).default({}),
 });
 const commandSchema = z.strictObject({
   user: personSchema,
   channel: z.string().default('#approvals'),
-  /** All that was typed, `/countersign pending`. */
-  typed: z.string().regex(/^\/\S/, 'a command begins with a slash'),
+  /** The whole command, for example `/countersign pending`. */
+  typed: z.string().regex(/^\/\S/, 'a command starts with a slash'),
 });
 const dismissSchema = z.strictObject({ user: personSchema, view_id: z.string() });
 
@@ -36,7 +36,7 @@ export interface SlackPerson {
 
 export const PERSON_VERBS = ['_click', '_submit', '_command', '_dismiss'];
 
-/** The people of the workspaces: what they do to cards and modals reaches the product as Slack would send it, signed. */
+/** The people of the workspaces. Countersign receives their clicks and submissions as signed requests, as from Slack. */
 export function slackPerson(
   context: SystemContext,
   workspaces: readonly SlackWorkspace[],
@@ -50,10 +50,10 @@ export function slackPerson(
     const since = workspace.timestamp();
     const payload = context.store.transaction(() => blockActions(workspace, input));
     const outcome = await send(workspace, payload);
-    const told = workspace
+    const reply = workspace
       .messages(input.channel)
       .findLast(({ ts, ephemeral_for }) => ephemeral_for === input.user && ts > since);
-    return outcome.ok && told ? { ...outcome, message: told.text, told: true } : outcome;
+    return outcome.ok && reply ? { ...outcome, message: reply.text, isPrivate: true } : outcome;
   };
 
   const submit = async (input: z.infer<typeof submitSchema>): Promise<Outcome> => {
@@ -77,8 +77,8 @@ export function slackPerson(
     const body = fieldsOf(outcome.body);
     if (!outcome.ok || body.text === undefined) return outcome;
     const [problem] = body.blocks === undefined ? [] : blockProblems(body.blocks);
-    if (problem !== undefined) return { ...outcome, ok: false, message: `Slack would not show the answer: ${problem}` };
-    context.store.transaction(() => sayAnswer(workspace, { user, channel }, body));
+    if (problem !== undefined) return { ...outcome, ok: false, message: `Slack would refuse the response: ${problem}` };
+    context.store.transaction(() => postResponse(workspace, { user, channel }, body));
     return outcome;
   };
 
@@ -115,7 +115,7 @@ function ownView(workspace: SlackWorkspace, { user, view_id }: { user: string; v
 function workspaceOf(workspaces: readonly SlackWorkspace[], id: string): SlackWorkspace {
   const { team }: Partial<SlackUser> = USERS.find((user) => user.id === id) ?? {};
   const found = workspaces.find((workspace) => workspace.team === team);
-  if (!found) throw new BadRequest(`${id} is in no workspace`, 404);
+  if (!found) throw new BadRequest(`no workspace has the user ${id}`, 404);
   return found;
 }
 
@@ -140,10 +140,7 @@ function blockActions(workspace: SlackWorkspace, input: z.infer<typeof clickSche
   const channel = workspace.channel(input.channel);
   if (!message || !channel) {
     const { domain } = workspace.team;
-    throw new BadRequest(
-      `you are in the workspace of ${domain}, where there is no message ${input.ts} in ${input.channel}`,
-      404,
-    );
+    throw new BadRequest(`the workspace ${domain} has no message ${input.ts} in ${input.channel}`, 404);
   }
   const found = (message.blocks ?? [])
     .filter((block) => input.block_id === undefined || block.block_id === input.block_id)
@@ -200,7 +197,7 @@ function slashCommand(
 const elementsOf = (elements: unknown): Record<string, unknown>[] =>
   Array.isArray(elements) ? elements.map(fieldsOf) : [];
 
-/** What Slack's own form checks before it sends anything, and the state it sends. */
+/** The checks of Slack's form before it is sent, and the state that it sends. */
 function fillIn(
   opened: SlackView,
   values: Record<string, Record<string, string>>,
@@ -245,7 +242,7 @@ function viewSubmission(
 
 const blocksOf = ({ view }: SlackView): Block[] => (Array.isArray(view.blocks) ? view.blocks : []);
 
-/** An accepted submission closes the modal unless the answer asks for something else. */
+/** An accepted submission closes the modal unless the response requests something else. */
 function settleView(workspace: SlackWorkspace, opened: SlackView, outcome: Outcome): Outcome {
   if (!outcome.ok) return outcome;
   const { response_action, errors, view } = fieldsOf(outcome.body);
@@ -255,7 +252,7 @@ function settleView(workspace: SlackWorkspace, opened: SlackView, outcome: Outco
     );
     const inputs = blocksOf(opened).filter(({ type }) => type === 'input');
     const nowhere = Object.keys(byBlock).find((block) => !inputs.some(({ block_id }) => block_id === block));
-    // Slack shows nothing of the error then, only that the app does not respond as it should.
+    // Slack does not show this error, only that the app did not respond correctly.
     if (nowhere !== undefined) return { ...outcome, ok: false, message: `the modal has no input block "${nowhere}"` };
     return { ...outcome, ok: false, message: 'The form was not accepted.', errors: byBlock };
   }

@@ -1,13 +1,13 @@
 import type { Block } from './workspace.ts';
 
-/** `<…>`, or one of the simple styles; what Slack nests deeper is not taken apart here. */
+/** `<…>` or one of the simple styles. Nested styles are not supported. */
 const MARKUP = /<([^<>\n]+)>|\*([^*\n]+)\*|_([^_\n]+)_|~([^~\n]+)~|`([^`\n]+)`|:([a-z0-9_+-]+):/g;
 const STYLES = ['bold', 'italic', 'strike', 'code'];
 
 type Element = Record<string, unknown>;
 
-/** A text as Slack keeps it: its own signs stay, any other `&`, `<` and `>` becomes an entity. */
-export const keptText = (text: string): string =>
+/** The text as Slack stores it: references stay, and every other `&`, `<` and `>` becomes an entity. */
+export const storedText = (text: string): string =>
   text.replace(/&(?!(?:amp|lt|gt);)/g, '&amp;').replace(/<([^<>\n]+)>|<|>/g, (sign, inside?: string) => {
     if (inside !== undefined && isReference(inside)) return sign;
     return sign.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -15,16 +15,16 @@ export const keptText = (text: string): string =>
 
 const isReference = (inside: string): boolean => /^(@[UW]|#C|!|https?:|mailto:)/.test(inside);
 
-/** Slack gives every message that has no blocks one of rich text, which is what its clients show. */
-export function richTextOf(kept: string): Block {
+/** Slack adds a block of rich text to every message without blocks, and its clients show this block. */
+export function richTextOf(text: string): Block {
   const elements: Element[] = [];
-  const say = (text: string) => {
-    if (text !== '') elements.push({ type: 'text', text: unescaped(text) });
+  const addText = (part: string) => {
+    if (part !== '') elements.push({ type: 'text', text: unescaped(part) });
   };
   let from = 0;
-  for (const match of kept.matchAll(MARKUP)) {
+  for (const match of text.matchAll(MARKUP)) {
     const [whole, reference, ...rest] = match;
-    say(kept.slice(from, match.index));
+    addText(text.slice(from, match.index));
     const emoji = rest[4];
     if (reference !== undefined) elements.push(referenced(reference));
     else if (emoji !== undefined) elements.push({ type: 'emoji', name: emoji });
@@ -34,7 +34,7 @@ export function richTextOf(kept: string): Block {
     }
     from = match.index + whole.length;
   }
-  say(kept.slice(from));
+  addText(text.slice(from));
   return { type: 'rich_text', block_id: 'rich-1', elements: [{ type: 'rich_text_section', elements }] };
 }
 

@@ -2,7 +2,7 @@ import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from '../credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
 import type { SimulatedSystem, Surprise, SystemContext } from '../system.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './block-limits.ts';
-import { keptText, richTextOf } from './rich-text.ts';
+import { richTextOf, storedText } from './rich-text.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './workspace.ts';
 
 type Arguments = Record<string, unknown>;
@@ -11,7 +11,7 @@ type Method = (args: Arguments) => SimAnswer;
 const TOKEN_PREFIXES = [LOCAL_CREDENTIAL_PREFIX, 'xoxb-', 'xoxp-'];
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 999;
-/** chat.update refuses a longer text, chat.postMessage cuts one that is longer than the second. */
+/** chat.update refuses a longer text; chat.postMessage cuts a text that is longer than the second limit. */
 const MAX_UPDATED_TEXT = 4_000;
 const MAX_POSTED_TEXT = 40_000;
 /** Arguments that are JSON even when the call is a form. */
@@ -24,7 +24,7 @@ export interface Slack extends SimulatedSystem {
 export function openSlack(context: SystemContext): Slack {
   const workspaces = TEAMS.map((team) => new SlackWorkspace(context, team));
   const [first] = workspaces;
-  /** A token says whose it is with its end; without, it is of the first. */
+  /** The end of a token names its workspace. Other tokens belong to the first workspace. */
   const workspaceOf = (token: string) => workspaces.find(({ team }) => token.endsWith(`-${team.domain}`)) ?? first;
   return {
     workspaces,
@@ -32,7 +32,7 @@ export function openSlack(context: SystemContext): Slack {
       const [root, name = '', responseUrlId = ''] = call.segments;
       if (root === 'actions' && call.method === 'POST') {
         const workspace = workspaces.find(({ team }) => team.id === name);
-        return workspace ? answerLater(workspace, responseUrlId, call) : EXPIRED_URL;
+        return workspace ? useResponseUrl(workspace, responseUrlId, call) : EXPIRED_URL;
       }
       if (root !== 'api') return { status: 404, body: { ok: false, error: 'not_found' } };
       if (call.bodyIsMalformed) return refused('invalid_json');
@@ -96,7 +96,7 @@ function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
 
 const EXPIRED_URL: SimAnswer = { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
 
-/** Slack says no with status 200. */
+/** Slack's errors have status 200. */
 const refused = (error: string, extra: Record<string, unknown> = {}): SimAnswer => ({
   status: 200,
   body: { ok: false, error, ...extra },
@@ -112,7 +112,7 @@ function argumentsOf(call: SimCall): Arguments {
     try {
       args[name] = JSON.parse(value);
     } catch {
-      // Left as text: the method then says what is wrong with it.
+      // It stays text, and the method returns the error.
     }
   }
   return args;
@@ -130,7 +130,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   if (isTooLongForMessage(args.blocks)) return refused('msg_blocks_too_long');
   const channel = workspace.channelForPost(textOf(args.channel));
   const message = workspace.post(channel, {
-    text: keptText(text.slice(0, MAX_POSTED_TEXT)),
+    text: storedText(text.slice(0, MAX_POSTED_TEXT)),
     ...(args.blocks !== undefined && { blocks: args.blocks as Block[] }),
     ...(textOf(args.thread_ts) !== '' && { thread_ts: textOf(args.thread_ts) }),
     ...(args.metadata !== undefined && { metadata: args.metadata }),
@@ -142,7 +142,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   });
 }
 
-/** Text without blocks removes the blocks; neither of them leaves the message's body as it is. */
+/** Text without blocks removes the blocks. Without both, the message keeps its text and blocks. */
 function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const channel = workspace.channel(textOf(args.channel));
   if (!channel) return refused('channel_not_found');
@@ -162,7 +162,7 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const updated: SlackMessage = {
     ...rest,
     ...(blocks !== undefined && { blocks }),
-    ...(args.text !== undefined && { text: keptText(textOf(args.text)) }),
+    ...(args.text !== undefined && { text: storedText(textOf(args.text)) }),
     ...(args.metadata !== undefined && { metadata: args.metadata }),
     edited: { user: APP.user, ts: workspace.timestamp() },
   };
@@ -185,12 +185,12 @@ function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   });
 }
 
-/** Slack takes a channel's name where a message is posted, but only its id where messages are read. */
+/** Slack accepts the name of a channel for a post, but only its id for a read. */
 function channelById(workspace: SlackWorkspace, args: Arguments) {
   return workspace.channels().find(({ id }) => id === textOf(args.channel));
 }
 
-/** Newest first, threads' replies left out; `oldest` and `latest` are exclusive unless `inclusive`. */
+/** Newest first, without the replies of threads. `oldest` and `latest` are exclusive unless `inclusive`. */
 function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
@@ -213,7 +213,7 @@ function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[
   const inclusive = isTrue(args.inclusive);
   const oldest = String(args.oldest ?? '');
   const latest = String(args.latest ?? '');
-  // Timestamps have equal widths, so they compare as text; as numbers, their microseconds would be rounded.
+  // Timestamps have the same length, so they are compared as text. As numbers their microseconds would be rounded.
   const wanted = messages.filter(
     ({ ts }) =>
       (oldest === '' || ts > oldest || (inclusive && ts === oldest)) &&
@@ -244,7 +244,7 @@ function channelPage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === '1' || value === 1;
 
-/** Without `include_all_metadata` Slack tells the type of the metadata, and nothing of its payload. */
+/** Without `include_all_metadata` Slack returns only the type of the metadata. */
 function shown(
   { team }: SlackWorkspace,
   { channel: _channel, metadata, ...message }: SlackMessage,
@@ -267,8 +267,8 @@ function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
   });
 }
 
-/** A response_url: replaces or deletes the message it belongs to, or says something beside it, to one person or to all. */
-function answerLater(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
+/** A call of a response_url: replaces or deletes its message, or posts another message to one person or to all. */
+function useResponseUrl(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
   const url = workspace.useResponseUrl(id);
   const channel = url && workspace.channel(url.channel);
   if (!url || !channel) return EXPIRED_URL;
@@ -278,23 +278,23 @@ function answerLater(workspace: SlackWorkspace, id: string, call: SimCall): SimA
   const original = workspace.message(url.channel, url.ts ?? '');
   if (original && isTrue(delete_original)) workspace.delete(original);
   else if (original && isTrue(replace_original)) {
-    const { text, blocks: newBlocks } = answered(fieldsOf(call.body));
+    const { text, blocks: newBlocks } = contentOf(fieldsOf(call.body));
     workspace.save({ ...original, blocks: newBlocks, text });
-  } else sayAnswer(workspace, url, fieldsOf(call.body));
+  } else postResponse(workspace, url, fieldsOf(call.body));
   return { status: 200, body: { ok: true } };
 }
 
-const answered = ({ text, blocks }: Record<string, unknown>) => ({
+const contentOf = ({ text, blocks }: Record<string, unknown>) => ({
   text: textOf(text),
   ...(Array.isArray(blocks) && { blocks: blocks as Block[] }),
 });
 
-/** An answer to a click or a command is for the one who gave it, unless it says otherwise. */
-export function sayAnswer(
+/** The response to a click or a command is visible only to its user, unless it is `in_channel`. */
+export function postResponse(
   workspace: SlackWorkspace,
   { user, channel }: { user: string; channel: string },
   body: Record<string, unknown>,
 ): void {
   const forAll = body.response_type === 'in_channel';
-  workspace.post(workspace.channelForPost(channel), { ...answered(body), ...(!forAll && { ephemeral_for: user }) });
+  workspace.post(workspace.channelForPost(channel), { ...contentOf(body), ...(!forAll && { ephemeral_for: user }) });
 }

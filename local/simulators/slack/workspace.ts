@@ -28,11 +28,11 @@ export interface SlackMessage {
   thread_ts?: string;
   metadata?: unknown;
   edited?: { user: string; ts: string };
-  /** Only this person sees it, and nobody can read it back. */
+  /** Only this person sees the message, and the API does not return it. */
   ephemeral_for?: string;
 }
 
-export interface SlackChannel {
+interface SlackChannel {
   id: string;
   name: string;
 }
@@ -43,18 +43,18 @@ export interface SlackView {
   view: Record<string, unknown>;
 }
 
-/** Handed out with every interaction; opens one modal for the one who interacted, within three seconds. */
+/** Sent with every interaction. It can open one modal for this user within three seconds. */
 interface Trigger {
   user: string;
   expiresAtMs: number;
   used: boolean;
 }
 
-/** Where an interaction may be answered later: five times within thirty minutes. */
-export interface ResponseUrl {
+/** A URL for later responses to an interaction: five within thirty minutes. */
+interface ResponseUrl {
   user: string;
   channel: string;
-  /** The message that was clicked on; a slash command has none. */
+  /** The clicked message. Absent for a slash command. */
   ts?: string;
   expiresAtMs: number;
   usesLeft: number;
@@ -62,7 +62,7 @@ export interface ResponseUrl {
 
 export const TEAM: SlackTeam = { id: 'T100ACME', domain: 'acme' };
 const GLOBEX: SlackTeam = { id: 'T200GLOBEX', domain: 'globex' };
-/** Each tenant has a workspace of its own. */
+/** Each tenant has its own workspace. */
 export const TEAMS: readonly SlackTeam[] = [TEAM, GLOBEX];
 export const APP = { user: 'U900BOT', bot_id: 'B900BOT', app_id: 'A900APP', name: 'countersign' };
 
@@ -114,7 +114,7 @@ export class SlackWorkspace {
     return this.#channels.get(channelId(nameOrId));
   }
 
-  /** Channels come to be when first posted to; posting to a person opens their direct conversation. */
+  /** Creates the channel for its first post. A post to a person creates a direct conversation. */
   channelForPost(nameOrId: string): SlackChannel {
     const existing = this.channel(nameOrId);
     if (existing) return existing;
@@ -163,7 +163,7 @@ export class SlackWorkspace {
     this.#messages.delete(`${message.channel}:${message.ts}`);
   }
 
-  /** Seconds with six decimals: follows the clock, and differs from every earlier one also within a microsecond. */
+  /** Seconds with six decimals. It follows the clock and is greater than every earlier one. */
   timestamp(): string {
     const micros = this.#context.store.next('slack.ts', Math.floor(this.#context.now() * 1000));
     return `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}`;
@@ -177,7 +177,7 @@ export class SlackWorkspace {
     return this.#views.get(id);
   }
 
-  /** A person sees one modal at a time: a new one takes the place of the old. */
+  /** A person has one modal at a time. A new one replaces the old one. */
   openView(user: string, view: Record<string, unknown>): SlackView {
     for (const open of this.views()) if (open.user === user) this.closeView(open.id);
     const opened = { id: `V${this.#context.store.nextId('slack.view', 10).toUpperCase()}`, user, view };
@@ -199,7 +199,7 @@ export class SlackWorkspace {
     return id;
   }
 
-  /** The user who may be shown a modal, or Slack's word for why not. */
+  /** The user for whom a modal may be opened, or Slack's error. */
   exchangeTrigger(id: string): { user: string } | { error: string } {
     const trigger = this.#triggers.get(id);
     if (!trigger) return { error: 'invalid_trigger_id' };
@@ -230,7 +230,7 @@ function channelId(nameOrId: string): string {
   return `C${stableId(`slack channel ${nameOrId.replace(/^#/, '')}`, 10).toUpperCase()}`;
 }
 
-/** Slack names the blocks that came without a name; a click must be able to say in which block it was. */
+/** Slack adds an id to every block without one, because a click names its block. */
 function withBlockIds<T extends { blocks?: unknown }>(holder: T): T {
   if (!Array.isArray(holder.blocks)) return holder;
   const blocks = holder.blocks.map((block: Block, index) => ({

@@ -18,7 +18,7 @@ beforeAll(async () => {
       ...functionWith('Halfway', [{ Action: 'bedrock:InvokeModel', Resource: PROFILE }]),
       ...functionWith('Other'),
     }),
-    rest: { bedrock },
+    services: { rest: { bedrock } },
     withDynamoDb: false,
   });
 });

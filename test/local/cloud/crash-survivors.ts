@@ -1,7 +1,15 @@
 /** What the killed process and the one that looks afterwards have in common. */
 import type { MachineOptions } from '../../../local/cloud/step-functions/step-functions.ts';
 
-export const plainBucket = { name: 'plain', objectLock: false, versioned: false };
+export const plainBucket = { name: 'plain', versioned: false };
+
+export const objectRequest = (method: string, key: string, content = '') => ({
+  method,
+  path: `/${plainBucket.name}/${key}`,
+  query: new URLSearchParams(),
+  headers: {},
+  body: Buffer.from(content),
+});
 
 export function approvalMachine(onToken: (token: string) => void): MachineOptions {
   return {

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect, it } from 'vitest';
-import { LocalS3 } from '../../../local/cloud/s3/s3.ts';
+import { LocalS3 } from '../../../local/cloud/s3.ts';
 import { LocalSqs } from '../../../local/cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../../../local/cloud/step-functions/step-functions.ts';
 import { HostClock } from '../../../local/host/clock.ts';
-import { approvalMachine, plainBucket } from './crash-survivors.ts';
+import { approvalMachine, objectRequest, plainBucket } from './crash-survivors.ts';
 import { orders, queues } from './queues.ts';
 import { temporaryFolder } from './wire.ts';
 
@@ -35,9 +35,7 @@ it('every acknowledged message, object and task token survives kill -9', async (
 
   const s3 = new LocalS3({ dataFolder, clock, buckets: [plainBucket] });
   for (let n = 0; n <= done; n++) {
-    const query = new URLSearchParams();
-    const object = { operation: 'GetObject', bucket: 'plain', key: `k${n}`, query, headers: {}, body: Buffer.alloc(0) };
-    expect((await s3.handle(object)).body.toString()).toBe(`v${n}`);
+    expect((await s3.handle(objectRequest('GET', `k${n}`))).body.toString()).toBe(`v${n}`);
   }
   s3.close();
 

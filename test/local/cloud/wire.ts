@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AwsError, type JsonService } from '../../../local/aws/aws.ts';
-import { errorReply } from '../../../local/aws/wire.ts';
-import { decodeAwsChunked, type LocalS3, s3Operation } from '../../../local/cloud/s3/s3.ts';
+import { errorReply, readRequest, send, type WireReply, type WireRequest } from '../../../local/aws/wire.ts';
+import type { LocalS3 } from '../../../local/cloud/s3.ts';
 
 export interface Wire {
   /** The configuration of any SDK client that should talk to the services. */
@@ -47,45 +47,31 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const body = Buffer.concat(chunks);
-  const target = request.headers['x-amz-target'];
-  if (typeof target === 'string') return answerJson(services.json ?? {}, target, body, response);
-  if (services.s3 === undefined) throw new Error('no S3 behind this wire');
-  const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-  const [path = '/', search] = (request.url ?? '/').split('?', 2);
-  const query = new URLSearchParams(search);
-  const named = s3Operation(request.method ?? 'GET', path, query, headers);
-  const result = await services.s3.handle({
-    ...named,
-    query,
-    headers,
-    body: decodeAwsChunked(body, headers),
+  const wire = await readRequest(request);
+  const [prefix = '', operation = ''] = (wire.headers['x-amz-target'] ?? '').split('.');
+  const service = { '': 's3', AmazonSQS: 'sqs' }[prefix] ?? '';
+  const reply = await execute(services, prefix, operation, wire).catch((error: unknown) => {
+    if (!(error instanceof AwsError)) throw error;
+    return errorReply({ service, code: error.code, message: error.message, status: error.httpStatus });
   });
-  response.writeHead(result.status, result.headers).end(result.body);
+  send(response, reply);
 }
 
-async function answerJson(
-  services: Record<string, JsonService>,
-  target: string,
-  body: Buffer,
-  response: ServerResponse,
-): Promise<void> {
-  const [prefix = '', operation = ''] = target.split('.');
-  const type = { 'content-type': 'application/x-amz-json-1.0' };
-  try {
-    const service = services[prefix];
-    if (service === undefined) throw new Error(`no service ${prefix} behind this wire`);
-    const result = await service.call(operation, JSON.parse(body.toString() || '{}'));
-    response.writeHead(200, type).end(JSON.stringify(result));
-  } catch (error) {
-    if (!(error instanceof AwsError)) throw error;
-    const { code, message, httpStatus } = error;
-    const service = prefix === 'AmazonSQS' ? 'sqs' : '';
-    const { status, headers, body: content } = errorReply({ service, code, message, status: httpStatus });
-    response.writeHead(status, headers).end(content);
-  }
+async function execute(
+  { json = {}, s3 }: { json?: Record<string, JsonService>; s3?: LocalS3 },
+  prefix: string,
+  operation: string,
+  wire: WireRequest,
+): Promise<WireReply> {
+  if (prefix === '' && s3) return s3.handle(wire);
+  const service = json[prefix];
+  if (service === undefined) throw new Error(`this wire has no service ${prefix || 'S3'}`);
+  const result = await service.call(operation, JSON.parse(wire.body.toString() || '{}'));
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/x-amz-json-1.0' },
+    body: JSON.stringify(result),
+  };
 }
 
 export function temporaryFolder(): { path: string; remove(): void } {

@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { JsonService } from '../../../local/aws/aws.ts';
-import type { RestService } from '../../../local/aws/aws-calls.ts';
+import type { Services } from '../../../local/aws/aws-calls.ts';
 import { type Caller, HOST_CREDENTIALS, startGateway } from '../../../local/aws/aws-endpoint.ts';
 import { Faults } from '../../../local/aws/faults.ts';
 import { RequestCounts } from '../../../local/aws/request-counts.ts';
-import { decodeAwsChunked, s3Operation } from '../../../local/cloud/s3/s3.ts';
 import { createTables, startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
 import { HostClock } from '../../../local/host/clock.ts';
 import { freePort } from '../../../local/host/free-port.ts';
@@ -40,8 +38,7 @@ export function writeHandlers(folder: string, handlers: Record<string, string>):
 export interface SmallHostOptions {
   template: CloudFormationTemplate;
   handlers?: Record<string, string>;
-  services?: Record<string, JsonService>;
-  rest?: Record<string, RestService>;
+  services?: Partial<Services>;
   concurrency?: number;
   withDynamoDb?: boolean;
 }
@@ -74,7 +71,6 @@ export async function startSmallHost(options: SmallHostOptions) {
     registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     concurrencyOf: () => options.concurrency ?? 2,
   });
-  const puts: { operation: string; bucket: string; key?: string; body: Buffer }[] = [];
   const gateway = await startGateway({
     port,
     stack,
@@ -82,16 +78,7 @@ export async function startSmallHost(options: SmallHostOptions) {
     requests,
     faults,
     dynamodbUrl: dynamodb?.url ?? 'http://127.0.0.1:1',
-    services: options.services ?? {},
-    s3: {
-      operation: s3Operation,
-      decode: decodeAwsChunked,
-      handle: async (request) => {
-        puts.push(request);
-        return { status: 200, headers: {}, body: '' };
-      },
-    },
-    rest: options.rest,
+    services: { json: {}, rest: {}, ...options.services },
     callers,
     crash: (_functionLogicalId, accessKeyId) => functions.crash(accessKeyId),
     log: (line) => lines.push(line),
@@ -113,7 +100,6 @@ export async function startSmallHost(options: SmallHostOptions) {
     functions,
     gateway,
     lines,
-    s3Calls: puts,
     as,
     dynamodbAs: (functionLogicalId: string) => new DynamoDBClient(as(functionLogicalId)),
     stop: async () => {

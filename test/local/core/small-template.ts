@@ -51,7 +51,6 @@ export const runsTable: Record<string, TemplateResource> = {
           Projection: { ProjectionType: 'ALL' },
         },
       ],
-      StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' },
     },
   },
 };

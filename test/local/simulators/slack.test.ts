@@ -50,7 +50,7 @@ test('timestamps are unique and increase, also when the clock stands still', asy
   expect((await slack('chat.postMessage', { channel: '#ops', text: 'x' })).ts > later.ts).toBe(true);
 });
 
-test('a missing token and an unknown one are told apart, both with status 200', async () => {
+test('a missing and an unknown token have different errors, both with status 200', async () => {
   const post = (headers: Record<string, string>) => world.ask('POST', '/slack/api/auth.test', {}, headers);
   expect(await post({})).toMatchObject({ status: 200, body: { ok: false, error: 'not_authed' } });
   expect(await post({ authorization: 'Bearer guess' })).toMatchObject({
@@ -60,7 +60,7 @@ test('a missing token and an unknown one are told apart, both with status 200', 
   expect((await post(TOKEN)).body).toMatchObject({ ok: true, team_id: 'T100ACME' });
 });
 
-test('each team has a workspace of its own, told by the end of the token', async () => {
+test('each team has its own workspace, named by the end of the token', async () => {
   const globex = { authorization: 'Bearer xoxb-local-globex' };
   const posted = await slack('chat.postMessage', { channel: '#approvals', text: 'of acme' });
   const other = (
@@ -72,12 +72,12 @@ test('each team has a workspace of its own, told by the end of the token', async
   const { sections } = (await world.ask('GET', '/state?form=cards')).body;
   expect(sections.slack.map(({ title, cards }: VendorJson) => [title, cards.length])).toEqual([
     ['#approvals', 1],
-    ['#approvals in the workspace of globex', 1],
+    ['#approvals (workspace globex)', 1],
   ]);
   const click = { channel: other.channel, ts: other.ts, action_id: 'approve' };
   expect(await world.ask('POST', '/slack/_click', { user: 'U100ANA', ...click })).toMatchObject({
     status: 404,
-    body: { error: expect.stringContaining('you are in the workspace of acme') },
+    body: { error: expect.stringContaining('the workspace acme has no message') },
   });
 });
 
@@ -88,7 +88,7 @@ test('a form call means the same as a JSON call', async () => {
   expect(posted.message.blocks[1].elements[0].action_id).toBe('approve');
 });
 
-test('the payload of metadata comes back only to those who ask for it, others are told its type', async () => {
+test('the payload of metadata is returned only on request, otherwise only its type', async () => {
   const metadata = { event_type: 'countersign', event_payload: { key: 'k1' } };
   const { channel, ts } = await slack('chat.postMessage', { channel: '#ops', text: 'x', metadata });
   expect((await slack('conversations.history', { channel })).messages[0]).toMatchObject({
@@ -202,7 +202,7 @@ describe('a person in the workspace', () => {
     expect(await world.calls('?method=POST')).toHaveLength(1);
   });
 
-  test('is told when our endpoint does not exist, refuses, or is not there', async () => {
+  test('sees when the endpoint does not exist, refuses, or is not reachable', async () => {
     answer = { status: 404, body: '{}' };
     expect((await clickApprove()).outcome.body).toMatchObject({
       ok: false,
@@ -221,9 +221,9 @@ describe('a person in the workspace', () => {
   test('sees what the product tells them and nobody else about a click', async () => {
     meanwhile = ({ response_url }) =>
       world.ask('POST', new URL(response_url).pathname.replace('/_sim', ''), { text: 'You had a hand in it.' });
-    expect((await clickApprove()).outcome.body).toMatchObject({ told: true, message: 'You had a hand in it.' });
+    expect((await clickApprove()).outcome.body).toMatchObject({ isPrivate: true, message: 'You had a hand in it.' });
     meanwhile = async () => {};
-    expect((await clickApprove()).outcome.body).not.toHaveProperty('told');
+    expect((await clickApprove()).outcome.body).not.toHaveProperty('isPrivate');
   });
 
   test('of another team sends what they do signed for that team', async () => {

@@ -1,7 +1,7 @@
 import type { TemplateResource } from './template.ts';
 
-/** CloudFormation refuses circular dependencies at deploy time; so does the local host, naming the circle. */
-export function refuseCycles(resources: Record<string, TemplateResource>): void {
+/** Refuses circular dependencies, which CloudFormation refuses only at deployment. */
+export function refuseCircularDependencies(resources: Record<string, TemplateResource>): void {
   const finished = new Set<string>();
   const path: string[] = [];
   const visit = (logicalId: string): void => {
@@ -25,21 +25,10 @@ function dependencies(resource: TemplateResource | undefined, all: Record<string
 }
 
 function collectReferences(value: unknown, found: Set<string>): void {
-  if (Array.isArray(value)) {
-    for (const item of value) collectReferences(item, found);
-    return;
-  }
   if (typeof value !== 'object' || value === null) return;
   for (const [key, item] of Object.entries(value)) {
     if (key === 'Ref') found.add(String(item));
-    else if (key === 'Fn::GetAtt') found.add(String(Array.isArray(item) ? item[0] : String(item).split('.')[0]));
-    else {
-      if (key === 'Fn::Sub') collectSubstituted(Array.isArray(item) ? item[0] : item, found);
-      collectReferences(item, found);
-    }
+    else if (key === 'Fn::GetAtt') found.add(String((item as string[])[0]));
+    else collectReferences(item, found);
   }
-}
-
-function collectSubstituted(text: unknown, found: Set<string>): void {
-  for (const [, name = ''] of String(text).matchAll(/\$\{([^!}][^}]*)\}/g)) found.add(name.split('.')[0] ?? '');
 }
