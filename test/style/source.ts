@@ -4,16 +4,16 @@ import { dirname, join, relative } from 'node:path';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 export interface SourceFile {
-  /** From the root of the repository, `lambdas/run/run.ts`. */
+  /** Relative to the root of the repository: `lambdas/run/run.ts`. */
   path: string;
   text: string;
   imports: Import[];
 }
 
 export interface Import {
-  /** A package, or a path from the root of the repository. */
+  /** A package, or a path relative to the root of the repository. */
   from: string;
-  /** What is taken from it; empty for a whole namespace. */
+  /** The imported names; empty for a whole namespace. */
   names: string[];
   typesOnly: boolean;
 }
