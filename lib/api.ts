@@ -1,13 +1,11 @@
 import { Stack } from 'aws-cdk-lib';
-import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import * as z from 'zod';
 import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
-import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
-import type { KeyedRoutes } from './keyed-routes.ts';
+import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { WorkQueue } from './work-queue.ts';
@@ -18,7 +16,7 @@ const API_TIMEOUT = seconds(10);
 interface ApiProps {
   bundles: FunctionBundles;
   httpApi: CountersignHttpApi;
-  keyed: KeyedRoutes;
+  cursors: ListCursors;
   runTable: RunTable;
   worker: Worker;
   /** Whose dead letters are shown and sent back, by the name they are shown under. */
@@ -36,24 +34,24 @@ export class Api extends Construct {
     this.#health(props);
   }
 
-  #runs({ bundles, keyed, runTable }: ApiProps): void {
+  #runs({ bundles, httpApi, cursors, runTable }: ApiProps): void {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs/runs',
       description: 'Shows runs to those who may see them',
       schema: ApiEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, ...keyed.listEnvironment },
+      environment: { RUN_TABLE: runTable.table.tableName, ...cursors.environment },
       timeout: API_TIMEOUT,
     });
-    keyed.allowLists(runs);
+    cursors.allow(runs);
     runTable.allowIndexQuery(runs, 'byTenant', 'byStatus');
     runTable.allow(runs, ['Query'], ['RUN']);
     runTable.allow(runs, ['GetItem'], ['RUN', 'TENANT']);
     runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
-    keyed.serve(API_ROUTES.runs, runs);
+    httpApi.serve('runs', runs);
   }
 
-  #control({ bundles, keyed, runTable, worker }: ApiProps): void {
+  #control({ bundles, httpApi, runTable, worker }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/runs/control',
@@ -64,26 +62,26 @@ export class Api extends Construct {
     });
     worker.allowMoves(control);
     runTable.allow(control, ['Query'], ['OUTBOX']);
-    keyed.serve(API_ROUTES.control, control);
+    httpApi.serve('control', control);
   }
 
-  #approvals({ bundles, keyed, runTable, worker }: ApiProps): void {
+  #approvals({ bundles, httpApi, cursors, runTable, worker }: ApiProps): void {
     const decisions = new NodeFunction(this, 'Approvals', {
       bundles,
       entry: 'api/approvals/approvals',
       description: 'Shows approvals and takes decisions on them',
       schema: ApprovalsApiEnvironment,
-      environment: { ...worker.runChangerEnvironment, ...keyed.listEnvironment },
+      environment: { ...worker.runChangerEnvironment, ...cursors.environment },
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(decisions);
-    keyed.allowLists(decisions);
+    cursors.allow(decisions);
     runTable.allow(decisions, ['Query'], ['TENANT']);
     runTable.allowIndexQuery(decisions, 'pendingApprovals');
-    keyed.serve(API_ROUTES.approvals, decisions);
+    httpApi.serve('approvals', decisions);
   }
 
-  #deadLetters({ bundles, keyed, queues }: ApiProps): void {
+  #deadLetters({ bundles, httpApi, queues }: ApiProps): void {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/operations/dead-letters',
@@ -101,7 +99,7 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     for (const queue of Object.values(queues)) queue.allowRedrive(redrive);
-    keyed.serve(API_ROUTES.deadLetters, redrive);
+    httpApi.serve('deadLetters', redrive);
   }
 
   #health({ bundles, httpApi }: ApiProps): void {
@@ -113,6 +111,6 @@ export class Api extends Construct {
       environment: {},
       timeout: API_TIMEOUT,
     });
-    httpApi.open(HttpMethod.GET, '/healthz', health, 'It only says that the stage answers.');
+    httpApi.serve('health', health);
   }
 }

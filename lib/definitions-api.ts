@@ -1,9 +1,9 @@
 import { Construct } from 'constructs';
 import { DefinitionsEnvironment } from '../lambdas/api/environment.ts';
-import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { PlanEnvironment } from '../lambdas/plan/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { KeyedRoutes } from './keyed-routes.ts';
+import type { CountersignHttpApi } from './http-api.ts';
+import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -18,13 +18,14 @@ const PLAN_TIMEOUT = seconds(29);
 interface DefinitionsApiProps {
   bundles: FunctionBundles;
   config: StageConfig;
-  keyed: KeyedRoutes;
+  httpApi: CountersignHttpApi;
+  cursors: ListCursors;
   runTable: RunTable;
 }
 
 /** What people define: workflows, published and planned, the automations that run them, the people themselves, and the history of it. */
 export class DefinitionsApi extends Construct {
-  constructor(scope: Construct, id: string, { bundles, config, keyed, runTable }: DefinitionsApiProps) {
+  constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable }: DefinitionsApiProps) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
     const definitions = new NodeFunction(this, 'Definitions', {
@@ -34,17 +35,16 @@ export class DefinitionsApi extends Construct {
       schema: DefinitionsEnvironment,
       environment: {
         RUN_TABLE,
-        ...keyed.listEnvironment,
+        ...cursors.environment,
         STAGE_KIND: config.kind,
         APPROVER_COOL_DOWN_HOURS: String(config.approverCoolDownHours ?? COOL_DOWN_HOURS[config.kind]),
       },
       timeout: DEFINITIONS_TIMEOUT,
     });
-    keyed.allowLists(definitions);
+    cursors.allow(definitions);
     runTable.allow(definitions, ['GetItem', 'DeleteItem'], ['TENANT']);
     runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
-    const { workflows, automations, people, changes } = API_ROUTES;
-    keyed.serve([...workflows, ...automations, ...people, ...changes], definitions);
+    httpApi.serve('definitions', definitions);
 
     // Plans look at targets with credentials of their own, which the operator gives no right to write.
     const planSecrets = new TenantSecrets(this, 'PlanSecrets', {
@@ -64,6 +64,6 @@ export class DefinitionsApi extends Construct {
     planSecrets.readableBy(plan);
     runTable.allow(plan, ['GetItem', 'Query'], ['TENANT']);
     runTable.allow(plan, ['BatchGetItem'], ['RECEIPT']);
-    keyed.serve(API_ROUTES.plan, plan);
+    httpApi.serve('plan', plan);
   }
 }

@@ -1,11 +1,10 @@
 import { Stack, Validations } from 'aws-cdk-lib';
 import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { API_ROUTES } from '../lambdas/api/routes.ts';
 import { EvidenceApiEnvironment } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence-bucket.ts';
-import type { KeyedRoutes } from './keyed-routes.ts';
+import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -14,14 +13,14 @@ const EVIDENCE_API_TIMEOUT = seconds(15);
 
 interface EvidenceApiProps {
   bundles: FunctionBundles;
-  keyed: KeyedRoutes;
+  httpApi: CountersignHttpApi;
   runTable: RunTable;
   evidence: EvidenceBucket;
 }
 
 /** Hands bundles out to whoever may see their runs. */
 export class EvidenceApi extends Construct {
-  constructor(scope: Construct, id: string, { bundles, keyed, runTable, evidence }: EvidenceApiProps) {
+  constructor(scope: Construct, id: string, { bundles, httpApi, runTable, evidence }: EvidenceApiProps) {
     super(scope, id);
     const fetch = new NodeFunction(this, 'Fetch', {
       bundles,
@@ -38,6 +37,6 @@ export class EvidenceApi extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after tenants and runs; which one is read comes from the row of the caller’s own run.',
     });
-    keyed.serve(API_ROUTES.evidence, fetch);
+    httpApi.serve('evidence', fetch);
   }
 }

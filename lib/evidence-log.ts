@@ -1,9 +1,9 @@
 import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib';
-import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
+import { CONTRACT } from '../lambdas/api/contract/index.ts';
 import { DailyLogEnvironment, KeysEnvironment, SMALL_YOUNG_GENERATION } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence-bucket.ts';
@@ -17,7 +17,7 @@ const CLOSE_EVERY = Duration.hours(1);
 /** Tenants are processed in sequence; a day of 200,000 runs takes about two minutes. */
 const CLOSE_TIMEOUT = Duration.minutes(15);
 const KEYS_TIMEOUT = seconds(10);
-const KEYS_PATH = '/.well-known/countersign-keys.json';
+const KEYS_PATH = CONTRACT.evidenceKeys.listEvidenceKeys.path;
 
 interface EvidenceLogProps {
   bundles: FunctionBundles;
@@ -81,7 +81,7 @@ export class EvidenceLog extends Construct {
       ['kms:GetPublicKey'],
       evidence.keys.map(({ keyId }) => keyId),
     );
-    httpApi.open(HttpMethod.GET, KEYS_PATH, keys, 'Everybody may verify evidence, so the public keys are public.');
+    httpApi.serve('evidenceKeys', keys);
     new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${httpApi.api.apiEndpoint}${KEYS_PATH}` });
   }
 }

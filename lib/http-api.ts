@@ -1,19 +1,21 @@
-import { RemovalPolicy, Validations } from 'aws-cdk-lib';
-import {
-  type CfnStage,
-  HttpApi,
-  type HttpMethod,
-  type HttpRoute,
-  type IHttpRouteAuthorizer,
-} from 'aws-cdk-lib/aws-apigatewayv2';
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { type CfnStage, HttpApi, HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { NodeFunction } from './node-function.ts';
+import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
+import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
+import type { FunctionBundles } from './bundle-functions.ts';
+import { NodeFunction, seconds } from './node-function.ts';
+import type { RunTable } from './run-table.ts';
 
-/** Beyond this an outsider is slowed down before our functions are. */
+/** API Gateway throttles callers above this rate before they reach the functions. */
 const REQUESTS_PER_SECOND_MAX = 500;
 const BURST_MAX = 1_000;
+const AUTHORIZER_TIMEOUT = seconds(10);
+/** Nothing is cached: a deleted or demoted person loses their rights with the next request. */
+const AUTHORIZATION_CACHED = Duration.seconds(0);
 
 const ACCESS_LOG_FORMAT = JSON.stringify({
   requestId: '$context.requestId',
@@ -24,11 +26,23 @@ const ACCESS_LOG_FORMAT = JSON.stringify({
   latencyMs: '$context.responseLatency',
 });
 
-/** The HTTP API: every request from outside comes in here. */
+/** Why routes without an API key are safe, for cdk-nag. */
+const WITHOUT_KEY = {
+  signed: 'The sender signs the body with a secret of the tenant; the function verifies the signature first.',
+  public: 'The response is public: it contains nothing of any tenant.',
+};
+
+interface HttpApiProps {
+  bundles: FunctionBundles;
+  runTable: RunTable;
+}
+
+/** Receives every HTTP request and passes it to the function that the route contract names. */
 export class CountersignHttpApi extends Construct {
   readonly api: HttpApi;
+  readonly #authorizer: HttpLambdaAuthorizer;
 
-  constructor(scope: Construct, id: string) {
+  constructor(scope: Construct, id: string, { bundles, runTable }: HttpApiProps) {
     super(scope, id);
     this.api = new HttpApi(this, 'Api');
     const log = new LogGroup(this, 'AccessLog', {
@@ -41,22 +55,38 @@ export class CountersignHttpApi extends Construct {
       throttlingRateLimit: REQUESTS_PER_SECOND_MAX,
       throttlingBurstLimit: BURST_MAX,
     };
+    const authorize = new NodeFunction(this, 'Authorize', {
+      bundles,
+      entry: 'api/authorizer/authorizer',
+      description: 'Finds the person and the role of an API key',
+      schema: AuthorizerEnvironment,
+      environment: { RUN_TABLE: runTable.table.tableName },
+      timeout: AUTHORIZER_TIMEOUT,
+    });
+    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT']);
+    this.#authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
+      responseTypes: [HttpLambdaResponseType.SIMPLE],
+      identitySource: ['$request.header.x-api-key'],
+      resultsCacheTtl: AUTHORIZATION_CACHED,
+    });
   }
 
-  /** A route behind an authorizer. */
-  guarded(method: HttpMethod, path: string, to: NodeFunction, authorizer: IHttpRouteAuthorizer): void {
-    this.#route(method, path, to, authorizer);
-  }
-
-  /** A route anybody may call, with the reason why that is right. */
-  open(method: HttpMethod, path: string, to: NodeFunction, reason: string): void {
-    for (const route of this.#route(method, path, to)) {
-      Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason });
+  /**
+   * Creates the routes of a function. They share one integration and one permission, so that each further route costs
+   * one CloudFormation resource.
+   */
+  serve(group: FunctionGroup, handler: NodeFunction): void {
+    const integration = new HttpLambdaIntegration(`${group}Integration`, handler, { scopePermissionToRoute: false });
+    for (const { method, path, right } of routesOf(group)) {
+      const withoutKey = right === 'public' || right === 'signed' ? WITHOUT_KEY[right] : undefined;
+      const created = this.api.addRoutes({
+        path,
+        methods: [HttpMethod[method]],
+        integration,
+        ...(withoutKey === undefined && { authorizer: this.#authorizer }),
+      });
+      if (withoutKey === undefined) continue;
+      for (const route of created) Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason: withoutKey });
     }
-  }
-
-  #route(method: HttpMethod, path: string, to: NodeFunction, authorizer?: IHttpRouteAuthorizer): HttpRoute[] {
-    const integration = new HttpLambdaIntegration(`${to.node.id}Integration`, to);
-    return this.api.addRoutes({ path, methods: [method], integration, authorizer });
   }
 }

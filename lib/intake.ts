@@ -1,4 +1,3 @@
-import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
@@ -32,7 +31,7 @@ export class Intake extends Construct {
     this.servicenow = this.#source('Servicenow', 'servicenow', 'Turns signed ServiceNow webhooks into runs', props);
   }
 
-  #source(id: string, source: string, description: string, props: IntakeProps): NodeFunction {
+  #source(id: string, source: 'github' | 'servicenow', description: string, props: IntakeProps): NodeFunction {
     const { bundles, config, httpApi, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,
@@ -51,12 +50,7 @@ export class Intake extends Construct {
     runTable.allow(intake, ['Query'], ['TENANT']);
     stepQueue.allowSend(intake);
     webhookSecrets.readableBy(intake);
-    httpApi.open(
-      HttpMethod.POST,
-      `/webhooks/${source}/{tenant}`,
-      intake,
-      'The sender signs the body with the secret it shares with the tenant; the function checks it before anything else.',
-    );
+    httpApi.serve(source, intake);
     return intake;
   }
 }

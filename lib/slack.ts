@@ -1,4 +1,3 @@
-import { HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Construct } from 'constructs';
 import { InteractivityEnvironment, SlackEnvironment } from '../lambdas/slack/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
@@ -11,8 +10,6 @@ import type { Worker } from './worker.ts';
 
 /** Slack shows a warning after 3 s. A decision that takes longer still takes effect. */
 const SLACK_TIMEOUT = seconds(10);
-const SIGNED =
-  'Slack signs the body with the secret it shares with the tenant; the function checks it before anything else.';
 
 interface SlackProps {
   bundles: FunctionBundles;
@@ -74,8 +71,8 @@ export class Slack extends Construct {
     runTable.allow(events, ['GetItem'], ['TENANT']);
 
     webhookSecrets.readableBy(interactivity, commands, events);
-    httpApi.open(HttpMethod.POST, '/slack/interactivity', interactivity, SIGNED);
-    httpApi.open(HttpMethod.POST, '/slack/commands', commands, SIGNED);
-    httpApi.open(HttpMethod.POST, '/slack/events', events, SIGNED);
+    httpApi.serve('slackInteractivity', interactivity);
+    httpApi.serve('slackCommands', commands);
+    httpApi.serve('slackEvents', events);
   }
 }

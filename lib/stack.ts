@@ -15,7 +15,7 @@ import { EvidenceKeyOutputs } from './evidence-key-outputs.ts';
 import { EvidenceLog } from './evidence-log.ts';
 import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
-import { KeyedRoutes } from './keyed-routes.ts';
+import { ListCursors } from './list-cursors.ts';
 import { type NodeFunction, seconds } from './node-function.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
@@ -63,7 +63,7 @@ export class CountersignStack extends Stack {
 
     // A signed webhook arrives and starts runs, in one transaction.
     // This id stays: another one would replace the API and change its URL, which is configured in GitHub and ServiceNow.
-    const httpApi = new CountersignHttpApi(this, 'FrontDoor');
+    const httpApi = new CountersignHttpApi(this, 'FrontDoor', shared);
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
@@ -101,12 +101,12 @@ export class CountersignStack extends Stack {
 
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
-    const keyed = new KeyedRoutes(this, 'KeyedRoutes', { ...shared, httpApi });
+    const cursors = new ListCursors(this, 'KeyedRoutes');
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, httpApi, keyed, worker, queues });
-    new DefinitionsApi(this, 'DefinitionsApi', { ...shared, keyed });
-    new PolicyApi(this, 'PolicyApi', { ...shared, keyed });
-    new EvidenceApi(this, 'EvidenceApi', { ...shared, keyed, evidence });
+    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues });
+    new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
+    new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
+    new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });
 
     this.#addAlarms({ config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues });
     new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });

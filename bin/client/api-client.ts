@@ -1,85 +1,37 @@
-import type { QueueCount } from '../../lambdas/api/operations/dead-letters.ts';
-import type { approvalView, runDetail, runSummary, ShownStep, WithoutEach } from '../../lambdas/api/runs/run-views.ts';
-import type { Outcome } from '../../lambdas/approval/decide.ts';
-import type { Person } from '../../lambdas/people/people.ts';
-import type { Change, PendingChange } from '../../lambdas/pipeline/definition-changes.ts';
-import type { Automation } from '../../lambdas/pipeline/definitions.ts';
-import type { Plan } from '../../lambdas/plan/plan.ts';
-import type { CheckedPolicies, SoundPolicies } from '../../lambdas/policy/check-policies.ts';
+import type { Approval, approvalRoutes } from '../../lambdas/api/contract/approvals.ts';
+import type { automationRoutes } from '../../lambdas/api/contract/automations.ts';
+import type { deadLetterRoutes, outboxRoutes } from '../../lambdas/api/contract/operations.ts';
+import type { changeRoutes, peopleRoutes } from '../../lambdas/api/contract/people.ts';
+import type { policyRoutes } from '../../lambdas/api/contract/policies.ts';
+import type { ReceivedFrom } from '../../lambdas/api/contract/route.ts';
+import type { Receipt, RunDetail, RunSummary, runRoutes, Step } from '../../lambdas/api/contract/runs.ts';
+import type { planRoutes, workflowRoutes } from '../../lambdas/api/contract/workflows.ts';
 import type { TenantPolicies } from '../../lambdas/policy/policy.ts';
-import type { Flip } from '../../lambdas/policy/replay.ts';
-import type { Commit } from '../../lambdas/run/commit.ts';
-import type { Receipt } from '../../lambdas/run/receipt.ts';
-import type { RunStatus } from '../../lambdas/run/run.ts';
 import { EXIT, Failure, UsageError } from '../commands/failure.ts';
 
-export type { ShownStep };
-
-/** Some steps of a run, with their receipts and approvals. */
-export interface StepsPage {
-  steps: ShownStep[];
-  receipts: ShownReceipt[];
-  approvals: ShownApproval[];
-  nextCursor: string | null;
-}
-
-export type RunSummary = ReturnType<typeof runSummary>;
-export type RunDetail = Omit<ReturnType<typeof runDetail>, 'steps' | 'receipts' | 'commits'> & {
-  steps: ShownStep[];
-  receipts: ShownReceipt[];
-  commits: Commit[];
-};
-export type ShownApproval = ReturnType<typeof approvalView>;
-export type ShownReceipt = WithoutEach<Receipt, 'schemaVersion' | 'tenant'>;
-
-export interface RunPage {
-  runs: RunSummary[];
-  nextCursor: string | null;
-}
-
-export interface ApprovalPage {
-  approvals: ShownApproval[];
-  nextCursor: string | null;
-}
-
-export interface AutomationPage {
-  automations: Automation[];
-  nextCursor: string | null;
-}
-
-/** The changed person, or the change that a second owner must confirm. */
-export type PersonChanged = Person | { pending: PendingChange; next: string };
-
-export type Decided = Outcome & { approval: ShownApproval };
-
-/** The commits after a sequence number. `next` continues after them; `more`: further commits exist already. */
-export interface RunEvents {
-  status: RunStatus;
-  commits: Commit[];
-  next: number;
-  more: boolean;
-}
-
-/** The published policies and the ones they replaced. */
-export type PublishedPolicies = SoundPolicies & { replaced: CheckedPolicies };
-
-/** The recorded decisions of some runs that would change. */
-export interface ReplayPage {
-  runs: number;
-  examined: number;
-  flips: Flip[];
-  nextCursor: string | null;
-}
+export type { RunDetail, RunSummary };
+export type ShownStep = Step;
+export type ShownReceipt = Receipt;
+export type ShownApproval = Approval;
+export type StepsPage = ReceivedFrom<typeof runRoutes.listRunSteps>;
+export type RunPage = ReceivedFrom<typeof runRoutes.listRuns>;
+export type RunEvents = ReceivedFrom<typeof runRoutes.listRunEvents>;
+export type ApprovalPage = ReceivedFrom<typeof approvalRoutes.listApprovals>;
+export type Decided = ReceivedFrom<typeof approvalRoutes.decideApproval>;
+export type AutomationPage = ReceivedFrom<typeof automationRoutes.listAutomations>;
+type Automation = ReceivedFrom<typeof automationRoutes.getAutomation>;
+type Person = ReceivedFrom<typeof peopleRoutes.getPerson>;
+/** A changed person, or the change that waits for a second owner. */
+export type PersonChanged = ReceivedFrom<typeof peopleRoutes.savePerson>;
+/** The new policies and the ones they replace. */
+export type PublishedPolicies = ReceivedFrom<typeof policyRoutes.publishPolicies>;
+export type ReplayPage = ReceivedFrom<typeof policyRoutes.replayPolicies>;
+type Plan = ReceivedFrom<typeof planRoutes.simulateWorkflow>;
 
 const RESPONSE_TIMEOUT_MS = 30_000;
 const PARTIAL_CONTENT = 206;
 
-/** An outbox entry that needs an operator. */
-export interface StuckEntry {
-  id: string;
-  attempts: number;
-  failed: { at: string; reason: string } | null;
-}
+export type StuckEntry = ReceivedFrom<typeof outboxRoutes.redriveOutbox>['entries'][number];
 
 /** A retry may help. */
 export class Unavailable extends Failure {
@@ -129,19 +81,19 @@ export class Api {
     return this.#request(`/api/v1/approvals/${approvalId}/decision`, { method: 'POST', body: JSON.stringify(body) });
   }
 
-  deadLetters(): Promise<{ queues: QueueCount[] }> {
+  deadLetters(): Promise<ReceivedFrom<typeof deadLetterRoutes.countDeadLetters>> {
     return this.#get('/api/v1/dead-letters');
   }
 
-  redrive(): Promise<{ redriven: QueueCount[] }> {
+  redrive(): Promise<ReceivedFrom<typeof deadLetterRoutes.redriveDeadLetters>> {
     return this.#request('/api/v1/dead-letters/redrive', { method: 'POST' });
   }
 
-  redriveOutbox(body: { dryRun: boolean }): Promise<{ entries: StuckEntry[]; more: boolean }> {
+  redriveOutbox(body: { dryRun: boolean }): Promise<ReceivedFrom<typeof outboxRoutes.redriveOutbox>> {
     return this.#request('/api/v1/outbox/redrive', { method: 'POST', body: JSON.stringify(body) });
   }
 
-  publishWorkflow(file: string): Promise<{ name: string; version: number }> {
+  publishWorkflow(file: string): Promise<ReceivedFrom<typeof workflowRoutes.publishWorkflow>> {
     return this.#request('/api/v1/workflows', {
       method: 'POST',
       body: file,
@@ -163,12 +115,12 @@ export class Api {
 
   saveAutomation(
     automation: { name: string } & Record<string, unknown>,
-  ): Promise<Automation & { effectiveWithinSeconds: number }> {
+  ): Promise<ReceivedFrom<typeof automationRoutes.saveAutomation>> {
     const path = `/api/v1/automations/${encodeURIComponent(automation.name)}`;
     return this.#request(path, { method: 'PUT', body: JSON.stringify(automation) });
   }
 
-  people(query: { limit?: string; cursor?: string }): Promise<{ people: Person[]; nextCursor: string | null }> {
+  people(query: { limit?: string; cursor?: string }): Promise<ReceivedFrom<typeof peopleRoutes.listPeople>> {
     return this.#get('/api/v1/people', query);
   }
 
@@ -193,14 +145,14 @@ export class Api {
     return this.#request(path, { method: 'PUT', body: JSON.stringify({ delegates }) });
   }
 
-  changes(query: { limit?: string; cursor?: string }): Promise<{ changes: Change[]; nextCursor: string | null }> {
+  changes(query: { limit?: string; cursor?: string }): Promise<ReceivedFrom<typeof changeRoutes.listChanges>> {
     return this.#get('/api/v1/changes', query);
   }
 
   pendingChanges(query: {
     limit?: string;
     cursor?: string;
-  }): Promise<{ pending: (PendingChange & { expired: boolean })[]; nextCursor: string | null }> {
+  }): Promise<ReceivedFrom<typeof changeRoutes.listPendingChanges>> {
     return this.#get('/api/v1/changes/pending', query);
   }
 

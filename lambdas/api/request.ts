@@ -1,35 +1,92 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { type HttpEvent, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
+import { nearestName } from '../entry/nearest-name.ts';
+import type { RouteDefinition } from './contract/route.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
+/** A body can be wrong in thousands of places; the first ones are enough to correct it. */
+const ISSUES_MAX = 20;
+const DETAIL_MAX_CHARACTERS = 2_000;
+const NAME_MAX_CHARACTERS = 60;
 
-export function parseQuery<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {
-  return parsed(schema, event.queryStringParameters ?? {});
+/** Reads the parts of a request that its route describes, or throws a 400. A missing JSON body counts as `{}`. */
+export function parseRequest({ params, query, body, bodyType }: RouteDefinition, event: HttpEvent) {
+  return {
+    params: params && parsed(params, event.pathParameters ?? {}),
+    query: query && parsed(query, event.queryStringParameters ?? {}),
+    body: body && parsed(body, bodyType ? bodyText(event) : jsonBody(event)),
+  };
 }
 
-/** A body that must be JSON of this shape; none at all counts as an empty object. */
-export function parseBody<Schema extends z.ZodType>(schema: Schema, event: HttpEvent): z.output<Schema> {
-  const text = rawText(event);
-  return parsed(schema, text === '' ? {} : parseJsonBody(text));
+function jsonBody(event: HttpEvent): unknown {
+  const text = bodyText(event);
+  return text === '' ? {} : parseJsonBody(text);
 }
 
-export function rawText(event: HttpEvent): string {
+function bodyText(event: HttpEvent): string {
   const body = rawBody(event);
-  if (body.length > BODY_MAX_BYTES) throw new Problem(413, 'TOO_LARGE', `at most ${BODY_MAX_BYTES} bytes are taken`);
-  return body.toString('utf8');
+  if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
+  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are accepted`);
 }
 
-function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+function parsed(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new Problem(400, 'BAD_REQUEST', whatIsWrong(result.error));
+  const lines = result.error.issues.slice(0, ISSUES_MAX).flatMap((issue) => problemsOf(schema, issue));
+  const detail = lines.join('\n');
+  const shown = detail.length > DETAIL_MAX_CHARACTERS ? `${detail.slice(0, DETAIL_MAX_CHARACTERS)}…` : detail;
+  throw new Problem(400, 'BAD_REQUEST', shown.toWellFormed());
 }
 
-/** A body can be wrong in thousands of places; the first ones are enough to go on. */
-const SAID_MAX_CHARACTERS = 2_000;
-const ISSUES_MAX = 20;
+type Issue = z.core.$ZodIssue;
 
-export function whatIsWrong({ issues }: z.ZodError): string {
-  const said = z.prettifyError({ issues: issues.slice(0, ISSUES_MAX) });
-  return said.length > SAID_MAX_CHARACTERS ? `${said.slice(0, SAID_MAX_CHARACTERS).toWellFormed()}…` : said;
+function problemsOf(schema: z.ZodType, issue: Issue): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownFields(schema, issue.path);
+    return issue.keys.slice(0, ISSUES_MAX).map((key) => at(issue.path, unknownField(key, known)));
+  }
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    // The option that got furthest is probably the one that was meant.
+    const options = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a));
+    const nested = (options[0] ?? []).map((each) => ({ ...each, path: [...issue.path, ...each.path] }) as Issue);
+    return nested.flatMap((each) => problemsOf(schema, each));
+  }
+  return [at(issue.path, plainMessage(issue))];
+}
+
+const depthOf = (issues: readonly Issue[]): number => Math.max(0, ...issues.map(({ path }) => path.length));
+
+const at = (path: readonly PropertyKey[], message: string): string =>
+  path.length === 0 ? message : `${path.join('.')}: ${message}`;
+
+function plainMessage({ code, message }: Issue): string {
+  if (code === 'invalid_type' && message.endsWith('received undefined')) return 'is required';
+  return message.replace(/^(Invalid|Too big|Too small)[^:]*: /, '').replace('received', 'got');
+}
+
+function unknownField(key: string, known: readonly string[]): string {
+  const shown = key.length > NAME_MAX_CHARACTERS ? `${key.slice(0, NAME_MAX_CHARACTERS)}…` : key;
+  if (known.includes(key)) return `field \`${shown}\` is not allowed here`;
+  const nearest = nearestName(key, known);
+  if (nearest !== undefined) return `unknown field \`${shown}\`; did you mean \`${nearest}\`?`;
+  return known.length === 0 ? `unknown field \`${shown}\`` : `unknown field \`${shown}\`; known: ${known.join(', ')}`;
+}
+
+/** The parts of zod schemas that lead from a schema to the schema of one of its fields. */
+interface SchemaParts {
+  shape?: Record<PropertyKey, z.ZodType>;
+  options?: readonly z.ZodType[];
+  innerType?: z.ZodType;
+  element?: z.ZodType;
+  valueType?: z.ZodType;
+}
+
+function knownFields(schema: z.ZodType, [first, ...rest]: readonly PropertyKey[]): string[] {
+  const { shape, options, innerType, element, valueType } = schema.def as SchemaParts;
+  const path = first === undefined ? [] : [first, ...rest];
+  if (options) return [...new Set(options.flatMap((option) => knownFields(option, path)))];
+  if (innerType) return knownFields(innerType, path);
+  if (first === undefined) return Object.keys(shape ?? {});
+  const field = shape?.[first] ?? element ?? valueType;
+  return field ? knownFields(field, rest) : [];
 }

@@ -1,30 +1,102 @@
-import { type HttpEvent, type HttpResponse, Problem } from '../entry/http.ts';
+import * as z from 'zod';
+import { type HttpEvent, type HttpResponse, json, Problem } from '../entry/http.ts';
 import { refusalOf } from '../run/errors.ts';
-import type { Caller } from './authorizer/api-keys.ts';
-import { callerOf } from './authorizer/caller.ts';
+import { type Caller, callerOf, requirePerson, requireRight } from './authorizer/caller.ts';
+import {
+  type BodyOf,
+  type ParamsOf,
+  type QueryOf,
+  type ResponseOf,
+  type RouteDefinition,
+  type Routes,
+  routeKey,
+} from './contract/route.ts';
+import { parseRequest } from './request.ts';
 import { assertResponseFits } from './response-size.ts';
-import type { API_ROUTES, Route } from './routes.ts';
 
-export type Handler<Api> = (api: Api, caller: Caller, event: HttpEvent) => Promise<HttpResponse>;
+export interface Request<Route extends RouteDefinition> {
+  /** Of a public route there is none. */
+  caller: Route['right'] extends 'public' | 'signed' ? undefined : Caller;
+  params: ParamsOf<Route>;
+  query: QueryOf<Route>;
+  body: BodyOf<Route>;
+  headers: HttpEvent['headers'];
+}
 
-/** An answer for each route of a group: none missing, none that the stack does not make. */
-export type Handlers<Api, Group extends keyof typeof API_ROUTES> = Readonly<Record<Route<Group>, Handler<Api>>>;
+/** A handler for each route of the contract: the types allow none to be missing, and none that the contract lacks. */
+export type Handlers<Ports, Definitions extends Routes> = {
+  readonly [Name in keyof Definitions]: (
+    ports: Ports,
+    request: Request<Definitions[Name]>,
+  ) => Promise<ResponseOf<Definitions[Name]>>;
+};
 
-/** Handlers whoever calls by the route they called, as API Gateway names it. */
-export function byRoute<Api>(handlers: Readonly<Record<string, Handler<Api>>>) {
-  return async (api: Api, event: HttpEvent): Promise<HttpResponse> => {
-    const caller = callerOf(event);
-    const answer = handlers[event.routeKey];
-    if (!answer) throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
-    const answered = await answer(api, caller, event).catch((error: unknown) => {
-      throw asTold(error);
+type AnyHandler = (
+  ports: unknown,
+  request: unknown,
+) => Promise<{ status: number; body: unknown; headers?: Record<string, string> }>;
+
+/**
+ * Handles requests by their route, in this order: API key, right, parameters, query and body as the contract describes
+ * them, handler, response.
+ */
+export function router<Ports, Definitions extends Routes>(
+  routes: Definitions,
+  handlers: Handlers<Ports, Definitions>,
+): (ports: Ports, event: HttpEvent) => Promise<HttpResponse> {
+  const byKey = new Map(
+    Object.entries(routes).map(([name, route]) => [routeKey(route), { route, handle: handlers[name] as AnyHandler }]),
+  );
+  return async (ports, event) => {
+    const found = byKey.get(event.routeKey);
+    if (!found) throw new Problem(404, 'NOT_FOUND', `there is nothing at ${event.rawPath}`);
+    const { route, handle } = found;
+    const caller = allowedCaller(route, event);
+    const request = { caller, headers: event.headers, ...parseRequest(route, event) };
+    const { status, body, headers } = await handle(ports, request).catch((error: unknown) => {
+      throw asProblem(error);
     });
-    return assertResponseFits(answered);
+    return assertResponseFits(httpResponse(route, status, body, headers));
   };
 }
 
-/** The domain's refusals are handlers to the caller; anything else is a fault of ours. */
-function asTold(error: unknown): unknown {
+function allowedCaller({ right, peopleOnly }: RouteDefinition, event: HttpEvent): Caller | undefined {
+  if (right === 'public' || right === 'signed') return undefined;
+  const caller = callerOf(event);
+  requireRight(caller, right);
+  if (peopleOnly) requirePerson(caller, 'do this');
+  return caller;
+}
+
+/** Refusals of the domain become responses. Any other error is a fault of ours and becomes a 500. */
+function asProblem(error: unknown): unknown {
   const refusal = refusalOf(error);
   return refusal ? new Problem(refusal.status, refusal.code, refusal.message) : error;
+}
+
+/**
+ * Sends only the fields that the contract lists, so that a field of a stored row cannot leave by accident. A body that
+ * does not match is a fault of ours: the caller gets a 500, in tests as in production.
+ */
+function httpResponse(
+  route: RouteDefinition,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): HttpResponse {
+  const checked = route.responses[status]?.safeParse(body);
+  if (!checked?.success) {
+    const problems = checked ? z.prettifyError(checked.error) : 'the status is not in the contract';
+    throw new Error(`${routeKey(route)}, response ${status}: ${problems}`);
+  }
+  if (checked.data instanceof Uint8Array) {
+    return {
+      statusCode: status,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: Buffer.from(checked.data).toString('base64'),
+      isBase64Encoded: true,
+    };
+  }
+  const response = json(status, checked.data);
+  return { ...response, headers: { ...response.headers, ...headers } };
 }

@@ -1,5 +1,6 @@
 import { mayDecide } from '../people/eligibility.ts';
-import { effectiveRole, may, type Person, type Role } from '../people/people.ts';
+import type { Person } from '../people/people.ts';
+import { effectiveRole, may, type Role } from '../people/rights.ts';
 import type { Approval, ApprovalStatus, Vote } from '../run/approval.ts';
 import { CountersignError } from '../run/errors.ts';
 import { makersNow } from './votes.ts';
@@ -41,7 +42,7 @@ export function voteOf(people: readonly Person[], approval: Approval, deciding: 
 function withRightsOfKey(person: Person, deciding: Deciding, { requirement }: Approval): Person {
   if (deciding.via !== 'api') return person;
   const { role } = deciding;
-  const mayApprove = may(role, 'decide') || (requirement.operators && may(role, 'control'));
+  const mayApprove = may(role, 'approvals:decide') || (requirement.operators && may(role, 'runs:control'));
   if (role !== person.role && !mayApprove) {
     throw new CountersignError(
       'APPROVAL_FORBIDDEN',

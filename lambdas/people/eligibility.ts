@@ -1,8 +1,9 @@
 import { atLeast } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
 import { groupsText } from '../run/events/requirement-text.ts';
-import { may, type Person } from './people.ts';
+import type { Person } from './people.ts';
 import { whyNotCounted } from './provenance.ts';
+import { may } from './rights.ts';
 
 /** Whose place someone may take, however the absences chain: nobody's twice, so that a circle of delegates ends. */
 const DELEGATIONS_MAX = 10;
@@ -43,8 +44,8 @@ function whyNotInPlaceOf(absent: Person, { id }: Person, makers: readonly string
 
 /** Whether somebody may approve in their own right all that another may: then they can take that one's place. */
 export function coversRightsOf(delegate: Person, { role, tier, groups }: Person): boolean {
-  if (may(role, 'control') && !may(delegate.role, 'control')) return false;
-  if (!may(role, 'decide')) return true;
+  if (may(role, 'runs:control') && !may(delegate.role, 'runs:control')) return false;
+  if (!may(role, 'approvals:decide')) return true;
   const tierNeeded = isAnyTier(role) ? 'high' : tier;
   return fits(delegate, { tier: tierNeeded, quorum: 1, groups: groups.map((group) => [group]) }) === true;
 }
@@ -52,8 +53,8 @@ export function coversRightsOf(delegate: Person, { role, tier, groups }: Person)
 const isAnyTier = (role: Person['role']): boolean => role === 'owner' || role === 'admin';
 
 function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement): true | string {
-  if (requirement.operators && may(role, 'control')) return true;
-  if (!may(role, 'decide')) return `a ${role} may not decide on approvals; ask an approver`;
+  if (requirement.operators && may(role, 'runs:control')) return true;
+  if (!may(role, 'approvals:decide')) return `a ${role} may not decide on approvals; ask an approver`;
   if (!isAnyTier(role) && !atLeast(tier, requirement.tier)) {
     return `this needs an approver for ${requirement.tier} risk; you are one up to ${tier}`;
   }

@@ -1,22 +1,7 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { Provenance } from './provenance.ts';
-
-export const ROLES = ['owner', 'admin', 'operator', 'approver', 'member', 'auditor'] as const;
-export type Role = (typeof ROLES)[number];
-
-/** `control` is of runs, `audit` tries policies on what was decided. */
-export type Right = 'own' | 'define' | 'control' | 'decide' | 'audit';
-
-/** What a role may do beside looking. */
-const RIGHTS: Record<Role, readonly Right[]> = {
-  owner: ['own', 'define', 'control', 'decide', 'audit'],
-  admin: ['define', 'control', 'decide', 'audit'],
-  operator: ['control'],
-  approver: ['decide'],
-  member: [],
-  auditor: ['audit'],
-};
+import { ROLES } from './rights.ts';
 
 /**
  * The one spelling of an identity: without spaces around the name, and in lower case where the system ignores case.
@@ -64,16 +49,6 @@ export function personBehind(people: readonly Person[], identity: string): strin
 export function hasIdentity({ identities }: Pick<Person, 'identities'>, identity: string): boolean {
   const wanted = identityForm(identity);
   return identities.some((each) => identityForm(each) === wanted);
-}
-
-export const may = (role: Role, right: Right): boolean => RIGHTS[role].includes(right);
-
-/** What somebody may do with a key: what both the key and they themselves are for. A machine has no role but its key's. */
-export function effectiveRole(key: Role, person: Pick<Person, 'role'> | undefined): Role {
-  if (!person) return key;
-  const both = RIGHTS[key].filter((right) => RIGHTS[person.role].includes(right)).length;
-  if (both === RIGHTS[key].length) return key;
-  return both === RIGHTS[person.role].length ? person.role : 'member';
 }
 
 /** Whose input is in what a run writes. */

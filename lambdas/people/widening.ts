@@ -1,8 +1,9 @@
 import { RISKS } from '../connectors/connector.ts';
-import { may, type Person, type Right, type Role } from './people.ts';
+import type { Person } from './people.ts';
+import { may, type Right, type Role } from './rights.ts';
 
 /** Rights that let somebody approve, or say who may: operators approve retries, an owner says who else may approve. */
-const APPROVING: readonly Right[] = ['decide', 'control', 'own'];
+const APPROVING: readonly Right[] = ['approvals:decide', 'runs:control', 'people:delegate'];
 const approving = (role: Role): Right[] => APPROVING.filter((right) => may(role, right));
 
 /** In which ways a change widens who may approve what; none if it only narrows it, or has nothing to do with it. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type * as z from 'zod';
-import type { Caller } from '../../lambdas/api/authorizer/api-keys.ts';
+import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { systemClock, systemIds } from '../../lambdas/entry/system.ts';

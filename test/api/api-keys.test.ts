@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Caller, callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
-import type { Role } from '../../lambdas/people/people.ts';
+import { callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
+import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
+import type { Role } from '../../lambdas/people/rights.ts';
 import { BEN } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';

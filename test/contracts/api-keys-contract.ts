@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiKeys, Caller } from '../../lambdas/api/authorizer/api-keys.ts';
+import type { ApiKeys } from '../../lambdas/api/authorizer/api-keys.ts';
+import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
 import { byTest } from '../fakes/by-test.ts';
 
 export function describeApiKeysContract(

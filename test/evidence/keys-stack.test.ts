@@ -21,7 +21,8 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   vi.stubEnv('CDK_VALIDATION', 'false');
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;
-  const [runTable, httpApi] = [new RunTable(stack, 'RunTable', config), new CountersignHttpApi(stack, 'FrontDoor')];
+  const runTable = new RunTable(stack, 'RunTable', config);
+  const httpApi = new CountersignHttpApi(stack, 'FrontDoor', { bundles, runTable });
   const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
   const evidence = new EvidenceBucket(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
   new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });

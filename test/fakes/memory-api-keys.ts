@@ -1,4 +1,5 @@
-import { type ApiKeys, apiKeyHash, type Caller } from '../../lambdas/api/authorizer/api-keys.ts';
+import { type ApiKeys, apiKeyHash } from '../../lambdas/api/authorizer/api-keys.ts';
+import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
 import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import { MemoryRows } from './memory-rows.ts';
 

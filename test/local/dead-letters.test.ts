@@ -1,6 +1,6 @@
 import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { QueueCount } from '../../lambdas/api/operations/dead-letters.ts';
+import type { QueueCount } from '../../lambdas/api/contract/operations.ts';
 import { ACME_KEY, type Answer, GLOBEX_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 

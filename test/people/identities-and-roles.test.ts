@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { effectiveRole, Person, personBehind, ROLES } from '../../lambdas/people/people.ts';
+import { Person, personBehind } from '../../lambdas/people/people.ts';
+import { effectiveRole, ROLES } from '../../lambdas/people/rights.ts';
 
 const ben = Person.parse({
   id: 'ben',

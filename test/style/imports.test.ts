@@ -103,7 +103,7 @@ describe('imports', () => {
     const allowed: Record<string, string[]> = {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
       'lambdas/run/dynamo/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
-      'lambdas/api/routes.ts': ['API_ROUTES'],
+      'lambdas/api/contract/index.ts': ['CONTRACT', 'FunctionGroup', 'routesOf'],
       'lambdas/entry/metrics.ts': ['METRICS', 'MetricName', 'metricNamespace'],
       'lambdas/run/run.ts': ['TERMINAL_STATUSES'],
       'lambdas/entry/tenant-secrets.ts': ['SecretPurpose', 'secretName'],

@@ -1,5 +1,5 @@
 import { type Decision, decide } from '../../lambdas/approval/decide.ts';
-import type { Role } from '../../lambdas/people/people.ts';
+import type { Role } from '../../lambdas/people/rights.ts';
 import type { ApprovalRequirement, PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';

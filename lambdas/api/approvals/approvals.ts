@@ -1,72 +1,48 @@
-import * as z from 'zod';
 import { type Decider, type Decision, decide } from '../../approval/decide.ts';
-import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
+import { Problem } from '../../entry/http.ts';
 import { runIdOf } from '../../run/approval.ts';
-import type { Caller } from '../authorizer/api-keys.ts';
-import { type Paged, PageQuery, readPage } from '../paging/paging.ts';
-import { parseBody, parseQuery } from '../request.ts';
+import type { Caller } from '../authorizer/caller.ts';
+import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
+import { type Paged, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
-import { byRoute, type Handlers } from '../router.ts';
-import { approvalView } from '../runs/run-views.ts';
+import { router } from '../router.ts';
 
-const REASON_MAX_CHARACTERS = 2000;
+export type ApprovalsPorts = Decider & Paged;
 
-const ListQuery = PageQuery.extend({ status: z.literal('pending').default('pending') });
+export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(approvalRoutes, {
+  async listApprovals(ports, { caller: { tenant }, query }) {
+    const page = await readPage(ports, `${tenant}/approvals`, query, (place) =>
+      ports.runs
+        .pendingApprovals(tenant, place)
+        .then((found) => cutToFit(found, ({ requestedAt, approvalId }) => `${requestedAt} ${approvalId}`)),
+    );
+    return { status: 200, body: { approvals: page.items, nextCursor: page.nextCursor } };
+  },
 
-/** What the caller saw, so that nobody approves what they have not seen. */
-const Seen = { actionHash: z.string('say which action you saw: the actionHash of the approval you were shown') };
-const Reason = z.string().trim().min(1, 'say why, so that others can act on it').max(REASON_MAX_CHARACTERS);
-const Rejection = z.strictObject({ reason: Reason, ...Seen });
-const DecisionBody = z.discriminatedUnion('decision', [
-  z.strictObject({ decision: z.literal('approve'), ...Seen }),
-  Rejection.extend({ decision: z.literal('reject') }),
-  z.strictObject({ decision: z.literal('edit'), fields: z.record(z.string(), z.json()), ...Seen }),
-]);
-type DecisionBody = z.infer<typeof DecisionBody>;
+  async getApproval({ runs }, { caller: { tenant }, params: { id } }) {
+    const approval = await runs.approval(tenant, runIdOf(id), id);
+    if (!approval) throw new Problem(404, 'NOT_FOUND', `there is no approval ${id}`);
+    return { status: 200, body: approval };
+  },
 
-export type ApprovalsApi = Decider & Paged;
+  async decideApproval(ports, { caller, params, body }) {
+    return { status: 200, body: await decideAs(ports, caller, params.id, body) };
+  },
 
-const HANDLERS: Handlers<ApprovalsApi, 'approvals'> = {
-  'GET /api/v1/approvals': list,
-  'GET /api/v1/approvals/{id}': show,
-  'POST /api/v1/approvals/{id}/decision': (api, caller, event) =>
-    decideOn(api, caller, idIn(event), parseBody(DecisionBody, event)),
-  'POST /api/v1/runs/{id}/approve': (api, caller, event) =>
-    decideOnRun(api, caller, idIn(event), { decision: 'approve', ...parseBody(z.strictObject(Seen), event) }),
-  'POST /api/v1/runs/{id}/reject': (api, caller, event) =>
-    decideOnRun(api, caller, idIn(event), { decision: 'reject', ...parseBody(Rejection, event) }),
-};
+  async approveRun(ports, { caller, params, body }) {
+    const approvalId = await onlyOpenApproval(ports, caller, params.id);
+    return { status: 200, body: await decideAs(ports, caller, approvalId, { decision: 'approve', ...body }) };
+  },
 
-/** What waits for people, and their word on it. */
-export const handleApprovals = byRoute(HANDLERS);
+  async rejectRun(ports, { caller, params, body }) {
+    const approvalId = await onlyOpenApproval(ports, caller, params.id);
+    return { status: 200, body: await decideAs(ports, caller, approvalId, { decision: 'reject', ...body }) };
+  },
+});
 
-const idIn = (event: HttpEvent): string => event.pathParameters?.id ?? '';
-
-async function list(api: ApprovalsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const page = await readPage(api, `${tenant}/approvals`, parseQuery(ListQuery, event), (place) =>
-    api.runs
-      .pendingApprovals(tenant, place)
-      .then((found) => cutToFit(found, ({ requestedAt, approvalId }) => `${requestedAt} ${approvalId}`)),
-  );
-  return json(200, { approvals: page.items.map(approvalView), nextCursor: page.nextCursor });
-}
-
-async function show(api: ApprovalsApi, { tenant }: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const approvalId = idIn(event);
-  const approval = await api.runs.approval(tenant, runIdOf(approvalId), approvalId);
-  if (!approval) throw new Problem(404, 'NOT_FOUND', `there is no approval ${approvalId}`);
-  return json(200, approvalView(approval));
-}
-
-async function decideOn(
-  api: ApprovalsApi,
-  { tenant, person, role }: Caller,
-  approvalId: string,
-  body: DecisionBody,
-): Promise<HttpResponse> {
-  const deciding = { tenant, approvalId, person, role, decision: decisionOf(body), actionHash: body.actionHash };
-  const { approval, ...outcome } = await decide(api, { ...deciding, via: 'api' });
-  return json(200, { ...outcome, approval: approvalView(approval) });
+function decideAs(ports: ApprovalsPorts, { tenant, person, role }: Caller, approvalId: string, body: DecisionBody) {
+  const { actionHash } = body;
+  return decide(ports, { tenant, approvalId, person, role, decision: decisionOf(body), actionHash, via: 'api' });
 }
 
 function decisionOf(body: DecisionBody): Decision {
@@ -80,21 +56,19 @@ function decisionOf(body: DecisionBody): Decision {
   }
 }
 
-/** For people at a run rather than at a card: its one open approval. */
-async function decideOnRun(
-  api: ApprovalsApi,
-  caller: Caller,
-  runId: string,
-  body: DecisionBody,
-): Promise<HttpResponse> {
-  const loaded = await api.runs.load(caller.tenant, runId);
+async function onlyOpenApproval({ runs }: ApprovalsPorts, { tenant }: Caller, runId: string): Promise<string> {
+  const loaded = await runs.load(tenant, runId);
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
   const waiting = loaded.steps.flatMap((step) => (step.status === 'waiting_approval' ? [step.approvalId] : []));
   const open = [...new Set(waiting)];
   const [only, ...others] = open;
-  if (only === undefined) throw new Problem(409, 'APPROVAL_CLOSED', 'nothing of this run waits for an approval now');
+  if (only === undefined) throw new Problem(409, 'APPROVAL_CLOSED', 'this run has no open approval');
   if (others.length > 0) {
-    throw new Problem(409, 'AMBIGUOUS', `several approvals wait; decide on one of ${open.join(', ')} by its id`);
+    throw new Problem(
+      409,
+      'AMBIGUOUS',
+      `this run has several open approvals; decide one of ${open.join(', ')} by its ID`,
+    );
   }
-  return decideOn(api, caller, only, body);
+  return only;
 }

@@ -4,7 +4,8 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { AuthorizerEnvironment } from '../environment.ts';
-import { type Caller, callerWith } from './api-keys.ts';
+import { callerWith } from './api-keys.ts';
+import type { Caller } from './caller.ts';
 import { DynamoApiKeys } from './dynamo-api-keys.ts';
 
 const { RUN_TABLE } = readEnvironment(AuthorizerEnvironment);

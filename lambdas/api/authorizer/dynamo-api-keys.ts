@@ -4,7 +4,8 @@ import type { ChangeAuthor } from '../../pipeline/definition-changes.ts';
 import { DynamoChanges } from '../../pipeline/dynamo-definition-changes.ts';
 import { apiKeyKey } from '../../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
-import { type ApiKeys, apiKeyHash, type Caller } from './api-keys.ts';
+import { type ApiKeys, apiKeyHash } from './api-keys.ts';
+import type { Caller } from './caller.ts';
 
 /** The history names a key by the start of its hash, which tells keys apart and lets nobody in. */
 const SHOWN_OF_HASH = 12;

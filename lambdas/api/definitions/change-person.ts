@@ -1,13 +1,14 @@
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import { coversRightsOf, standIn } from '../../people/eligibility.ts';
-import { effectiveRole, hasIdentity, type Person } from '../../people/people.ts';
+import { hasIdentity, type Person } from '../../people/people.ts';
 import { provenanceOf, type Vouching } from '../../people/provenance.ts';
+import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
 import type { ChangeAuthor, PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';
-import type { Caller } from '../authorizer/api-keys.ts';
+import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
 
 /** Another owner has this long to confirm a change. */
 const PENDING_EXPIRES_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
@@ -39,19 +40,23 @@ export const authorOf = ({ clock, ids }: { clock: Clock; ids: Ids }, { person }:
   changeId: ids.next('chg'),
 });
 
-/** Who calls, with the rights they have at this moment. */
-export function acting(people: readonly Person[], caller: Caller): Caller {
+/**
+ * The caller with the rights they have at this moment, and all people of the tenant. The router has checked the right
+ * already; this check uses the people that the change is based on.
+ */
+export async function currentCaller(
+  { definitions }: Pick<PeopleChanger, 'definitions'>,
+  caller: Caller,
+  right: Right,
+): Promise<{ people: Person[]; current: Caller }> {
+  const people = await definitions.people(caller.tenant);
   const person = people.find(({ id }) => id === caller.person);
   if (!person && !caller.machine) {
-    throw new Problem(403, 'FORBIDDEN', `${caller.person} is not known here any more; ask an owner to add you`);
+    throw new Problem(403, 'FORBIDDEN', `there is no person ${caller.person} any more; ask an owner to add you`);
   }
-  return { ...caller, role: effectiveRole(caller.role, person) };
-}
-
-/** Nobody knows who uses the key of a machine: it could be the second pair of hands of the one who must not act alone. */
-export function assertNoMachine({ person, machine }: Caller, what: string): void {
-  if (!machine) return;
-  throw new Problem(403, 'FORBIDDEN', `${person} is a machine, and only a person may ${what}; use a key of your own`);
+  const current = { ...caller, role: effectiveRole(caller.role, person) };
+  requireRight(current, right);
+  return { people, current };
 }
 
 /** Makes a change, or stores it until a second owner confirms it. */
@@ -65,7 +70,7 @@ export async function changePerson(
   await assertValid(api, caller.tenant, people, after);
   const before = people.find(({ id }) => id === after.id);
   const widens = widenings(before, after);
-  if (widens.length > 0) assertNoMachine(caller, 'widen who may approve');
+  if (widens.length > 0) requirePerson(caller, 'widen who may approve');
   if (widens.length > 0 && api.peopleRules.secondOwner) {
     return { pending: await askSecondOwner(api, caller.tenant, people, { by, before, after, widens }) };
   }

@@ -1,15 +1,20 @@
-import { byRoute } from '../router.ts';
-import { AUTOMATION_HANDLERS, type AutomationsApi } from './automations.ts';
-import { CHANGE_HANDLERS, type ChangesApi } from './changes.ts';
-import { PEOPLE_HANDLERS, type PeopleApi } from './people.ts';
-import { WORKFLOW_HANDLERS, type WorkflowsApi } from './workflows.ts';
+import { automationRoutes } from '../contract/automations.ts';
+import { changeRoutes, peopleRoutes } from '../contract/people.ts';
+import { workflowRoutes } from '../contract/workflows.ts';
+import { router } from '../router.ts';
+import { type AutomationsPorts, automationHandlers } from './automations.ts';
+import { type ChangesPorts, changeHandlers } from './changes.ts';
+import { type PeoplePorts, peopleHandlers } from './people.ts';
+import { type WorkflowsPorts, workflowHandlers } from './workflows.ts';
 
-export type DefinitionsApi = WorkflowsApi & AutomationsApi & PeopleApi & ChangesApi;
+export type DefinitionsPorts = WorkflowsPorts & AutomationsPorts & PeoplePorts & ChangesPorts;
 
-/** What people define: one function, for all of it lies in the tenant's rows. */
-export const handleDefinitions = byRoute<DefinitionsApi>({
-  ...WORKFLOW_HANDLERS,
-  ...AUTOMATION_HANDLERS,
-  ...PEOPLE_HANDLERS,
-  ...CHANGE_HANDLERS,
+const routes = { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes };
+
+/** One function for all definitions: they are rows of the same tenant, so it needs the same permissions for each. */
+export const handleDefinitions = router<DefinitionsPorts, typeof routes>(routes, {
+  ...workflowHandlers,
+  ...automationHandlers,
+  ...peopleHandlers,
+  ...changeHandlers,
 });

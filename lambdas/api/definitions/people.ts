@@ -1,150 +1,104 @@
-import * as z from 'zod';
-import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
+import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { Person } from '../../people/people.ts';
+import type { Person } from '../../people/people.ts';
 import { confirmedToo } from '../../people/provenance.ts';
 import type { PendingChange } from '../../pipeline/definition-changes.ts';
-import type { Caller } from '../authorizer/api-keys.ts';
-import { mayOrRefuse } from '../authorizer/caller.ts';
-import { type Paged, PageQuery, pageOf, readPage } from '../paging/paging.ts';
-import { parseBody, parseQuery } from '../request.ts';
+import { type Caller, requireRight } from '../authorizer/caller.ts';
+import type { peopleRoutes } from '../contract/people.ts';
+import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
-import {
-  acting,
-  assertNoMachine,
-  assertOwnerLeft,
-  authorOf,
-  changePerson,
-  type PeopleChanger,
-} from './change-person.ts';
+import { assertOwnerLeft, authorOf, changePerson, currentCaller, type PeopleChanger } from './change-person.ts';
 
-/** Whom an owner allows to take somebody's place, and who vouches for a right, have routes of their own. */
-const PersonBody = Person.omit({ id: true, delegates: true, rights: true });
-/** Absent, or null to be back. */
-const AwayBody = z.strictObject({ away: Person.shape.away.unwrap().nullable() });
-const DELEGATES_MAX = 20;
-const DelegatesBody = z.strictObject({ delegates: z.array(Person.shape.id).max(DELEGATES_MAX) });
+export type PeoplePorts = PeopleChanger & Paged;
 
-export type PeopleApi = PeopleChanger & Paged;
+export const peopleHandlers: Handlers<PeoplePorts, typeof peopleRoutes> = {
+  async listPeople(ports, { caller: { tenant }, query }) {
+    // Every decision reads all of them too, so a tenant has few.
+    const all = await ports.definitions.people(tenant);
+    const page = await readPage(ports, `${tenant}/people`, query, (place) => pageOf(all, place, ({ id }) => id));
+    return { status: 200, body: { people: page.items, nextCursor: page.nextCursor } };
+  },
 
-export const PEOPLE_HANDLERS: Handlers<PeopleApi, 'people'> = {
-  'GET /api/v1/people': list,
-  'GET /api/v1/people/{id}': show,
-  'PUT /api/v1/people/{id}': save,
-  'DELETE /api/v1/people/{id}': remove,
-  'PUT /api/v1/people/{id}/away': setAway,
-  'PUT /api/v1/people/{id}/delegates': setDelegates,
-  'POST /api/v1/people/{id}/confirm': confirm,
+  async getPerson({ definitions }, { caller: { tenant }, params }) {
+    return { status: 200, body: known(await definitions.people(tenant), params.id) };
+  },
+
+  async savePerson(ports, { caller, params: { id }, body }) {
+    const { people, current } = await currentCaller(ports, caller, 'people:write');
+    const before = people.find((person) => person.id === id);
+    const person: Person = { ...body, id, ...(before?.delegates && { delegates: before.delegates }) };
+    assertMayChange(current, [person, before]);
+    return changed(await changePerson(ports, current, people, person));
+  },
+
+  /** The history of changes keeps the person. Their keys, identities and votes no longer count. */
+  async deletePerson(ports, { caller, params }) {
+    const { people, current } = await currentCaller(ports, caller, 'people:write');
+    const person = known(people, params.id);
+    assertMayChange(current, [person]);
+    assertOwnerLeft(
+      people,
+      people.filter(({ id }) => id !== person.id),
+    );
+    await ports.definitions.deletePerson(caller.tenant, person, authorOf(ports, current));
+    return { status: 200, body: { deleted: person.id } };
+  },
+
+  /** People set their own absence, with a key that has their full role. For others it takes the right to change people. */
+  async setAway(ports, { caller, params, body: { away } }) {
+    const { people, current } = await currentCaller(ports, caller, 'people:set-away');
+    const { away: _before, ...person } = known(people, params.id);
+    if (current.person !== person.id || current.role !== person.role) requireRight(current, 'people:write');
+    return changed(await changePerson(ports, current, people, { ...person, ...(away && { away }) }));
+  },
+
+  async setDelegates(ports, { caller, params, body }) {
+    const { people, current } = await currentCaller(ports, caller, 'people:delegate');
+    const person = known(people, params.id);
+    const now = isoNow(ports.clock);
+    // `changePerson` determines whom each permission depends on.
+    const rights = { changedBy: current.person, changedAt: now, countsFrom: now, dependsOn: [] };
+    const delegates = [...new Set(body.delegates)].map((id) => ({ person: id, rights }));
+    return changed(await changePerson(ports, current, people, { ...person, delegates }));
+  },
+
+  /** After it, the person's votes also count for writes of the people who granted the rights. */
+  async confirmPerson(ports, { caller, params }) {
+    const { people, current } = await currentCaller(ports, caller, 'people:write');
+    const person = known(people, params.id);
+    if (current.person === person.id) {
+      throw new Problem(403, 'FORBIDDEN', 'you cannot confirm your own rights; ask another person');
+    }
+    assertMayChange(current, [person]);
+    if (!person.rights || person.rights.dependsOn.length === 0) return { status: 200, body: person };
+    const rights = confirmedToo(people, person.rights, current.person);
+    if (rights.dependsOn.length === person.rights.dependsOn.length) {
+      const on = rights.dependsOn.join(' and ');
+      throw new Problem(
+        422,
+        'PERSON_INVALID',
+        `your own rights depend on ${on} too; somebody who is independent of ${on} must confirm`,
+      );
+    }
+    const confirmed = { ...person, rights };
+    await ports.definitions.savePerson(caller.tenant, confirmed, authorOf(ports, current), { replaces: person });
+    return { status: 200, body: confirmed };
+  },
 };
 
-async function list(api: PeopleApi, { tenant }: Caller, event: HttpEvent): Promise<HttpResponse> {
-  // All of them are read for every decision: a tenant has no more than that bears.
-  const all = await api.definitions.people(tenant);
-  const page = await readPage(api, `${tenant}/people`, parseQuery(PageQuery, event), (place) =>
-    pageOf(all, place, ({ id }) => id),
-  );
-  return json(200, { people: page.items, nextCursor: page.nextCursor });
+function changed(change: { person: Person } | { pending: PendingChange }) {
+  if ('person' in change) return { status: 200 as const, body: change.person };
+  const next = `another owner must confirm it: countersign changes confirm ${change.pending.changeId}`;
+  return { status: 202 as const, body: { pending: change.pending, next } };
 }
 
-async function show(api: PeopleApi, { tenant }: Caller, event: HttpEvent): Promise<HttpResponse> {
-  return json(200, known(await api.definitions.people(tenant), event));
-}
-
-async function save(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const people = await api.definitions.people(caller.tenant);
-  const as = acting(people, caller);
-  mayOrRefuse(as, 'define', 'change people');
-  const named = Person.safeParse({ ...parseBody(PersonBody, event), id: event.pathParameters?.id });
-  if (!named.success) throw new Problem(400, 'BAD_REQUEST', z.prettifyError(named.error));
-  const before = people.find(({ id }) => id === named.data.id);
-  const person: Person = { ...named.data, ...(before?.delegates && { delegates: before.delegates }) };
-  assertMayChange(as, [person, before]);
-  return answer(await changePerson(api, as, people, person));
-}
-
-/** Nothing of the person is left but the history: no key, identity or vote of theirs counts any more. */
-async function remove(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const people = await api.definitions.people(caller.tenant);
-  const as = acting(people, caller);
-  mayOrRefuse(as, 'define', 'delete people');
-  const person = known(people, event);
-  assertMayChange(as, [person]);
-  assertOwnerLeft(
-    people,
-    people.filter(({ id }) => id !== person.id),
-  );
-  await api.definitions.deletePerson(caller.tenant, person, authorOf(api, as));
-  return json(200, { deleted: person.id });
-}
-
-/** Whoever goes away says so themselves, with a key that is theirs in full; or is said to by an admin. */
-async function setAway(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const people = await api.definitions.people(caller.tenant);
-  const { away: _before, ...person } = known(people, event);
-  const as = acting(people, caller);
-  if (as.person !== person.id || as.role !== person.role) mayOrRefuse(as, 'define', 'say that somebody else is away');
-  const { away } = parseBody(AwayBody, event);
-  return answer(await changePerson(api, as, people, { ...person, ...(away && { away }) }));
-}
-
-/** An owner lets these take the person's place with all its rights, whatever their own role allows. */
-async function setDelegates(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const people = await api.definitions.people(caller.tenant);
-  const as = acting(people, caller);
-  mayOrRefuse(as, 'own', 'allow others to take the place of somebody');
-  const person = known(people, event);
-  // As if nobody else were behind it; `changePerson` works out on whom each permission depends.
-  const rights = {
-    changedBy: as.person,
-    changedAt: isoNow(api.clock),
-    countsFrom: isoNow(api.clock),
-    dependsOn: [],
-  };
-  const ids = [...new Set(parseBody(DelegatesBody, event).delegates)];
-  const delegates = ids.map((id) => ({ person: id, rights }));
-  return answer(await changePerson(api, as, people, { ...person, delegates }));
-}
-
-/** Vouches for somebody, so that their votes count for what the people wrote who gave them their rights. */
-async function confirm(api: PeopleApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  const people = await api.definitions.people(caller.tenant);
-  const as = acting(people, caller);
-  mayOrRefuse(as, 'define', 'confirm the rights of somebody');
-  assertNoMachine(as, 'confirm the rights of somebody');
-  const person = known(people, event);
-  if (as.person === person.id) {
-    throw new Problem(403, 'FORBIDDEN', 'only another person can confirm the rights of somebody');
-  }
-  assertMayChange(as, [person]);
-  if (!person.rights || person.rights.dependsOn.length === 0) return json(200, person);
-  const rights = confirmedToo(people, person.rights, as.person);
-  if (rights.dependsOn.length === person.rights.dependsOn.length) {
-    const on = rights.dependsOn.join(' and ');
-    throw new Problem(
-      422,
-      'PERSON_INVALID',
-      `your own rights depend on ${on} too; somebody who is independent of ${on} must confirm`,
-    );
-  }
-  const confirmed = { ...person, rights };
-  await api.definitions.savePerson(caller.tenant, confirmed, authorOf(api, as), { replaces: person });
-  return json(200, confirmed);
-}
-
-function answer(changed: { person: Person } | { pending: PendingChange }): HttpResponse {
-  if ('person' in changed) return json(200, changed.person);
-  const { changeId } = changed.pending;
-  const next = `another owner confirms it: countersign changes confirm ${changeId}`;
-  return json(202, { pending: changed.pending, next });
-}
-
-function known(people: readonly Person[], event: HttpEvent): Person {
-  const person = people.find(({ id }) => id === event.pathParameters?.id);
-  if (!person) throw new Problem(404, 'NOT_FOUND', `there is nobody called ${event.pathParameters?.id}`);
+function known(people: readonly Person[], id: string): Person {
+  const person = people.find((each) => each.id === id);
+  if (!person) throw new Problem(404, 'NOT_FOUND', `there is no person ${id}`);
   return person;
 }
 
-function assertMayChange(as: Caller, involved: readonly (Person | undefined)[]): void {
-  if (as.role === 'owner' || !involved.some((each) => each?.role === 'owner')) return;
-  throw new Problem(403, 'FORBIDDEN', 'only an owner may make somebody an owner, or change one');
+function assertMayChange(current: Caller, involved: readonly (Person | undefined)[]): void {
+  if (current.role === 'owner' || !involved.some((each) => each?.role === 'owner')) return;
+  throw new Problem(403, 'FORBIDDEN', 'only an owner may make somebody an owner, or change an owner');
 }

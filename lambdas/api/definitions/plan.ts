@@ -1,5 +1,4 @@
-import * as z from 'zod';
-import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
+import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { githubDelivery } from '../../intake/github-delivery.ts';
 import { servicenowDelivery } from '../../intake/servicenow-delivery.ts';
@@ -9,74 +8,57 @@ import { CountersignError } from '../../run/errors.ts';
 import type { Trigger } from '../../run/run.ts';
 import { readWorkflow } from '../../workflow/parse-workflow.ts';
 import { isSameWorkflow } from '../../workflow/publish-workflow.ts';
-import type { Caller } from '../authorizer/api-keys.ts';
-import { mayOrRefuse } from '../authorizer/caller.ts';
-import { parseBody } from '../request.ts';
+import type { Caller } from '../authorizer/caller.ts';
+import { planRoutes, type SimulateBody } from '../contract/workflows.ts';
 import { bytesInResponse, PAGE_MAX_BYTES, withoutLargeValues } from '../response-size.ts';
-import { byRoute, type Handlers } from '../router.ts';
+import { router } from '../router.ts';
 import { inLines } from './workflows.ts';
 
-const SimulateBody = z.strictObject({
-  /** The text of a file, or a version that is published (the newest, if none is named). */
-  workflow: z.union([z.string(), z.strictObject({ name: z.string(), version: z.int().positive().optional() })]),
-  source: z.enum(['github', 'servicenow']),
-  /** What GitHub says happened, `issues`. */
-  event: z.string().default('issues'),
-  payload: z.json(),
-  /** As which automation; policies may tell them apart. Without it, the one that runs this workflow. */
-  automation: z.string().optional(),
-});
-type SimulateBody = z.infer<typeof SimulateBody>;
-
-export interface PlanApi extends Planner {
+export interface PlanPorts extends Planner {
   definitions: Planner['definitions'] & Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions'>;
 }
 
-const HANDLERS: Handlers<PlanApi, 'plan'> = { 'POST /api/v1/workflows/simulate': simulate };
-
-/** What a run would do, without doing it. */
-export const handlePlan = byRoute(HANDLERS);
-
-async function simulate(api: PlanApi, caller: Caller, event: HttpEvent): Promise<HttpResponse> {
-  mayOrRefuse(caller, 'control', 'ask for a plan, which shows what is at the targets');
-  const body = parseBody(SimulateBody, event);
-  const { workflow, version } = await workflowOf(api, caller, body);
-  const { automation, workspace } = await automationOf(api, caller, body, workflow.name);
-  const trigger = triggerOf(api, body);
-  try {
+export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
+  async simulateWorkflow(ports, { caller, body }) {
     const { tenant } = caller;
-    return json(200, sendable(await planRun(api, { tenant, automation, workspace, workflow, version, trigger })));
-  } catch (error) {
-    if (error instanceof CountersignError) throw new Problem(422, error.code, error.message);
-    throw error;
-  }
-}
+    const { workflow, version } = await workflowOf(ports, caller, body);
+    const { automation, workspace } = await automationOf(ports, caller, body, workflow.name);
+    const trigger = triggerOf(ports, body);
+    try {
+      const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger });
+      return { status: 200, body: withinLimit(plan) };
+    } catch (error) {
+      if (error instanceof CountersignError) throw new Problem(422, error.code, error.message);
+      throw error;
+    }
+  },
+});
 
-/** A plan of many large writes shows their largest values by size and hash; its own hash is of all of them. */
-const sendable = (plan: Plan): Plan =>
+/** Replaces the largest values of a very large plan by size and hash. The plan's own hash covers all values. */
+const withinLimit = (plan: Plan): Plan =>
   bytesInResponse(plan) <= PAGE_MAX_BYTES ? plan : { ...plan, steps: plan.steps.map(withoutLargeValues) };
 
 async function workflowOf(
-  api: PlanApi,
+  ports: PlanPorts,
   { tenant, person }: Caller,
   { workflow: wanted }: SimulateBody,
 ): Promise<PublishedVersion> {
   if (typeof wanted !== 'string') {
-    const found = await published(api, tenant, wanted);
+    const found = await published(ports, tenant, wanted);
     if (found) return found;
     const { name, version } = wanted;
     throw new Problem(404, 'NOT_FOUND', `there is no ${version ? `version ${version} of ` : ''}workflow ${name}`);
   }
   const read = readWorkflow(wanted);
   if ('problems' in read) throw new Problem(422, 'WORKFLOW_INVALID', inLines(read.problems));
-  const newest = await published(api, tenant, { name: read.workflow.name });
+  const newest = await published(ports, tenant, { name: read.workflow.name });
   if (newest && isSameWorkflow(newest.workflow, read.workflow)) return newest;
-  // As if it were published now, by whoever asks.
+  // As if the caller published it now.
   return { workflow: { ...read.workflow, author: person }, version: (newest?.version ?? 0) + 1 };
 }
 
 async function published(
-  { definitions }: PlanApi,
+  { definitions }: PlanPorts,
   tenant: string,
   { name, version }: { name: string; version?: number },
 ): Promise<PublishedVersion | undefined> {
@@ -85,9 +67,9 @@ async function published(
   return workflow && { workflow, version };
 }
 
-/** An automation that is not there yet gets what a new one would. */
+/** An automation that does not exist yet gets the defaults of a new one. */
 async function automationOf(
-  { definitions }: PlanApi,
+  { definitions }: PlanPorts,
   { tenant }: Caller,
   { automation: wanted }: SimulateBody,
   workflow: string,
@@ -97,9 +79,9 @@ async function automationOf(
   return { automation: found?.name ?? wanted ?? workflow, workspace: found?.workspace ?? 'default' };
 }
 
-function triggerOf(api: PlanApi, { source, event: name, payload }: SimulateBody): Trigger {
+function triggerOf(ports: PlanPorts, { source, event: name, payload }: SimulateBody): Trigger {
   const headers = { 'x-github-event': name, 'x-github-delivery': 'plan' };
   const delivery = source === 'github' ? githubDelivery(headers, payload) : servicenowDelivery(payload);
   const { event, fields, makers } = delivery;
-  return { source, event, fields, payload, makers, receivedAt: isoNow(api.clock) };
+  return { source, event, fields, payload, makers, receivedAt: isoNow(ports.clock) };
 }

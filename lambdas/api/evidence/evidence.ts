@@ -1,68 +1,62 @@
-import { type HttpEvent, type HttpResponse, json, Problem } from '../../entry/http.ts';
+import { Problem } from '../../entry/http.ts';
 import type { EvidenceStore } from '../../evidence/evidence-store.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
-import type { Caller } from '../authorizer/api-keys.ts';
-import { byRoute, type Handler, type Handlers } from '../router.ts';
+import type { Caller } from '../authorizer/caller.ts';
+import { evidenceRoutes } from '../contract/evidence.ts';
+import { type Request, router } from '../router.ts';
 
-/** A function handlers with at most 6 MB, and bytes travel in base64: more than this is asked for in ranges. */
+/** A function returns at most 6 MB, and bytes are sent in base64. Larger files are requested in ranges. */
 const SENT_MAX_BYTES = 4 * 1024 * 1024;
 
-export interface EvidenceApi {
+export interface EvidencePorts {
   runs: Pick<RunStore, 'evidence'>;
   store: Pick<EvidenceStore, 'get'>;
 }
 
-const HANDLERS: Handlers<EvidenceApi, 'evidence'> = {
-  'GET /api/v1/runs/{id}/evidence': async (api, caller, event) =>
-    json(200, recordView(runIdIn(event), await recordOf(api, caller, event))),
-  'GET /api/v1/runs/{id}/evidence/bundle.json': file('documentKey'),
-  'GET /api/v1/runs/{id}/evidence/bundle.dsse.json': file('envelopeKey'),
-};
+export const handleEvidence = router<EvidencePorts, typeof evidenceRoutes>(evidenceRoutes, {
+  async getEvidence(ports, { caller, params: { id: runId } }) {
+    const { sha256, sizeBytes, sealedAt } = await recordOf(ports, caller, runId);
+    const path = `/api/v1/runs/${runId}/evidence`;
+    const files = { document: `${path}/bundle.json`, envelope: `${path}/bundle.dsse.json` };
+    return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files } };
+  },
+  getEvidenceDocument: (ports, request) => sendFile(ports, request, 'documentKey'),
+  getEvidenceEnvelope: (ports, request) => sendFile(ports, request, 'envelopeKey'),
+});
 
-/** A run's evidence, and its two files byte for byte, by the names that `countersign evidence verify` knows. */
-export const handleEvidence = byRoute(HANDLERS);
-
-const runIdIn = (event: HttpEvent): string => event.pathParameters?.id ?? '';
-
-/** Another tenant's run, one that never was and one that has not ended answer alike. */
-async function recordOf(api: EvidenceApi, { tenant }: Caller, event: HttpEvent): Promise<EvidenceRecord> {
-  const runId = runIdIn(event);
-  const record = /^run_[0-9a-f]+$/.test(runId) ? await api.runs.evidence(tenant, runId) : undefined;
+/** The response is the same for a run of another tenant, one that does not exist and one that has not ended. */
+async function recordOf({ runs }: EvidencePorts, { tenant }: Caller, runId: string): Promise<EvidenceRecord> {
+  const record = /^run_[0-9a-f]+$/.test(runId) ? await runs.evidence(tenant, runId) : undefined;
   if (record) return record;
-  throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed once a run has ended`);
+  throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed when a run has ended`);
 }
 
-function file(key: 'documentKey' | 'envelopeKey'): Handler<EvidenceApi> {
-  return async (api, caller, event) => {
-    const record = await recordOf(api, caller, event);
-    return fileAnswer(await api.store.get(record[key]), event.headers.range);
-  };
+type FileRequest = Pick<Request<typeof evidenceRoutes.getEvidenceDocument>, 'caller' | 'params' | 'headers'>;
+
+async function sendFile(
+  ports: EvidencePorts,
+  { caller, params, headers }: FileRequest,
+  key: 'documentKey' | 'envelopeKey',
+) {
+  const record = await recordOf(ports, caller, params.id);
+  return fileResponse(await ports.store.get(record[key]), headers.range);
 }
 
-function recordView(runId: string, { sha256, sizeBytes, sealedAt }: EvidenceRecord) {
-  const path = `/api/v1/runs/${runId}/evidence`;
-  return { runId, sha256, sizeBytes, sealedAt, document: `${path}/bundle.json`, envelope: `${path}/bundle.dsse.json` };
-}
-
-function fileAnswer(content: Buffer, range = ''): HttpResponse {
+function fileResponse(content: Buffer, range = '') {
   const size = content.length;
+  const headers = { 'accept-ranges': 'bytes' };
   const [, first, last = ''] = /^bytes=(\d+)-(\d*)$/.exec(range) ?? [];
   if (first === undefined) {
-    if (size <= SENT_MAX_BYTES) return bytes(200, content);
-    const next = `ask for ${SENT_MAX_BYTES} at a time, beginning with the header Range: bytes=0-`;
+    if (size <= SENT_MAX_BYTES) return { status: 200 as const, body: content, headers };
+    const next = `request ${SENT_MAX_BYTES} bytes at a time, beginning with the header Range: bytes=0-`;
     throw new Problem(413, 'TOO_LARGE', `the file has ${size} bytes; ${next}`);
   }
   const from = Number(first);
   const to = Math.min(last === '' ? size : Number(last) + 1, from + SENT_MAX_BYTES, size);
   if (from >= to) throw new Problem(416, 'BAD_REQUEST', `the file has ${size} bytes`);
-  return bytes(206, content.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` });
-}
-
-function bytes(statusCode: number, content: Buffer, headers: Record<string, string> = {}): HttpResponse {
   return {
-    statusCode,
-    headers: { 'content-type': 'application/json', 'accept-ranges': 'bytes', ...headers },
-    body: content.toString('base64'),
-    isBase64Encoded: true,
+    status: 206 as const,
+    body: content.subarray(from, to),
+    headers: { ...headers, 'content-range': `bytes ${from}-${to - 1}/${size}` },
   };
 }

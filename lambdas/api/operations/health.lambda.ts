@@ -1,4 +1,10 @@
-import { httpHandler, json } from '../../entry/http.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { healthRoutes } from '../contract/operations.ts';
+import { router } from '../router.ts';
 
-/** Says only that requests reach the stage; what is wrong inside it is for alarms to tell. */
-export const handler = httpHandler(async () => json(200, { status: 'ok' }));
+/** Shows only that requests reach the stage. Alarms report what is wrong inside it. */
+const handleHealth = router<undefined, typeof healthRoutes>(healthRoutes, {
+  getHealth: async () => ({ status: 200, body: { status: 'ok' } }),
+});
+
+export const handler = httpHandler((event) => handleHealth(undefined, event));

@@ -7,7 +7,8 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import { tryParseJson } from '../../entry/parse-json.ts';
-import type { DeadLetters, QueueCount } from './dead-letters.ts';
+import type { QueueCount } from '../contract/operations.ts';
+import type { DeadLetters } from './dead-letters.ts';
 
 /** SQS gives at most this many messages at once, and takes as many in a batch. */
 const BATCH_MAX = 10;

@@ -1,20 +1,14 @@
-import * as z from 'zod';
+import { createHmac } from 'node:crypto';
+import { Problem } from '../../entry/http.ts';
+import { equalInConstantTime } from '../../intake/signature.ts';
 import type { Page } from '../../run/run-store.ts';
 import { cutToFit } from '../response-size.ts';
-import { openCursor, sealCursor } from './cursor.ts';
-
-export const PAGE_MAX = 100;
-const PAGE_DEFAULT = 25;
-export const PageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT),
-  cursor: z.string().optional(),
-});
 
 export interface Paged {
   cursorSecret: () => Promise<string>;
 }
 
-/** One page of the list of this name, which names its tenant too, and where to go on if there is more. */
+/** One page of a list, and the cursor of the next page. The name of a list begins with its tenant. */
 export async function readPage<Item>(
   { cursorSecret }: Paged,
   list: string,
@@ -27,7 +21,7 @@ export async function readPage<Item>(
   return { items, nextCursor: next === undefined ? null : sealCursor(next, list, secret) };
 }
 
-/** A page of what is read by number: one more is asked for, to see whether there are more. */
+/** Reads one item more than the limit, to find out whether there is a next page. */
 export async function pageByPlace<Item>(
   limit: number,
   read: (limit: number) => Promise<Item[]>,
@@ -39,10 +33,28 @@ export async function pageByPlace<Item>(
   return cutToFit({ items, ...(last !== undefined && found.length > limit && { next: placeOf(last) }) }, placeOf);
 }
 
-/** A page of what is all here already, in the order of its places. */
+/** A page of a list that is in memory, ordered by place. */
 export const pageOf = <Item>(
   all: readonly Item[],
   { after = '', limit }: { after?: string; limit: number },
   placeOf: (item: Item) => string,
 ): Promise<Page<Item>> =>
   pageByPlace(limit, async (count) => all.filter((item) => placeOf(item) > after).slice(0, count), placeOf);
+
+/** A cursor is signed for one list of one tenant: it cannot be invented, or used for another list. */
+export function sealCursor(position: string, list: string, secret: string): string {
+  return `${Buffer.from(position).toString('base64url')}.${mac(position, list, secret)}`;
+}
+
+export function openCursor(cursor: string, list: string, secret: string): string {
+  const [encoded = '', given = ''] = cursor.split('.');
+  const position = Buffer.from(encoded, 'base64url').toString();
+  if (!equalInConstantTime(mac(position, list, secret), given)) {
+    throw new Problem(400, 'BAD_CURSOR', 'the cursor does not belong to this list; start again without a cursor');
+  }
+  return position;
+}
+
+function mac(position: string, list: string, secret: string): string {
+  return createHmac('sha256', secret).update(`${list}\n${position}`).digest('base64url');
+}

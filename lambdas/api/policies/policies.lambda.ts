@@ -9,13 +9,13 @@ import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { ApiEnvironment } from '../environment.ts';
 import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
-import { handlePolicies, type PoliciesApi } from './policies.ts';
+import { handlePolicies, type PoliciesPorts } from './policies.ts';
 
 const environment = readEnvironment(ApiEnvironment);
 const dynamo = new DynamoDBClient();
 const engines = systemEngines();
 
-const api: PoliciesApi = {
+const api: PoliciesPorts = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
   clock: systemClock,

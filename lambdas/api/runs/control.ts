@@ -1,49 +1,33 @@
-import * as z from 'zod';
-import { json } from '../../entry/http.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
-import { mayOrRefuse } from '../authorizer/caller.ts';
-import { redriveOutbox } from '../operations/outbox.ts';
-import { parseBody } from '../request.ts';
-import { byRoute, type Handler, type Handlers } from '../router.ts';
+import type { Caller } from '../authorizer/caller.ts';
+import { outboxRoutes } from '../contract/operations.ts';
+import { controlRoutes, type RunSummary } from '../contract/runs.ts';
+import { outboxHandlers } from '../operations/outbox.ts';
+import { router } from '../router.ts';
 import { runSummary } from './run-views.ts';
 
-const REASON_MAX_CHARACTERS = 500;
-const EVENT_MAX_CHARACTERS = 100;
+/** One function changes runs and resends outbox entries: it has the permissions for both. */
+export const handleControl = router<RunChanger, typeof controlRoutes & typeof outboxRoutes>(
+  { ...controlRoutes, ...outboxRoutes },
+  {
+    cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
+    pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
+    resumeRun: command(() => ({ kind: 'resume' })),
+    retryRun: command((body: { step?: string }) => ({ kind: 'retry', ...body })),
+    rollBackRun: command((body: { reason?: string }) => ({ kind: 'rollback', ...body })),
+    signalRun: command((body: { event: string; payload: unknown; id?: string }) => ({ kind: 'signal', ...body })),
+    ...outboxHandlers,
+  },
+);
 
-const Reason = z.strictObject({ reason: z.string().max(REASON_MAX_CHARACTERS).optional() });
-const Retry = z.strictObject({ step: z.string().optional() });
-/** Evidence shows it as it is: letters of an id, and no sentence. */
-const EventId = z.string().regex(/^[\w.:/-]{1,200}$/, 'use 1 to 200 letters, digits and . : / _ -');
-const Signal = z.strictObject({
-  event: z.string().min(1).max(EVENT_MAX_CHARACTERS),
-  payload: z.json().default(null),
-  id: EventId.optional(),
-});
-
-const HANDLERS: Handlers<RunChanger, 'control'> = {
-  'POST /api/v1/runs/{id}/cancel': order(Reason, (body) => ({ kind: 'cancel', ...body })),
-  'POST /api/v1/runs/{id}/pause': order(Reason, (body) => ({ kind: 'pause', ...body })),
-  'POST /api/v1/runs/{id}/resume': order(z.strictObject({}), () => ({ kind: 'resume' })),
-  'POST /api/v1/runs/{id}/retry': order(Retry, (body) => ({ kind: 'retry', ...body })),
-  'POST /api/v1/runs/{id}/rollback': order(Reason, (body) => ({ kind: 'rollback', ...body })),
-  'POST /api/v1/runs/{id}/signal': order(Signal, (body) => ({ kind: 'signal', ...body })),
-  'POST /api/v1/outbox/redrive': redriveOutbox,
-};
-
-/** What an operator may ask of a run. */
-export const handleControl = byRoute(HANDLERS);
-
-function order<Body extends z.ZodType>(
-  schema: Body,
-  commandOf: (body: z.output<Body>) => Command,
-): Handler<RunChanger> {
-  return async (mover, caller, event) => {
-    mayOrRefuse(caller, 'control', 'change a run');
-    const command = commandOf(parseBody(schema, event));
-    const { tenant, person } = caller;
-    const target = { tenant, runId: event.pathParameters?.id ?? '' };
-    const { run } = await controlRun(mover, target, command, person);
-    return json(200, runSummary(run));
+function command<Body>(commandOf: (body: Body) => Command) {
+  return async (
+    changer: RunChanger,
+    { caller, params, body }: { caller: Caller; params: { id: string }; body: Body },
+  ): Promise<{ status: 200; body: RunSummary }> => {
+    const target = { tenant: caller.tenant, runId: params.id };
+    const { run } = await controlRun(changer, target, commandOf(body), caller.person);
+    return { status: 200, body: runSummary(run) };
   };
 }

@@ -4,23 +4,23 @@ import type { Receipt } from '../../run/receipt.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf, type Step, UNDO_INDEX_OFFSET } from '../../run/step.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
+import type { Step as StepView } from '../contract/runs.ts';
 import { pageOf } from '../paging/paging.ts';
 import { cutToFit, withoutLargeValues } from '../response-size.ts';
-import { approvalView, receiptView, type ShownStep, shownStep } from './run-views.ts';
 
 /** Behind all steps of a workflow and all that undo them. */
 const LAST_INDEX = 99_999;
 
 /** All steps of a run as they are shown: those of its workflow in order, then those that undo others, newest first. */
-export function stepsOf(workflow: Workflow | undefined, rows: readonly Step[]): ShownStep[] {
+export function stepsOf(workflow: Workflow | undefined, rows: readonly Step[]): StepView[] {
   const byIndex = new Map(rows.map((row) => [row.index, row]));
-  const defined = (workflow?.steps ?? []).map(({ id, tool }, index): ShownStep => {
+  const defined = (workflow?.steps ?? []).map(({ id, tool }, index): StepView => {
     const row = byIndex.get(index);
     // A step that no commit has reached has no row.
-    return row ? shownStep(row) : { id, index, tool, status: 'pending' };
+    return row ?? { id, index, tool, status: 'pending' };
   });
   const undoing = rows.filter(({ undoes }) => undoes !== undefined).toReversed();
-  return [...defined, ...undoing.map(shownStep)];
+  return [...defined, ...undoing];
 }
 
 /** Stays the same while steps that undo others are added in front of one another. */
@@ -28,16 +28,16 @@ const placeOf = ({ index }: { index: number }): string =>
   String(index < UNDO_INDEX_OFFSET ? index : LAST_INDEX - index).padStart(5, '0');
 
 export interface StepPage {
-  steps: ShownStep[];
-  receipts: ReturnType<typeof receiptView>[];
-  approvals: ReturnType<typeof approvalView>[];
+  steps: StepView[];
+  receipts: Receipt[];
+  approvals: Approval[];
   next?: string;
 }
 
 interface Shown {
   tenant: string;
   runId: string;
-  steps: readonly ShownStep[];
+  steps: readonly StepView[];
   rows: readonly Step[];
   /** The commits that say which approvals were asked for. */
   commits: readonly Commit[];
@@ -75,14 +75,12 @@ export async function stepPage(
 }
 
 /** A step and what belongs to it. */
-function partOf(step: ShownStep, receipts: readonly Receipt[], approvals: readonly Approval[]) {
+function partOf(step: StepView, receipts: readonly Receipt[], approvals: readonly Approval[]) {
   const receiptKey = 'receiptKey' in step ? step.receiptKey : undefined;
   return {
     step: withoutLargeValues(step),
-    receipts: receipts.filter(({ key }) => key === receiptKey).map((each) => withoutLargeValues(receiptView(each))),
-    approvals: approvals
-      .filter(({ stepId }) => stepId === step.id)
-      .map((each) => withoutLargeValues(approvalView(each))),
+    receipts: receipts.filter(({ key }) => key === receiptKey).map((each) => withoutLargeValues(each)),
+    approvals: approvals.filter(({ stepId }) => stepId === step.id).map((each) => withoutLargeValues(each)),
   };
 }
 

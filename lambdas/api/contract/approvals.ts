@@ -1,0 +1,136 @@
+import * as z from 'zod';
+import type { ProposedAction } from '../../policy/policy.ts';
+import type { ApprovalPhase } from '../../run/approval-phase.ts';
+import type { TouchedState } from '../../run/receipt.ts';
+import { route } from './route.ts';
+import { json, large, PageQuery, page, runParams, Timestamp } from './schemas.ts';
+
+const Channel = z.enum(['slack', 'api', 'console']);
+const Risk = z.enum(['low', 'medium', 'high']);
+
+export const Approval = z.object({
+  approvalId: z.string(),
+  runId: z.string(),
+  stepIndex: z.int(),
+  stepId: z.string(),
+  status: z.enum(['requested', 'notified', 'approved', 'rejected', 'expired', 'canceled']),
+  requestedAt: Timestamp,
+  remindAt: Timestamp,
+  slaAt: Timestamp,
+  expiresAt: Timestamp,
+  automation: z.string(),
+  workflow: z.object({ name: z.string(), version: z.int() }),
+  title: large(z.string()),
+  subject: large(z.string()).optional(),
+  asks: z.enum(['policy', 'mode', 'always_two', 'tainted', 'step', 'retry']),
+  action: json<ProposedAction>('The write, with its values').optional(),
+  message: large(z.string()).optional(),
+  before: json<TouchedState>('The current values at the target').optional(),
+  after: json<TouchedState>('The values after the write').optional(),
+  phase: json<ApprovalPhase>('The other writes of the phase that the approval covers').optional(),
+  actionHash: z.string().meta({ description: 'Identifies exactly what is approved; send it with the decision' }),
+  grounds: large(z.object({ policyHash: z.string(), policies: z.array(z.string()), reasons: z.array(z.string()) })),
+  requirement: large(
+    z.object({
+      tier: Risk,
+      quorum: z.int(),
+      groups: z.array(z.array(z.string())),
+      operators: z.literal(true).optional(),
+    }),
+  ),
+  makers: large(z.array(z.string())),
+  votes: large(
+    z.array(
+      z.object({
+        person: z.string(),
+        via: Channel,
+        decision: z.enum(['approve', 'reject']),
+        reason: z.string().optional(),
+        onBehalfOf: z.string().optional(),
+        at: Timestamp,
+      }),
+    ),
+  ),
+  edits: large(
+    z.array(
+      z.object({
+        person: z.string(),
+        via: Channel,
+        at: Timestamp,
+        changes: z.array(z.object({ field: z.string(), from: json('Before'), to: json('After') })),
+        previousHash: z.string(),
+      }),
+    ),
+  ),
+  channel: z.string(),
+  remindedAt: Timestamp.optional(),
+  escalatedAt: Timestamp.optional(),
+  card: z.object({ channel: z.string(), ts: z.string() }).optional(),
+  decidedAt: Timestamp.optional(),
+});
+export type Approval = z.infer<typeof Approval>;
+
+const DecisionResult = z.object({
+  outcome: z.enum(['counted', 'approved', 'rejected', 'edited', 'already']),
+  missing: z.int().optional().meta({ description: 'How many more people must approve, if the outcome is `counted`' }),
+  approval: Approval,
+});
+
+const REASON_MAX_CHARACTERS = 2000;
+const Seen = { actionHash: z.string('send the actionHash of the approval you were shown') };
+const Reason = z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS);
+const Rejection = z.strictObject({ reason: Reason, ...Seen });
+export const DecisionBody = z.discriminatedUnion('decision', [
+  z.strictObject({ decision: z.literal('approve'), ...Seen }),
+  Rejection.extend({ decision: z.literal('reject') }),
+  z.strictObject({ decision: z.literal('edit'), fields: z.record(z.string(), z.json()), ...Seen }),
+]);
+export type DecisionBody = z.infer<typeof DecisionBody>;
+
+const approvalParams = z.object({ id: z.string().meta({ description: 'ID of the approval' }) });
+
+export const approvalRoutes = {
+  listApprovals: route({
+    method: 'GET',
+    path: '/api/v1/approvals',
+    right: 'approvals:read',
+    summary: 'Lists pending approvals, the oldest first',
+    query: PageQuery.extend({ status: z.literal('pending').default('pending') }),
+    responses: { 200: page('approvals', Approval) },
+  }),
+  getApproval: route({
+    method: 'GET',
+    path: '/api/v1/approvals/{id}',
+    right: 'approvals:read',
+    summary: 'Returns an approval',
+    params: approvalParams,
+    responses: { 200: Approval },
+  }),
+  decideApproval: route({
+    method: 'POST',
+    path: '/api/v1/approvals/{id}/decision',
+    right: 'approvals:respond',
+    summary: 'Approves, rejects or edits a pending write',
+    params: approvalParams,
+    body: DecisionBody,
+    responses: { 200: DecisionResult },
+  }),
+  approveRun: route({
+    method: 'POST',
+    path: '/api/v1/runs/{id}/approve',
+    right: 'approvals:respond',
+    summary: 'Approves the only open approval of a run',
+    params: runParams,
+    body: z.strictObject(Seen),
+    responses: { 200: DecisionResult },
+  }),
+  rejectRun: route({
+    method: 'POST',
+    path: '/api/v1/runs/{id}/reject',
+    right: 'approvals:respond',
+    summary: 'Rejects the only open approval of a run',
+    params: runParams,
+    body: Rejection,
+    responses: { 200: DecisionResult },
+  }),
+};

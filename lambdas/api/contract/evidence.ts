@@ -1,0 +1,70 @@
+import * as z from 'zod';
+import { route } from './route.ts';
+import { runParams, Timestamp } from './schemas.ts';
+
+/** What a run shows of its sealed evidence. */
+export const EvidenceRecord = z.object({
+  documentKey: z.string(),
+  envelopeKey: z.string(),
+  sha256: z.string(),
+  sizeBytes: z.int(),
+  sealedAt: Timestamp,
+});
+
+const FileBytes = z
+  .custom<Uint8Array>((value) => value instanceof Uint8Array)
+  .meta({ override: { type: 'string', format: 'binary' } });
+
+const evidenceFile = <const File extends string>(file: File, summary: string) =>
+  route({
+    method: 'GET',
+    path: `/api/v1/runs/{id}/evidence/${file}`,
+    right: 'evidence:read',
+    summary,
+    params: runParams,
+    responses: { 200: FileBytes, 206: FileBytes },
+  });
+
+export const evidenceRoutes = {
+  getEvidence: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/evidence',
+    right: 'evidence:read',
+    summary: 'Returns size, hash and location of the evidence of a run',
+    params: runParams,
+    responses: {
+      200: z.object({
+        runId: z.string(),
+        sha256: z.string(),
+        sizeBytes: z.int(),
+        sealedAt: Timestamp,
+        document: z.string(),
+        envelope: z.string(),
+      }),
+    },
+  }),
+  getEvidenceDocument: evidenceFile('bundle.json', 'Returns the evidence bundle, byte for byte; supports Range'),
+  getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
+};
+
+export const evidenceKeyRoutes = {
+  listEvidenceKeys: route({
+    method: 'GET',
+    path: '/.well-known/countersign-keys.json',
+    right: 'public',
+    summary: 'Lists the public keys that verify evidence',
+    responses: {
+      200: z.object({
+        keys: z.array(
+          z.object({
+            keyId: z.string(),
+            validUntil: z.string().nullable(),
+            algorithm: z.enum(['Ed25519', 'ECDSA P-256 with SHA-256']),
+            fingerprint: z.string(),
+            pem: z.string(),
+          }),
+        ),
+      }),
+    },
+  }),
+};

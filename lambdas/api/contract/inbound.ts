@@ -1,0 +1,36 @@
+import * as z from 'zod';
+import { route } from './route.ts';
+import { json } from './schemas.ts';
+
+/** What other systems send. Each function verifies the signature over the raw body before it reads anything. */
+const webhook = <const Source extends 'github' | 'servicenow'>(source: Source, summary: string) =>
+  route({
+    method: 'POST',
+    path: `/webhooks/${source}/{tenant}`,
+    right: 'signed',
+    summary,
+    params: z.object({ tenant: z.string() }),
+    body: json('The event, as the source sends it'),
+    responses: { 202: z.object({ runIds: z.array(z.string()), deduplicated: z.boolean() }) },
+  });
+
+export const githubRoutes = { receiveGithub: webhook('github', 'Receives a GitHub webhook and starts runs') };
+export const servicenowRoutes = {
+  receiveServicenow: webhook('servicenow', 'Receives a ServiceNow webhook and starts runs'),
+};
+
+const slack = <const Endpoint extends string>(endpoint: Endpoint, summary: string) =>
+  route({
+    method: 'POST',
+    path: `/slack/${endpoint}`,
+    right: 'signed',
+    summary,
+    body: json('The request, as Slack sends it'),
+    responses: { 200: json('The response that Slack expects') },
+  });
+
+export const slackInteractivityRoutes = {
+  receiveSlackInteraction: slack('interactivity', 'Receives clicks and forms from Slack'),
+};
+export const slackCommandRoutes = { receiveSlackCommand: slack('commands', 'Receives the slash command') };
+export const slackEventRoutes = { receiveSlackEvent: slack('events', 'Responds to the challenge of the Events API') };

@@ -1,0 +1,39 @@
+import { approvalRoutes } from './approvals.ts';
+import { automationRoutes } from './automations.ts';
+import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
+import {
+  githubRoutes,
+  servicenowRoutes,
+  slackCommandRoutes,
+  slackEventRoutes,
+  slackInteractivityRoutes,
+} from './inbound.ts';
+import { deadLetterRoutes, healthRoutes, outboxRoutes } from './operations.ts';
+import { changeRoutes, peopleRoutes } from './people.ts';
+import { policyRoutes } from './policies.ts';
+import type { RouteDefinition, Routes } from './route.ts';
+import { controlRoutes, runRoutes } from './runs.ts';
+import { planRoutes, workflowRoutes } from './workflows.ts';
+
+/** READ FIRST. Every route of the HTTP API, by the function that handles it. */
+export const CONTRACT = {
+  github: githubRoutes,
+  servicenow: servicenowRoutes,
+  slackInteractivity: slackInteractivityRoutes,
+  slackCommands: slackCommandRoutes,
+  slackEvents: slackEventRoutes,
+  runs: runRoutes,
+  control: { ...controlRoutes, ...outboxRoutes },
+  approvals: approvalRoutes,
+  definitions: { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes },
+  plan: planRoutes,
+  policies: policyRoutes,
+  evidence: evidenceRoutes,
+  evidenceKeys: evidenceKeyRoutes,
+  deadLetters: deadLetterRoutes,
+  health: healthRoutes,
+} as const satisfies Record<string, Routes>;
+
+export type FunctionGroup = keyof typeof CONTRACT;
+
+export const routesOf = (group: FunctionGroup): readonly RouteDefinition[] => Object.values(CONTRACT[group]);

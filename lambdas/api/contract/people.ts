@@ -1,0 +1,159 @@
+import * as z from 'zod';
+import { Person as PersonDefinition } from '../../people/people.ts';
+import { ROLES } from '../../people/rights.ts';
+import { route } from './route.ts';
+import { json, PageQuery, page, Timestamp } from './schemas.ts';
+
+const Provenance = z.object({
+  changedBy: z.string(),
+  confirmedBy: z.string().optional(),
+  changedAt: Timestamp,
+  countsFrom: Timestamp,
+  dependsOn: z.array(z.string()),
+});
+
+const Person = z.object({
+  id: z.string(),
+  name: z.string(),
+  role: z.enum(ROLES),
+  tier: z.enum(['low', 'medium', 'high']),
+  groups: z.array(z.string()),
+  identities: z.array(z.string()).meta({ example: ['github:ana-dev', 'slack:T0ACME/U0ANA'] }),
+  away: z.object({ until: Timestamp, delegate: z.string() }).optional(),
+  delegates: z.array(z.object({ person: z.string(), rights: Provenance })).optional(),
+  rights: Provenance.optional(),
+});
+
+const PendingChange = z.object({
+  changeId: z.string(),
+  person: z.string(),
+  before: Person.nullable(),
+  after: Person,
+  widens: z.array(z.string()),
+  requestedBy: z.string(),
+  requestedAt: Timestamp,
+  expiresAt: Timestamp,
+});
+
+/** 202: the change widens who may approve, so a second owner must confirm it. */
+const changedOrPending = { 200: Person, 202: z.object({ pending: PendingChange, next: z.string() }) };
+
+const DELEGATES_MAX = 20;
+const personParams = z.object({ id: z.string() });
+
+export const peopleRoutes = {
+  listPeople: route({
+    method: 'GET',
+    path: '/api/v1/people',
+    right: 'people:read',
+    summary: 'Lists people, by ID',
+    query: PageQuery,
+    responses: { 200: page('people', Person) },
+  }),
+  getPerson: route({
+    method: 'GET',
+    path: '/api/v1/people/{id}',
+    right: 'people:read',
+    summary: 'Returns a person',
+    params: personParams,
+    responses: { 200: Person },
+  }),
+  savePerson: route({
+    method: 'PUT',
+    path: '/api/v1/people/{id}',
+    right: 'people:write',
+    summary: 'Creates or replaces a person',
+    params: z.object({ id: PersonDefinition.shape.id }),
+    // Delegates and the confirmation of rights have their own routes.
+    body: PersonDefinition.omit({ id: true, delegates: true, rights: true }),
+    responses: changedOrPending,
+  }),
+  deletePerson: route({
+    method: 'DELETE',
+    path: '/api/v1/people/{id}',
+    right: 'people:write',
+    summary: 'Deletes a person; their API keys stop working',
+    params: personParams,
+    responses: { 200: z.object({ deleted: z.string() }) },
+  }),
+  setAway: route({
+    method: 'PUT',
+    path: '/api/v1/people/{id}/away',
+    right: 'people:set-away',
+    summary: 'Names who decides for a person until a date; null ends the absence. For others it requires people:write',
+    params: personParams,
+    body: z.strictObject({ away: PersonDefinition.shape.away.unwrap().nullable() }),
+    responses: changedOrPending,
+  }),
+  setDelegates: route({
+    method: 'PUT',
+    path: '/api/v1/people/{id}/delegates',
+    right: 'people:delegate',
+    summary: 'Allows others to decide for a person, with all rights of that person',
+    params: personParams,
+    body: z.strictObject({ delegates: z.array(PersonDefinition.shape.id).max(DELEGATES_MAX) }),
+    responses: changedOrPending,
+  }),
+  confirmPerson: route({
+    method: 'POST',
+    path: '/api/v1/people/{id}/confirm',
+    right: 'people:write',
+    peopleOnly: true,
+    summary: 'Confirms the rights of a person independently of those who granted them',
+    params: personParams,
+    responses: { 200: Person },
+  }),
+};
+
+const Change = z.object({
+  kind: z.enum(['person', 'automation', 'connection', 'policies', 'settings', 'workflow', 'api_key']),
+  name: z.string(),
+  action: z.enum(['created', 'changed', 'deleted', 'requested', 'confirmed', 'rejected', 'expired']),
+  before: json('The definition before the change, or null'),
+  after: json('The definition after the change, or null'),
+  requestedBy: z.string().optional(),
+  reason: z.string().optional(),
+  actor: z.string(),
+  at: Timestamp,
+  changeId: z.string(),
+});
+
+const REASON_MAX_CHARACTERS = 500;
+const changeParams = z.object({ id: z.string().meta({ description: 'ID of the pending change' }) });
+
+export const changeRoutes = {
+  listChanges: route({
+    method: 'GET',
+    path: '/api/v1/changes',
+    right: 'changes:read',
+    summary: 'Lists who changed which definition, the newest change first',
+    query: PageQuery,
+    responses: { 200: page('changes', Change) },
+  }),
+  listPendingChanges: route({
+    method: 'GET',
+    path: '/api/v1/changes/pending',
+    right: 'changes:read',
+    summary: 'Lists the changes that wait for a second owner',
+    query: PageQuery,
+    responses: { 200: page('pending', PendingChange.extend({ expired: z.boolean() })) },
+  }),
+  confirmChange: route({
+    method: 'POST',
+    path: '/api/v1/changes/pending/{id}/confirm',
+    right: 'changes:decide',
+    peopleOnly: true,
+    summary: 'Confirms a pending change of a person',
+    params: changeParams,
+    responses: { 200: Person },
+  }),
+  rejectChange: route({
+    method: 'POST',
+    path: '/api/v1/changes/pending/{id}/reject',
+    right: 'changes:decide',
+    summary: 'Rejects a pending change of a person',
+    params: changeParams,
+    body: z.strictObject({ reason: z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS) }),
+    responses: { 200: z.object({ rejected: z.string() }) },
+  }),
+};

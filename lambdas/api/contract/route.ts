@@ -1,0 +1,49 @@
+import type * as z from 'zod';
+import type { Right } from '../../people/rights.ts';
+
+/** One route of the HTTP API. The stack, the router, validation and the tests of rights are derived from it. */
+export interface RouteDefinition {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  path: `/${string}`;
+  /** The right that the caller's role must have. `public`: no API key. `signed`: no API key, the sender signs the body. */
+  right: Right | 'public' | 'signed';
+  /** Only for people: a key of a machine is refused. */
+  peopleOnly?: true;
+  summary: string;
+  /** One key for each placeholder of the path. */
+  params?: z.ZodObject;
+  /** Without it, query parameters are ignored. */
+  query?: z.ZodObject;
+  /** JSON, unless `bodyType` says otherwise. Without it, the body is ignored. */
+  body?: z.ZodType;
+  /** The media type of a body that the handler receives as text. */
+  bodyType?: 'application/yaml';
+  /** The body of each successful response, by status. Every route can also respond with a `ProblemDetails`. */
+  responses: Readonly<Record<number, z.ZodType>>;
+}
+
+/** Routes by operation name, e.g. `listRuns`. */
+export type Routes = Readonly<Record<string, RouteDefinition>>;
+
+export const route = <const Definition extends RouteDefinition>(definition: Definition): Definition => definition;
+
+/** As API Gateway names the route: `GET /api/v1/runs/{id}`. */
+export const routeKey = ({ method, path }: RouteDefinition): string => `${method} ${path}`;
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+export type ParamsOf<Route extends RouteDefinition> = Parsed<Route['params']>;
+export type QueryOf<Route extends RouteDefinition> = Parsed<Route['query']>;
+export type BodyOf<Route extends RouteDefinition> = Parsed<Route['body']>;
+
+/** What a handler returns: one of the route's statuses, with the body that the contract has for it. */
+export type ResponseOf<Route extends RouteDefinition> = {
+  [Status in keyof Route['responses']]: {
+    status: Status;
+    body: z.input<Route['responses'][Status]>;
+    headers?: Record<string, string>;
+  };
+}[keyof Route['responses']];
+
+/** What a client of the API receives, e.g. `ReceivedFrom<typeof runRoutes.getRun>`. */
+export type ReceivedFrom<Route extends RouteDefinition> = z.output<Route['responses'][keyof Route['responses']]>;

@@ -1,0 +1,290 @@
+import * as z from 'zod';
+import type { CommitEvent } from '../../run/commit.ts';
+import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
+import { RunStatus } from '../../run/run.ts';
+import type { Awaited, Governed } from '../../run/step.ts';
+import type { By } from '../../run/transitions.ts';
+import { Approval } from './approvals.ts';
+import { EvidenceRecord } from './evidence.ts';
+import { route } from './route.ts';
+import { json, large, PAGE_MAX, PageQuery, page, RecordedError, runParams, Timestamp } from './schemas.ts';
+
+const WorkflowVersion = z.object({ name: z.string(), version: z.int() });
+
+export const RunSummary = z.object({
+  runId: z.string().meta({ example: 'run_019a2f6c4d1e' }),
+  status: RunStatus,
+  title: z.string().nullable(),
+  subject: z.string().nullable().meta({ example: 'github:octo-org/payments#7' }),
+  automation: z.string(),
+  workflow: WorkflowVersion,
+  trigger: z.object({ source: z.enum(['github', 'servicenow']), event: z.string(), key: z.string() }),
+  createdAt: Timestamp,
+  startedAt: Timestamp.nullable(),
+  updatedAt: Timestamp,
+  completedAt: Timestamp.nullable(),
+  durationMs: z.number().nullable(),
+  currentStep: z.string().nullable(),
+  resumeCount: z.int(),
+  cancellation: z.object({ actor: z.string(), at: Timestamp, reason: z.string().optional() }).nullable(),
+  approvalOverdueSince: Timestamp.nullable(),
+  error: RecordedError.nullable(),
+});
+export type RunSummary = z.infer<typeof RunSummary>;
+
+const stepFacts = {
+  index: z.int(),
+  id: z.string(),
+  tool: z.string(),
+  leaseVersion: z.int(),
+  attempt: z.int(),
+  startedAt: Timestamp.optional(),
+  updatedAt: Timestamp,
+  governed: json<Governed>('The last policy request for this step, and the decision').optional(),
+  undoes: z.int().optional().meta({ description: 'Index of the step whose write this step undoes' }),
+  retriedBy: z.array(z.string()).optional(),
+  expects: json<TouchedState>('What the target must hold for the write to be made').optional(),
+};
+const input = json('The input of the tool');
+const prepared = { input, receiptKey: z.string() };
+const preparedOrNot = { input: input.optional(), receiptKey: z.string().optional() };
+const ended = { completedAt: Timestamp, durationMs: z.number().optional() };
+const output = json('The output of the tool');
+const by = json<By>('Who or what caused it').optional();
+const lease = z.object({ owner: z.string(), expiresAt: Timestamp });
+const inStatus = <Status extends string, Fields extends z.ZodRawShape>(status: Status, fields: Fields) =>
+  z.object({ ...stepFacts, status: z.literal(status), ...fields });
+
+/** A step of a run. `pending`: the run has not reached it yet. */
+export const Step = z.discriminatedUnion('status', [
+  z.object({ index: z.int(), id: z.string(), tool: z.string(), status: z.literal('pending') }),
+  inStatus('running', { ...prepared, lease }),
+  inStatus('failed_retryable', { ...preparedOrNot, retryAt: Timestamp, error: RecordedError }),
+  inStatus('waiting_approval', { approvalId: z.string(), expiresAt: Timestamp, input: input.optional() }),
+  inStatus('ready', { input, by }),
+  inStatus('waiting_external', { awaits: json<Awaited>('A time, or a signal until a time') }),
+  inStatus('succeeded', {
+    ...ended,
+    output,
+    receiptKey: z.string().optional(),
+    skipped: z.literal(true).optional(),
+    madeByStep: z.int().optional().meta({ description: 'Index of the earlier step that made the identical write' }),
+  }),
+  inStatus('rolled_back', { ...ended, output, receiptKey: z.string() }),
+  inStatus('failed_terminal', {
+    ...ended,
+    ...preparedOrNot,
+    error: RecordedError,
+    by,
+    wrote: z.literal(true).optional(),
+  }),
+  inStatus('canceled', { ...ended, ...preparedOrNot }),
+]);
+export type Step = z.infer<typeof Step>;
+
+const before = json<TouchedState>('The values before the write').optional();
+const cost = json<Cost>('What the provider charged').optional();
+const receiptFacts = {
+  key: z.string().meta({ description: 'The idempotency key of the write' }),
+  runId: z.string(),
+  stepId: z.string(),
+  stepIndex: z.int(),
+  tool: z.string(),
+  effect: z.enum(['read', 'natural', 'probe', 'opaque']),
+  target: z.string(),
+  fields: large(z.array(z.string())),
+  requestHash: z.string(),
+  attempt: z.int(),
+  leaseVersion: z.int(),
+  intentAt: Timestamp,
+  openSince: Timestamp,
+  spentBefore: cost,
+  grounds: z
+    .object({ policyHash: z.string(), policies: z.array(z.string()), approvalId: z.string().optional() })
+    .optional(),
+};
+const written = {
+  settledAt: Timestamp,
+  restedOnBy: z.string().optional().meta({ description: 'Another run that reuses this write' }),
+  output,
+  before,
+  reversal: json<Reversal>('How to undo the write, or why it cannot be undone'),
+  cost,
+  response: json<Record<string, string | number | boolean>>('What the target returned: status, id, time'),
+  incomplete: large(z.string()).optional(),
+  recovered: z.literal(true).optional(),
+};
+
+/** The record of one write at a target. */
+export const Receipt = z.discriminatedUnion('outcome', [
+  z.object({ ...receiptFacts, outcome: z.literal('intent'), before }),
+  z.object({ ...receiptFacts, outcome: z.literal('succeeded'), ...written, undoBegunAt: Timestamp.optional() }),
+  z.object({
+    ...receiptFacts,
+    outcome: z.literal('reversed'),
+    ...written,
+    reversedAt: Timestamp,
+    reversedBy: z.string(),
+  }),
+  z.object({
+    ...receiptFacts,
+    outcome: z.literal('failed'),
+    settledAt: Timestamp,
+    error: RecordedError,
+    cost,
+    neverSent: z.literal(true).optional(),
+  }),
+  z.object({ ...receiptFacts, outcome: z.literal('unknown'), settledAt: Timestamp, error: RecordedError, before }),
+]);
+export type Receipt = z.infer<typeof Receipt>;
+
+/** A commit of the run's hash chain. Events are shown in full, so that the chain can be verified. */
+export const Commit = z.object({
+  seq: z.int(),
+  at: Timestamp,
+  events: z.array(z.looseObject({ type: z.string() }) as unknown as z.ZodType<CommitEvent, CommitEvent>),
+  prevHash: z.string(),
+  hash: z.string(),
+});
+
+const StopRequest = z.object({
+  kind: z.enum(['cancel', 'pause', 'rollback']),
+  actor: z.string(),
+  reason: z.string().optional(),
+  at: Timestamp,
+});
+
+export const RunDetail = RunSummary.extend({
+  enrichment: z
+    .object({
+      title: z.string(),
+      actor: z.string().optional(),
+      severity: z.string().optional(),
+      links: z.array(z.string()),
+    })
+    .nullable(),
+  deadlineAt: Timestamp,
+  result: json('The output of the last step, once the run has succeeded'),
+  head: z.object({ seq: z.int(), hash: z.string() }),
+  steps: z.array(Step),
+  approvals: z.array(Approval),
+  receipts: z.array(Receipt),
+  nextStepsCursor: z.string().nullable().meta({ description: 'Cursor for GET /api/v1/runs/{id}/steps' }),
+  stopRequest: StopRequest.nullable(),
+  rollback: z
+    .object({
+      endsAs: z.enum(['failed_terminal', 'canceled']),
+      actor: z.string(),
+      at: Timestamp,
+      error: RecordedError.optional(),
+    })
+    .nullable(),
+  compensation: z.array(
+    z.object({
+      step: z.string(),
+      receiptKey: z.string(),
+      outcome: z.enum(['reversed', 'drifted', 'irreversible', 'refused', 'unknown', 'kept']),
+      reason: z.string().optional(),
+    }),
+  ),
+  commits: z.array(Commit),
+  moreCommitsSince: z.int().optional().meta({ description: 'Set if there are more: `since` of the events route' }),
+  evidence: EvidenceRecord.nullable(),
+});
+export type RunDetail = z.infer<typeof RunDetail>;
+
+const stepsWithWrites = {
+  steps: z.array(Step),
+  receipts: z.array(Receipt),
+  approvals: z.array(Approval),
+};
+
+export const runRoutes = {
+  listRuns: route({
+    method: 'GET',
+    path: '/api/v1/runs',
+    right: 'runs:read',
+    summary: 'Lists runs, the newest first',
+    query: PageQuery.extend({ status: RunStatus.optional() }),
+    responses: { 200: page('runs', RunSummary) },
+  }),
+  getRun: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}',
+    right: 'runs:read',
+    summary: 'Returns a run with its first steps, receipts, approvals and commits',
+    params: runParams,
+    responses: { 200: RunDetail },
+  }),
+  listRunEvents: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/events',
+    right: 'runs:read',
+    summary: 'Lists the commits of a run after a number',
+    params: runParams,
+    query: z.strictObject({
+      since: z.coerce.number().int().min(0).default(0),
+      limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_MAX),
+    }),
+    responses: {
+      200: z.object({ status: RunStatus, commits: z.array(Commit), next: z.int(), more: z.boolean() }),
+    },
+  }),
+  listRunSteps: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/steps',
+    right: 'runs:read',
+    summary: 'Lists the steps of a run with their receipts and approvals',
+    params: runParams,
+    query: PageQuery,
+    responses: { 200: z.object({ ...stepsWithWrites, nextCursor: z.string().nullable() }) },
+  }),
+  getRunStep: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/steps/{index}',
+    right: 'runs:read',
+    summary: 'Returns one step with every value in full',
+    params: runParams.extend({ index: z.string() }),
+    responses: {
+      200: z.object({ step: Step, receipt: Receipt.nullable(), approvals: z.array(z.string()) }),
+    },
+  }),
+};
+
+const REASON_MAX_CHARACTERS = 500;
+const EVENT_MAX_CHARACTERS = 100;
+const Reason = z.strictObject({ reason: z.string().max(REASON_MAX_CHARACTERS).optional() });
+/** Evidence shows it unchanged, so it must look like an ID and cannot be a sentence. */
+const EventId = z.string().regex(/^[\w.:/-]{1,200}$/, 'use 1 to 200 letters, digits and . : / _ -');
+
+const runCommand = <const Command extends string, Body extends z.ZodType>(
+  command: Command,
+  summary: string,
+  body: Body,
+) =>
+  route({
+    method: 'POST',
+    path: `/api/v1/runs/{id}/${command}`,
+    right: 'runs:control',
+    summary,
+    params: runParams,
+    body,
+    responses: { 200: RunSummary },
+  });
+
+export const controlRoutes = {
+  cancelRun: runCommand('cancel', 'Cancels a run', Reason),
+  pauseRun: runCommand('pause', 'Pauses a run', Reason),
+  resumeRun: runCommand('resume', 'Resumes a paused run', z.strictObject({})),
+  retryRun: runCommand('retry', 'Retries a failed step of a run', z.strictObject({ step: z.string().optional() })),
+  rollBackRun: runCommand('rollback', 'Undoes the writes of a run', Reason),
+  signalRun: runCommand(
+    'signal',
+    'Sends a signal to a step that waits for one',
+    z.strictObject({
+      event: z.string().min(1).max(EVENT_MAX_CHARACTERS),
+      payload: z.json().default(null),
+      id: EventId.optional(),
+    }),
+  ),
+};

@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import { ERROR_CODES, REQUEST_CODES } from '../../run/errors.ts';
+
+export const PAGE_MAX = 100;
+const PAGE_DEFAULT = 25;
+
+export const Timestamp = z.string().meta({ format: 'date-time', example: '2026-11-17T09:30:00.000Z' });
+
+/** A JSON value that the contract does not describe further. `Type` is its type in the code. */
+export const json = <Type = unknown>(description: string): z.ZodType<Type, Type> =>
+  z.unknown().meta({ description }) as unknown as z.ZodType<Type, Type>;
+
+/** Replaces a value that is too large for the response. */
+const Omitted = z.object({ omitted: z.object({ bytes: z.int(), sha256: z.string() }) });
+export type Omitted = z.infer<typeof Omitted>;
+
+/** A value that lists show by size and hash if it is large. Types leave that out: clients print it like any value. */
+export const large = <Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>, z.input<Schema>> =>
+  z.union([schema, Omitted]) as unknown as z.ZodType<z.output<Schema>, z.input<Schema>>;
+
+/** The query of every list. */
+export const PageQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT),
+  cursor: z.string().optional().meta({ description: 'nextCursor of the previous page' }),
+});
+
+/** A page of a list: the items under the list's own name, and the cursor of the next page or null. */
+export const page = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
+  z.object({ [name]: z.array(item), nextCursor: z.string().nullable() } as {
+    [Key in Name]: z.ZodArray<Item>;
+  } & { nextCursor: z.ZodNullable<z.ZodString> });
+
+export const RecordedError = z.object({ code: z.enum(ERROR_CODES), message: z.string() });
+
+/** The body of every error, as `application/problem+json`. */
+export const ProblemDetails = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.enum([...ERROR_CODES, ...REQUEST_CODES]),
+  detail: z.string(),
+});
+
+export const runParams = z.object({ id: z.string().meta({ description: 'ID of the run' }) });

@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import type { PlannedCall } from '../../plan/plan-call.ts';
+import type { Workflow } from '../../workflow/workflow.ts';
+import { route } from './route.ts';
+import { json, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
+
+const WorkflowVersion = z.object({
+  name: z.string(),
+  version: z.int(),
+  description: z.string().nullable(),
+  author: z.string().nullable(),
+  publishedAt: Timestamp.nullable(),
+  steps: z.int().meta({ description: 'The number of steps' }),
+});
+
+const FileProblem = z.object({ line: z.int(), path: z.string(), message: z.string() });
+const workflowFile = z.string().meta({ description: 'The text of a workflow file' });
+const nameParams = z.object({ name: z.string() });
+
+export const workflowRoutes = {
+  listWorkflows: route({
+    method: 'GET',
+    path: '/api/v1/workflows',
+    right: 'workflows:read',
+    summary: 'Lists the newest version of each workflow, by name',
+    query: PageQuery,
+    responses: { 200: page('workflows', WorkflowVersion) },
+  }),
+  listWorkflowVersions: route({
+    method: 'GET',
+    path: '/api/v1/workflows/{name}',
+    right: 'workflows:read',
+    summary: 'Lists the versions of a workflow, the newest first',
+    params: nameParams,
+    query: PageQuery,
+    responses: { 200: page('versions', WorkflowVersion).extend({ name: z.string() }) },
+  }),
+  getWorkflowVersion: route({
+    method: 'GET',
+    path: '/api/v1/workflows/{name}/versions/{version}',
+    right: 'workflows:read',
+    summary: 'Returns one version of a workflow with its definition',
+    params: nameParams.extend({ version: z.string() }),
+    responses: { 200: WorkflowVersion.extend({ definition: json<Workflow>('The workflow') }) },
+  }),
+  publishWorkflow: route({
+    method: 'POST',
+    path: '/api/v1/workflows',
+    right: 'workflows:write',
+    summary: 'Publishes a workflow file: 201 for a new version, 200 if it equals the newest version',
+    body: workflowFile,
+    bodyType: 'application/yaml',
+    responses: {
+      200: z.object({ name: z.string(), version: z.int() }),
+      201: z.object({ name: z.string(), version: z.int() }),
+    },
+  }),
+  validateWorkflow: route({
+    method: 'POST',
+    path: '/api/v1/workflows/validate',
+    right: 'workflows:read',
+    summary: 'Checks a workflow file without publishing it',
+    body: workflowFile,
+    bodyType: 'application/yaml',
+    responses: { 200: z.object({ valid: z.boolean(), problems: z.array(FileProblem) }) },
+  }),
+};
+
+const SimulateBody = z.strictObject({
+  workflow: z
+    .union([workflowFile, z.strictObject({ name: z.string(), version: z.int().positive().optional() })])
+    .meta({ description: 'A file, or a published version; without a version, the newest' }),
+  source: z.enum(['github', 'servicenow']),
+  event: z.string().default('issues').meta({ description: 'The GitHub event, e.g. `issues`' }),
+  payload: z.json(),
+  automation: z
+    .string()
+    .optional()
+    .meta({ description: 'Policies can depend on it. By default, the automation that starts this workflow' }),
+});
+export type SimulateBody = z.infer<typeof SimulateBody>;
+
+const Gate = z.object({
+  asks: z.enum(['policy', 'mode', 'always_two', 'tainted', 'step', 'retry']),
+  tier: z.enum(['low', 'medium', 'high']),
+  quorum: z.int(),
+  groups: z.array(z.array(z.string())),
+  operators: z.literal(true).optional(),
+});
+const plannedFacts = { id: z.string(), tool: z.string(), reached: z.boolean(), conditional: z.boolean() };
+const PlannedStep = z.discriminatedUnion('kind', [
+  z.object({ ...plannedFacts, kind: z.literal('skipped') }),
+  z.object({ ...plannedFacts, kind: z.literal('inner'), input: json('The input of the step') }),
+  z.object({ ...plannedFacts, kind: z.literal('gate'), gate: Gate, message: json('The message to approvers') }),
+  z.object({ ...plannedFacts, kind: z.literal('failing'), error: RecordedError }),
+  z.object({
+    ...plannedFacts,
+    kind: z.literal('call'),
+    effect: z.enum(['read', 'natural', 'probe', 'opaque']),
+    target: z.string(),
+    fields: json<PlannedCall['fields']>('The values to write'),
+    provisional: z.boolean().meta({ description: 'Some values are known only when the run reaches the step' }),
+    risk: z.enum(['low', 'medium', 'high']),
+    reversible: z.boolean(),
+    destructive: z.boolean(),
+    derived: json<PlannedCall['derived']>('The parts of the target that a model fills or selects'),
+    decision: json<PlannedCall['decision']>('The decision of the policies'),
+    outcome: z.enum(['runs', 'needs_approval', 'denied']),
+    gate: Gate.nullable(),
+    coveredBy: z.string().nullable().meta({ description: 'The step whose approval covers this write' }),
+    madeBy: json<PlannedCall['madeBy']>('The run or step that already made the identical write'),
+    before: json<PlannedCall['before']>('The current values at the target'),
+    after: json<PlannedCall['after']>('The values after the write'),
+    beforeHash: z.string().nullable(),
+    unread: z.string().nullable().meta({ description: 'Why the target was not read' }),
+  }),
+]);
+
+export const planRoutes = {
+  simulateWorkflow: route({
+    method: 'POST',
+    path: '/api/v1/workflows/simulate',
+    right: 'workflows:simulate',
+    summary: 'Returns the plan of a run: what it would write, and which approvals it would need',
+    body: SimulateBody,
+    responses: {
+      200: z.object({
+        workflow: z.object({ name: z.string(), version: z.int() }),
+        automation: z.string(),
+        trigger: z.object({ source: z.string(), event: z.string() }),
+        title: z.string(),
+        environment: z.enum(['prod', 'staging', 'dev']),
+        outcome: z.enum(['runs', 'needs_approval', 'denied', 'fails']),
+        steps: z.array(PlannedStep),
+        writes: z.object({ planned: z.int(), max: z.int().nullable() }),
+        plannedAt: Timestamp,
+        planHash: z.string(),
+      }),
+    },
+  }),
+};

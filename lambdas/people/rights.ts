@@ -1,0 +1,59 @@
+export const ROLES = ['owner', 'admin', 'operator', 'approver', 'member', 'auditor'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * Every role has these. Two of them are limited further where they are used: `approvals:respond` lets anybody call the
+ * decision routes, and each approval checks who may decide it (a delegate can have any role). `people:set-away` lets
+ * people mark themselves as away.
+ */
+const EVERY_ROLE = [
+  'runs:read',
+  'evidence:read',
+  'approvals:read',
+  'approvals:respond',
+  'workflows:read',
+  'automations:read',
+  'policies:read',
+  'people:read',
+  'people:set-away',
+] as const;
+const APPROVER = [...EVERY_ROLE, 'approvals:decide'] as const;
+const OPERATOR = [
+  ...EVERY_ROLE,
+  'runs:control',
+  'workflows:simulate',
+  'outbox:redrive',
+  'dead-letters:read',
+  'dead-letters:redrive',
+] as const;
+const AUDITOR = [...EVERY_ROLE, 'changes:read', 'policies:replay'] as const;
+const ADMIN = [
+  ...new Set([...APPROVER, ...OPERATOR, ...AUDITOR]),
+  'workflows:write',
+  'automations:write',
+  'policies:write',
+  'people:write',
+] as const;
+const OWNER = [...ADMIN, 'people:delegate', 'changes:decide'] as const;
+
+export type Right = (typeof OWNER)[number];
+
+/** The rights of each role. The routes of the API name the right they require. */
+const RIGHTS: Readonly<Record<Role, readonly Right[]>> = {
+  owner: OWNER,
+  admin: ADMIN,
+  operator: OPERATOR,
+  approver: APPROVER,
+  member: EVERY_ROLE,
+  auditor: AUDITOR,
+};
+
+export const may = (role: Role, right: Right): boolean => RIGHTS[role].includes(right);
+
+/** The role whose rights the role of an API key and the role of its person share. A machine has only its key's role. */
+export function effectiveRole(key: Role, person: { role: Role } | undefined): Role {
+  if (!person) return key;
+  const shared = RIGHTS[key].filter((right) => may(person.role, right)).length;
+  if (shared === RIGHTS[key].length) return key;
+  return shared === RIGHTS[person.role].length ? person.role : 'member';
+}
