@@ -55,7 +55,7 @@ export class CountersignHttpApi extends Construct {
       throttlingRateLimit: REQUESTS_PER_SECOND_MAX,
       throttlingBurstLimit: BURST_MAX,
     };
-    const authorize = new NodeFunction(this, 'Authorize', {
+    const authorize = new NodeFunction(scope, 'Authorize', {
       bundles,
       entry: 'api/authorizer/authorizer',
       description: 'Finds the person and the role of an API key',

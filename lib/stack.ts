@@ -101,6 +101,7 @@ export class CountersignStack extends Stack {
 
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
+    // This id stays: another one would replace the secret and make open cursors invalid.
     const cursors = new ListCursors(this, 'KeyedRoutes');
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues });

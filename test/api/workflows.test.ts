@@ -206,7 +206,7 @@ describe('automations', () => {
       'incident.insert',
     ],
     ['an unknown field', { when: 'always' }, 400, 'when'],
-    ['another name', { name: 'other' }, 400, 'about other'],
+    ['another name', { name: 'other' }, 400, 'name other'],
   ])('with %s are refused, and nothing is saved', async (_what, change, status, says) => {
     const saved = ask(SAVE, { path: { name: 'triage' }, body: { ...automation, ...change } });
     await expect(saved).rejects.toMatchObject({ status, message: expect.stringContaining(says) });

@@ -87,7 +87,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowWaitForDecisionRole']],
-    ['dynamodb:GetItem', 'APIKEY', ['FrontDoorAuthorizeRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['AuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowPublishDecisionRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],

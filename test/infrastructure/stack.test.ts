@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { CONTRACT } from '../../lambdas/api/contract/index.ts';
+import { routeKey } from '../../lambdas/api/contract/route.ts';
 import { INDEXES, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { LEASE_DURATION_MS, QUARANTINE_MS, WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
+import { allRoutes } from '../api/every-route.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
 const VISIBILITY_PER_TIMEOUT = 6;
@@ -71,6 +74,35 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'GET /api/v1/dead-letters': 'CUSTOM',
       'POST /api/v1/dead-letters/redrive': 'CUSTOM',
     });
+  });
+
+  it('a function has one integration and one permission, so that a further route costs one resource', () => {
+    const groups = Object.keys(CONTRACT).length;
+    expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length);
+    expect(properties('AWS::ApiGatewayV2::Integration')).toHaveLength(groups);
+    const ofApi = properties('AWS::Lambda::Permission').filter(
+      ({ Principal }) => Principal === 'apigateway.amazonaws.com',
+    );
+    // One more is the authorizer's.
+    expect(ofApi).toHaveLength(groups + 1);
+  });
+
+  it('each group of the contract has its routes, with its authorization, at one function of its own', () => {
+    const integrations = stack.ofType('AWS::ApiGatewayV2::Integration');
+    const functions = stack.ofType('AWS::Lambda::Function');
+    const deployed = properties('AWS::ApiGatewayV2::Route').map(({ RouteKey, AuthorizationType, Target }) => {
+      const uri = integrations.find(({ ref }) => Target === `integrations/${ref}`)?.properties.IntegrationUri;
+      const handler = functions.find(({ arn }) => String(uri).includes(arn));
+      return { key: String(RouteKey), keyed: AuthorizationType === 'CUSTOM', handler: handler?.logicalId };
+    });
+    const handlers = new Map<string, Set<string | undefined>>();
+    for (const { group, route } of allRoutes) {
+      const found = deployed.find(({ key }) => key === routeKey(route));
+      expect(found).toMatchObject({ keyed: route.right !== 'public' && route.right !== 'signed' });
+      handlers.set(group, (handlers.get(group) ?? new Set()).add(found?.handler));
+    }
+    expect([...handlers.values()].every(({ size }) => size === 1)).toBe(true);
+    expect(new Set([...handlers.values()].flatMap((each) => [...each])).size).toBe(handlers.size);
   });
 
   it('authorizer results are not cached, so a deleted person has no rights from the next request on', () => {

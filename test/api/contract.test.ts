@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
+import { page, runParams } from '../../lambdas/api/contract/schemas.ts';
+import { router } from '../../lambdas/api/router.ts';
+import { allRoutes, eventFor } from './every-route.ts';
+
+const AS = { tenant: 'acme', person: 'olivia', role: 'owner' as const };
+
+describe('the contract', () => {
+  it('has each route and each operation name once', () => {
+    const keys = allRoutes.map(({ route }) => routeKey(route));
+    expect(new Set(keys).size).toBe(keys.length);
+    const names = allRoutes.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(allRoutes)('$name describes exactly the placeholders of its path', ({ route: { path, params } }) => {
+    const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    expect(Object.keys(params?.shape ?? {}).sort()).toEqual(placeholders.sort());
+  });
+
+  it.each(allRoutes)('$name has a summary and a successful response', ({ route: { summary, responses } }) => {
+    expect(summary).toMatch(/^[A-Z][a-z]+s,? /);
+    expect(Object.keys(responses).every((status) => status.startsWith('2'))).toBe(true);
+    expect(Object.keys(responses).length).toBeGreaterThan(0);
+  });
+
+  it.each(allRoutes)(
+    '$name can be written as JSON Schema, as OpenAPI needs',
+    ({ route: { body, query, responses } }) => {
+      const unrepresentable = { unrepresentable: 'any' } as const;
+      for (const schema of [body, query]) if (schema) z.toJSONSchema(schema, { ...unrepresentable, io: 'input' });
+      for (const schema of Object.values(responses)) z.toJSONSchema(schema, { ...unrepresentable, io: 'output' });
+    },
+  );
+
+  it.each(allRoutes.filter(({ route: { body } }) => body instanceof z.ZodObject))(
+    '$name refuses a body with an unknown field',
+    ({ route: { body } }) => {
+      const { error } = (body as z.ZodObject).safeParse({ unheardOf: 1 });
+      expect(error?.issues).toContainEqual(expect.objectContaining({ code: 'unrecognized_keys', keys: ['unheardOf'] }));
+    },
+  );
+});
+
+const handleWith = (definition: Routes[string], returned: { status: number; body: unknown }) =>
+  router<undefined, Routes>({ operation: definition }, { operation: async () => returned as never });
+
+describe('a response', () => {
+  const listThings = route({
+    method: 'GET',
+    path: '/api/v1/things',
+    right: 'runs:read',
+    summary: 'Lists things',
+    responses: { 200: page('things', z.object({ id: z.string() })) },
+  });
+  const send = (status: number, body: unknown) =>
+    handleWith(listThings, { status, body })(undefined, eventFor(listThings, AS));
+
+  it('has only the fields that the contract lists, whatever the stored row has', async () => {
+    const row = { id: 'a', tenant: 'acme', schemaVersion: 1, taskToken: 'secret' };
+    const { statusCode, body } = await send(200, { things: [row], nextCursor: null, pk: 'TENANT#acme' });
+    expect([statusCode, JSON.parse(body ?? '')]).toEqual([200, { things: [{ id: 'a' }], nextCursor: null }]);
+  });
+
+  it.each([
+    ['lacks a field', 200, { things: [] }],
+    ['has a field of another type', 200, { things: [{ id: 1 }], nextCursor: null }],
+    ['has a status that the contract does not list', 201, { things: [], nextCursor: null }],
+  ])('that %s is a fault, not a response', async (_what, status, body) => {
+    await expect(send(status, body)).rejects.toThrow('GET /api/v1/things, response 20');
+  });
+});
+
+describe('a request', () => {
+  const saveThing = route({
+    method: 'PUT',
+    path: '/api/v1/things/{id}',
+    right: 'runs:control',
+    summary: 'Saves a thing',
+    params: runParams,
+    body: z.strictObject({
+      needs: z.array(z.strictObject({ step: z.string() })).optional(),
+      action: z
+        .discriminatedUnion('kind', [
+          z.strictObject({ kind: z.literal('stop'), reason: z.string() }),
+          z.strictObject({ kind: z.literal('go') }),
+        ])
+        .optional(),
+      limit: z.int().max(5).default(1),
+    }),
+    responses: { 200: z.object({}) },
+  });
+  const send = (body: unknown, params: Record<string, string> = { id: 'a' }) =>
+    handleWith(saveThing, { status: 200, body: {} })(undefined, eventFor(saveThing, AS, { params, body }));
+
+  it.each<[string, unknown, string]>([
+    ['a misspelled field', { need: [] }, 'unknown field `need`; did you mean `needs`?'],
+    ['a nested one', { needs: [{ stepp: 'a' }] }, 'needs.0: unknown field `stepp`; did you mean `step`?'],
+    ['a field of another variant', { action: { kind: 'go', reason: 'x' } }, 'field `reason` is not allowed here'],
+    ['a field like no other', { colour: 1 }, 'unknown field `colour`; known: needs, action, limit'],
+    ['a missing field', { needs: [{}] }, 'needs.0.step: is required'],
+    ['a wrong type', { limit: 'x' }, 'limit: expected number, got string'],
+    ['a value out of range', { limit: 6 }, 'limit: expected number to be <=5'],
+    ['text that is not JSON', 'x', 'the body is not JSON'],
+  ])('with %s is refused with a sentence that says what to correct', async (_what, body, message) => {
+    await expect(send(body)).rejects.toMatchObject({
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('with thousands of unknown fields is refused in a short text', async () => {
+    const body = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`field${index}`, 0]));
+    const error = await send(body).catch((each: Error) => each);
+    expect((error as Error).message.length).toBeLessThan(2_100);
+  });
+});

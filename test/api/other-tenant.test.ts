@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { HttpResponse } from '../../lambdas/entry/http.ts';
+import { Problem } from '../../lambdas/entry/http.ts';
+import { may, ROLES } from '../../lambdas/people/rights.ts';
+import { NO_TENANT_POLICIES } from '../../lambdas/policy/policy.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { ANA, OLIVIA } from '../approval/people.ts';
+import { byTest } from '../fakes/by-test.ts';
+import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { eventFor, keyedRoutes, type Sent } from './every-route.ts';
+
+/** Everything acme has is named with it, so that a response that contains it shows something of acme. */
+const MARK = 'only-acme';
+const FOREIGN = 'globex';
+
+let shop: GovernedWorkshop;
+let approval: Approval;
+let ports: Record<string, unknown>;
+
+beforeAll(async () => {
+  shop = await new GovernedWorkshop().open();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+  ({ approval } = await shop.upToGate(ASSIGN()));
+  const { definitions } = shop;
+  const workflow = parseWorkflow(ASSIGN().replace('name: assign', `name: ${MARK}`), 'f');
+  await definitions.publishWorkflow('acme', workflow, 1, byTest());
+  await definitions.saveAutomation(
+    'acme',
+    {
+      name: MARK,
+      enabled: true,
+      workspace: 'default',
+      trigger: { source: 'github', event: 'issues.opened' },
+      workflow: { name: MARK, version: 1 },
+    },
+    byTest(),
+  );
+  await definitions.savePerson('acme', { ...ANA, id: MARK, identities: [] });
+  await definitions.savePolicies('acme', { engine: 'cedar', files: { [`${MARK}.cedar`]: '' } }, byTest());
+  await definitions.requestChange('acme', {
+    changeId: `chg_${MARK}`,
+    person: MARK,
+    before: null,
+    after: { ...ANA, id: MARK, identities: [] },
+    widens: [],
+    requestedBy: MARK,
+    requestedAt: '2026-01-01T00:00:00.000Z',
+    expiresAt: '2999-01-01T00:00:00.000Z',
+  });
+  for (const role of ROLES) {
+    await definitions.savePerson(FOREIGN, { ...OLIVIA, id: `a-${role}`, role, identities: [] });
+  }
+  ports = {
+    ...shop.worker,
+    runs: shop.runs,
+    definitions,
+    cursorSecret: async () => 'secret',
+    store: { get: async () => Buffer.from(MARK) },
+    counts: async (tenant: string) => [{ queue: tenant === 'acme' ? MARK : 'steps', messages: 0, complete: true }],
+    redrive: async (tenant: string) => [{ queue: tenant === 'acme' ? MARK : 'steps', messages: 0, complete: true }],
+    peopleRules: { coolDownMs: 0, secondOwner: false },
+    region: 'eu-central-1',
+    hasTime: () => true,
+    tools: [],
+    engines: {
+      cedar: { prepare: async () => ({ hash: 'h', ids: [], warnings: [], mentions: [], decide: () => ({}) }) },
+    },
+    shipped: () => ({ schema: '', files: {} }),
+    policyOf: () => shop.policy,
+  };
+});
+afterAll(() => vi.unstubAllGlobals());
+
+/** What names acme's things in the paths and bodies of each area. */
+function sentTo(name: string, path: string): Sent {
+  const id = path.includes('/approvals/')
+    ? approval.approvalId
+    : path.includes('/runs/')
+      ? approval.runId
+      : path.includes('/changes/')
+        ? `chg_${MARK}`
+        : MARK;
+  const seen = { actionHash: approval.actionHash };
+  const bodies: Record<string, unknown> = {
+    decideApproval: { decision: 'approve', ...seen },
+    approveRun: seen,
+    rejectRun: { reason: 'no', ...seen },
+    signalRun: { event: 'go' },
+    rejectChange: { reason: 'no' },
+    setAway: { away: null },
+    setDelegates: { delegates: [] },
+    savePerson: { name: 'Somebody', role: 'member' },
+    saveAutomation: {
+      trigger: { source: 'github', event: 'issues.opened' },
+      workflow: { name: MARK, version: 1 },
+    },
+    simulateWorkflow: { workflow: { name: MARK }, source: 'github', payload: {} },
+    publishPolicies: NO_TENANT_POLICIES,
+    replayPolicies: { policies: NO_TENANT_POLICIES },
+    publishWorkflow: 'not a workflow',
+    validateWorkflow: 'not a workflow',
+  };
+  return { params: { id, name: MARK, version: '1', index: '0' }, body: bodies[name] };
+}
+
+/** These name a thing that the caller creates in their own tenant; the name of acme's thing means nothing there. */
+const CREATES = ['savePerson', 'saveAutomation'];
+
+describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {
+  it.each(ROLES)('shows and changes nothing of another tenant, as %s', async (role) => {
+    const before = JSON.stringify(await everythingOfAcme());
+    const as = { tenant: FOREIGN, person: `a-${role}`, role };
+    const outcome = await handle(ports as never, eventFor(route, as, sentTo(name, route.path))).catch((error) => error);
+    if (!(outcome instanceof Problem)) {
+      expect((outcome as HttpResponse).statusCode).toBeLessThan(300);
+      if (!CREATES.includes(name)) expect((outcome as HttpResponse).body).not.toContain(MARK);
+    } else if (route.path.includes('{') && !CREATES.includes(name) && may(role, route.right as never)) {
+      expect([403, 404]).toContain(outcome.status);
+    }
+    if (route.path.includes('{') && !CREATES.includes(name)) expect(outcome).toBeInstanceOf(Problem);
+    expect(JSON.stringify(await everythingOfAcme())).toBe(before);
+  });
+});
+
+async function everythingOfAcme() {
+  const { definitions, runs } = shop;
+  return [
+    await runs.load('acme', approval.runId),
+    await runs.approval('acme', approval.runId, approval.approvalId),
+    await definitions.people('acme'),
+    await definitions.automations('acme'),
+    await definitions.policies('acme'),
+    await definitions.newestWorkflows('acme', { limit: 10 }),
+    await definitions.pendingChanges('acme', { limit: 10 }),
+    await definitions.changes('acme', { limit: 100 }),
+  ];
+}
