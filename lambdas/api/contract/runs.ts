@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { CommitEvent } from '../../run/commit.ts';
+import type { CommitEvent } from '../../run/events/events.ts';
+import type { By } from '../../run/events/run-events.ts';
 import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
 import { RunStatus } from '../../run/run.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
-import type { By } from '../../run/transitions.ts';
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
 import { route } from './route.ts';
