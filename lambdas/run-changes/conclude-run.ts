@@ -102,8 +102,10 @@ function extendDeadline(draft: RunDraft): void {
   const waits = run.status === 'waiting_approval' || run.status === 'paused';
   if (waits && run.waitingForPeopleSince === undefined) draft.note({ waitingForPeopleSince: draft.at });
   if (!waits && !isTerminal(run) && run.waitingForPeopleSince !== undefined) {
-    const tookMs = Date.parse(draft.at) - Date.parse(run.waitingForPeopleSince);
-    draft.note({ deadlineAt: later(run.deadlineAt, Math.max(0, tookMs)), waitingForPeopleSince: undefined });
+    const waitedMs = Math.max(0, Date.parse(draft.at) - Date.parse(run.waitingForPeopleSince));
+    const deadlineAt = later(run.deadlineAt, waitedMs);
+    draft.note({ deadlineAt, waitingForPeopleSince: undefined });
+    if (waitedMs > 0) draft.record({ type: 'run.deadline_extended', deadlineAt, waitedMs });
   }
 }
 

@@ -102,6 +102,21 @@ describe('whoever is too late is told', () => {
   });
 });
 
+it('the time until a decision extends the deadline, and the timeline shows it', async () => {
+  const { message, approval } = await shop.upToGate(ASSIGN());
+  const { deadlineAt } = (await shop.now(message)).run;
+  shop.clock.advance(61_000);
+  await shop.say(approval, 'ben');
+  const { run, commits } = await shop.now(message);
+  const extended = new Date(Date.parse(deadlineAt) + 61_000).toISOString();
+  expect(run.deadlineAt).toBe(extended);
+  expect(commits.at(-1)?.events).toContainEqual({
+    type: 'run.deadline_extended',
+    deadlineAt: extended,
+    waitedMs: 61_000,
+  });
+});
+
 describe('a key decides', () => {
   it.each(['auditor', 'operator', 'member'] as const)('nothing if it is for the role %s', async (role) => {
     const { approval } = await shop.upToGate(ASSIGN());

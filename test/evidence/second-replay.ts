@@ -59,6 +59,7 @@ function runTold({ events }: History): Expected {
   const accepted = events.find(({ type, commit }) => type === 'run.accepted' && commit === 1);
   const moved = lastOf(events, 'run.status_changed');
   const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
+  const extended = lastOf(events, 'run.deadline_extended');
   const compensation = events.filter(({ type }) => type === 'write.compensated');
   const { automation, workflow, source, event, key } = accepted ?? ({} as Fields);
   return {
@@ -66,6 +67,7 @@ function runTold({ events }: History): Expected {
     startedAt: lastOf(events, 'run.enriched')?.saidAt,
     ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
     durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),
+    ...(extended && { deadlineAt: extended.deadlineAt }),
     resumeCount: events.filter(({ type }) => type === 'run.resumed').length || undefined,
     rollback: back && {
       ...{ actor: back.actor, error: back.error, at: back.saidAt },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
-import { type Case, problemOf, rehash, resealed, swap } from './tampering.ts';
+import { parsedDocument } from './sealed-bundle.ts';
+import { bundle, type Case, problemOf, rehash, resealed, swap } from './tampering.ts';
 
 type Entry = object | undefined;
 const edit = (entry: Entry, change: object) => Object.assign(entry ?? {}, change);
@@ -139,6 +140,23 @@ it.each([
     head.hash = commits.at(-1)?.hash ?? '';
   });
   expect(problemOf(held)).toMatchObject({ entry: 'run', problem: expect.stringContaining(`says ${field}: `) });
+});
+
+it('the deadline of a run must be the one that its commits extended it to', async () => {
+  const withDeadline = (deadlineAt: string) =>
+    resealed(({ commits, head, run }) => {
+      const last = commits.at(-1);
+      const extended = { type: 'run.deadline_extended', deadlineAt: run.deadlineAt, waitedMs: 1 };
+      rehash(last, { events: [...(last?.events ?? []), extended] });
+      head.hash = last?.hash ?? '';
+      run.deadlineAt = deadlineAt;
+    });
+  const { deadlineAt } = parsedDocument(bundle).run;
+  expect(problemOf(await withDeadline(deadlineAt))).toMatchObject({ verdict: 'valid' });
+  expect(problemOf(await withDeadline('2030-01-01T00:00:00.000Z'))).toMatchObject({
+    entry: 'run',
+    problem: expect.stringContaining('says deadlineAt: 2030'),
+  });
 });
 
 describe('even of a bundle that is signed, the verifier names the entry that', () => {

@@ -127,6 +127,15 @@ export const RUN_EVENTS = {
     },
     proves: { run: '`resumeCount`: the number of these events; absent if there is none' },
   }),
+  'run.deadline_extended': eventKind({
+    summary: 'The deadline moved by the time that the run waited for people.',
+    fields: z.strictObject({ deadlineAt: Time, waitedMs: Count }),
+    text: ({ deadlineAt }, time) => `run: deadline extended to ${time(deadlineAt)}, by the time people needed`,
+    replay: ({ run }, { deadlineAt }) => {
+      run.deadlineAt = deadlineAt;
+    },
+    proves: { run: '`deadlineAt`' },
+  }),
 };
 
 function resumedText(event: z.infer<typeof ResumedFields>, time: (iso: string) => string): string {
