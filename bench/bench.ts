@@ -106,7 +106,7 @@ class Bench {
     this.#host = host;
   }
 
-  /** One automation per size, told apart by the repository's name; every step adds another label. */
+  /** One automation for each size, selected by the repository's name; every step adds another label. */
   async define(): Promise<void> {
     const table = String(tablesOf(this.#host.stack)[0]?.ref);
     const client = new DynamoDBClient({

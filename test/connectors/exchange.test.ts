@@ -62,7 +62,7 @@ const UNTRUSTED = { ...REFUSED, message: expect.stringMatching(/certificate/) };
 const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall });
 const DAY_MS = 24 * 3_600_000;
 
-/** By the target's clock, whatever ours says. */
+/** By the target's clock, not ours. */
 const RESETS_IN_90_S = {
   date: 'Sat, 01 Jan 2000 00:00:00 GMT',
   'x-ratelimit-reset': String(Date.UTC(2000, 0, 1, 0, 1, 30) / 1000),
@@ -217,10 +217,10 @@ describe('an exchange', () => {
     ['a host that is not known', failure('ENOTFOUND', 'getaddrinfo'), LATER],
     ['a host without a way to it', failure('EHOSTUNREACH', 'connect'), LATER],
     ['a network without a way to it', failure('ENETUNREACH', 'connect'), LATER],
-    ['a connection that nobody takes up', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
+    ['a connection that is not accepted', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
     ['no address that answers', new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]), LATER],
     ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
-    ['a certificate that vouches for itself', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
+    ['a self-signed certificate', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
     ['a certificate of nobody known', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
     ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
     ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],

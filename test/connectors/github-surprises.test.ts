@@ -61,7 +61,7 @@ it('more comments than are read settle nothing', async () => {
   expect(await reads()).toBe(10);
 });
 
-it('the status of a context is found behind short pages, in whatever case it was set', async () => {
+it('the status of a context is found behind short pages, in any letter case', async () => {
   for (const context of ['CI/Build', 'lint', 'deploy'])
     await perform(setStatus, { ...COMMIT, context, state: 'pending' });
   await surprise('short_pages', 'GET');

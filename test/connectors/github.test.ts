@@ -25,7 +25,7 @@ const readBefore = async ({ before, parse }: Operation, input: unknown) => befor
 const perform = async (operation: Operation, input: unknown) =>
   operation.perform(operation.parse(input), { ...performance, before: await readBefore(operation, input) });
 
-it('a write that found everything as asked changes nothing, and has nothing to take back', async () => {
+it('a write whose target already has the values changes nothing and has no reversal', async () => {
   const there = { ...issue, labels: ['Bug'] };
   expect((await perform(addLabels, there)).reversal).toHaveProperty('irreversible');
   const { reversal, output } = await perform(removeLabels, { ...issue, labels: ['gone'] });

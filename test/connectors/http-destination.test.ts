@@ -144,7 +144,7 @@ describe('a request', () => {
       await expect(go(url, { ownUrl: OWN, addresses })).rejects.toMatchObject(REFUSED);
     });
 
-    it('is refused on a deployed stage, whatever its allow list says', async () => {
+    it('is refused on a deployed stage, even if the allow list has it', async () => {
       const deployed = 'https://a1b2c3.execute-api.eu-west-1.amazonaws.com';
       await expect(go(`${OWN}/x`, { ownUrl: deployed })).rejects.toMatchObject(REFUSED);
       await expect(go(`${OWN}/x`)).rejects.toMatchObject(REFUSED);

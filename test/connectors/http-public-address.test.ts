@@ -88,7 +88,7 @@ describe('the addresses behind a host', () => {
 
   it('are the host itself where it is a number, and nobody is asked', async () => {
     const nobody = async (): Promise<Address[]> => {
-      throw new Error('asked all the same');
+      throw new Error('the name was resolved');
     };
     expect(await publicAddresses('[2606:4700::1111]', nobody)).toEqual([{ address: '2606:4700::1111', family: 6 }]);
     await expect(publicAddresses('169.254.169.254', nobody)).rejects.toMatchObject(REFUSED);

@@ -128,7 +128,7 @@ describe('an http request', () => {
     expect(received.map(({ path }) => path)).toEqual(['/things']);
   });
 
-  it('takes the statuses it was told to expect for success, and any other not', async () => {
+  it('treats only the expected statuses as success', async () => {
     expect((await ask({ expectStatus: 404 }, says(404))).output).toMatchObject({ status: 404 });
     const moved = says(303, '', { location: '/things/1' });
     expect((await ask({ expectStatus: [201, 303] }, moved)).output).toMatchObject({
@@ -257,7 +257,7 @@ describe('a proposal', () => {
     expect(`${target} ${key}`).not.toContain('CANARY');
   });
 
-  it('has another target for another path, query, scheme or host, and none shows what opens a door', () => {
+  it('has another target for another path, query, scheme or host, and none shows a credential', () => {
     const urls = ['https://api.example.com/CANARY', 'https://api.example.com/', 'https://other.example.com/CANARY'];
     urls.push('https://api.example.com/?id=CANARY', 'https://api.example.com/?id=CANARY2');
     const targets = urls.map((url) => proposalOf({ url }).target);
@@ -295,7 +295,7 @@ describe('a name that changes its address', () => {
     expect(addresses).toHaveLength(1);
   });
 
-  /** `.invalid` has no address anywhere: whoever asks for it again fails. */
+  /** `.invalid` never has an address: a second lookup fails. */
   const pinned = (url: string): SentRequest => ({
     destination: { url: new URL(url), host: new URL(url).host, addresses: [addressOf('127.0.0.1')] },
     method: 'GET',

@@ -47,7 +47,7 @@ const OWN_URL = 'https://a1b2c3.execute-api.eu-west-1.amazonaws.com';
 const holding = (credential: string) => ({
   open: async (tenant: string, name: string) => ({ baseUrl: `https://${name}`, instance: tenant, credential }),
 });
-const tenants = { targets: holding('theirs'), messaging: holding('theirs, to tell people') };
+const tenants = { targets: holding('theirs'), messaging: holding('theirs, for messages') };
 const accessWith = (environment: object) =>
   new StageConnections(tenants, { ownUrl: OWN_URL, aws: { ...AWS, ...environment } }).open('acme', 'bedrock');
 
@@ -139,7 +139,7 @@ describe('what comes from outside', () => {
     expect(asked().messages[0].content[1].text).toContain('\n{"title":"It broke","tags":[1]}\n');
   });
 
-  it('answers with data and nothing else, whatever it claims to be', async () => {
+  it('returns data only, even if it claims to be something else', async () => {
     const claims = { tool: 'github.labels.add', tenant: 'globex', approvedBy: 'ana', cost: { usd: 0 } };
     const result = await ask({ json: true }, answers(JSON.stringify(claims)));
     expect(result.output).toEqual(claims);
@@ -202,7 +202,7 @@ describe('a failure of Bedrock', () => {
     ],
     ['a throttle in the clothes of a 400', failsAs(400, 'ThrottlingException'), LATER],
     ['a model that takes too long', failsAs(408, 'ModelTimeoutException'), LATER],
-    ['a model that stumbles', failsAs(424, 'ModelErrorException'), LATER],
+    ['a model error', failsAs(424, 'ModelErrorException'), LATER],
     ['an error of the server', failsAs(500, 'InternalServerException'), LATER],
     ['an outage', failsAs(503, 'ServiceUnavailableException'), LATER],
     ['a broken connection', (response) => response.socket?.destroy(), LATER],
@@ -278,7 +278,7 @@ describe('the connection to Bedrock', () => {
     ]);
   });
 
-  it('is no tenant’s: theirs are opened as before, and told where the stage answers', async () => {
+  it('belongs to no tenant: tenants’ connections are unchanged and know the URL of the stage', async () => {
     const connections = new StageConnections(tenants, { ownUrl: OWN_URL, aws: AWS });
     expect(await connections.open('acme', 'http')).toEqual({
       baseUrl: 'https://http',
@@ -288,13 +288,10 @@ describe('the connection to Bedrock', () => {
     });
   });
 
-  it.each(['slack', 'pagerduty'])(
-    '%s is opened with what tells people, never with what writes at targets',
-    async (name) => {
-      const connections = new StageConnections(tenants, { ownUrl: OWN_URL, aws: AWS });
-      expect((await connections.open('acme', name)).credential).toBe('theirs, to tell people');
-    },
-  );
+  it.each(['slack', 'pagerduty'])('%s uses the credentials for messages, never those of targets', async (name) => {
+    const connections = new StageConnections(tenants, { ownUrl: OWN_URL, aws: AWS });
+    expect((await connections.open('acme', name)).credential).toBe('theirs, for messages');
+  });
 });
 
 describe('input', () => {

@@ -33,7 +33,7 @@ it('an alert of our own is resolved by its undo', async () => {
   });
 });
 
-it('what PagerDuty answers is kept without the key of the alert, which may be a text', async () => {
+it('the response of PagerDuty is stored without the key of the alert, which may be a text', async () => {
   expect((await send({ ...trigger, dedupKey: 'refunds' })).response).toEqual({ status: 202 });
 });
 

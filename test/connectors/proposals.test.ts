@@ -50,7 +50,7 @@ describe('a proposal', () => {
       expect(`${key} ${target}`).not.toContain('CANARY');
   });
 
-  it('tells things apart by their names without showing these, and shows them to whoever is asked', () => {
+  it('distinguishes targets by name without showing the names, and shows them to approvers', () => {
     const alerts = ['a', 'b'].map((dedupKey) => sendEvent.propose({ action: 'resolve', dedupKey }, 'acme'));
     const statuses = ['a', 'b'].map((context) => setStatus.propose({ ...commit, context, state: 'success' }, 'acme'));
     for (const [one, other] of [alerts, statuses]) {

@@ -40,7 +40,7 @@ describe('an update of an incident', () => {
     expect(output).toMatchObject({ fields: { state: '2', assignment_group: 'b' } });
   });
 
-  it('of what is so already has nothing to take back', async () => {
+  it('of values that are already there has no reversal', async () => {
     const { reversal } = await update({ state: '2' }, { state: '2' }, { state: '2' });
     expect(reversal).toEqual({ irreversible: expect.stringContaining('nothing was changed') });
   });
@@ -55,19 +55,19 @@ describe('an update of an incident', () => {
   describe('repeated after a lost answer', () => {
     const asked = { due_date: '2026-12-01', state: '2' };
     const first = { due_date: '', state: '1' };
-    const kept = { due_date: '2026-12-01 00:00:00', state: '2' };
+    const stored = { due_date: '2026-12-01 00:00:00', state: '2' };
 
     it('that finds things as it leaves them has worked the first time, and goes back to what was there then', async () => {
-      expect(await update(asked, kept, kept, first)).toMatchObject({
+      expect(await update(asked, stored, stored, first)).toMatchObject({
         before: first,
-        reversal: { input: { fields: first }, expects: kept },
+        reversal: { input: { fields: first }, expects: stored },
       });
     });
 
     it('goes back to what others have set since', async () => {
-      expect(await update(asked, { ...kept, state: '3' }, kept, first)).toMatchObject({
+      expect(await update(asked, { ...stored, state: '3' }, stored, first)).toMatchObject({
         before: { due_date: '', state: '3' },
-        reversal: { input: { fields: { due_date: '', state: '3' } }, expects: kept },
+        reversal: { input: { fields: { due_date: '', state: '3' } }, expects: stored },
       });
     });
 
@@ -98,7 +98,7 @@ describe('a run', () => {
   const updating = (asked: string) =>
     `{ id: update, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: ${asked} } }`;
 
-  it('takes back a value that ServiceNow keeps in another form', async () => {
+  it('undoes a value that ServiceNow stores in another form', async () => {
     fields().due_date = '';
     const failing = '{ id: fail, tool: transform, with: { x: "{% $error(1) %}" } }';
     const message = await shop.begin(
@@ -130,7 +130,7 @@ describe('a run', () => {
     expect(shop.outside.issueLabels.get(ISSUE)).toEqual(['bug']);
   });
 
-  it('takes back the part of a write that ServiceNow made, and goes no further', async () => {
+  it('undoes only the part of a write that ServiceNow made', async () => {
     const asked = updating('{ state: "2", number: INC7 }');
     const message = await shop.begin(`name: part\nonFailure: rollback\nsteps:\n  - ${asked}\n  - ${labelled}\n`);
     const { run, steps } = await shop.finish(message);
@@ -169,7 +169,7 @@ describe('a run', () => {
     expect(shop.outside.callsOf('PATCH servicenow')).toHaveLength(1);
   });
 
-  it('whose answer was lost takes back a value that ServiceNow keeps in another form', async () => {
+  it('whose response was lost undoes a value that ServiceNow stores in another form', async () => {
     fields().due_date = '';
     shop.outside.next('PATCH servicenow', 'lost_answer');
     const failing = '{ id: fail, tool: transform, with: { x: "{% $error(1) %}" } }';

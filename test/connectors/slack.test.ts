@@ -158,7 +158,7 @@ describe('an updated message', () => {
   });
   const shows = (blocks: object[]) => answers({ ok: true, messages: [{ ts: '1.000002', text: 'before', blocks }] });
 
-  it('is expected to say what was written, though Slack keeps it with entities', async () => {
+  it('is expected to say what was written, although Slack stores it with entities', async () => {
     shows([richText('before')]);
     const before = await updateMessage.before?.(edit, access);
     expect(before).toEqual({ text: 'before' });
@@ -177,7 +177,7 @@ describe('an updated message', () => {
     expect(changedSince).toMatchObject({ before: { text: 'theirs' }, reversal: { input: { text: 'theirs' } } });
   });
 
-  it('is told from the message that began its thread, which Slack shows with it', async () => {
+  it('is distinguished from the first message of its thread, which Slack returns with it', async () => {
     answers({
       ok: true,
       messages: [

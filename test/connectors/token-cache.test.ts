@@ -75,7 +75,7 @@ describe.each(KINDS)(
       expect((await paths()).length).toBe(4);
     });
 
-    it('is granted anew shortly before it ends', async () => {
+    it('is requested again shortly before it expires', async () => {
       await call();
       world.nowMs += lifetimeMs - 2 * MINUTE_MS;
       await call();
@@ -154,7 +154,7 @@ describe('a GitHub App', () => {
     expect(sent[1]?.authorization).toBe('Bearer ghs_granted');
   });
 
-  it('whose key is no key is told so, without the key', async () => {
+  it('with an invalid key gets an error without the key', async () => {
     const failure = await addLabels.perform(input, performance(CANARY)).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'CONNECTION_MISSING' });
     expect(inspect(failure, { depth: 10 })).not.toContain(CANARY);
@@ -173,9 +173,9 @@ it('a connection keeps its token while its credential stays the same', async () 
     clock.advance(MINUTE_MS + 1);
     return (await connections.open('acme', 'github')).token;
   };
-  const kept = await tokenAMinuteLater();
-  expect(kept).toBeInstanceOf(TokenCache);
-  expect(await tokenAMinuteLater()).toBe(kept);
+  const cached = await tokenAMinuteLater();
+  expect(cached).toBeInstanceOf(TokenCache);
+  expect(await tokenAMinuteLater()).toBe(cached);
   secret = { github: { token: 'rotated' } };
-  expect(await tokenAMinuteLater()).not.toBe(kept);
+  expect(await tokenAMinuteLater()).not.toBe(cached);
 });

@@ -8,7 +8,7 @@ import { type By, RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 
 /**
- * A change that expects whatever a test wants it to expect, a stale writer's fencing number included: the draft that
+ * A change with the expectations that a test sets, including the fencing number of a stale writer: the draft that
  * workers use only knows what it has read.
  */
 export class ChangeDraft {

@@ -32,7 +32,7 @@ const IN_THE_ANSWER: Failure[] = [
 /** Slack says no with status 200; from anybody else such a body says nothing. */
 const ERROR_BODY = { ok: false, status: 'failure', error: TARGET_CANARY, message: TARGET_CANARY };
 
-/** What every operation promises, checked on one example of each. */
+/** The guarantees of every operation, checked with one example of each. */
 export function describeConnectorsContract(
   name: string,
   open: () => Promise<Outside>,
@@ -122,7 +122,7 @@ export function describeConnectorsContract(
           expect(await readBefore(outside, operation, input)).toEqual(after);
         });
 
-        it('claims no state before, and no way back to it, when an earlier attempt may have worked', async () => {
+        it('has no before state and no reversal if an earlier attempt may have worked', async () => {
           const { before: claimed, reversal } = await again();
           expect(claimed).toBeUndefined();
           expect(reversal).toHaveProperty('irreversible');
@@ -196,7 +196,7 @@ export const perform = (
 export const readBefore = (outside: Outside, operation: Operation, input: unknown) =>
   watched(operation.before?.(operation.parse(input), performance(outside, operation).access));
 
-/** Whatever comes of it holds neither the credential nor the words of the target. */
+/** No result contains the credential or text of the target. */
 async function watched<T>(work: Promise<T> | undefined): Promise<T> {
   try {
     const result = (await work) as T;

@@ -11,19 +11,19 @@ import { ISSUE, type Outside, SYS_ID } from './connectors-outside.ts';
 
 export const MARK = 'countersign:0123456789abcdef0123';
 
-/** One operation, once: everything the contract asks of it follows from this. */
+/** One example of an operation, from which all tests of the contract are derived. */
 export interface Example {
   operation: Operation;
-  /** Brings about what the operation needs, and gives its input. */
+  /** Creates what the operation needs, and returns its input. */
   input(outside: Outside): Promise<unknown>;
-  /** Of the call that has the effect. */
+  /** The method of the request that writes. */
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** What there is to see of it at the target. */
+  /** Reads the affected part of the target. */
   look(outside: Outside): Promise<unknown>;
-  /** What is to be seen afterwards. */
+  /** What the target shows after the write. */
   shows: unknown;
   output: unknown;
-  /** Its answer has no body that could be cut short. */
+  /** The response has no body that could be truncated. */
   answersNothing?: true;
 }
 

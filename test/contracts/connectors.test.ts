@@ -18,7 +18,7 @@ describeConnectorsContract('the fake outside', openFakeOutside, { everyAnswer: t
 describeConnectorsContract('the simulators', openSimulatedOutside, { everyAnswer: false });
 
 it('every operation on a system outside is held to the contract', () => {
-  // These speak to whatever host or model a tenant names, each with tests of its own.
+  // These call any host or model that a tenant names, and have their own tests.
   const others = ['http', 'model'];
   const tools = toolNames().filter((tool) => !others.includes(connectorOf(tool)));
   expect(EXAMPLES.map(({ operation }) => operation.tool).sort()).toEqual(tools.sort());
@@ -66,7 +66,7 @@ describe.each([
     });
   });
 
-  it('a value that ServiceNow keeps in another form is set, and undone by what is kept', async () => {
+  it('a value that ServiceNow stores in another form is set, and undone by the stored value', async () => {
     const due = { sysId: SYS_ID, fields: { due_date: '2026-12-01' } };
     const result = await performed(updateIncident, due);
     expect(result).toMatchObject({

@@ -171,7 +171,7 @@ export function describeDefinitionsContract(
     describe('of changes', () => {
       const ana = Person.parse({ id: 'ana', name: 'Ana', role: 'approver' });
       const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
-      const told = async (tenant: string) =>
+      const changesOf = async (tenant: string) =>
         (await definitions.changes(tenant, { limit: 10 })).items.map(({ actor, kind, name, action }) => [
           actor,
           kind,
@@ -188,7 +188,7 @@ export function describeDefinitionsContract(
         await definitions.saveSettings(tenant, NO_SETTINGS, byTest({ at: at(5) }));
         await definitions.publishWorkflow(tenant, workflow, 1, byTest({ at: at(6) }));
         await definitions.publishWorkflow(tenant, workflow, 1, byTest({ at: at(7) }));
-        expect(await told(tenant)).toEqual([
+        expect(await changesOf(tenant)).toEqual([
           ['setup', 'workflow', 'label-new-issue v1', 'created'],
           ['setup', 'settings', tenant, 'created'],
           ['setup', 'connection', 'github', 'created'],
@@ -197,7 +197,7 @@ export function describeDefinitionsContract(
         ]);
         const { items } = await definitions.changes(tenant, { limit: 10 });
         expect(items[3]).toMatchObject({ at: at(3), before: { tier: 'medium' }, after: { tier: 'high' } });
-        expect(await told(newTenant())).toEqual([]);
+        expect(await changesOf(newTenant())).toEqual([]);
       });
 
       it('is read page by page', async () => {
@@ -238,7 +238,7 @@ export function describeDefinitionsContract(
         expect(await definitions.person(tenant, 'ana')).toBeUndefined();
         expect(await definitions.people(tenant)).toEqual([]);
         expect(await definitions.wasDeleted(tenant, 'ana')).toBe(true);
-        expect((await told(tenant))[0]).toEqual(['olivia', 'person', 'ana', 'deleted']);
+        expect((await changesOf(tenant))[0]).toEqual(['olivia', 'person', 'ana', 'deleted']);
         const again = definitions.deletePerson(tenant, ana, byTest({ at: at(3) }));
         await expect(again).rejects.toMatchObject({ code: 'CONFLICT' });
       });
@@ -255,7 +255,7 @@ export function describeDefinitionsContract(
         const late = definitions.deletePerson(tenant, ana, byTest({ at: at(5) }));
         await expect(late).rejects.toMatchObject({ code: 'CONFLICT' });
         expect(await definitions.person(tenant, 'ana')).toEqual(changed);
-        expect(await told(tenant)).toHaveLength(2);
+        expect(await changesOf(tenant)).toHaveLength(2);
       });
 
       it('keeps a change until it is confirmed or dismissed, which happens once', async () => {
@@ -287,7 +287,7 @@ export function describeDefinitionsContract(
         });
         await expect(twice).rejects.toMatchObject({ code: 'CONFLICT' });
         expect(await definitions.person(tenant, 'ana')).toEqual(ana);
-        expect((await told(tenant)).slice(0, 2)).toEqual([
+        expect((await changesOf(tenant)).slice(0, 2)).toEqual([
           ['otto', 'person', 'ana', 'rejected'],
           ['otto', 'person', 'ana', 'confirmed'],
         ]);

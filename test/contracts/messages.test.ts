@@ -104,7 +104,7 @@ describeStepQueueContract('SQS', async () => {
 });
 
 describe('SQS', () => {
-  it('is told which tenant a message is for, so that one busy tenant cannot hold up another', async () => {
+  it('gets the tenant of a message, so that a busy tenant cannot delay another', async () => {
     const aws = await openAws();
     await new SqsStepQueue(aws.sqs, steps.url).send({ tenant: 'globex', runId: 'run_1' });
     expect((await aws.received(steps))[0]?.Attributes).toMatchObject({ MessageGroupId: 'globex' });

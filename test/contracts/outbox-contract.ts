@@ -34,13 +34,13 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
     const start = (approvalId: string) =>
       newOutboxEntry({ kind: 'start_approval', ...facts, approvalId, clocks }, STORY_BEGINS_AT);
 
-    it('asks the sealer to seal the run, naming the promise', async () => {
+    it('asks the sealer to seal the run, with the id of the outbox entry', async () => {
       await opened.outbox.dispatch(seal);
       expect(await opened.seals()).toEqual([{ kind: 'seal_evidence', entryId: seal.id, ...facts }]);
       expect(await opened.approvals()).toEqual([]);
     });
 
-    it('starts the approval, naming the promise', async () => {
+    it('starts the approval, with the id of the outbox entry', async () => {
       await opened.outbox.dispatch(start('approval_1'));
       expect(await opened.approvals()).toEqual([
         { entryId: start('approval_1').id, ...facts, approvalId: 'approval_1', ...clocks },
@@ -66,9 +66,9 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
       ]);
     });
 
-    it('does not complain about an approval that runs under another promise', async () => {
+    it('accepts an approval that another outbox entry has already started', async () => {
       await opened.outbox.dispatch(start('approval_1'));
-      await opened.outbox.dispatch({ ...start('approval_1'), id: 'another-promise' });
+      await opened.outbox.dispatch({ ...start('approval_1'), id: 'another-entry' });
       expect(await opened.approvals()).toHaveLength(1);
     });
   });

@@ -121,7 +121,7 @@ export function describeCommits(bench: RunStoreBench): void {
       assertChain(now.run, commits);
     });
 
-    it('is lost to whoever moved the run first, and then writes nothing', async () => {
+    it('loses to an earlier change of the run, and then writes nothing', async () => {
       const run = await begin();
       await bench.store.commit(change(run, later(AT, 1)).seal());
       const stale = change(run, later(AT, 2)).writeStep(held(0), 'new').seal();

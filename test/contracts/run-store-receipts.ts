@@ -47,7 +47,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       expect(await bench.store.receipts(run.tenant, ['key'])).toEqual([intent(run)]);
     });
 
-    it.each(['intent', 'unknown'] as const)('a step takes up its own earlier %s', async (outcome) => {
+    it.each(['intent', 'unknown'] as const)('a step claims its own earlier %s', async (outcome) => {
       const run = await begin();
       const first = change(run).writeReceipt(intent(run), 'free').seal();
       await bench.store.commit(first);
@@ -65,7 +65,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       expect(await bench.store.commit(again)).toEqual({ outcome: 'committed' });
     });
 
-    it('another step of the same run does not take up its open intent', async () => {
+    it('another step of the same run does not claim its open intent', async () => {
       const run = await begin();
       const first = change(run).writeReceipt(intent(run), 'free').seal();
       await bench.store.commit(first);
@@ -112,7 +112,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         return found;
       };
 
-      it('are written while they are just that, whoever’s they are', async () => {
+      it('are written only in the expected state, independent of their owner', async () => {
         const { run, held } = await rivalsWith(succeeded);
         expect(await bench.store.commit(rest(run, await read(run.tenant)))).toEqual({ outcome: 'committed' });
         expect(await read(run.tenant)).toEqual({ ...held, reusedBy: run.runId });

@@ -31,7 +31,7 @@ export function describeSizes(bench: RunStoreBench): void {
     const gated = (run: Run) => requested(run, { before, after, action: action as unknown as Approval['action'] });
     const step: RunningStep = { ...held(0), input: after, expects: before };
 
-    it('40 fields of 3,000 Hebrew letters, now and then, are kept whole in step, approval and receipt', async () => {
+    it('40 fields of 3,000 Hebrew letters, now and then, are stored completely in step, approval and receipt', async () => {
       const run = await begin();
       const written = { ...succeeded(intent(run)), before, output: after } as Receipt;
       const made = change(run)
@@ -86,7 +86,7 @@ export function describeSizes(bench: RunStoreBench): void {
       expect(await next(found)).toEqual({ outcome: 'committed' });
     });
 
-    it('a payload of a megabyte is kept as it was', async () => {
+    it('a payload of a megabyte is stored unchanged', async () => {
       const payload = Array.from({ length: 5_000 }, (_, id) => ({
         id,
         title: 'Checkout fails',

@@ -2,7 +2,7 @@ import type { Clock } from '../../lambdas/entry/ports.ts';
 
 export const STORY_BEGINS_AT = '2026-01-02T03:04:05.000Z';
 
-/** Time stands still until a test moves it. */
+/** Time that only a test can advance. */
 export class FakeClock implements Clock {
   #nowMs: number;
 

@@ -41,7 +41,7 @@ export class FakeGitHub {
   #assign({ method, body }: FakeRequest, issue: string): FakeAnswer {
     const there = this.#assignees.get(issue) ?? [];
     const named = (body?.assignees ?? []) as string[];
-    // Whom there is no room for is left out without a word.
+    // GitHub silently ignores assignees beyond its limit.
     const now =
       method === 'DELETE'
         ? there.filter((login) => !includes(named, login))
@@ -99,6 +99,6 @@ function changeLabels({ method, body }: FakeRequest, labels: string[], name: str
   return { status: 200, body: labels.map((label) => ({ name: label })) };
 }
 
-/** GitHub tells names apart without regard to case. */
+/** GitHub compares names without regard to case. */
 const includes = (names: readonly string[], name: string) =>
   names.some((each) => each.toLowerCase() === name.toLowerCase());

@@ -40,5 +40,5 @@ export class FakeServiceNow {
   }
 }
 
-/** A date is kept with its time. */
+/** A date is stored with a time. */
 const asStored = (value: string) => (/^\d{4}-\d\d-\d\d$/.test(value) ? `${value} 00:00:00` : value);

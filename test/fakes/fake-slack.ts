@@ -3,7 +3,7 @@ import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
 
 export interface SlackMessage {
   ts: string;
-  /** As Slack keeps it: a `&`, `<` or `>` that is no sign of mrkdwn is an entity. */
+  /** As Slack stores it: a `&`, `<` or `>` that is not mrkdwn is an entity. */
   text: string;
   blocks?: unknown;
   thread_ts?: string;
@@ -68,7 +68,7 @@ export class FakeSlack {
 const ok = (body: object): FakeAnswer => ({ status: 200, body: { ok: true, ...body } });
 const refused = (error: string): FakeAnswer => ({ status: 200, body: { ok: false, error } });
 
-/** Who does not ask for all metadata is told its type alone. */
+/** Without `include_all_metadata` only the type is returned. */
 function typeAlone({ metadata }: SlackMessage, all: boolean): { metadata?: unknown } {
   if (all || metadata === undefined) return {};
   const { event_type } = metadata as { event_type: string };

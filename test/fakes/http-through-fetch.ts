@@ -9,7 +9,7 @@ export const HOOKS_HOST = '127.0.0.1:8443';
 type Code = { code?: unknown };
 
 /**
- * `http.request` and `http.get` use Node's client, not `fetch`. Their requests to `HOOKS_URL` go through whatever `fetch`
+ * `http.request` and `http.get` use Node's client, not `fetch`. Their requests to `HOOKS_URL` go through the `fetch`
  * is now, so that the same fake systems, faults and virtual time hold for them. Gives back the way to undo it.
  */
 export function sendHttpThroughFetch(): () => void {

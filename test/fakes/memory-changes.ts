@@ -15,7 +15,7 @@ import { CountersignError } from '../../lambdas/run/errors.ts';
 import type { Page } from '../../lambdas/run/run-store.ts';
 import { MemoryRows } from './memory-rows.ts';
 
-/** Whoever sets a tenant up for a test. */
+/** The actor that sets up a tenant for a test. */
 export const BY_SETUP: ChangeAuthor = { actor: 'setup', at: '2026-01-01T00:00:00.000Z', changeId: 'chg_0' };
 
 interface Saved {

@@ -90,7 +90,7 @@ export function transact(writes: (RowWrite & { rows: unknown })[]): boolean[] | 
   if (writes.length > TRANSACTION_ROWS_MAX) throw new Error(`a transaction of ${writes.length} rows`);
   for (const [index, { row, rows }] of writes.entries()) {
     const again = writes.findIndex((other) => other.row === row && other.rows === rows);
-    // DynamoDB refuses such a transaction as malformed, whatever its conditions.
+    // DynamoDB rejects such a transaction as malformed, independent of its conditions.
     if (again !== index) throw new Error(`a transaction with more than one write to ${row}`);
   }
   const bytes = writes.reduce((sum, each) => sum + each.bytes, 0);

@@ -35,7 +35,7 @@ function assertFields({ type, ...fields }: CommitEvent): void {
   kindOf({ type })?.fields.parse(fields);
 }
 
-/** The run store's promises without DynamoDB: the same conditions, lost races and pages, in one process. */
+/** The run store without DynamoDB: the same conditions, lost races and pages, in one process. */
 export class MemoryRunStore implements RunStore {
   readonly #runs = new MemoryRows<Run>();
   readonly #triggers = new MemoryRows<Trigger>();
@@ -320,14 +320,14 @@ export class MemoryRunStore implements RunStore {
     { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
   ): Promise<void> {
     return this.operation('fulfilSeal', () => {
-      const promiseGoes = write(this.#outbox, [entryId], undefined);
+      const deleteEntry = write(this.#outbox, [entryId], undefined);
       const refusals = transact([
         write(this.#evidence, [runOf(tenant, runId)], evidence, isNew),
         write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, runId], logged),
         ...promises.map((promise) => write(this.#outbox, [promise.id], promise)),
-        promiseGoes,
+        deleteEntry,
       ]);
-      if (refusals) transact([promiseGoes]);
+      if (refusals) transact([deleteEntry]);
     });
   }
 

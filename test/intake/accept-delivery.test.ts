@@ -57,7 +57,7 @@ describe('a delivery', () => {
     expect(intake.queue.receive()).toEqual([]);
   });
 
-  it('of many at once starts one run, and all are told of it', async () => {
+  it('received many times at once starts one run, and all responses name it', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => accept()));
     expect(new Set(answers.map(({ runIds }) => runIds.join())).size).toBe(1);
     expect(answers.filter(({ deduplicated }) => !deduplicated)).toHaveLength(1);

@@ -29,7 +29,7 @@ describe('the makers of a GitHub delivery are', () => {
       ['ben', 'ana'],
     ],
     [
-      'whoever pushed, and the authors of what was pushed',
+      'the pusher, and the authors of the commits',
       {
         pusher: { name: 'ben' },
         commits: [
@@ -40,7 +40,7 @@ describe('the makers of a GitHub delivery are', () => {
       },
       ['ben', 'ana', 'web-flow', 'cy'],
     ],
-    ['whoever created a deployment', { deployment: { creator: { login: 'ana' } } }, ['ana']],
+    ['the creator of a deployment', { deployment: { creator: { login: 'ana' } } }, ['ana']],
     ['not the owner of the repository', { repository: { full_name: 'o/r', owner: { login: 'ana' } } }, []],
     ['found behind empty and padded names', { sender: { login: ' ' }, issue: { user: { login: ' ana ' } } }, ['ana']],
     ['none where there is no user', { sender: null, issue: { user: null } }, []],

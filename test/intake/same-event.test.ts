@@ -86,7 +86,7 @@ describe('events about one pull request within five seconds', () => {
 });
 
 describe('a signed body under another delivery id', () => {
-  it('starts nothing for as long as the delivery is remembered, whatever hook and event its headers name', async () => {
+  it('starts nothing while the delivery is remembered, for any hook and event in its headers', async () => {
     await save('on-label', 'pull_request.labeled');
     const first = await send(labeled('bug'), { id: 'd-1', hook: '1' });
     for (const [days, sent] of [

@@ -10,7 +10,7 @@ describe('equality in constant time', () => {
     ['a', 'aa', false],
     ['', 'a', false],
     ['ä', 'a', false],
-  ])('of "%s" and "%s" is %s, whatever their lengths', (a, b, equal) => {
+  ])('of "%s" and "%s" is %s, for any lengths', (a, b, equal) => {
     expect(equalInConstantTime(a, b)).toBe(equal);
   });
 });
@@ -52,7 +52,7 @@ describe('a GitHub signature', () => {
     expect(holds([], body, forged)).toBe(false);
   });
 
-  it('is of the bytes that were sent: the same JSON written anew is refused', () => {
+  it('covers the bytes as sent: the same JSON in another form is rejected', () => {
     const sent = Buffer.from('{"a":  1, "b":"\\u00e4"}');
     const given = `sha256=${createHmac('sha256', secret).update(sent).digest('hex')}`;
     expect(holds([secret], sent, given)).toBe(true);
@@ -183,7 +183,7 @@ describe('a Slack signature', () => {
     expect(holds({}, then, ['new'])).toBe(false);
   });
 
-  it('is of the bytes that were sent: the same form written anew is refused', () => {
+  it('covers the bytes as sent: the same form in another encoding is rejected', () => {
     const rewritten = Buffer.from(new URLSearchParams(body.toString().replace('&text=&', '&text=+&')).toString());
     expect(holds({}, then, [secret], rewritten)).toBe(false);
   });

@@ -16,7 +16,7 @@ describe('an identity', () => {
     ['servicenow:ben.o', 'ben'],
     ['slack:T1/Uben', 'ben'],
     ['ben', 'ben'],
-    // Slack tells its ids apart by case.
+    // Slack ids are case-sensitive.
     ['slack:T1/UBEN', 'slack:T1/UBEN'],
     ['github:Somebody', 'github:somebody'],
   ])('%s is %s', (identity, person) => {

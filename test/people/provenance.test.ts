@@ -24,7 +24,7 @@ describe('a right to approve', () => {
     expect(given([OLIVIA, puppet], 'olivia', 'puppet').dependsOn).toEqual(['olivia']);
   });
 
-  it('counts for everybody once two people who do not depend on each other vouch for it', () => {
+  it('counts for everybody once two people who do not depend on each other have confirmed it', () => {
     expect(given([OLIVIA, ANA], 'olivia', 'ana').dependsOn).toEqual([]);
     const one = given([OLIVIA, ANA], 'olivia');
     expect(confirmedToo([OLIVIA, ANA], one, 'ana')).toMatchObject({ confirmedBy: 'ana', dependsOn: [] });
@@ -112,7 +112,7 @@ describe('an owner who creates somebody to approve their own write', () => {
     expect(await shop.say(approval, 'puppet')).toMatchObject({ outcome: 'approved' });
   });
 
-  it('between vote and write is found when the approval is used: people are asked anew', async () => {
+  it('between vote and write is found when the approval is used: people are asked again', async () => {
     await know(independent);
     const { message, approval } = await shop.upToGate(ASSIGN(), BY_OLIVIA);
     expect(await shop.say(approval, 'puppet')).toMatchObject({ outcome: 'approved' });

@@ -7,27 +7,27 @@ import { automation } from '../intake/intake-world.ts';
 
 let clock: FakeClock;
 let source: MemoryDefinitions;
-let kept: CachedDefinitions;
+let cached: CachedDefinitions;
 beforeEach(() => {
   clock = new FakeClock();
   source = new MemoryDefinitions();
-  kept = new CachedDefinitions(source, () => clock.now());
+  cached = new CachedDefinitions(source, () => clock.now());
 });
 
-describe('definitions kept in a warm function', () => {
+describe('definitions cached in a warm function', () => {
   it('show a changed automation within a minute', async () => {
-    expect(await kept.automations('acme')).toEqual([]);
+    expect(await cached.automations('acme')).toEqual([]);
     await source.saveAutomation('acme', automation('new'));
     clock.advance(59_999);
-    expect(await kept.automations('acme')).toEqual([]);
+    expect(await cached.automations('acme')).toEqual([]);
     clock.advance(1);
-    expect(await kept.automations('acme')).toHaveLength(1);
+    expect(await cached.automations('acme')).toHaveLength(1);
   });
 
-  it('are kept by tenant', async () => {
+  it('are cached for each tenant', async () => {
     await source.saveAutomation('acme', automation('ours'));
-    expect(await kept.automations('acme')).toHaveLength(1);
-    expect(await kept.automations('globex')).toEqual([]);
+    expect(await cached.automations('acme')).toHaveLength(1);
+    expect(await cached.automations('globex')).toEqual([]);
   });
 
   it('do not keep a failed read: the next caller asks again', async () => {
@@ -46,8 +46,8 @@ describe('definitions kept in a warm function', () => {
 
   it('find a workflow that is published after somebody asked for it', async () => {
     const workflow = Workflow.parse({ name: 'late', steps: [{ id: 'a', tool: 'transform' }] });
-    expect(await kept.workflow('acme', 'late', 1)).toBeUndefined();
+    expect(await cached.workflow('acme', 'late', 1)).toBeUndefined();
     await source.publishWorkflow('acme', workflow, 1);
-    expect(await kept.workflow('acme', 'late', 1)).toEqual(workflow);
+    expect(await cached.workflow('acme', 'late', 1)).toEqual(workflow);
   });
 });

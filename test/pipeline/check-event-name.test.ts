@@ -9,7 +9,7 @@ describe('an event that an automation names', () => {
     ['github', 'issues.opened'],
     ['github', 'pull_request.closed'],
     ['github', 'push'],
-    ['github', 'repository_dispatch.whatever-its-sender-says'],
+    ['github', 'repository_dispatch.any-name'],
     ['servicenow', 'incident'],
     ['servicenow', 'incident.insert'],
     ['servicenow', 'u_request_2.delete'],

@@ -120,7 +120,7 @@ describe('a plan', () => {
   });
 });
 
-describe('a write that was made already', () => {
+describe('a duplicate write', () => {
   const UPDATED = { sysId: SYS_ID, fields: { assignment_group: 'desk' } };
   const tool = 'servicenow.incident.update';
 
@@ -141,7 +141,7 @@ describe('a write that was made already', () => {
       () => table.madeBy('run_1', tool, { ...UPDATED, fields: { assignment_group: 'network' } }),
     ],
     ['was made in part', () => table.madeBy('run_1', tool, UPDATED, { incomplete: 'state was left' })],
-    ['is being taken back', () => table.madeBy('run_1', tool, UPDATED, { undoBegunAt: STORY_BEGINS_AT })],
+    ['is being undone', () => table.madeBy('run_1', tool, UPDATED, { undoBegunAt: STORY_BEGINS_AT })],
   ])('is planned if it %s', async (_what, given) => {
     given();
     const plan = await table.plan(steps(UPDATE('one', 'desk'), UPDATE('two', 'network')));
@@ -149,7 +149,7 @@ describe('a write that was made already', () => {
     expect(plan.writes.planned).toBe(2);
   });
 
-  it('counts for a day where nothing at the target tells', async () => {
+  it('counts for a day if the target shows no trace of it', async () => {
     table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: 'seen' });
     table.clock.advance(24 * 3600 * 1000);
     expect(stepOf(await table.plan(steps(NOTE('note', 'seen'))), 'note', 'call').madeBy).toEqual({ runId: 'run_1' });
@@ -157,7 +157,7 @@ describe('a write that was made already', () => {
     expect(stepOf(await table.plan(steps(NOTE('note', 'seen'))), 'note', 'call').madeBy).toBeNull();
   });
 
-  it('is denied all the same if policy says so', async () => {
+  it('is still denied if policy says so', async () => {
     table.policy.decision = () => DENIED;
     table.madeBy('run_1', tool, UPDATED);
     const plan = await table.plan(steps(UPDATE('assign', 'desk')));
@@ -335,7 +335,7 @@ describe('a target that cannot be looked at', () => {
 describe('the hash of a plan', () => {
   const yaml = steps(UPDATE('assign', 'network'));
 
-  it('is the same as long as nothing it rests on changes, whenever it is made', async () => {
+  it('does not change as long as its inputs do not change', async () => {
     const { planHash } = await table.plan(yaml);
     table.clock.advance(60_000);
     expect((await table.plan(yaml)).planHash).toBe(planHash);

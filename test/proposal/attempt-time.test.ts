@@ -155,8 +155,8 @@ it('no request may take longer than what is left for its attempt', async () => {
   expect(timeouts).toEqual([10_000, 10_000, 10_000, 9_000]);
 });
 
-describe('a worker that stood still', () => {
-  it('sends nothing once 30 s of its lease of 60 s are gone, and leaves the step to whoever takes it over', async () => {
+describe('a worker that paused', () => {
+  it('sends nothing once 30 s of its lease of 60 s are gone, and leaves the step to the next worker', async () => {
     const message = await shop.begin(ASSIGN);
     // The sandbox was frozen during the read; when it thaws it has all the time of another invocation.
     takesMs = (name) => {

@@ -95,9 +95,9 @@ describe('the chain of commits', () => {
   it('is broken by any reordering or loss', () => {
     const { run, commits } = chainOf(6);
     fc.assert(
-      fc.property(fc.shuffledSubarray(commits), (kept) => {
-        const whole = kept.length === 6 && kept.every((commit, index) => commit === commits[index]);
-        expect(broken(run, kept) === undefined).toBe(whole);
+      fc.property(fc.shuffledSubarray(commits), (subset) => {
+        const whole = subset.length === 6 && subset.every((commit, index) => commit === commits[index]);
+        expect(broken(run, subset) === undefined).toBe(whole);
       }),
       { seed: SEED, numRuns: 500 },
     );

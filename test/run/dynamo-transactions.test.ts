@@ -41,7 +41,7 @@ it('a condition that does not hold is an answer, not a reason to try again', asy
   expect(sent.count).toBe(1);
 });
 
-it('conflicts without end are given up on, and so is what no try can mend', async () => {
+it('the number of retries is bounded, and errors that a retry cannot fix are not retried', async () => {
   const endless = refusing(...Array.from({ length: 20 }, () => 'TransactionConflict'));
   await expect(transact(endless.client, [], pause)).rejects.toThrow(TransactionCanceledException);
   expect(endless.sent.count).toBe(6);

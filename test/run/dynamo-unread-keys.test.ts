@@ -7,7 +7,7 @@ import { DynamoRows } from '../../lambdas/run/dynamo/dynamo-rows.ts';
 const keys = (count: number): Key[] =>
   Array.from({ length: count }, (_, index) => ({ pk: `RUN#t#${index}`, sk: 'RUN' }));
 
-/** Answers each request for as many keys as it is told, and leaves the others unread. */
+/** Returns the configured number of keys of each request, and leaves the others unprocessed. */
 function answering(...counts: number[]) {
   const asked: number[] = [];
   const client = {

@@ -22,7 +22,7 @@ describe('the backoff', () => {
     expect(backoffMs(4, 0.5, 90_000)).toBe(300_000);
   });
 
-  it('follows the ladder of a workflow that brings its own', () => {
+  it('uses the backoff of a workflow that sets its own', () => {
     expect(backoffMs(1, 0.5, 0, [1_000, 10_000])).toBe(500);
     expect(backoffMs(7, 0.5, 0, [1_000, 10_000])).toBe(5_000);
   });
@@ -33,7 +33,7 @@ describe('the backoff', () => {
 });
 
 describe('a lease', () => {
-  it('outlives the quarantine of an unknown outcome, so that a probe after it sees whatever its holder did', () => {
+  it('outlives the quarantine of an unknown outcome, so that a later probe sees every effect of its holder', () => {
     expect(LEASE_DURATION_MS).toBeGreaterThan(QUARANTINE_MS);
   });
 

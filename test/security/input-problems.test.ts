@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 
 const SYS_ID = 'a'.repeat(32);
-const flaw = (tool: string, input: unknown): string => {
+const problem = (tool: string, input: unknown): string => {
   try {
     findOperation(tool)?.parse(input);
   } catch (error) {
@@ -16,7 +16,7 @@ it.each<[string, unknown, string]>([
   ['an input by its name', { sysId: 'nobody', fields: { state: '1' } }, 'sysId: a ServiceNow sys_id is 32 hex'],
   ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, filds: {} }, 'has no field filds'],
 ])('an input that does not fit names %s', (_what, input, said) => {
-  expect(flaw('servicenow.incident.update', input)).toContain(said);
+  expect(problem('servicenow.incident.update', input)).toContain(said);
 });
 
 it.each<[string, unknown]>([
@@ -24,6 +24,6 @@ it.each<[string, unknown]>([
   ['a name that is somebody’s text', { sysId: SYS_ID, fields: { 'Ana Canary': '1' } }],
   ['a name below it', { sysId: SYS_ID, fields: { 'ana@canary.example': ['Ana Canary'] } }],
   ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, 'Ana Canary': 1 }],
-])('an input that does not fit is told without %s', (_what, input) => {
-  expect(flaw('servicenow.incident.update', input)).not.toMatch(/canary/i);
+])('the error of an invalid input does not contain %s', (_what, input) => {
+  expect(problem('servicenow.incident.update', input)).not.toMatch(/canary/i);
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { sourceFiles } from '../style/source.ts';
 
-/** Keys that belong to no tenant, or to one only within: whoever may use them is named in ARCHITECTURE, "Table". */
+/** Keys that do not start with a tenant; see ARCHITECTURE, "Table". */
 const OF_NO_TENANT = [
   'apiKeyKey',
   'outboxKey',

@@ -120,7 +120,7 @@ describe.each([
   { name: 'memory', open: async () => new MemoryRunStore(undefined, { duePageMax: 40 }), numRuns: 60 },
   { name: 'DynamoDB', open: inDynamo, numRuns: 4 },
 ])('with its runs in $name', ({ open, numRuns }) => {
-  it('one sweep with enough time sends everything that is due, whoever owns it', async () => {
+  it('one sweep with enough time sends all due rows of all tenants', async () => {
     await fc.assert(
       fc.asyncProperty(Tenants, async (tenants) => {
         const sweeping = new Sweeping(await open());
@@ -135,7 +135,7 @@ describe.each([
     );
   }, 120_000);
 
-  it('two sweeps that are cut off send all of a tenant that stays within its share, whatever the others have due', async () => {
+  it('two sweeps that are cut off send all of a tenant that stays within its share, even if others have many due rows', async () => {
     await fc.assert(
       fc.asyncProperty(Tenants, fc.integer({ min: 1, max: 12 }), async (tenants, batches) => {
         const sweeping = new Sweeping(await open());

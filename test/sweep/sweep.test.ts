@@ -61,8 +61,8 @@ async function queued(count: number): Promise<string[]> {
   return ids;
 }
 
-/** A run that has ended, with its evidence promised and not yet sealed. */
-async function withPromise(runId = 'run_00000001') {
+/** A run that has ended, with an outbox entry for its evidence, which is not sealed yet. */
+async function withOutboxEntry(runId = 'run_00000001') {
   const { run, ingest } = accepted({ runId });
   await runs.ingest(ingest);
   const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: 'acme', runId }, STORY_BEGINS_AT);
@@ -146,14 +146,14 @@ describe('the sweeper', () => {
 
   it('sends nothing for what is not due', async () => {
     await queued(3);
-    await withPromise('run_000000ff');
+    await withOutboxEntry('run_000000ff');
     clock.advance(29_999);
     expect(await counts()).toEqual(NOTHING);
     expect(queue.receive()).toEqual([]);
     expect(outbox.receiveSeals()).toEqual([]);
   });
 
-  it('wakes every run whose time has come, in whatever shard it is', async () => {
+  it('sends a message for every due run in every shard', async () => {
     const ids = await queued(20);
     clock.advance(30_000);
     expect(await counts()).toEqual({ ...NOTHING, runs: 20 });
@@ -166,7 +166,7 @@ describe('the sweeper', () => {
   });
 
   it('sends an entry again after 30 s, then ever later up to five minutes, after the alarm every hour, and never gives it up', async () => {
-    await withPromise();
+    await withOutboxEntry();
     const minutes: number[] = [];
     for (let minute = 0; minute < 6 * 60; minute += 0.5) {
       await swept();
@@ -179,19 +179,19 @@ describe('the sweeper', () => {
     expect(await counts()).toEqual({ ...NOTHING, outboxEntries: 1 });
   });
 
-  it('tells people of a promise that was sent five times in vain, every time from then on', async () => {
-    const entry = await withPromise();
-    const told: number[] = [];
+  it('logs an outbox entry as stuck after five sends, and at each later send', async () => {
+    const entry = await withOutboxEntry();
+    const logged: number[] = [];
     for (let sent = 0; sent < 8; sent += 1) {
       clock.advance(60 * 60_000);
       await swept();
-      told.push(log.messages('error').length);
+      logged.push(log.messages('error').length);
     }
-    expect(told).toEqual([0, 0, 0, 0, 0, 1, 2, 3]);
+    expect(logged).toEqual([0, 0, 0, 0, 0, 1, 2, 3]);
     expect(log.lines.at(-1)).toMatchObject({ message: LOGGED.outboxEntryStuck, details: { entry: { id: entry.id } } });
   });
 
-  it('has an approval whose time is over followed instead of held, which ends the promise', async () => {
+  it('publishes an expired approval instead of starting its execution, which completes the outbox entry', async () => {
     const { run, ingest } = accepted({ runId: 'run_00000001' });
     await runs.ingest(ingest);
     const expiresAt = later(STORY_BEGINS_AT, 3_600_000);
@@ -208,15 +208,15 @@ describe('the sweeper', () => {
     expect(outbox.receiveFollows()).toEqual([{ entryId: entry.id, ...approval }]);
   });
 
-  it('two at once send a promise once', async () => {
-    await withPromise();
+  it('two concurrent sweeps send an outbox entry once', async () => {
+    await withOutboxEntry();
     clock.advance(30_000);
     await Promise.all([swept(), swept()]);
     expect(outbox.receiveSeals()).toHaveLength(1);
   });
 
-  it('counts before it sends: a promise whose send fails is tried again, later', async () => {
-    await withPromise();
+  it('counts before it sends: an outbox entry whose send fails is sent again later', async () => {
+    await withOutboxEntry();
     clock.advance(30_000);
     passage = () => Promise.reject(new Error('down'));
     expect(await counts()).toEqual(NOTHING);
@@ -226,9 +226,9 @@ describe('the sweeper', () => {
     expect(await counts()).toEqual({ ...NOTHING, outboxEntries: 1 });
   });
 
-  it('is not kept from the rest by one thing that cannot be sent', async () => {
+  it('sends the rest if one message cannot be sent', async () => {
     await queued(12);
-    await withPromise('run_000000ff');
+    await withOutboxEntry('run_000000ff');
     clock.advance(30_000);
     let sends = 0;
     passage = (name, run) => {
@@ -239,8 +239,8 @@ describe('the sweeper', () => {
     expect(log.messages('error')).toEqual(['a due item was not sent', 'a due item was not sent']);
   });
 
-  it('leaves a promise alone that was fulfilled while it looked', async () => {
-    const entry = await withPromise();
+  it('does not send an outbox entry that was completed meanwhile', async () => {
+    const entry = await withOutboxEntry();
     clock.advance(30_000);
     const outboxEntries: RunStore['outboxEntries'] = async (...asked) => {
       const found = await runs.outboxEntries(...asked);
@@ -258,8 +258,8 @@ describe('the sweeper', () => {
     ['without what its kind needs', { kind: 'follow_approval' }, 'malformed: approvalId, revision'],
     ['without a time', { createdAt: 7 }, 'malformed: createdAt'],
     ['without a count', { attempts: 'many' }, 'malformed: attempts'],
-  ])('fails an entry %s for good, at once, and tells people once', async (_what, differing, reason) => {
-    const stored = { ...(await withPromise()), ...differing } as unknown as OutboxEntry;
+  ])('fails an entry %s for good, at once, and logs it once', async (_what, differing, reason) => {
+    const stored = { ...(await withOutboxEntry()), ...differing } as unknown as OutboxEntry;
     const broken = async () => [stored];
     clock.advance(30_000);
     const failed: unknown[] = [];
@@ -275,7 +275,7 @@ describe('the sweeper', () => {
   });
 
   it('does not look at an entry again that failed for good, until somebody redrives it', async () => {
-    const entry = await withPromise();
+    const entry = await withOutboxEntry();
     await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'unknown kind' });
     clock.advance(400 * 86_400_000);
     expect(await swept()).toEqual(NOTHING);

@@ -17,7 +17,7 @@ export interface Recording {
   stop(): void;
 }
 
-/** Every request of this process through `fetch`, from now on. The answer is read twice: by us, and by whoever asked. */
+/** Every request of this process through `fetch`, from now on. The response is read twice: here and by the caller. */
 export function recordExchanges(): Recording {
   const exchanges: RecordedExchange[] = [];
   const send = globalThis.fetch;
