@@ -3,7 +3,7 @@ import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { RunStoreBench } from './run-store-bench.ts';
 import { describeCapsAndLists } from './run-store-caps.ts';
 import { describeCommits } from './run-store-commits.ts';
-import { describePromisesAndApprovals } from './run-store-promises.ts';
+import { describeOutboxAndApprovals } from './run-store-outbox.ts';
 import { describeReceiptsAndLeases } from './run-store-receipts.ts';
 import { describeSizes } from './run-store-sizes.ts';
 
@@ -22,7 +22,7 @@ export function describeRunStoreContract(
     describeCommits(bench);
     describeReceiptsAndLeases(bench);
     describeCapsAndLists(bench);
-    describePromisesAndApprovals(bench);
+    describeOutboxAndApprovals(bench);
     describeSizes(bench);
   });
 }

@@ -9,8 +9,8 @@ import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
 
-/** What is due, what was promised, and who was asked. */
-export function describePromisesAndApprovals(bench: RunStoreBench): void {
+/** Due rows, outbox entries and approvals. */
+export function describeOutboxAndApprovals(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
 
   describe('what is due', () => {
@@ -51,7 +51,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       for (const run of [first, second, third]) await bench.store.commit(cancel(run));
     });
 
-    it('is postponed by whoever has sent it, once, and counts how often', async () => {
+    it('is postponed once by the sweeper that sent it, and counts the sweeps', async () => {
       const run = await begin();
       const due = async (now: string) => (await bench.dueItems(now)).filter(({ tenant }) => tenant === run.tenant);
       const [found] = await due(later(AT, MINUTE_MS));
@@ -66,7 +66,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await due(later(AT, 3 * MINUTE_MS + 1))).toMatchObject([{ sweeps: 2 }]);
     });
 
-    it('a commit sets the due time anew and forgets the sweeps; who read it before postpones nothing', async () => {
+    it('a commit sets a new due time and resets the sweeps; a sweeper that read it before postpones nothing', async () => {
       const run = await begin();
       const due = async () => (await bench.dueItems(later(AT, 9 * MINUTE_MS))).filter((d) => d.tenant === run.tenant);
       const [found] = await due();
@@ -101,8 +101,8 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
     });
   });
 
-  describe('promises', () => {
-    async function withPromise(): Promise<{ run: Run; entry: OutboxEntry }> {
+  describe('outbox entries', () => {
+    async function withEntry(): Promise<{ run: Run; entry: OutboxEntry }> {
       const run = await begin();
       const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
       const end = change(run).move('canceled', BY).promise(entry).seal();
@@ -112,13 +112,13 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
     const soon = later(AT, 30_000);
 
     it('become due with the commit that made them', async () => {
-      const { run, entry } = await withPromise();
+      const { run, entry } = await withEntry();
       expect(await dueEntries(later(AT, 29_999), run.tenant)).toEqual([]);
       expect(await dueEntries(soon, run.tenant)).toEqual([entry]);
     });
 
     it('are counted by one of two sweepers', async () => {
-      const { run, entry } = await withPromise();
+      const { run, entry } = await withEntry();
       const next = later(soon, MINUTE_MS);
       const both = await Promise.all([bench.store.bumpOutbox(entry, next), bench.store.bumpOutbox(entry, next)]);
       expect(both.sort()).toEqual([false, true]);
@@ -126,8 +126,8 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries(next, run.tenant)).toEqual([{ ...entry, attempts: 1, dueAt: next }]);
     });
 
-    it('that failed for good are kept and not due, until they are redriven as if they were new', async () => {
-      const { run, entry } = await withPromise();
+    it('that failed for good stay stored and are not due until they are redriven', async () => {
+      const { run, entry } = await withEntry();
       const failed = { at: soon, reason: 'unknown kind' };
       const both = [bench.store.failOutbox(entry, failed), bench.store.failOutbox(entry, failed)];
       expect((await Promise.all(both)).sort()).toEqual([false, true]);
@@ -158,7 +158,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
     });
 
     it('without a count, which another program wrote, can be failed and redriven too', async () => {
-      const { run, entry } = await withPromise();
+      const { run, entry } = await withEntry();
       const { attempts: _attempts, ...uncounted } = entry;
       await bench.store.commit(
         change(await begin({ tenant: run.tenant }))
@@ -170,7 +170,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
     });
 
     it('to seal go with the record of the evidence; a second record changes nothing', async () => {
-      const { run, entry } = await withPromise();
+      const { run, entry } = await withEntry();
       const { tenant, runId } = run;
       expect(await bench.store.evidence(tenant, runId)).toBeUndefined();
       await bench.store.fulfilSeal(entry.id, tenant, runId, evidenceRecord('first'), besides);
@@ -181,7 +181,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
     });
 
     it('are cleared also when the evidence was recorded before', async () => {
-      const { run, entry } = await withPromise();
+      const { run, entry } = await withEntry();
       await bench.store.fulfilSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);
       await bench.store.fulfilSeal(entry.id, run.tenant, run.runId, evidenceRecord('second'), besides);
       expect(await dueEntries(soon, run.tenant)).toEqual([]);
@@ -213,7 +213,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.approvals(newTenant(), run.runId, asked)).toEqual([]);
     });
 
-    it('keep the token of their execution where no reader of theirs sees it, and the promise to start it goes', async () => {
+    it('store the token of their execution where readers do not see it, and complete the outbox entry that starts it', async () => {
       const { run, approval, entry } = await withApproval();
       expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
       expect(await read(approval)).toEqual({ ...approval, status: 'notified', revision: 2 });
@@ -223,7 +223,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
     });
 
-    it('may be held again, with the token of the next rung', async () => {
+    it('store the token of the next escalation stage', async () => {
       const { run, approval, entry } = await withApproval();
       await bench.store.storeTaskToken(entry.id, approval, {}, 'first-token');
       const held = await read(approval);
@@ -240,7 +240,7 @@ export function describePromisesAndApprovals(bench: RunStoreBench): void {
       expect((await read(approval))?.status).toBe('expired');
     });
 
-    it('changed meanwhile are not held by whoever read them before', async () => {
+    it('changed meanwhile store no token of a reader with the old revision', async () => {
       const { run, approval, entry } = await withApproval();
       await bench.store.commit(
         change(run)
