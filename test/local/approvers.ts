@@ -31,7 +31,7 @@ export class Approvers {
   async waiting(runId: string): Promise<Approval> {
     const run = await this.#host.waitForRun(runId, ({ steps }) => steps.some(({ approvalId }) => approvalId));
     const approvalId = run.steps.find(({ status }) => status === 'waiting_approval')?.approvalId ?? '';
-    return eventually(`the card of ${approvalId}`, async () => {
+    return this.#host.eventually(`the card of ${approvalId}`, async () => {
       const approval = await this.approval(approvalId);
       return approval.card ? approval : undefined;
     });
