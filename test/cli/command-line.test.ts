@@ -6,6 +6,7 @@ import { processTerminal } from '../../bin/terminal/terminal.ts';
 import {
   countersign,
   onTerminal,
+  piped,
   plainEnvironment,
   ROOT,
   Running,
@@ -145,7 +146,7 @@ describe('an API that cannot be used', () => {
       ['runs', 'watch', RUN_ID],
       ['webhook', 'send', 'events/github-ping.json'],
     ]) {
-      const { exitCode, stdout, stderr } = await countersign(args, { COUNTERSIGN_URL: url });
+      const { exitCode, stdout, stderr } = await piped(args, { COUNTERSIGN_URL: url });
       expect({ exitCode, stdout, stderr }).toEqual({
         exitCode: 3,
         stdout: '',
@@ -247,7 +248,7 @@ describe('long runs', () => {
       const seq = Number(since) + 1;
       return { status: 200, body: { status: 'running', commits: [stepCommit(seq)], next: seq, more: seq < 3 } };
     });
-    const { stdout } = await countersign(['runs', 'show', RUN_ID, '--json', '--url', api.url]);
+    const { stdout } = await piped(['runs', 'show', RUN_ID, '--json', '--url', api.url]);
     const shown = JSON.parse(stdout);
     expect(shown.commits).toEqual([stepCommit(1), stepCommit(2), stepCommit(3)]);
     expect(shown).not.toHaveProperty('moreCommitsSince');
@@ -305,7 +306,7 @@ test('FORCE_COLOR colours statuses, NO_COLOR does not', async () => {
 test('the list marks a run whose approval is overdue', async () => {
   const overdue = { status: 'waiting_approval', approvalOverdueSince: '2026-03-02T09:30:00.000Z' };
   api = await stubApi(() => ({ status: 200, body: { runs: [summary(RUN_ID, overdue)], nextCursor: null } }));
-  expect((await countersign(['runs', 'list', '--url', api.url])).stdout).toContain('waiting_approval, overdue');
+  expect((await piped(['runs', 'list', '--url', api.url])).stdout).toContain('waiting_approval, overdue');
 });
 
 test('lines are not limited if the terminal does not report its width', () => {

@@ -68,6 +68,24 @@ export function countersign(args: readonly string[], environment: NodeJS.Process
   return startCountersign(args, environment).ended;
 }
 
+/** The same in this process, piped: for tests of what a command does, not of the program around it. */
+export async function piped(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const ended = { stdout: '', stderr: '' };
+  const exitCode = await runCommandLine([...args], plainEnvironment(environment), {
+    isInteractive: false,
+    columns: Number.POSITIVE_INFINITY,
+    print: (line) => {
+      ended.stdout += `${line}\n`;
+    },
+    note: (line) => {
+      ended.stderr += `${line}\n`;
+    },
+    paint: (_tone, text) => text,
+    ask: async () => undefined,
+  });
+  return { exitCode, ...ended };
+}
+
 /** The same in this process, on a terminal of a given width but without colours, where a person gives these answers. */
 export async function onTerminal(
   columns: number,

@@ -3,7 +3,7 @@ import type { RunPage } from '../../bin/client/api-client.ts';
 import { incident, incidentInserted } from '../local/deliveries.ts';
 import { GLOBEX_KEY } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
-import { countersign, onTerminal, startCountersign } from './command-line.ts';
+import { countersign, onTerminal, piped, startCountersign } from './command-line.ts';
 
 const ESCAPE = '\u001b';
 
@@ -29,12 +29,12 @@ beforeAll(async () => {
 
 afterAll(() => host?.stop());
 
-const cli = (...args: string[]) => countersign(args, { COUNTERSIGN_URL: host.url });
+const cli = (...args: string[]) => piped(args, { COUNTERSIGN_URL: host.url });
 const newestFirst = () => [failed, ...[...labelled].reverse(), triaged];
 
 describe('runs list', () => {
   test('shows every run on a line, newest first, in full and without colours when piped', async () => {
-    const { exitCode, stdout } = await cli('runs', 'list');
+    const { exitCode, stdout } = await countersign(['runs', 'list'], { COUNTERSIGN_URL: host.url });
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(exitCode).toBe(0);
     expect(head).toMatch(/^RUN +STATUS +ACCEPTED +TOOK +AUTOMATION +SUBJECT +TITLE$/);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { countersign } from './command-line.ts';
+import { piped } from './command-line.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const check = (text: string) => {
   const file = join(folder, 'signing.json');
   writeFileSync(file, text);
-  return countersign(['webhook', 'secrets', file]);
+  return piped(['webhook', 'secrets', file]);
 };
 
 it('signing secrets that can be used are counted', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
-import { countersign, onTerminal } from './command-line.ts';
+import { onTerminal, piped } from './command-line.ts';
 
 let host: TestHost;
 beforeAll(async () => {
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => host?.stop());
 
 const send = (sample: string, ...options: string[]) =>
-  countersign(['webhook', 'send', `events/${sample}`, ...options], { COUNTERSIGN_URL: host.url });
+  piped(['webhook', 'send', `events/${sample}`, ...options], { COUNTERSIGN_URL: host.url });
 
 describe('webhook send', () => {
   test('signs a GitHub sample, and the run it starts labels the issue', async () => {

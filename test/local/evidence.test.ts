@@ -15,7 +15,7 @@ import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { assertChain } from '../../lambdas/run/commit.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
-import { countersign, onTerminal } from '../cli/command-line.ts';
+import { onTerminal, piped } from '../cli/command-line.ts';
 import { incident } from './deliveries.ts';
 import { ACME_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
@@ -79,7 +79,7 @@ it('the bundle proves itself to whoever has the public key of the stage', async 
 it('an auditor downloads it, and the published keys, and verifies it with the network gone', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-audit-'));
   const [bundle, keys] = [join(folder, 'bundle.json'), join(folder, 'keys.json')];
-  const got = await countersign(['evidence', 'get', run.runId, '--out', bundle, '--url', host.url]);
+  const got = await piped(['evidence', 'get', run.runId, '--out', bundle, '--url', host.url]);
   expect(got).toMatchObject({ exitCode: 0, stderr: '' });
   writeFileSync(keys, await (await fetch(`${host.url}/.well-known/countersign-keys.json`)).text());
   const verified = await onTerminal(200, ['evidence', 'verify', bundle, '--key', keys, '--url', 'http://127.0.0.1:1']);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Person } from '../../lambdas/people/people.ts';
 import type { Change } from '../../lambdas/pipeline/definition-changes.ts';
-import { countersign } from '../cli/command-line.ts';
+import { piped } from '../cli/command-line.ts';
 import { ACME_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
@@ -45,7 +45,7 @@ it('whoever is deleted can do nothing with their key from the next request on, a
 it('the command line changes people, says who counts for whom, and lists the changes', async () => {
   const put = await ask<Person>('PUT', '/people/dora', { name: 'Dora', role: 'approver', tier: 'high' });
   expect(put.body.rights).toMatchObject({ changedBy: 'olivia', dependsOn: ['olivia'] });
-  const says = async (...words: string[]) => (await countersign([...words, '--url', host.url])).stdout;
+  const says = async (...words: string[]) => (await piped([...words, '--url', host.url])).stdout;
   expect(await says('people', 'show', 'dora')).toMatch(/not for olivia/);
   expect(await says('people', 'delegates', 'dora', '--add', 'chloe')).toMatch(/chloe/);
   expect(await says('people', 'list')).toMatch(/dora.*approver up to high/);
