@@ -5,15 +5,15 @@ import type { Person } from './people.ts';
 import { whyNotCounted } from './provenance.ts';
 import { may } from './rights.ts';
 
-/** Whose place someone may take, however the absences chain: nobody's twice, so that a circle of delegates ends. */
+/** Ends the search when people who are away name each other as delegates. */
 const DELEGATIONS_MAX = 10;
 
 export type Eligibility =
   | { may: true; onBehalfOf?: string }
-  /** A sentence for the person who tried. */
+  /** Shown to the person who tried to decide. */
   | { may: false; why: string };
 
-/** Whether a person may decide on an approval, in their own right or in the place of someone who is away. */
+/** Whether a person may decide on an approval, by their own rights or on behalf of someone who is away. */
 export function mayDecide(
   person: Person,
   people: readonly Person[],
@@ -33,7 +33,7 @@ export function mayDecide(
   return represented ? { may: true, onBehalfOf: represented.id } : { may: false, why: refusals[0] ?? own };
 }
 
-/** A delegate whose own role does not reach needs an owner's permission, and nobody with a hand in the write may have given it. */
+/** A delegate without the right to decide needs a permission from an owner who is not a maker of the write. */
 function whyNotInPlaceOf(absent: Person, { id }: Person, makers: readonly string[], now: string): string | undefined {
   const permission = absent.delegates?.find(({ person }) => person === id);
   if (!permission) {
@@ -42,7 +42,7 @@ function whyNotInPlaceOf(absent: Person, { id }: Person, makers: readonly string
   return whyNotCounted(absent, makers, now) ?? whyNotCounted({ id, rights: permission.rights }, makers, now);
 }
 
-/** Whether somebody may approve in their own right all that another may: then they can take that one's place. */
+/** True if a delegate may approve everything that the person may: then no permission is needed. */
 export function coversRightsOf(delegate: Person, { role, tier, groups }: Person): boolean {
   if (may(role, 'runs:control') && !may(delegate.role, 'runs:control')) return false;
   if (!may(role, 'approvals:decide')) return true;
@@ -65,8 +65,8 @@ function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement):
 }
 
 /**
- * Who acts for someone now: themselves, or at the end of the chain of delegates who are away too. Makers hand nothing on,
- * neither their own place nor one that was left to them: whoever they name would only be another hand of theirs.
+ * Who acts for a person now: the person, or the delegate at the end of a chain of people who are away. A maker cannot
+ * delegate, neither their own vote nor one that was delegated to them: otherwise a maker could choose who approves.
  */
 export function standIn(
   person: Person,

@@ -4,7 +4,7 @@ import { Provenance } from './provenance.ts';
 import { ROLES } from './rights.ts';
 
 /**
- * The one spelling of an identity: without spaces around the name, and in lower case where the system ignores case.
+ * The canonical form of an identity: without spaces around the name, and in lower case where the system ignores case.
  * GitHub and ServiceNow ignore the case of logins; Slack does not ignore the case of its ids.
  */
 function identityForm(identity: string): string {
@@ -19,9 +19,9 @@ const Identity = z
   .regex(/^\s*[a-z]+:\s*\S/, 'write an identity as system:name, like github:ana-dev')
   .transform(identityForm);
 
-/** Someone a tenant knows, with all the names other systems have for them. */
+/** A person of a tenant, with their identities in other systems. */
 export const Person = z.strictObject({
-  /** `ana`: the one name that counts. */
+  /** `ana`: the name in votes, makers and events. */
   id: z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/),
   name: z.string().max(100),
   role: z.enum(ROLES),
@@ -30,38 +30,38 @@ export const Person = z.strictObject({
   groups: z.array(z.string().max(100)).max(100).default([]),
   /** `slack:T0ACME/U0ANA`, `github:ana-dev`, `servicenow:ana.m`: each belongs to one person only. */
   identities: z.array(Identity).max(100).default([]),
-  /** While away, this person's place is taken by another, who keeps their own. */
+  /** While the person is away, the delegate may decide on their behalf. */
   away: z.strictObject({ until: z.iso.datetime(), delegate: z.string().max(63) }).optional(),
-  /** Those whom an owner allowed to take this person's place with all its rights, though their own role has fewer. */
+  /** People whom an owner allowed to decide on this person's behalf, though their own role has fewer rights. */
   delegates: z.array(z.strictObject({ person: z.string(), rights: Provenance })).optional(),
-  /** Who last widened what this person may approve. */
+  /** Who last extended what this person may approve. */
   rights: Provenance.optional(),
 });
 export type Person = z.infer<typeof Person>;
 
-/** The person behind an identity; an identity nobody has claimed stands for itself. */
+/** The person with this identity; an identity without a person is returned as it is. */
 export function personBehind(people: readonly Person[], identity: string): string {
   const wanted = identityForm(identity);
   return people.find((person) => person.id === wanted || hasIdentity(person, wanted))?.id ?? wanted;
 }
 
-/** Whether an identity is one of theirs, however it is spelled: rows that an operator writes are as they were typed. */
+/** Compares canonical forms: rows that an operator wrote directly may have another spelling. */
 export function hasIdentity({ identities }: Pick<Person, 'identities'>, identity: string): boolean {
   const wanted = identityForm(identity);
   return identities.some((each) => identityForm(each) === wanted);
 }
 
-/** Whose input is in what a run writes. */
+/** The sources of the values that a run writes. */
 interface Contributions {
-  /** `makers`: the names that the source of the event has for whoever created or changed what it is about. */
+  /** `makers`: the people who created or changed the subject of the event, by their names in its source. */
   trigger: { source: string; makers?: readonly string[] };
   enrichment?: { actor?: string };
   workflow: { author?: string };
-  /** People who gave the run something later: a signal, an order to roll back. */
+  /** People who changed the run later: by a signal or a rollback. */
   duringRun?: readonly string[];
 }
 
-/** The makers of a run's writes, each as the person behind the identity. An empty name is nobody's. */
+/** The makers of a run's writes, each as the person with that identity. Empty names are ignored. */
 export function makersOf(people: readonly Person[], contributions: Contributions): string[] {
   const { trigger, enrichment, workflow, duringRun = [] } = contributions;
   const atSource = [enrichment?.actor, ...(trigger.makers ?? [])].flatMap((name) =>

@@ -1,16 +1,16 @@
 import * as z from 'zod';
 
 /**
- * Where somebody's right to approve comes from. People without one were set up by the operator of the stage, who writes
- * to the table itself.
+ * Who gave a person the right to approve. People without a provenance were defined by the operator of the stage, who can
+ * write to the table.
  */
 export const Provenance = z.strictObject({
   changedBy: z.string(),
   confirmedBy: z.string().optional(),
   changedAt: z.iso.datetime(),
-  /** The end of the cool-down of the stage: no vote given before counts. */
+  /** The end of the stage's cool-down. Votes before it do not count. */
   countsFrom: z.iso.datetime(),
-  /** Everybody without whom the right would not exist: for a write that one of them made, it does not count. */
+  /** Everyone on whom the right depends. It does not count for a write of which one of them is a maker. */
   dependsOn: z.array(z.string()),
 });
 export type Provenance = z.infer<typeof Provenance>;
@@ -20,47 +20,47 @@ interface Known {
   rights?: Provenance;
 }
 
-export interface Vouching {
+export interface RightsChange {
   changedBy: string;
   confirmedBy?: string;
   at: string;
   coolDownMs: number;
-  /** Where the right came from before this change, which nobody but a confirmer vouches for anew. */
+  /** The provenance before this change; only a confirmation makes the right independent of it. */
   before?: Provenance;
 }
 
 /** The provenance of a right that these people give now. */
 export function provenanceOf(
   people: readonly Known[],
-  { changedBy, confirmedBy, at, coolDownMs, before }: Vouching,
+  { changedBy, confirmedBy, at, coolDownMs, before }: RightsChange,
 ): Provenance {
-  const changed = [...behind(people, changedBy), ...(before?.dependsOn ?? [])];
+  const changed = [...dependencies(people, changedBy), ...(before?.dependsOn ?? [])];
   return {
     changedBy,
     ...(confirmedBy !== undefined && { confirmedBy }),
     changedAt: at,
     countsFrom: new Date(Date.parse(at) + coolDownMs).toISOString(),
-    dependsOn: inEach(confirmedBy === undefined ? [changed] : [changed, behind(people, confirmedBy)]),
+    dependsOn: inEach(confirmedBy === undefined ? [changed] : [changed, dependencies(people, confirmedBy)]),
   };
 }
 
-/** The same right once somebody else vouches for it too. The cool-down does not start again. */
-export function confirmedToo(people: readonly Known[], rights: Provenance, confirmedBy: string): Provenance {
-  return { ...rights, confirmedBy, dependsOn: inEach([rights.dependsOn, behind(people, confirmedBy)]) };
+/** The same right after another person has confirmed it. The cool-down does not start again. */
+export function withConfirmation(people: readonly Known[], rights: Provenance, confirmedBy: string): Provenance {
+  return { ...rights, confirmedBy, dependsOn: inEach([rights.dependsOn, dependencies(people, confirmedBy)]) };
 }
 
-/** A voucher, and everybody whom the voucher's own right depends on. */
-const behind = (people: readonly Known[], voucher: string): string[] => [
-  voucher,
-  ...(people.find(({ id }) => id === voucher)?.rights?.dependsOn ?? []),
+/** A person, and everyone on whom that person's own right depends. */
+const dependencies = (people: readonly Known[], person: string): string[] => [
+  person,
+  ...(people.find(({ id }) => id === person)?.rights?.dependsOn ?? []),
 ];
 
 const inEach = ([first = [], ...others]: string[][]): string[] =>
   [...new Set(first)].filter((person) => others.every((other) => other.includes(person))).sort();
 
 /**
- * Why a right does not count for what these makers write, if so. A vote given before the right was changed was judged by
- * what its voter could do then: the cool-down does not void it.
+ * Why a right does not count for the writes of these makers. A vote from before the right was changed was checked against
+ * the rights of that time: the cool-down does not apply to it.
  */
 export function whyNotCounted({ id, rights }: Known, makers: readonly string[], votedAt: string): string | undefined {
   if (!rights) return undefined;

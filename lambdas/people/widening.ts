@@ -2,13 +2,13 @@ import { RISKS } from '../connectors/connector.ts';
 import type { Person } from './people.ts';
 import { may, type Right, type Role } from './rights.ts';
 
-/** Rights that let somebody approve, or say who may: operators approve retries, an owner says who else may approve. */
+/** Rights to approve, or to decide who may: operators approve retries, an owner decides who else may approve. */
 const APPROVING: readonly Right[] = ['approvals:decide', 'runs:control', 'people:delegate'];
 const approving = (role: Role): Right[] => APPROVING.filter((right) => may(role, right));
 
-/** In which ways a change widens who may approve what; none if it only narrows it, or has nothing to do with it. */
+/** How a change extends who may approve what; empty if it extends nothing. */
 export function widenings(before: Person | undefined, after: Person): string[] {
-  const added = newDelegates(before, after).map((id) => `${id} may take the place of ${after.id}`);
+  const added = newDelegates(before, after).map((id) => `${id} may decide on behalf of ${after.id}`);
   const rights = approving(after.role);
   if (rights.length === 0) return added;
   const former = before ? approving(before.role) : [];
@@ -24,13 +24,13 @@ export function widenings(before: Person | undefined, after: Person): string[] {
       ? [`${after.id} may approve up to ${after.tier} risk`]
       : []),
     ...groups.map((group) => `${after.id} joins the group ${group}`),
-    // One that is taken away matters too: it no longer shows that this person made a write.
+    // A removed identity matters too: it no longer shows that this person is a maker.
     ...identities.map((identity) => `the identity ${identity} of ${after.id} changes`),
     ...added,
   ];
 }
 
-/** Those whom the change newly lets take this person's place. */
+/** The people whom the change allows to decide on this person's behalf. */
 export const newDelegates = (before: Person | undefined, after: Person): string[] =>
   missingIn(delegateIds(before), delegateIds(after));
 

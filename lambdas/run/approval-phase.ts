@@ -5,34 +5,34 @@ import { hashOf } from './canonical-json.ts';
 import type { RecordedPhase } from './events/approval-events.ts';
 import type { TouchedState } from './receipt.ts';
 
-/** A write of the same phase that an approval covers, beside the one that stopped for it. */
+/** Another write of the phase that an approval covers, beside the one that requested it. */
 export interface PhaseWrite {
   stepIndex: number;
   stepId: string;
   action: ProposedAction;
   before?: TouchedState;
   after?: TouchedState;
-  /** What is approved: this write with these values, and no other. */
+  /** The approval is for this write with these values only. */
   actionHash: string;
 }
 
-/** A write of the phase that cannot be shown yet; people are asked about it when it can. */
+/** A write of the phase that cannot be shown yet; people are asked about it later. */
 export interface AskedLater {
   stepId: string;
   tool: string;
   because: string;
 }
 
-/** All there is to say about the phase of a write in a workflow that asks `per_phase`. */
+/** The phase of a write in mode `per_phase`. */
 export interface ApprovalPhase {
   name: WorkflowStep['phase'];
-  /** Of the write that stopped. */
+  /** The action hash of the write that requested the approval. */
   leadHash: string;
   writes: PhaseWrite[];
   askedLater: AskedLater[];
 }
 
-/** What people approve: the write that stopped, or all writes of its phase together. */
+/** The hash that people approve: of the write that requested the approval, or of all writes of its phase together. */
 export function approvedTogether(leadHash: string, phase: ApprovalPhase | undefined): string {
   if (!phase) return leadHash;
   const { name, writes, askedLater } = phase;
@@ -44,7 +44,7 @@ export function approvedTogether(leadHash: string, phase: ApprovalPhase | undefi
   });
 }
 
-/** The hash of a step's own write in an approval, if the approval is for it. */
+/** The action hash of a step's write in an approval, if the approval covers it. */
 export function approvedHashOf(approval: Approval, stepIndex: number): string | undefined {
   if (approval.stepIndex === stepIndex) return approval.phase?.leadHash ?? approval.actionHash;
   return approval.phase?.writes.find((write) => write.stepIndex === stepIndex)?.actionHash;

@@ -5,14 +5,14 @@ import type { TouchedState } from './receipt.ts';
 
 export const APPROVAL_SCHEMA_VERSION = 2;
 
-/** An approval nobody decides ends as `expired`, never as a human "no". */
+/** An approval that nobody decides ends as `expired`, not as `rejected`. */
 export const APPROVAL_EXPIRES_AFTER_MS = 24 * 60 * 60 * 1000;
 /**
- * How much text an approval may hold, each text counted once. Rows are compressed, text that looks random to 83 % of its
- * size, and a row of DynamoDB holds 400 KB.
+ * The limit for the text of an approval, each text counted once. Rows are compressed, random text to 83 % of its size, and
+ * a row of DynamoDB holds 400 KB.
  */
 export const APPROVAL_MAX_BYTES = 480 * 1024;
-/** How long people may take before others are called: two clocks, of which this one ends nothing. */
+/** How long people have before others are alerted. The approval stays open until it expires. */
 export const SLA_MS = { prod: 10 * 60 * 1000, staging: 30 * 60 * 1000, dev: 30 * 60 * 1000 };
 
 export const OPEN_APPROVAL_STATUSES = ['requested', 'notified'] as const;
@@ -22,13 +22,13 @@ export type ApprovalStatus = OpenApprovalStatus | 'approved' | 'rejected' | 'exp
 export type Channel = 'slack' | 'api' | 'console';
 
 export interface Vote {
-  /** One person, whatever identity they used. */
+  /** The person's id, independent of the identity they used. */
   person: string;
   via: Channel;
   decision: 'approve' | 'reject';
   /** Required for a rejection. */
   reason?: string;
-  /** The person whose place they take while that one is away. */
+  /** The person who is away and for whom they decide. */
   onBehalfOf?: string;
   at: string;
 }
@@ -44,17 +44,17 @@ export interface Edit {
   via: Channel;
   at: string;
   changes: FieldChange[];
-  /** What had been approved so far was for this. */
+  /** Votes before the edit were for this hash. */
   previousHash: string;
 }
 
 /**
- * Why there is a gate: policy, the validation mode or the rule of two asked, a model picked a target, it is a step, or a
- * write that reaches far would be sent once more.
+ * Why an approval is required: by policy, by the validation mode, by the rule of two, because a model chose a target, by an
+ * `approval` step, or for the retry of a write with medium or high blast radius.
  */
 export type GateReason = 'policy' | 'mode' | 'always_two' | 'tainted' | 'step' | 'retry';
 
-/** A person's permission for one step of one run, held open by a Step Functions execution of the same name. */
+/** An approval of one step of one run. A Step Functions execution of the same name waits for it. */
 export interface Approval {
   schemaVersion: typeof APPROVAL_SCHEMA_VERSION;
   approvalId: string;
@@ -63,47 +63,47 @@ export interface Approval {
   stepIndex: number;
   stepId: string;
   status: ApprovalStatus;
-  /** Grows with every change, and every change is conditioned on the one it was made from. */
+  /** Grows with every change; a change is stored only if the revision has not changed since it was read. */
   revision: number;
   requestedAt: string;
-  /** When a reminder is due, when others are called, and when it is over. */
+  /** When people are reminded, when others are alerted, and when it expires. */
   remindAt: string;
   slaAt: string;
   expiresAt: string;
-  /** What people need to know of the run. */
+  /** The run, for people to recognise it. */
   automation: string;
   workflow: { name: string; version: number };
   title: string;
   subject?: string;
   asks: GateReason;
-  /** What will be written; absent for an `approval` step, which guards whatever comes after it. */
+  /** The write; absent for an `approval` step, which guards the steps after it. */
   action?: ProposedAction;
-  /** What the workflow wants to be read: an `approval` step's `with.message`, or the `message` of a step that writes. */
+  /** The message of the workflow for approvers: `with.message` of an `approval` step, or `message` of a step that writes. */
   message?: string;
-  /** What is there now and what will be, where it could be read. */
+  /** The values before and after the write, where they could be read. */
   before?: TouchedState;
   after?: TouchedState;
-  /** The other writes of the phase, where the workflow asks once for each phase: the approval covers those shown here. */
+  /** In mode `per_phase`: the other writes of the phase. The approval covers those shown here. */
   phase?: ApprovalPhase;
-  /** The approval holds for this and nothing else: `actionHash` of policy/action-hash.ts. */
+  /** The approval is for this hash only: `actionHash` of policy/action-hash.ts. */
   actionHash: string;
   grounds: Grounds;
   requirement: ApprovalRequirement;
-  /** People (or identities nobody is known by) who do not count. */
+  /** People, or identities without a person, who may not approve it. */
   makers: string[];
   votes: Vote[];
   edits: Edit[];
-  /** Where to tell people, `#approvals`. */
+  /** The Slack channel, `#approvals`. */
   channel: string;
   remindedAt?: string;
-  /** The SLA passed undecided and others were called: an event, not a status. */
+  /** When others were alerted, because nobody had decided within the SLA. */
   escalatedAt?: string;
   /** The card, once it is posted. */
   card?: { channel: string; ts: string };
   decidedAt?: string;
 }
 
-/** An approval's id begins with its run's. */
+/** The id of an approval begins with the id of its run. */
 export const runIdOf = (approvalId: string): string => approvalId.split('.')[0] ?? '';
 
 export function isOpen<T extends Pick<Approval, 'status'>>(
@@ -112,7 +112,7 @@ export function isOpen<T extends Pick<Approval, 'status'>>(
   return (OPEN_APPROVAL_STATUSES as readonly string[]).includes(approval.status);
 }
 
-/** What a change of the run's status says of the approval it waits for or follows from. */
+/** The approval that a status change of the run waits for or follows from. */
 export function approvalContext(
   { approvalId, action, automation }: Pick<Approval, 'approvalId' | 'action' | 'automation'>,
   decided: Pick<ApprovalContext, 'decision' | 'decidedBy' | 'reasonHash'> = {},

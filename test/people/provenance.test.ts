@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from '../../lambdas/people/people.ts';
-import { confirmedToo, provenanceOf, whyNotCounted } from '../../lambdas/people/provenance.ts';
+import { withConfirmation, provenanceOf, whyNotCounted } from '../../lambdas/people/provenance.ts';
 import { widenings } from '../../lambdas/people/widening.ts';
 import { ANA, BEN, CHLOE, OLIVIA } from '../approval/people.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
@@ -19,7 +19,7 @@ describe('a right to approve', () => {
     expect(whyNotCounted(second, ['puppet'], AT)).toMatch(/puppet/);
     expect(whyNotCounted(second, ['ana'], AT)).toBeUndefined();
     // The puppet gives itself nothing, by confirming or by changing itself.
-    expect(confirmedToo([OLIVIA, puppet], puppet.rights as never, 'puppet').dependsOn).toContain('olivia');
+    expect(withConfirmation([OLIVIA, puppet], puppet.rights as never, 'puppet').dependsOn).toContain('olivia');
     expect(given([OLIVIA, puppet], 'puppet').dependsOn).toEqual(['olivia', 'puppet']);
     expect(given([OLIVIA, puppet], 'olivia', 'puppet').dependsOn).toEqual(['olivia']);
   });
@@ -27,7 +27,7 @@ describe('a right to approve', () => {
   it('counts for everybody once two people who do not depend on each other have confirmed it', () => {
     expect(given([OLIVIA, ANA], 'olivia', 'ana').dependsOn).toEqual([]);
     const one = given([OLIVIA, ANA], 'olivia');
-    expect(confirmedToo([OLIVIA, ANA], one, 'ana')).toMatchObject({ confirmedBy: 'ana', dependsOn: [] });
+    expect(withConfirmation([OLIVIA, ANA], one, 'ana')).toMatchObject({ confirmedBy: 'ana', dependsOn: [] });
   });
 
   it('counts after the cool-down, for votes given from then on and for those from before the change', () => {

@@ -2,7 +2,7 @@ import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import { coversRightsOf, standIn } from '../../people/eligibility.ts';
 import { hasIdentity, type Person } from '../../people/people.ts';
-import { provenanceOf, type Vouching } from '../../people/provenance.ts';
+import { provenanceOf, type RightsChange } from '../../people/provenance.ts';
 import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
 import type { ChangeAuthor, PendingChange } from '../../pipeline/definition-changes.ts';
@@ -85,7 +85,7 @@ export function vouchedFor(
   people: readonly Person[],
   before: Person | undefined,
   { rights: _asked, ...after }: Person,
-  vouching: Vouching,
+  vouching: RightsChange,
 ): Person {
   const given = provenanceOf(people, vouching);
   const isSame = before && !becomesSomebodyElse(before, after);

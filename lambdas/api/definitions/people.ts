@@ -1,7 +1,7 @@
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { Person } from '../../people/people.ts';
-import { confirmedToo } from '../../people/provenance.ts';
+import { withConfirmation } from '../../people/provenance.ts';
 import type { PendingChange } from '../../pipeline/definition-changes.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { peopleRoutes } from '../contract/people.ts';
@@ -71,7 +71,7 @@ export const peopleHandlers: Handlers<PeoplePorts, typeof peopleRoutes> = {
     }
     assertMayChange(current, [person]);
     if (!person.rights || person.rights.dependsOn.length === 0) return { status: 200, body: person };
-    const rights = confirmedToo(people, person.rights, current.person);
+    const rights = withConfirmation(people, person.rights, current.person);
     if (rights.dependsOn.length === person.rights.dependsOn.length) {
       const on = rights.dependsOn.join(' and ');
       throw new Problem(
