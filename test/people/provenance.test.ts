@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from '../../lambdas/people/people.ts';
-import { withConfirmation, provenanceOf, whyNotCounted } from '../../lambdas/people/provenance.ts';
+import { provenanceOf, whyNotCounted, withConfirmation } from '../../lambdas/people/provenance.ts';
 import { widenings } from '../../lambdas/people/widening.ts';
 import { ANA, BEN, CHLOE, OLIVIA } from '../approval/people.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
