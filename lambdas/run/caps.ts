@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { sha256Hex } from './canonical-json.ts';
 import { CountersignError } from './errors.ts';
 import type { Run, Slot } from './run.ts';
-import { shardOf } from './shards.ts';
 
 /** How much of a tenant may happen at once. A cap that is not set costs nothing: no counter is written. */
 export const Caps = z.strictObject({
@@ -97,4 +97,9 @@ export function nextInLine(
     (a, b) =>
       load(a.workspace) - load(b.workspace) || (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0),
   )[0];
+}
+
+/** Distributes ids evenly over shards. The same id always gets the same shard. */
+export function shardOf(id: string, shards: number): number {
+  return Number.parseInt(sha256Hex(id).slice(0, 8), 16) % shards;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { documentKey, envelopeKey } from '../../lambdas/evidence/bundle/bundle-draft.ts';
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
-import { described } from '../../lambdas/evidence/bundle/shape.ts';
+import { described } from '../../lambdas/evidence/bundle/entry-parts.ts';
 import { preAuthEncoding, signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';

@@ -1,5 +1,6 @@
 import { isStuck, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
+import { shardOf } from '../../lambdas/run/caps.ts';
 import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
@@ -20,7 +21,6 @@ import {
   type RunStore,
   type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
-import { shardOf } from '../../lambdas/run/shards.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';

@@ -1,3 +1,4 @@
+import packageFile from '../../../package.json' with { type: 'json' };
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { Receipt } from '../../run/receipt.ts';
@@ -9,8 +10,15 @@ import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from './derived-entri
 import { BUNDLE_FORMAT, type EvidenceDocument, indexOf } from './document.ts';
 import { describeReceipt, type EvidenceReceipt } from './receipt-entry.ts';
 import { describeRun, describeTrigger, type EvidenceTrigger } from './run-entry.ts';
-import { RUNTIME_VERSION } from './runtime-version.ts';
 import { describeStep, type EvidenceStep } from './step-entry.ts';
+
+/** Put here when functions are bundled: a hash of all that they are made of. */
+declare const COUNTERSIGN_BUILD: string | undefined;
+
+const build = typeof COUNTERSIGN_BUILD === 'undefined' ? 'unbundled' : COUNTERSIGN_BUILD;
+
+/** Of this runtime and the connectors in it: `0.1.0+3f2a…`, another for any other sources. */
+export const RUNTIME_VERSION = `${packageFile.version}+${build}`;
 
 export const documentKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.json`;
 export const envelopeKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.dsse.json`;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Sha256, textDigest } from '../../run/digest.ts';
+import { digestOf, Sha256, textDigest } from '../../run/digest.ts';
 import type { RecordedError } from '../../run/errors.ts';
 
 /** What the entries of a document are made of. */
@@ -22,3 +22,48 @@ export const describeFailure = ({ code, message }: RecordedError): z.infer<typeo
   code,
   message: textDigest(message),
 });
+
+const SCALAR = z.strictObject({ type: z.literal(['null', 'boolean', 'number']) });
+/** In UTF-16 code units. */
+const STRING = z.strictObject({ type: z.literal('string'), length: Count });
+const ARRAY = z.strictObject({ type: z.literal('array'), items: Count });
+const OBJECT = z.strictObject({ type: z.literal('object'), size: Count });
+
+/** What a JSON value looks like, without what it says. */
+const FlatShape = z.discriminatedUnion('type', [SCALAR, STRING, ARRAY, OBJECT]);
+type FlatShape = z.infer<typeof FlatShape>;
+const NamedObject = OBJECT.extend({ properties: z.record(z.string(), FlatShape).optional() });
+const Shape = z.discriminatedUnion('type', [SCALAR, STRING, ARRAY, NamedObject]);
+
+export const Described = Digest.extend({ shape: Shape });
+export type Described = z.infer<typeof Described>;
+
+const PROPERTIES_SHOWN_MAX = 50;
+const LOOKS_LIKE_A_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+/**
+ * Digest and shape of a value. The names of its properties are shown only where the workflow or a connector chose them:
+ * in what comes from outside, and further down, a name may be somebody's text.
+ */
+export function described(value: unknown, names: 'ours' | 'foreign'): Described {
+  const shape = shapeOf(value);
+  if (shape.type !== 'object' || names === 'foreign' || shape.size > PROPERTIES_SHOWN_MAX) {
+    return { ...digestOf(value), shape };
+  }
+  const properties = Object.fromEntries(
+    Object.entries(value as object)
+      .filter(([name, each]) => LOOKS_LIKE_A_NAME.test(name) && each !== undefined)
+      .map(([name, each]) => [name, shapeOf(each)]),
+  );
+  return { ...digestOf(value), shape: { ...shape, properties } };
+}
+
+function shapeOf(value: unknown): FlatShape {
+  if (value === null || value === undefined) return { type: 'null' };
+  if (typeof value === 'string') return { type: 'string', length: value.length };
+  if (Array.isArray(value)) return { type: 'array', items: value.length };
+  if (typeof value === 'object') {
+    return { type: 'object', size: Object.values(value).filter((each) => each !== undefined).length };
+  }
+  return { type: typeof value === 'boolean' ? 'boolean' : 'number' };
+}

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { digestOf, Sha256, textDigest } from '../../run/digest.ts';
 import type { Receipt, Reversal } from '../../run/receipt.ts';
-import { Count, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
-import { Described, described } from './shape.ts';
+import { Count, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
 export const Cost = z.strictObject({
   provider: z.string(),

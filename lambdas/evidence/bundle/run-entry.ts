@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { textDigest } from '../../run/digest.ts';
 import { TERMINAL_STATUSES, type TerminalRun, type Trigger } from '../../run/run.ts';
-import { Count, Digest, describeFailure, Failure, Time, WorkflowVersion } from './entry-parts.ts';
-import { Described, described } from './shape.ts';
+import { Count, Described, Digest, described, describeFailure, Failure, Time, WorkflowVersion } from './entry-parts.ts';
 
 export const EvidenceRun = z.strictObject({
   tenant: z.string(),

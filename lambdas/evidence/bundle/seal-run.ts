@@ -6,7 +6,7 @@ import { isTerminal, type TerminalRun } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
-import { signOnce } from '../signing/sign-once.ts';
+import { signOnce } from '../signing/dsse.ts';
 import { checkDocument } from '../verify/check-document.ts';
 import { verifyBundle } from '../verify/verify-bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';

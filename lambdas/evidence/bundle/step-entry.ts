@@ -2,8 +2,7 @@ import * as z from 'zod';
 import type { ProposedAction } from '../../policy/policy.ts';
 import { digestOf } from '../../run/digest.ts';
 import { receiptKeyOf, type Step } from '../../run/step.ts';
-import { Count, DerivedPart, Digest, describeFailure, Failure, Time } from './entry-parts.ts';
-import { Described, described } from './shape.ts';
+import { Count, DerivedPart, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
 /** What policy was asked about. */
 export const EvidenceAction = z.strictObject({

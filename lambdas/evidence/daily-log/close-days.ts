@@ -3,7 +3,7 @@ import { sha256Hex } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { dayOf, type LogEntry } from '../../run/log-entry.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
-import { signOnce } from '../signing/sign-once.ts';
+import { signOnce } from '../signing/dsse.ts';
 import { checkLogEnvelope } from '../verify/verify-daily-log.ts';
 import { type DayLog, daysLater, logClaim, logDocumentKey, logEnvelopeKey, type PreviousDay } from './daily-log.ts';
 import { DayEntries, type DayLogFile, entriesIn } from './day-entries.ts';

@@ -4,7 +4,7 @@ import type { Severity } from '../../run/events/event-kind.ts';
 import { type CommitEvent, kindOf } from '../../run/events/events.ts';
 import { PERSONAL_INITIATORS } from '../../run/events/run-events.ts';
 import type { TerminalRun } from '../../run/run.ts';
-import { RUNTIME_VERSION } from '../bundle/runtime-version.ts';
+import { RUNTIME_VERSION } from '../bundle/bundle-draft.ts';
 
 /** OCSF (schema.ocsf.io) 1.8.0, class API Activity. */
 const OCSF_VERSION = '1.8.0';

@@ -5,7 +5,7 @@ import { httpHandler, json } from '../../entry/http.ts';
 import { systemClock } from '../../entry/system.ts';
 import { KeysEnvironment } from '../environment.ts';
 import type { PublishedKey } from '../verify/trusted-keys.ts';
-import { KmsPublicKeys } from './kms-public-keys.ts';
+import { KmsPublicKeys } from './kms-signer.ts';
 import { publishedKeys } from './published-keys.ts';
 
 /** Keys come and go with deployments, which start new functions; this only spares KMS. */

@@ -1,9 +1,8 @@
-import { type KMSClient, SignCommand } from '@aws-sdk/client-kms';
+import { GetPublicKeyCommand, type KMSClient, SignCommand } from '@aws-sdk/client-kms';
 import type { SigningAlgorithm } from '../environment.ts';
 import type { Signer } from '../evidence-store.ts';
 import type { TrustedKey } from '../verify/trusted-keys.ts';
-import { KmsPublicKeys } from './kms-public-keys.ts';
-import { type EvidenceKey, stageKeys } from './published-keys.ts';
+import { type EvidenceKey, type PublicKeys, stageKeys } from './published-keys.ts';
 
 interface StageSigning {
   SIGNING_KEY_ARN: string;
@@ -34,5 +33,19 @@ export class KmsSigner implements Signer {
 
   trusted(): Promise<TrustedKey[]> {
     return stageKeys(this.#evidenceKeys, new KmsPublicKeys(this.#client));
+  }
+}
+
+export class KmsPublicKeys implements PublicKeys {
+  readonly #client: KMSClient;
+
+  constructor(client: KMSClient) {
+    this.#client = client;
+  }
+
+  async spki(keyId: string): Promise<Buffer> {
+    const { PublicKey } = await this.#client.send(new GetPublicKeyCommand({ KeyId: keyId }));
+    if (!PublicKey) throw new Error(`KMS answered without the public key of ${keyId}`);
+    return Buffer.from(PublicKey);
   }
 }

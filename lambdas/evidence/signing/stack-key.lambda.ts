@@ -1,6 +1,6 @@
 import { KMSClient } from '@aws-sdk/client-kms';
 import { functionHandler } from '../../entry/middy-handler.ts';
-import { KmsPublicKeys } from './kms-public-keys.ts';
+import { KmsPublicKeys } from './kms-signer.ts';
 import { answerStack, StackEvent } from './stack-key.ts';
 
 const held = new KmsPublicKeys(new KMSClient());

@@ -4,12 +4,12 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
 import { type Approval, isOpen } from '../approval.ts';
 import { sha256Hex } from '../canonical-json.ts';
+import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
 import { DUE_SHARDS } from '../run-store.ts';
-import { shardOf } from '../shards.ts';
 import * as keys from './dynamo-keys.ts';
 
 /**

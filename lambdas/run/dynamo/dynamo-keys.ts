@@ -1,6 +1,6 @@
+import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
 import { OUTBOX_SHARDS } from '../run-store.ts';
-import { shardOf } from '../shards.ts';
 
 /** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
 export interface Key {
