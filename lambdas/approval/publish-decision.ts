@@ -9,7 +9,7 @@ export interface TaskTokens {
 }
 
 export interface Publisher {
-  runs: Pick<RunStore, 'approval' | 'taskToken' | 'fulfilled'>;
+  runs: Pick<RunStore, 'approval' | 'taskToken' | 'completeOutboxEntry'>;
   cards: Cards;
   tokens: TaskTokens;
   log: Log;
@@ -31,5 +31,5 @@ export async function publishDecision(
     if (taskToken !== undefined) await tokens.answer(taskToken, { approvalId, status: approval.status });
   }
   await cards.update(approval);
-  await runs.fulfilled(entryId);
+  await runs.completeOutboxEntry(entryId);
 }

@@ -98,7 +98,7 @@ export function requestApproval(
       expiresAt,
       ...(phase && { phase: recordedPhase(phase) }),
     })
-    .promise(
+    .enqueue(
       newOutboxEntry(
         { kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } },
         draft.at,

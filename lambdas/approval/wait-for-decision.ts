@@ -83,7 +83,7 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
 
 /** No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. */
 async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, approvalId }: Waiting): Promise<void> {
-  await runs.fulfilled(entryId);
+  await runs.completeOutboxEntry(entryId);
   const closed = await runs.approval(tenant, runId, approvalId);
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }

@@ -89,7 +89,7 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   await closeOpenSteps(runs, draft);
   if (canceled) recordKeptWrites(draft);
   const { tenant, runId } = draft.run;
-  draft.promise(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
+  draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
 }
 
 /** The time that people need to decide does not count against the deadline. */

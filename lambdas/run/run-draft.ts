@@ -133,7 +133,7 @@ export class RunDraft {
     const approval = { ...read, ...changes, revision: read.revision + 1 };
     const { tenant, runId, approvalId, revision } = approval;
     this.#approvals.push({ approval, expectedRevision: read.revision });
-    this.promise(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
+    this.enqueue(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));
     return approval;
   }
 
@@ -156,7 +156,7 @@ export class RunDraft {
     return this;
   }
 
-  promise(entry: OutboxEntry): this {
+  enqueue(entry: OutboxEntry): this {
     this.#outbox.push(entry);
     return this;
   }

@@ -133,12 +133,12 @@ export interface RunStore extends RunReads {
    * The evidence is sealed: the promise goes, where the bundle is recorded, its entry in the day's log, and what is still
    * to be done about it, together and once.
    */
-  fulfilSeal(
+  completeSeal(
     entryId: string,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
-    besides: { logged: LogEntry; promises: OutboxEntry[] },
+    besides: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void>;
   /**
    * All rows of a sealed run but the record of its evidence are deleted some time after this. Receipts are not among them:
@@ -146,7 +146,7 @@ export interface RunStore extends RunReads {
    */
   expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void>;
   /** Any other promised effect happened. */
-  fulfilled(entryId: string): Promise<void>;
+  completeOutboxEntry(entryId: string): Promise<void>;
 
   /**
    * The approval's execution holds a task token: the token is kept for its answer, and the promise to start goes.

@@ -50,8 +50,8 @@ export class ChangeDraft {
     return this;
   }
 
-  promise(entry: OutboxEntry): this {
-    this.#draft.promise(entry);
+  enqueue(entry: OutboxEntry): this {
+    this.#draft.enqueue(entry);
     return this;
   }
 

@@ -126,7 +126,7 @@ export const CLOCKS = { remindAt: AT, slaAt: AT, expiresAt: AT };
 
 export const besides = {
   logged: { runId: 'run_1', sha256: '0'.repeat(64), head: '0'.repeat(64), count: 2, sealedAt: AT },
-  promises: [],
+  outboxEntries: [],
 };
 
 export const evidenceRecord = (name: string): EvidenceRecord => ({

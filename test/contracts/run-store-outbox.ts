@@ -105,7 +105,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
     async function withEntry(): Promise<{ run: Run; entry: OutboxEntry }> {
       const run = await begin();
       const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
-      const end = change(run).move('canceled', BY).promise(entry).seal();
+      const end = change(run).move('canceled', BY).enqueue(entry).seal();
       await bench.store.commit(end);
       return { run: end.run, entry };
     }
@@ -150,7 +150,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
           ...newOutboxEntry({ kind: 'seal_evidence', tenant, runId: run.runId }, AT),
           attempts: index % 2 ? 5 : 4,
         };
-        await bench.store.commit(change(run).move('canceled', BY).promise(entry).seal());
+        await bench.store.commit(change(run).move('canceled', BY).enqueue(entry).seal());
         if (entry.attempts === 5) ids.push(entry.id);
       }
       expect((await bench.store.stuckOutbox(tenant, 10)).map(({ id }) => id).sort()).toEqual(ids.sort());
@@ -162,7 +162,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       const { attempts: _attempts, ...uncounted } = entry;
       await bench.store.commit(
         change(await begin({ tenant: run.tenant }))
-          .promise(uncounted as OutboxEntry)
+          .enqueue(uncounted as OutboxEntry)
           .seal(),
       );
       expect(await bench.store.failOutbox(uncounted as OutboxEntry, { at: soon, reason: 'malformed' })).toBe(true);
@@ -173,8 +173,8 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       const { run, entry } = await withEntry();
       const { tenant, runId } = run;
       expect(await bench.store.evidence(tenant, runId)).toBeUndefined();
-      await bench.store.fulfilSeal(entry.id, tenant, runId, evidenceRecord('first'), besides);
-      await bench.store.fulfilSeal(entry.id, tenant, runId, evidenceRecord('second'), besides);
+      await bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord('first'), besides);
+      await bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord('second'), besides);
       expect(await bench.store.evidence(tenant, runId)).toEqual(evidenceRecord('first'));
       expect(await dueEntries('2999-01-01T00:00:00.000Z', tenant)).toEqual([]);
       expect(await bench.store.bumpOutbox(entry, soon)).toBe(false);
@@ -182,8 +182,8 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
 
     it('are cleared also when the evidence was recorded before', async () => {
       const { run, entry } = await withEntry();
-      await bench.store.fulfilSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);
-      await bench.store.fulfilSeal(entry.id, run.tenant, run.runId, evidenceRecord('second'), besides);
+      await bench.store.completeSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);
+      await bench.store.completeSeal(entry.id, run.tenant, run.runId, evidenceRecord('second'), besides);
       expect(await dueEntries(soon, run.tenant)).toEqual([]);
     });
   });
@@ -197,7 +197,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
         { kind: 'start_approval', tenant, runId, approvalId: approval.approvalId, clocks: CLOCKS },
         AT,
       );
-      const made = change(run).writeApproval(approval, 'new').promise(entry).seal();
+      const made = change(run).writeApproval(approval, 'new').enqueue(entry).seal();
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       return { run: made.run, approval, entry };
     }
@@ -250,7 +250,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(false);
       expect((await read(approval))?.status).toBe('expired');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBeUndefined();
-      await bench.store.fulfilled(entry.id);
+      await bench.store.completeOutboxEntry(entry.id);
       expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
     });
 

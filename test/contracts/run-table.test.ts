@@ -58,7 +58,7 @@ it('a sealed run that expires is read until then and not a second longer, though
   const approval = requested(begun);
   const draft = new ChangeDraft(begun, begun.updatedAt).move('canceled', BY).writeApproval(approval, 'new');
   await store.commit(draft.seal());
-  await store.fulfilSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, evidenceRecord('kept'), besides);
+  await store.completeSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, evidenceRecord('kept'), besides);
   await store.expireRun(tenant, runId, clock.now() / 1000 + 60);
   const read = async () => ({
     run: (await store.load(tenant, runId))?.run.runId,

@@ -98,39 +98,39 @@ describe('the exports of a finished run', () => {
 });
 
 describe('an export that failed', () => {
-  const fulfilled: string[] = [];
+  const completed: string[] = [];
   const message = { entryId: 'acme.run_00000001.export_run', tenant: 'acme', runId: 'run_00000001' };
   const exporter = (loaded: WholeRun | undefined) => ({
     runs: {
       everyRow: () => Readable.from(loaded ? rowsOf(loaded) : []),
-      fulfilled: async (entryId: string) => void fulfilled.push(entryId),
+      completeOutboxEntry: async (entryId: string) => void completed.push(entryId),
     },
     exports: exports(),
     log,
   });
-  beforeEach(() => fulfilled.splice(0));
+  beforeEach(() => completed.splice(0));
 
   it('is promised; one that did not is not', async () => {
     const clock = new FakeClock();
     expect(await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
     store = new FaultyStore();
     store.refused = [SIEM];
-    const promises = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
-    expect(promises).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
+    const entries = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
+    expect(entries).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
   });
 
   it('is made up for, and only then is the promise gone', async () => {
     store.refused = [SIEM];
     await expect(exportSealedRun(exporter(whole), message)).rejects.toThrow('not all of run_00000001 is exported');
-    expect(fulfilled).toEqual([]);
+    expect(completed).toEqual([]);
     store.refused = [];
     await exportSealedRun(exporter(whole), message);
-    expect(fulfilled).toEqual([message.entryId]);
+    expect(completed).toEqual([message.entryId]);
     expect(store.keys()).toHaveLength(3);
   });
 
   it('of a run that is not there is dropped, with a word about it', async () => {
     await exportSealedRun(exporter(undefined), message);
-    expect([fulfilled, store.keys(), log.messages('warn').length]).toEqual([[message.entryId], [], 1]);
+    expect([completed, store.keys(), log.messages('warn').length]).toEqual([[message.entryId], [], 1]);
   });
 });

@@ -48,7 +48,10 @@ const opened: [string, () => Promise<Opened>][] = [
       const seal = (tenant: string, logged: LogEntry) => {
         const { runId, sha256, sealedAt } = logged;
         const record = { documentKey: 'd', envelopeKey: 'e', sha256, sizeBytes: 1, sealedAt };
-        return runs.fulfilSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, record, { logged, promises: [] });
+        return runs.completeSeal(`${tenant}.${runId}.seal_evidence`, tenant, runId, record, {
+          logged,
+          outboxEntries: [],
+        });
       };
       return { rows: new DynamoDailyLog(client, table), seal, close };
     },

@@ -35,7 +35,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
   const bound: Sealer['runs'] = {
     everyRow: shop.runs.everyRow.bind(shop.runs),
     receipts: shop.runs.receipts.bind(shop.runs),
-    fulfilSeal: shop.runs.fulfilSeal.bind(shop.runs),
+    completeSeal: shop.runs.completeSeal.bind(shop.runs),
   };
   const entryId = `acme.${message.runId}.seal_evidence`;
   return sealRun({ runs: { ...bound, ...runs }, store, exports, signer, clock, log }, { entryId, ...message });
@@ -60,7 +60,7 @@ const tamperedRows = (change: (row: RunRow) => RunRow | undefined): Partial<RunS
 /** The document of this run as another sealer would write it. */
 async function otherDocument(message: StepMessage, change: (document: EvidenceDocument) => void): Promise<Buffer> {
   const elsewhere = new MemoryEvidenceStore();
-  await seal(message, { fulfilSeal: async () => {} }, elsewhere);
+  await seal(message, { completeSeal: async () => {} }, elsewhere);
   const document: EvidenceDocument = JSON.parse(String(await elsewhere.get(DOCUMENT)));
   change(document);
   return Buffer.from(canonicalJson({ ...document, index: indexOf(document) }));
@@ -199,7 +199,7 @@ describe('sealing', () => {
       expect(await verdict()).toMatchObject({ verdict: 'valid' });
       expect((await shop.now(message)).sealed).toBe(true);
     }
-    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'evidence.putOnce', 'fulfilSeal'];
+    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'evidence.putOnce', 'completeSeal'];
     expect(deaths).toEqual(calls.flatMap((call) => [`before ${call}`, `after ${call}`]));
   });
 

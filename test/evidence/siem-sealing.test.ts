@@ -27,7 +27,7 @@ async function seal(): Promise<void> {
   );
 }
 
-const promises = async () => {
+const outboxEntries = async () => {
   const due = await everythingDue(shop.runs, FAR);
   return shop.runs.outboxEntries(due.flatMap((item) => (item.kind === 'outbox' ? [item.entryId] : [])));
 };
@@ -49,7 +49,7 @@ it('a sealed run is exported and entered in the log of the day on which it is se
       sealedAt: '2026-01-03T03:04:05.000Z',
     },
   ]);
-  expect(await promises()).toEqual([]);
+  expect(await outboxEntries()).toEqual([]);
 });
 
 it('an export that fails holds the bundle up in nothing, and is made up for by itself', async () => {
@@ -60,11 +60,11 @@ it('an export that fails holds the bundle up in nothing, and is made up for by i
   const record = await shop.runs.evidence('acme', message.runId);
   expect(record?.sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(shop.runs.inside.logged('acme', '2026-01-02')).toHaveLength(1);
-  expect(await promises()).toMatchObject([{ kind: 'export_run' }]);
+  expect(await outboxEntries()).toMatchObject([{ kind: 'export_run' }]);
 
   store.putOnce = putOnce;
   await exportSealedRun(shop, { entryId: 'acme.run_00000001.export_run', ...message });
   expect(await exported()).not.toHaveLength(0);
-  expect(await promises()).toEqual([]);
+  expect(await outboxEntries()).toEqual([]);
   expect(await shop.runs.evidence('acme', message.runId)).toEqual(record);
 });

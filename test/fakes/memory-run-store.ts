@@ -312,19 +312,19 @@ export class MemoryRunStore implements RunStore {
     return !transact([write(this.#outbox, [entry.id], now, asRead)]);
   }
 
-  fulfilSeal(
+  completeSeal(
     entryId: string,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
-    { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
+    { logged, outboxEntries }: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void> {
-    return this.operation('fulfilSeal', () => {
+    return this.operation('completeSeal', () => {
       const deleteEntry = write(this.#outbox, [entryId], undefined);
       const refusals = transact([
         write(this.#evidence, [runOf(tenant, runId)], evidence, isNew),
         write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, runId], logged),
-        ...promises.map((promise) => write(this.#outbox, [promise.id], promise)),
+        ...outboxEntries.map((entry) => write(this.#outbox, [entry.id], entry)),
         deleteEntry,
       ]);
       if (refusals) transact([deleteEntry]);
@@ -336,8 +336,8 @@ export class MemoryRunStore implements RunStore {
     return this.operation('expireRun', () => {});
   }
 
-  fulfilled(entryId: string): Promise<void> {
-    return this.operation('fulfilled', () => {
+  completeOutboxEntry(entryId: string): Promise<void> {
+    return this.operation('completeOutboxEntry', () => {
       transact([write(this.#outbox, [entryId], undefined)]);
     });
   }

@@ -373,7 +373,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         file: CONCLUDE,
         find: '  const dueAt = nextDueAt(draft, workLeft);',
         replace:
-          "  draft.promise(newOutboxEntry({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
+          "  draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
       },
       { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
     ],
@@ -571,7 +571,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/run/run-draft.ts',
-        find: "this.promise(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));",
+        find: "this.enqueue(newOutboxEntry({ kind: 'follow_approval', tenant, runId, approvalId, revision }, this.at));",
         replace: '',
       },
     ],

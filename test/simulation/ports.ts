@@ -113,13 +113,13 @@ export function portsOf(around: Surroundings, by: Invocation) {
       store.redriveOutbox(...args),
     ),
     failOutbox: at('store', 'failOutbox', (...args: Parameters<RunStore['failOutbox']>) => store.failOutbox(...args)),
-    fulfilSeal: at('store', 'fulfilSeal', (...args: Parameters<RunStore['fulfilSeal']>) => {
+    completeSeal: at('store', 'completeSeal', (...args: Parameters<RunStore['completeSeal']>) => {
       const [, tenant, runId] = args;
       if (store.inside.evidence(tenant, runId)) watcher.situations.meet('evidence is sealed a second time');
-      return store.fulfilSeal(...args);
+      return store.completeSeal(...args);
     }),
     expireRun: at('store', 'expireRun', () => store.expireRun()),
-    fulfilled: at('store', 'fulfilled', (entryId: string) => store.fulfilled(entryId)),
+    completeOutboxEntry: at('store', 'completeOutboxEntry', (entryId: string) => store.completeOutboxEntry(entryId)),
     storeTaskToken: at('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
       const [, read, changes] = args;
       const held = await store.storeTaskToken(...args);

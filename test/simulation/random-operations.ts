@@ -49,7 +49,7 @@ export class RandomOperations {
   next(): Operation {
     this.#asked += 1;
     const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease, this.#read];
-    return this.#random.pick([...makers, this.#list, this.#promises, this.#approvals]).call(this);
+    return this.#random.pick([...makers, this.#list, this.#outboxEntries, this.#approvals]).call(this);
   }
 
   #now(): string {
@@ -108,7 +108,7 @@ export class RandomOperations {
       draft.cap({ kind: this.#random.pick(['take_key', 'release_key']), key: 'k', runId: run.runId }),
     );
     maybe('due', 0.3, () => draft.note({ dueAt: this.#random.pick([undefined, later(this.#now(), 2_000)]) }));
-    maybe('promise', 0.3, () => draft.promise(this.#entry(run)));
+    maybe('enqueue', 0.3, () => draft.enqueue(this.#entry(run)));
     maybe('end', 0.15, () => !isTerminal(run) && draft.move('canceled', BY));
     const change = draft.seal();
     return {
@@ -181,7 +181,7 @@ export class RandomOperations {
     ]);
   }
 
-  #promises(): Operation {
+  #outboxEntries(): Operation {
     const run = this.#someRun();
     const { tenant, runId } = run;
     const attempts = this.#random.between(0, 2);
@@ -193,7 +193,7 @@ export class RandomOperations {
       {
         name: `seal ${runId}`,
         ask: (store) =>
-          store.fulfilSeal(entry.id, tenant, runId, record, { logged: logged(runId, record), promises: [] }),
+          store.completeSeal(entry.id, tenant, runId, record, { logged: logged(runId, record), outboxEntries: [] }),
       },
     ]);
   }

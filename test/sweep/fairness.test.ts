@@ -69,7 +69,7 @@ class Sweeping {
   async #entry(tenant: string, dueAt: string): Promise<void> {
     const run = await this.#begin(tenant, dueAt);
     const entry = { ...newOutboxEntry({ kind: 'seal_evidence', tenant, runId: run.runId }, dueAt), dueAt };
-    await this.#store.commit(new ChangeDraft(run, run.updatedAt).move('canceled', BY).promise(entry).seal());
+    await this.#store.commit(new ChangeDraft(run, run.updatedAt).move('canceled', BY).enqueue(entry).seal());
   }
 
   /** Sweeps with time for so many batches, and says which runs of which tenant were sent, by messages of either kind. */

@@ -66,7 +66,7 @@ async function withOutboxEntry(runId = 'run_00000001') {
   const { run, ingest } = accepted({ runId });
   await runs.ingest(ingest);
   const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: 'acme', runId }, STORY_BEGINS_AT);
-  await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
+  await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).enqueue(entry).seal());
   return entry;
 }
 
@@ -198,7 +198,7 @@ describe('the sweeper', () => {
     const clocks = { remindAt: STORY_BEGINS_AT, slaAt: STORY_BEGINS_AT, expiresAt };
     const approval = { tenant: 'acme', runId: run.runId, approvalId: 'a_1' };
     const entry = newOutboxEntry({ kind: 'start_approval', ...approval, clocks }, STORY_BEGINS_AT);
-    await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).promise(entry).seal());
+    await runs.commit(new ChangeDraft(run, STORY_BEGINS_AT).move('canceled', BY).enqueue(entry).seal());
     clock.advance(30_000);
     await swept();
     expect(outbox.startedApprovals()).toHaveLength(1);
@@ -246,7 +246,7 @@ describe('the sweeper', () => {
       const found = await runs.outboxEntries(...asked);
       const record = { documentKey: 'd', envelopeKey: 'e', sha256: 's', sizeBytes: 1, sealedAt: STORY_BEGINS_AT };
       const logged = { runId: entry.runId, sha256: 's', head: 'h', count: 1, sealedAt: STORY_BEGINS_AT };
-      await runs.fulfilSeal(entry.id, 'acme', entry.runId, record, { logged, promises: [] });
+      await runs.completeSeal(entry.id, 'acme', entry.runId, record, { logged, outboxEntries: [] });
       return found;
     };
     expect(await counts({ outboxEntries })).toEqual(NOTHING);

@@ -16,7 +16,7 @@ import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
 const RECEIPTS_AT_A_TIME = 25;
 
 export interface Sealer {
-  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'fulfilSeal'>;
+  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal'>;
   store: EvidenceStore;
   exports: Exports;
   signer: Signer;
@@ -53,12 +53,12 @@ export async function sealRun(
     problem: (envelope, keys) => auditProblem({ document, envelope, keys }),
   });
   const { sha256 } = claim;
-  const promises = await exportOrEnqueue(sealer, run, exported);
+  const outboxEntries = await exportOrEnqueue(sealer, run, exported);
   const sealedAt = isoNow(sealer.clock);
   const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
   const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
   const logged = { runId, sha256, head: run.headHash, count: run.seq, sealedAt };
-  await sealer.runs.fulfilSeal(entryId, tenant, runId, record, { logged, promises });
+  await sealer.runs.completeSeal(entryId, tenant, runId, record, { logged, outboxEntries });
   return run;
 }
 

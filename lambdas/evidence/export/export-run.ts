@@ -68,7 +68,7 @@ export async function exportOrEnqueue(
 
 /** Keeps such a promise; throws, to be asked again, while something cannot be written. */
 export async function exportSealedRun(
-  { runs, exports, log }: { runs: Pick<RunStore, 'everyRow' | 'fulfilled'>; exports: Exports; log: Log },
+  { runs, exports, log }: { runs: Pick<RunStore, 'everyRow' | 'completeOutboxEntry'>; exports: Exports; log: Log },
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
 ): Promise<void> {
   const draft = new ExportDraft(exports.wanted);
@@ -76,7 +76,7 @@ export async function exportSealedRun(
   const { run } = draft;
   if (!run || !isTerminal(run)) log.warn('asked to export a run that has not ended', { tenant, runId });
   else if (!(await exportRun(exports, run, draft, log))) throw new Error(`not all of ${runId} is exported`);
-  await runs.fulfilled(entryId);
+  await runs.completeOutboxEntry(entryId);
 }
 
 /**

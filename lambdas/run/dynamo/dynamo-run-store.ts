@@ -144,21 +144,21 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return this.rows.save(outboxItem({ ...entry, attempts: 0, dueAt }), entryIsAsRead(entry));
   }
 
-  async fulfilSeal(
+  async completeSeal(
     entryId: string,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
-    { logged, promises }: { logged: LogEntry; promises: OutboxEntry[] },
+    { logged, outboxEntries }: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void> {
     const refusals = await this.#transact([
       this.rows.put(toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
       this.rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), runId), logged)),
-      ...promises.map((promise) => this.rows.put(outboxItem(promise))),
+      ...outboxEntries.map((entry) => this.rows.put(outboxItem(entry))),
       this.rows.remove(keys.outboxKey(entryId)),
     ]);
     // Sealed before: the record stands as it was written first, only the promise is left to clear.
-    if (refusals) await this.fulfilled(entryId);
+    if (refusals) await this.completeOutboxEntry(entryId);
   }
 
   async expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void> {
@@ -174,7 +174,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     }
   }
 
-  async fulfilled(entryId: string): Promise<void> {
+  async completeOutboxEntry(entryId: string): Promise<void> {
     await this.#transact([this.rows.remove(keys.outboxKey(entryId))]);
   }
 
