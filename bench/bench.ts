@@ -110,7 +110,7 @@ class Bench {
   async define(): Promise<void> {
     const table = String(tablesOf(this.#host.stack)[0]?.ref);
     const client = new DynamoDBClient({
-      endpoint: this.#host.gatewayUrl,
+      endpoint: this.#host.awsEndpointUrl,
       region: REGION,
       credentials: HOST_CREDENTIALS,
     });

@@ -4,17 +4,20 @@ process.env.TZ = 'UTC';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startHost } from './host/host.ts';
-import { terminalLog } from './host/terminal-log.ts';
 
 const USAGE = `npm start -- [--port 4500] [--data .countersign] [--fresh] [--quiet]
 
-  --port   where to listen for the world (default 4500)
-  --data   where everything durable is kept (default .countersign)
-  --fresh  start from nothing: deletes what is in the data folder
-  --quiet  only warnings and errors`;
+  --port   the port to listen on (default 4500)
+  --data   the folder for all data (default .countersign)
+  --fresh  deletes the data folder first
+  --quiet  shows only warnings and errors`;
 
-/** A child that does not end by itself must not keep Ctrl-C from working. */
+/** Ctrl-C ends the host after this time, also if a child process does not stop. */
 const STOP_WITHIN_MS = 20_000;
+
+const LEVELS_ALWAYS_SHOWN = ['WARN', 'ERROR', 'CRITICAL'];
+/** Fields of every line that are not shown as details. */
+const NOISE = new Set(['level', 'message', 'timestamp', 'service', 'sampling_rate', 'xray_trace_id', '_aws']);
 
 function readOptions() {
   try {
@@ -60,11 +63,40 @@ try {
     });
   }
   if (!options.quiet) {
-    console.log(`the outside, simulated   ${host.url}/_sim`);
-    console.log('follow runs              npx countersign runs list');
+    console.log(`Slack, GitHub, ServiceNow and PagerDuty are simulated at ${host.url}/_sim`);
+    console.log('To list runs: npx countersign runs list');
   }
   console.log(`ready ${host.url}`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);
+}
+
+/** Prints log lines for people: time, level, source, message and details. */
+function terminalLog(quiet: boolean): (source: string, line: string) => void {
+  return (source, line) => {
+    const text = format(source, line, quiet);
+    if (text !== undefined) console.error(text);
+  };
+}
+
+function format(source: string, line: string, quiet: boolean): string | undefined {
+  const entry = parse(line);
+  if (!entry) return quiet ? undefined : `${source.padEnd(24)} ${line}`;
+  const level = String(entry.level ?? 'INFO');
+  if (quiet && !LEVELS_ALWAYS_SHOWN.includes(level)) return undefined;
+  const time = String(entry.timestamp ?? new Date().toISOString()).slice(11, 19);
+  const details = Object.entries(entry)
+    .filter(([key]) => !NOISE.has(key))
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  return `${time} ${level.padEnd(5)} ${source.padEnd(24)} ${entry.message ?? ''} ${details.join(' ')}`.trimEnd();
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }

@@ -2,14 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dynamoDbProxy } from '../dynamodb/proxy.ts';
-import { turnAway } from '../host/loopback-requests.ts';
+import { refuseForeign } from '../host/loopback-requests.ts';
 import type { AccessCheck } from '../iam/access-checks.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import { AwsError } from './aws.ts';
 import { type AwsCall, describeCall, type Services } from './aws-calls.ts';
-import { faultReply } from './fault-replies.ts';
-import type { FaultRule, Faults } from './faults.ts';
+import { type FaultRule, type Faults, faultReply } from './faults.ts';
 import { HOST_CALLER, type RequestCounts } from './request-counts.ts';
 import { credentialOf, errorReply, readRequest, send, type WireReply } from './wire.ts';
 
@@ -18,7 +17,7 @@ export interface Caller {
   roleLogicalId: string;
 }
 
-interface GatewayOptions {
+interface AwsEndpointOptions {
   /** 0, the default, is any free port. */
   port?: number;
   stack: ResolvedStack;
@@ -27,33 +26,33 @@ interface GatewayOptions {
   faults: Faults;
   dynamodbUrl: string;
   services: Services;
-  /** By access key id; every function thread has its own. */
+  /** By access key id. Every function thread has its own. */
   callers: Map<string, Caller>;
-  /** Ends the thread that holds this access key; resolves once it has ended. */
+  /** Ends the thread with this access key. Resolves when it has ended. */
   crash(functionLogicalId: string, accessKeyId: string): Promise<void> | void;
   log?(line: string): void;
 }
 
-export interface Gateway {
+export interface AwsEndpoint {
   url: string;
   stop(): Promise<void>;
 }
 
-/** The host itself (seeding, tooling): not bound by any role, counted apart. */
+/** The credentials of the host itself, for seeding and tools. No role restricts it, and its calls are counted separately. */
 export const HOST_CREDENTIALS = { accessKeyId: 'LOCALHOST', secretAccessKey: 'local' };
 
-/** The one port through which functions reach AWS services. */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+/** The endpoint of all AWS services, for the functions and the host. */
+export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<AwsEndpoint> {
   const proxy = dynamoDbProxy(options.dynamodbUrl);
-  const gateway = new GatewayCalls(options, proxy.forward);
+  const handler = new CallHandler(options, proxy.forward);
   const server = createServer({ noDelay: true }, (request, response) => {
-    if (turnAway(request, response)) return;
-    gateway.serve(request, response).catch((error: unknown) => {
-      options.log?.(`gateway: ${error instanceof Error ? error.stack : String(error)}`);
+    if (refuseForeign(request, response)) return;
+    handler.serve(request, response).catch((error: unknown) => {
+      options.log?.(`AWS endpoint: ${error instanceof Error ? error.stack : String(error)}`);
       response.destroy();
     });
   });
-  // The SDK keeps connections open; closing an idle one just as it is reused would look like a fault nobody injected.
+  // The SDK reuses connections. Closing an idle one at the moment of its reuse would look like an injected fault.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -72,16 +71,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 type KnownCaller = { accessKeyId: string; functionLogicalId: string; roleLogicalId?: string };
 
-class GatewayCalls {
-  readonly #options: GatewayOptions;
+class CallHandler {
+  readonly #options: AwsEndpointOptions;
   readonly #forward: ReturnType<typeof dynamoDbProxy>['forward'];
 
-  constructor(options: GatewayOptions, forward: ReturnType<typeof dynamoDbProxy>['forward']) {
+  constructor(options: AwsEndpointOptions, forward: ReturnType<typeof dynamoDbProxy>['forward']) {
     this.#options = options;
     this.#forward = forward;
   }
 
-  /** identify → count → fault before → IAM → execute → fault after → answer */
+  /** identify → count → fault before → IAM → execute → fault after → reply */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const wire = await readRequest(request);
     const credential = credentialOf(wire);
@@ -92,17 +91,17 @@ class GatewayCalls {
     if ('refusal' in call) return send(response, call.refusal);
 
     this.#options.requests.count(caller.functionLogicalId, service, call.operation);
-    const { delayMs, rule } = this.#options.faults.strike({ ...caller, service, operation: call.operation });
+    const { delayMs, rule } = this.#options.faults.forCall({ ...caller, service, operation: call.operation });
     if (delayMs > 0) await delay(delayMs);
     if (rule?.kind === 'crash_before') return this.#crash(caller, response);
     const injected = rule && faultReply(rule, call);
     if (injected) return send(response, injected);
 
     const reply = await this.#authorizeAndExecute(caller, call);
-    await this.#answer(reply, rule, caller, response);
+    await this.#reply(reply, rule, caller, response);
   }
 
-  async #answer(reply: WireReply, rule: FaultRule | undefined, caller: KnownCaller, response: ServerResponse) {
+  async #reply(reply: WireReply, rule: FaultRule | undefined, caller: KnownCaller, response: ServerResponse) {
     if (rule?.kind === 'crash_after') return this.#crash(caller, response);
     if (rule?.kind === 'lost_reply') return void response.destroy();
     send(response, reply);
@@ -127,7 +126,7 @@ class GatewayCalls {
     return undefined;
   }
 
-  /** The host is bound by no role, but what a bucket's policy denies it denies to everybody. */
+  /** A bucket policy also denies calls of the host, which has no role. */
   #denial(check: AccessCheck, caller: string, roleLogicalId: string | undefined): string | undefined {
     const { iam } = this.#options;
     const byBucket = iam.deniedByBucket(check);
@@ -150,7 +149,7 @@ class GatewayCalls {
     }
   }
 
-  /** The socket stays open until the thread is gone, or its SDK would retry in its last moments. */
+  /** The socket stays open until the thread has ended, because its SDK would otherwise retry. */
   async #crash({ functionLogicalId, accessKeyId }: KnownCaller, response: ServerResponse): Promise<void> {
     if (functionLogicalId !== HOST_CALLER) await this.#options.crash(functionLogicalId, accessKeyId);
     response.destroy();
@@ -161,7 +160,7 @@ function unrecognized(service: string, accessKeyId: string | undefined): WireRep
   const [code, status] =
     service === 's3' ? (['InvalidAccessKeyId', 403] as const) : (['UnrecognizedClientException', 400] as const);
   const message = accessKeyId
-    ? `The access key ${accessKeyId} belongs to no function of this host`
+    ? `No function of this host has the access key ${accessKeyId}`
     : 'The request is not signed';
   return errorReply({ service, code, message, status });
 }

@@ -1,12 +1,12 @@
-/** What every AWS service hosted in this process looks like to the gateway, which owns the wire, IAM, faults and counts. */
+/** The interface between the AWS endpoint (protocols, IAM, faults, counts) and the services in this process. */
 
 /** A service with a JSON protocol (`x-amz-target`): SQS, Step Functions, Secrets Manager, KMS. */
 export interface JsonService {
-  /** `traceHeader`: the chain of invocations that the caller is part of (recursion.ts). */
+  /** `traceHeader` identifies the chain of invocations of the caller (recursion.ts). */
   call(operation: string, input: Record<string, unknown>, traceHeader?: string): Promise<Record<string, unknown>>;
 }
 
-/** A service error as the SDK will see it: its `name` in the client is `code`. */
+/** An error of a service. In the SDK its `name` is `code`. */
 export class AwsError extends Error {
   readonly code: string;
   readonly httpStatus: number;
@@ -17,7 +17,7 @@ export class AwsError extends Error {
   }
 }
 
-/** Invokes a function of the template and returns what its handler returned; rejects with `FunctionError` if it threw, timed out or crashed. */
+/** Invokes a function of the template and returns its result. Rejects with `FunctionError` if it threw, timed out or crashed. */
 export type InvokeFunction = (functionArn: string, event: unknown, traceHeader?: string) => Promise<unknown>;
 
 export class FunctionError extends Error {

@@ -1,12 +1,14 @@
 import * as z from 'zod';
+import type { AwsCall } from './aws-calls.ts';
 import { HOST_CALLER } from './request-counts.ts';
+import { errorReply, type WireReply } from './wire.ts';
 
 const FaultRuleSchema = z
   .strictObject({
     function: z.string().min(1).optional(),
     service: z.string().min(1).optional(),
     operation: z.string().min(1).optional(),
-    /** 1-based, among the calls that match since the rule was added. */
+    /** The first matching call that fails, counted from 1 since the rule was added. */
     nth: z.int().min(1).default(1),
     times: z.union([z.int().min(1), z.literal('always')]).default(1),
     probability: z.number().gt(0).lte(1).default(1),
@@ -17,7 +19,7 @@ const FaultRuleSchema = z
     delayMs: z.int().min(0).max(60_000).optional(),
   })
   .refine((rule) => rule.kind !== 'delay' || rule.delayMs !== undefined, {
-    message: 'a delay needs delayMs',
+    message: 'a delay requires delayMs',
     path: ['delayMs'],
   })
   .refine((rule) => rule.kind !== 'conflict' || rule.service === undefined || rule.service === 'dynamodb', {
@@ -35,7 +37,7 @@ interface FaultableCall {
   operation: string;
 }
 
-/** What is to go wrong with one call: it may be slow and then also fail. */
+/** The fault of one call. A call can be delayed and also fail. */
 export interface InjectedFault {
   delayMs: number;
   rule?: FaultRule;
@@ -50,12 +52,12 @@ interface ArmedRule {
   random: () => number;
 }
 
-/** Deliberate failures of AWS calls, so that what the design claims to survive is seen to be survived. */
+/** Injected failures of AWS calls, for tests of the recovery. */
 export class Faults {
   #rules: ArmedRule[] = [];
   #nextId = 1;
 
-  /** Parses a rule from outside; `BadFaultRule` says what is wrong with it. */
+  /** Parses a rule. Throws `BadFaultRule` with the problems of an invalid one. */
   add(input: unknown): FaultRule {
     const parsed = FaultRuleSchema.safeParse(input);
     if (!parsed.success) throw new BadFaultRule(z.prettifyError(parsed.error));
@@ -72,8 +74,8 @@ export class Faults {
     this.#rules = [];
   }
 
-  /** What happens to this call. Every matching rule counts it; all delays add up, the first other rule decides. */
-  strike(call: FaultableCall): InjectedFault {
+  /** The fault of this call. Every matching rule counts the call. Delays add up; of the other rules the first applies. */
+  forCall(call: FaultableCall): InjectedFault {
     const fault: InjectedFault = { delayMs: 0 };
     for (const armed of this.#rules) {
       if (!matches(armed.rule, call) || !fires(armed)) continue;
@@ -84,26 +86,10 @@ export class Faults {
     }
     return fault;
   }
-
-  /** `/_local/faults`: POST adds, GET lists, DELETE clears. */
-  handle(method: string, body: unknown): { status: number; body: unknown } {
-    if (method === 'GET') return { status: 200, body: { rules: this.list() } };
-    if (method === 'DELETE') {
-      this.clear();
-      return { status: 200, body: { rules: [] } };
-    }
-    if (method !== 'POST') return { status: 405, body: { message: 'use GET, POST or DELETE' } };
-    try {
-      return { status: 201, body: { rule: this.add(body) } };
-    } catch (error) {
-      if (error instanceof BadFaultRule) return { status: 400, body: { message: error.message } };
-      throw error;
-    }
-  }
 }
 
 function matches(rule: FaultRule, call: FaultableCall): boolean {
-  // The host's own calls (seeding, tests looking on) are no part of the system: they fail only if a rule says so.
+  // Calls of the host itself (seeding, tests) are not part of the system. They fail only if a rule names the host.
   if (call.functionLogicalId === HOST_CALLER && rule.function === undefined) return false;
   return (
     (rule.kind !== 'conflict' || call.service === 'dynamodb') &&
@@ -114,8 +100,8 @@ function matches(rule: FaultRule, call: FaultableCall): boolean {
 }
 
 /**
- * `worker` names `WorkerFunction8A1B2C3D` (the beginning of its logical id) and `StepsWorker8A1B2C3D` (its short
- * name: the end, without CDK's hash and the words that every function has).
+ * `worker` matches `WorkerFunction8A1B2C3D` (the start of the logical id) and `StepsWorker8A1B2C3D` (the end of the logical id
+ * without CDK's hash and suffixes such as Function).
  */
 export function namesFunction(name: string, functionLogicalId: string): boolean {
   const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, '');
@@ -131,7 +117,7 @@ function fires(armed: ArmedRule): boolean {
   return rule.probability === 1 || armed.random() < rule.probability;
 }
 
-/** Mulberry32: small, and the same seed fails the same calls again. */
+/** Mulberry32: the same seed selects the same calls. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -140,4 +126,42 @@ function seededRandom(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+const THROTTLED: Record<string, { code: string; status: number }> = {
+  dynamodb: { code: 'ProvisionedThroughputExceededException', status: 400 },
+  sqs: { code: 'RequestThrottled', status: 403 },
+  s3: { code: 'SlowDown', status: 503 },
+  bedrock: { code: 'ThrottlingException', status: 429 },
+};
+
+/** The reply that replaces the call, or undefined for a fault that does not replace it. */
+export function faultReply(rule: FaultRule, call: AwsCall): WireReply | undefined {
+  const { service } = call;
+  const message = `injected by fault rule ${rule.id} (${rule.kind})`;
+  if (rule.kind === 'throttle') {
+    const usual = THROTTLED[service] ?? { code: 'ThrottlingException', status: 400 };
+    return errorReply({ service, code: rule.code ?? usual.code, message, status: rule.status ?? usual.status });
+  }
+  if (rule.kind === 'error') {
+    const code = rule.code ?? (service === 's3' ? 'InternalError' : 'InternalServerError');
+    return errorReply({ service, code, message, status: rule.status ?? 500 });
+  }
+  return rule.kind === 'conflict' ? conflictReply(call, message) : undefined;
+}
+
+/** The engine runs one transaction at a time, so it has no conflicts. DynamoDB has them. */
+function conflictReply({ service, input }: AwsCall, message: string): WireReply {
+  const { TransactItems: items } = input as { TransactItems?: unknown[] };
+  if (!items) return errorReply({ service, code: 'TransactionConflictException', message, status: 400 });
+  const reasons = items.map((_item, index) =>
+    index === 0 ? { Code: 'TransactionConflict', Message: 'Transaction is ongoing for the item' } : { Code: 'None' },
+  );
+  return errorReply({
+    service,
+    code: 'TransactionCanceledException',
+    message: `Transaction cancelled, please refer cancellation reasons for specific reasons [${reasons.map(({ Code }) => Code).join(', ')}]: ${message}`,
+    status: 400,
+    details: { CancellationReasons: reasons },
+  });
 }

@@ -1,18 +1,18 @@
-/** Calls of one caller: service → operation → how many. */
+/** Number of calls: service → operation → count. */
 type Counts = Record<string, Record<string, number>>;
 
 export interface RequestReport {
-  /** Calls made by functions; the host's own (seeding, tooling) are apart. */
+  /** Calls of functions. Calls of the host itself (seeding, tools) are in `host`. */
   total: number;
   functions: Record<string, Counts>;
   services: Counts;
   host: Counts;
 }
 
-/** The caller's name under which the host's own calls are counted. */
+/** The caller name of the host itself. */
 export const HOST_CALLER = 'host';
 
-/** How many AWS calls each function made: the figure that decides the bill, so tests hold it down. */
+/** Counts the AWS calls of each function. They determine the cost, so tests limit them. */
 export class RequestCounts {
   #total = 0;
   #functions: Record<string, Counts> = {};

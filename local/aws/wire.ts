@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** The AWS wire protocols, as far as the SDK's clients look at them. */
+/** The parts of the AWS wire protocols that the SDK uses. */
 
 export interface WireReply {
   status: number;
@@ -18,7 +18,7 @@ export interface WireRequest {
   body: Buffer;
 }
 
-/** S3 takes 5 GB in one put; on one machine a bound this size catches a runaway before memory does. */
+/** Protects the memory of the host. S3 itself accepts 5 GB in one put. */
 const LARGEST_REQUEST_BYTES = 256 * 1024 * 1024;
 
 export async function readRequest(request: IncomingMessage): Promise<WireRequest> {
@@ -26,7 +26,7 @@ export async function readRequest(request: IncomingMessage): Promise<WireRequest
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > LARGEST_REQUEST_BYTES) throw new Error(`a request of over ${LARGEST_REQUEST_BYTES} bytes`);
+    if (bytes > LARGEST_REQUEST_BYTES) throw new Error(`the request has more than ${LARGEST_REQUEST_BYTES} bytes`);
     chunks.push(chunk);
   }
   const [path = '/', queryText = ''] = splitOnce(request.url ?? '/', '?');
@@ -55,9 +55,9 @@ export interface Credential {
   service: string;
 }
 
-/** Who signed, and for which service: `Credential=AKID/date/region/service/aws4_request`, in a header or presigned URL. */
-export function credentialOf({ headers, query }: WireRequest): Credential | undefined {
-  const scope = /Credential=([^,\s]+)/.exec(headers.authorization ?? '')?.[1] ?? query.get('X-Amz-Credential');
+/** The signer and the service: `Credential=AKID/date/region/service/aws4_request`. */
+export function credentialOf({ headers }: WireRequest): Credential | undefined {
+  const scope = /Credential=([^,\s]+)/.exec(headers.authorization ?? '')?.[1];
   const [accessKeyId, , , service] = (scope ?? '').split('/');
   return accessKeyId && service ? { accessKeyId, service } : undefined;
 }
@@ -76,7 +76,7 @@ interface ErrorShape {
   code: string;
   message: string;
   status: number;
-  /** Further members, such as the reasons of a cancelled transaction. */
+  /** Further fields, such as the reasons of a cancelled transaction. */
   details?: Record<string, unknown>;
 }
 
@@ -84,13 +84,13 @@ export function errorReply(error: ErrorShape): WireReply {
   return error.service === 's3' ? xmlError(error) : jsonError(error);
 }
 
-/** Namespaces of the error types; the SDK strips them, but a person reading the wire expects them. */
+/** Namespaces of the error types. */
 const ERROR_NAMESPACE: Record<string, string> = {
   dynamodb: 'com.amazonaws.dynamodb.v20120810#',
   sqs: 'com.amazonaws.sqs#',
 };
 
-/** SQS errors whose older, query-protocol name differs; clients may look at either. */
+/** SQS errors whose name in the older query protocol differs. Clients may use either name. */
 const SQS_QUERY_CODES: Record<string, string> = {
   QueueDoesNotExist: 'AWS.SimpleQueueService.NonExistentQueue',
   EmptyBatchRequest: 'AWS.SimpleQueueService.EmptyBatchRequest',

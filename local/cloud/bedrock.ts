@@ -1,4 +1,4 @@
-/** Bedrock's Converse without a model: it answers what it was told to, or says that nobody told it anything. */
+/** Bedrock's Converse without a model. It returns scripted answers, or explains how to script one. */
 import * as z from 'zod';
 import { ACCOUNT, AwsError, REGION } from '../aws/aws.ts';
 import type { RestService } from '../aws/aws-calls.ts';
@@ -6,12 +6,12 @@ import type { WireReply, WireRequest } from '../aws/wire.ts';
 import type { AccessCheck } from '../iam/access-checks.ts';
 
 const CONVERSE = /^\/model\/([^/]+)\/converse$/;
-/** A geography in front of a model's id makes it an inference profile, which belongs to the account. */
+/** A model id with a geography is an inference profile of the account. */
 const INFERENCE_PROFILE = /^(us|us-gov|eu|apac|jp|au|ca|global)\.(.+)$/;
-/** Near enough to what tokenizers make of English. */
+/** An approximation for English. */
 const CHARACTERS_PER_TOKEN = 4;
 const DEFAULT_MAX_TOKENS = 4_096;
-const QUESTIONS_KEPT = 100;
+const MAX_QUESTIONS = 100;
 
 const Blocks = z.array(z.object({ text: z.string().min(1) })).min(1);
 const ConverseRequest = z.object({
@@ -23,13 +23,13 @@ const ConverseRequest = z.object({
 });
 type ConverseRequest = z.infer<typeof ConverseRequest>;
 
-/** The newest one that fits is used: fits means this model, and this text anywhere in what was asked, where they are given. */
+/** An answer matches the model and a part of the question, if they are given. The newest matching answer is used. */
 const ScriptedAnswer = z.strictObject({
   model: z.string().optional(),
   contains: z.string().optional(),
-  /** Text, or an object to be answered as JSON. */
+  /** Text, or an object that is returned as JSON. */
   answer: z.union([z.string().min(1), z.record(z.string(), z.unknown())]),
-  /** How often it may be used; always, without it. */
+  /** How many times the answer is used. Without it, always. */
   times: z.int().min(1).optional(),
 });
 type ScriptedAnswer = z.infer<typeof ScriptedAnswer>;
@@ -53,10 +53,11 @@ export class LocalBedrock implements RestService {
 
   async handle({ path, body }: WireRequest): Promise<WireReply> {
     const model = modelIn(path);
-    if (model === undefined) throw new AwsError('UnknownOperationException', 'The local Bedrock only offers Converse.');
+    if (model === undefined)
+      throw new AwsError('UnknownOperationException', 'The local Bedrock supports only Converse.');
     const request = ConverseRequest.safeParse(jsonOf(body));
     if (!request.success) throw new AwsError('ValidationException', z.prettifyError(request.error));
-    this.#questions = [...this.#questions, { model, ...request.data }].slice(-QUESTIONS_KEPT);
+    this.#questions = [...this.#questions, { model, ...request.data }].slice(-MAX_QUESTIONS);
     const reply = converse(request.data, this.#answerTo(model, request.data));
     return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(reply) };
   }
@@ -74,7 +75,7 @@ export class LocalBedrock implements RestService {
     return this.report();
   }
 
-  /** `GET /_local/models`: what will be answered, and what was asked. */
+  /** `GET /_local/models`: the scripted answers and the last questions. */
   report(): { answers: ScriptedAnswer[]; questions: Question[] } {
     return structuredClone({ answers: this.#answers, questions: this.#questions });
   }
@@ -107,9 +108,9 @@ function converse(request: ConverseRequest, answer: string) {
   };
 }
 
-/** Whoever asks for JSON gets some, so that a workflow goes on. */
+/** The answer without a script. It is JSON if the prompt asks for JSON, so that a workflow continues. */
 function unscripted(model: string, { system }: ConverseRequest): string {
-  const answer = `No answer of ${model} is scripted: POST /_local/models {"contains": "...", "answer": "..."}`;
+  const answer = `${model} has no scripted answer; add one with POST /_local/models {"contains": "...", "answer": "..."}`;
   return system.some(({ text }) => /\bJSON\b/.test(text)) ? JSON.stringify({ answer }) : answer;
 }
 
@@ -118,7 +119,7 @@ function modelIn(path: string): string | undefined {
   return encoded === undefined ? undefined : decodeURIComponent(encoded);
 }
 
-/** A profile passes the question on to its model, and both must be granted. */
+/** A call of a profile needs a grant for the profile and for its model. */
 function modelArns(model: string): string[] {
   const foundation = (id: string) => `arn:aws:bedrock:${REGION}::foundation-model/${id}`;
   const [, , behind] = INFERENCE_PROFILE.exec(model) ?? [];

@@ -1,15 +1,15 @@
-/** How the local services keep what must survive `kill -9`. */
+/** Storage of the local services that survives `kill -9`. */
 import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { privateFile, privateFolder, writePrivateFile } from '../host/private-files.ts';
 
-/** Another process may hold the file for a moment while it shuts down. */
+/** Another process may still use the file while it stops. */
 const BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * WAL with synchronous=NORMAL: a commit is a plain write, so it survives the death of the process (the page cache belongs
- * to the kernel) at a tenth of the cost of an fsync. Only a power cut may lose the last commits, never corrupt the file.
+ * WAL with synchronous=NORMAL: a commit is a write without an fsync. It survives the end of the process, because the page cache
+ * belongs to the kernel. A power failure may lose the last commits, but it does not corrupt the file.
  */
 export function openDatabase(dataFolder: string, name: string, schema: string): DatabaseSync {
   privateFolder(dataFolder);
@@ -33,7 +33,7 @@ export function inTransaction<Result>(database: DatabaseSync, run: () => Result)
   }
 }
 
-/** A reader sees the old content or the new one, never half of it. */
+/** Replaces a file atomically. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
   privateFolder(dirname(path));
   const temporary = `${path}.${process.pid}.tmp`;

@@ -7,8 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../host/free-port.ts';
 import { privateFolder } from '../host/private-files.ts';
 
-export { createTables } from './tables.ts';
-
 export interface DynamoDb {
   url: string;
   stop(): Promise<void>;
@@ -18,24 +16,24 @@ interface DynamoDbOptions {
   dataFolder: string;
   log(line: string): void;
   env?: NodeJS.ProcessEnv;
-  /** How long the engine of a host that just ended may take to close the same file. */
+  /** How long to wait until the engine of the last host has closed the file. */
   waitForPreviousMs?: number;
-  /** How long the engine may take to end by itself when the host stops. */
+  /** How long the engine may take to stop before it is killed. */
   stopWithinMs?: number;
 }
 
-/** Far more than it takes: on a busy machine everything does. */
+/** Much more than needed, for a busy machine. */
 const READY_WITHIN_MS = 60_000;
 const PREVIOUS_GONE_WITHIN_MS = 60_000;
 const PORTS_TRIED_MAX = 3;
 const STOP_WITHIN_MS = 3_000;
-/** In the engine's own words: a port that accepts connections may be somebody else's by now. */
+/** The message of the engine. A port that accepts connections could belong to another process. */
 const LISTENS = /\blistening on\b/;
 const POLL_EVERY_MS = 10;
 
 /**
- * The engine must never outlive the host, not even on `kill -9`, when no handler of ours runs. So a shell holds the
- * reading end of a pipe from the host: when the host is gone the kernel closes the pipe, `cat` ends, the engine is ended.
+ * The engine must not outlive the host, also after `kill -9`, when no handler runs. So a shell reads a pipe from the host:
+ * when the host ends, the kernel closes the pipe, `cat` ends, and the shell ends the engine.
  */
 const WATCHER = `
 umask 077
@@ -50,7 +48,7 @@ kill "$watch" 2>/dev/null
 exit "$code"
 `;
 
-/** Starts the embedded DynamoDB on a free port, or points at the one that the environment names. */
+/** Starts the embedded DynamoDB on a free port, or uses the one that the environment names. */
 export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb> {
   const {
     dataFolder,
@@ -69,14 +67,14 @@ export async function startDynamoDb(options: DynamoDbOptions): Promise<DynamoDb>
   unrefPipes(child);
   let stopping = false;
   child.once('exit', (code) => {
-    if (!stopping) log(`DynamoDB ended by itself with exit code ${code}`);
+    if (!stopping) log(`DynamoDB ended unexpectedly with exit code ${code}`);
   });
   return {
     url: `http://127.0.0.1:${port}`,
     stop: async () => {
       stopping = true;
       child.stdin?.destroy();
-      const late = setTimeout(() => endAtOnce(engineId), stopWithinMs);
+      const late = setTimeout(() => killEngine(engineId), stopWithinMs);
       if (child.exitCode === null && child.signalCode === null) await exited;
       clearTimeout(late);
       rmSync(pidFile, { force: true });
@@ -91,7 +89,7 @@ interface EngineFiles {
   log(line: string): void;
 }
 
-/** Somebody may take a free port just before the engine does, which then exits: another port is tried. */
+/** If another process takes the free port first, the engine exits, and another port is tried. */
 async function startEngine(files: EngineFiles): Promise<Engine> {
   for (let tried = 1; ; tried += 1) {
     try {
@@ -112,7 +110,7 @@ interface Engine {
 async function startEngineOn(port: number, { binary, database, pidFile, log }: EngineFiles): Promise<Engine> {
   rmSync(pidFile, { force: true });
   const engine = ['--host', '127.0.0.1', '--port', String(port), '--db-path', database];
-  // Detached: Ctrl-C in the terminal must reach the host only, which ends the engine after the functions.
+  // Detached, so that Ctrl-C reaches only the host, which stops the engine after the functions.
   const child = spawn('sh', ['-c', WATCHER, 'watch-dynamodb', pidFile, binary, ...engine], {
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
@@ -122,12 +120,12 @@ async function startEngineOn(port: number, { binary, database, pidFile, log }: E
   return { child, exited, engineId: await ready(child, { pidFile, output }), port };
 }
 
-/** Only the engine: the shell that waits for it ends by itself, and not before the engine is gone. */
-function endAtOnce(engineId: number): void {
+/** Kills only the engine. The shell waits for it and then ends. */
+function killEngine(engineId: number): void {
   try {
     process.kill(engineId, 'SIGKILL');
   } catch {
-    // It ended by itself this very moment.
+    // It has already ended.
   }
 }
 
@@ -138,18 +136,18 @@ function findBinary(env: NodeJS.ProcessEnv): string {
     const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`);
     return join(dirname(manifest), 'dynoxide');
   } catch {
-    // Optional dependency: absent on a platform it was not built for.
+    // An optional dependency that is absent on some platforms.
   }
   const onPath = (env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'dynoxide'));
   const found = onPath.find((candidate) => existsSync(candidate));
   if (found) return found;
   throw new Error(
-    `no DynamoDB to run on: install the npm package ${packageName}, set DYNOXIDE_BIN to a dynoxide binary, put ` +
-      'dynoxide on the PATH, or set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB (DynamoDB Local, for example)',
+    `found no DynamoDB engine: install the npm package ${packageName}, set DYNOXIDE_BIN to a dynoxide binary, add ` +
+      'dynoxide to the PATH, or set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB (for example DynamoDB Local)',
   );
 }
 
-/** A host killed a moment ago may still have its engine closing the same file: wait for it, never share the file. */
+/** After a killed host its engine may still be closing the file. Waits for it, because two engines must not share a file. */
 async function previousGone(pidFile: string, database: string, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs;
   for (let pid = readPid(pidFile); pid !== undefined && isEngineOf(pid, database); pid = readPid(pidFile)) {
@@ -168,7 +166,7 @@ function readPid(pidFile: string): number | undefined {
   }
 }
 
-/** Process numbers are reused, so being alive is not enough where the command line can be read. */
+/** Process ids are reused, so the command line is checked where it can be read. */
 function isEngineOf(pid: number, database: string): boolean {
   try {
     process.kill(pid, 0);
@@ -178,7 +176,7 @@ function isEngineOf(pid: number, database: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(database);
   } catch {
-    // Without /proc (macOS) the number alone must do; with it, the process ended just now.
+    // Without /proc (macOS) the id alone is checked. With /proc, the process has just ended.
     return !existsSync('/proc');
   }
 }
@@ -200,13 +198,13 @@ interface Expected {
   output: string[];
 }
 
-/** Gives the engine's process number. The shell makes the file a moment before the number is in it. */
+/** Resolves to the process id of the engine. The shell creates the file shortly before it writes the id. */
 async function ready(child: ChildProcess, { pidFile, output }: Expected): Promise<number> {
   let failure: Error | undefined;
   child.once('error', (error) => {
     failure = new Error(`DynamoDB did not start: ${error.message}`);
   });
-  // Not at its exit: what it said may be read after that.
+  // On `close`, not on `exit`, because output may still arrive after the exit.
   child.once('close', (code) => {
     failure ??= new EngineExited(`DynamoDB did not start: it exited with ${code}: ${output.join(' ')}`);
   });
@@ -225,7 +223,7 @@ async function ready(child: ChildProcess, { pidFile, output }: Expected): Promis
 
 class EngineExited extends Error {}
 
-/** The host lives as long as its servers; the engine's pipes alone must not keep it. */
+/** The pipes of the engine must not prevent the host from ending. */
 function unrefPipes(child: ChildProcess): void {
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr]) {

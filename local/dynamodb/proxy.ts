@@ -7,16 +7,16 @@ interface DynamoDbProxy {
   stop(): void;
 }
 
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 
-/** DynamoDB Local keeps one database per access key, so every caller is the same one there; IAM was checked before. */
+/** DynamoDB Local has one database per access key, so all requests use the same key. IAM has been checked before. */
 const AUTHORIZATION =
   `AWS4-HMAC-SHA256 Credential=${ENGINE_ACCESS_KEY_ID}/20260101/us-east-1/dynamodb/aws4_request, ` +
   'SignedHeaders=host;x-amz-date;x-amz-target, Signature=local';
 
-/** Hands requests to the engine over kept-open connections; bodies pass untouched, so their x-amz-crc32 stays right. */
+/** Forwards requests to the engine over persistent connections. Bodies are unchanged, so that their x-amz-crc32 is right. */
 export function dynamoDbProxy(url: string): DynamoDbProxy {
-  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS });
   return {
     forward: ({ headers, body }) =>
       new Promise((resolve, reject) => {
@@ -51,6 +51,6 @@ function engineHeaders(headers: Record<string, string>, body: Buffer): Record<st
 }
 
 function replyHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const kept = ['content-type', 'x-amzn-requestid', 'x-amz-crc32', 'x-amzn-errortype'];
-  return Object.fromEntries(kept.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : [])));
+  const forwarded = ['content-type', 'x-amzn-requestid', 'x-amz-crc32', 'x-amzn-errortype'];
+  return Object.fromEntries(forwarded.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : [])));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from './private-files.ts';
 
-/** setTimeout silently fires at once beyond this, so a longer wait is taken in slices. */
+/** setTimeout fires immediately for a longer delay, so a longer wait is divided. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
 
 export interface Timer {
@@ -10,12 +10,12 @@ export interface Timer {
 }
 
 /**
- * The one clock of the local host. Real time plus an offset that only grows: `advance` moves every timer, lease,
- * schedule and approval deadline forward together. Function threads share the offset through `sharedOffset`,
- * so their `Date` agrees with the host's. The offset survives a restart; stored times would otherwise lie in the future.
+ * The clock of the local host: real time plus an offset that only grows. `advance` moves all timers, leases, schedules and
+ * approval deadlines forward. Function threads share the offset through `sharedOffset`, so that their `Date` is the same.
+ * The offset is stored, because stored times would otherwise be in the future after a restart.
  */
 export class HostClock {
-  /** One float: milliseconds ahead of real time. Shared memory, so a thread sees an advance at once. */
+  /** One number: milliseconds ahead of real time, in shared memory. */
   readonly sharedOffset = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   readonly #file: string;
   readonly #timers = new Set<{ atMs: number; run: () => void; handle?: NodeJS.Timeout }>();
@@ -29,7 +29,7 @@ export class HostClock {
     return Date.now() + (this.sharedOffset[0] ?? 0);
   }
 
-  /** Runs `run` once the host's clock reads `atMs`; at once (but never synchronously) if that has passed. */
+  /** Runs `run` when the clock reaches `atMs`. If that time has passed, runs it soon, but not synchronously. */
   at(atMs: number, run: () => void): Timer {
     const timer = { atMs, run };
     this.#timers.add(timer);
@@ -38,7 +38,7 @@ export class HostClock {
   }
 
   advance(byMs: number): void {
-    if (!(byMs >= 0)) throw new RangeError(`the clock only moves forward, not by ${byMs} ms`);
+    if (!(byMs >= 0)) throw new RangeError(`the clock moves only forward, not by ${byMs} ms`);
     this.sharedOffset[0] = (this.sharedOffset[0] ?? 0) + byMs;
     writePrivateFile(this.#file, JSON.stringify({ offsetMs: this.sharedOffset[0] }));
     for (const timer of [...this.#timers].sort((a, b) => a.atMs - b.atMs)) this.#arm(timer);

@@ -11,7 +11,7 @@ import type { HostClock } from './clock.ts';
 const BODY_MAX_BYTES = 64 * 1024;
 
 const Advance = z.strictObject({
-  /** How far to move the clock, in any of these units. */
+  /** How far to advance the clock. The values are added. */
   advanceMs: z.number().nonnegative().optional(),
   advanceSeconds: z.number().nonnegative().optional(),
   advanceMinutes: z.number().nonnegative().optional(),
@@ -28,8 +28,8 @@ interface ControlOptions {
   sweep(): Promise<void>;
 }
 
-/** `/_local/…`: what tests and tools may do to the host that nobody may do to AWS. */
-export class LocalControl {
+/** The control API under `/_local/`, for tests and tools. It does what is not possible in AWS. */
+export class ControlApi {
   readonly #routes: Record<string, (body: unknown) => unknown>;
 
   constructor({ clock, faults, requests, iam, functions, stack, bedrock, sweep }: ControlOptions) {
@@ -69,13 +69,14 @@ export class LocalControl {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');
     const action = this.#routes[`${request.method} ${pathname}`];
-    if (!action) return answer(response, 404, { error: `try one of: ${Object.keys(this.#routes).join(', ')}` });
+    if (!action)
+      return send(response, 404, { error: `no such path; there are: ${Object.keys(this.#routes).join(', ')}` });
     try {
-      return answer(response, 200, await action(await readJson(request)));
+      return send(response, 200, await action(await readJson(request)));
     } catch (error) {
-      if (error instanceof z.ZodError) return answer(response, 400, { error: z.prettifyError(error) });
+      if (error instanceof z.ZodError) return send(response, 400, { error: z.prettifyError(error) });
       if (error instanceof BadFaultRule || error instanceof SyntaxError) {
-        return answer(response, 400, { error: error.message });
+        return send(response, 400, { error: error.message });
       }
       throw error;
     }
@@ -86,11 +87,11 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   let text = '';
   for await (const chunk of request) {
     text += chunk;
-    if (text.length > BODY_MAX_BYTES) throw new SyntaxError(`a body here has at most ${BODY_MAX_BYTES} bytes`);
+    if (text.length > BODY_MAX_BYTES) throw new SyntaxError(`the body has more than ${BODY_MAX_BYTES} bytes`);
   }
   return text === '' ? {} : JSON.parse(text);
 }
 
-function answer(response: ServerResponse, status: number, body: unknown): void {
+function send(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body, null, 2)}\n`);
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** A port nobody listens on now. Known before anything starts, because queue URLs in the template contain it. */
+/** A free port. It must be known before the start, because queue URLs in the template contain it. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

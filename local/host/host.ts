@@ -1,85 +1,89 @@
-import { rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HttpApi } from '../api-gateway/http-api.ts';
 import type { InvokeFunction } from '../aws/aws.ts';
-import { type Caller, startGateway } from '../aws/aws-endpoint.ts';
+import { type Caller, startAwsEndpoint } from '../aws/aws-endpoint.ts';
 import { Faults } from '../aws/faults.ts';
 import { RequestCounts } from '../aws/request-counts.ts';
-import { createTables, startDynamoDb } from '../dynamodb/dynamodb.ts';
-import { tablesOf } from '../dynamodb/tables.ts';
+import { startDynamoDb } from '../dynamodb/dynamodb.ts';
+import { createTables, tablesOf } from '../dynamodb/tables.ts';
 import { Iam } from '../iam/iam.ts';
 import { Functions } from '../lambda/functions.ts';
 import { openSimulators } from '../simulators/simulators.ts';
 import { type Assembly, synthesize } from '../template/synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from '../template/template.ts';
 import { HostClock } from './clock.ts';
-import { LocalControl } from './control-api.ts';
+import { ControlApi } from './control-api.ts';
 import { freePort } from './free-port.ts';
 import { hostedServices } from './hosted-services.ts';
-import { startWorld } from './http-server.ts';
-import { privateFolder } from './private-files.ts';
+import { startHttpServer } from './http-server.ts';
+import { privateFolder, writePrivateFile } from './private-files.ts';
 import { LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
 
 interface HostOptions {
   /** 0 is any free port. */
   port: number;
   dataFolder: string;
-  /** Forget what an earlier start left in the data folder. */
+  /** Deletes the data of earlier starts. */
   fresh?: boolean;
-  /** An assembly synthesized before; without it the CDK app is run. */
+  /** An assembly that was synthesized before. Without it, the host runs the CDK app. */
   assembly?: Assembly;
   log(source: string, line: string): void;
 }
 
 export interface Host {
   url: string;
-  /** Where the stack's AWS services answer, for tools that look inside (with HOST_CREDENTIALS). */
-  gatewayUrl: string;
+  /** The endpoint of the AWS services, for tools that use HOST_CREDENTIALS. */
+  awsEndpointUrl: string;
   stack: ResolvedStack;
-  /** Ends everything that was started, functions first. */
+  /** Stops everything, functions first. */
   stop(): Promise<void>;
 }
 
-/** Starts the whole system on one machine: synthesizes the template, and hosts what is in it. */
+/** Increase this number when a new version cannot read the stored data of the last one. */
+const DATA_FORMAT = '2';
+
+/** Starts the whole system on one machine: synthesizes the template and hosts its resources. */
 export async function startHost(options: HostOptions): Promise<Host> {
   const { dataFolder, log } = options;
   if (options.fresh) rmSync(dataFolder, { recursive: true, force: true });
   privateFolder(dataFolder);
-  // What is stopped when starting fails half way, or in the end: the last started first.
+  checkDataFormat(dataFolder);
+  // In the order of their start. They are stopped in reverse order, also if the start fails.
   const stops: (() => unknown)[] = [];
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each();
   };
   try {
-    const [world, dynamoDb, assembly] = await settleAll([
-      startWorld(options.port),
+    const [server, dynamoDb, assembly] = await settleAll([
+      startHttpServer(options.port),
       startDynamoDb({ dataFolder, log: (line) => log('dynamodb', line) }),
       options.assembly ?? synthesize(join(dataFolder, 'cdk.out')),
     ]);
-    stops.push(dynamoDb.stop, world.stop);
+    stops.push(dynamoDb.stop, server.stop);
 
-    const gatewayPort = await freePort();
+    const awsEndpointPort = await freePort();
     const stack = resolveTemplate(assembly.template, {
       stackName: assembly.stackName,
-      gatewayUrl: `http://127.0.0.1:${gatewayPort}`,
-      worldUrl: world.url,
+      awsEndpointUrl: `http://127.0.0.1:${awsEndpointPort}`,
+      hostUrl: server.url,
     });
     await createTables(dynamoDb.url, stack);
     const tableName = String(tablesOf(stack)[0]?.ref);
-    await seed(dynamoDb.url, tableName, world.url);
+    await seed(dynamoDb.url, tableName, server.url);
 
     const clock = new HostClock(dataFolder);
     const iam = new Iam(stack);
     const faults = new Faults();
     const requests = new RequestCounts();
     const callers = new Map<string, Caller>();
-    // Work an earlier start left behind may ask for a function before there is one.
+    // Work of an earlier start may invoke a function before the functions are ready.
     const { promise: functionsReady, resolve: functionsAre } = Promise.withResolvers<Functions>();
     const invoke: InvokeFunction = async (functionArn, event, traceHeader) =>
       (await functionsReady).invoke(functionArn, event, {}, traceHeader);
     const services = hostedServices({ stack, clock, iam, dataFolder, invoke, log });
-    const gateway = await startGateway({
-      port: gatewayPort,
+    const awsEndpoint = await startAwsEndpoint({
+      port: awsEndpointPort,
       stack,
       iam,
       requests,
@@ -88,12 +92,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
       services,
       callers,
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
-      log: (line) => log('gateway', line),
+      log: (line) => log('aws', line),
     });
     const functions = new Functions({
       stack,
       clock,
-      gatewayUrl: gateway.url,
+      awsEndpointUrl: awsEndpoint.url,
       codeFolder: (logicalId) => {
         const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
         return assembly.codeFolder(code.S3Key);
@@ -103,7 +107,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     });
     functionsAre(functions);
     stops.push(
-      gateway.stop,
+      awsEndpoint.stop,
       () => clock.stop(),
       () => functions.stop(),
     );
@@ -111,17 +115,17 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const simulators = openSimulators({
       dataFolder,
       now: () => clock.now(),
-      worldUrl: () => world.url,
+      hostUrl: () => server.url,
       slackSigningSecrets: LOCAL_SLACK_SIGNING_SECRETS,
     });
     stops.push(() => simulators.close());
 
-    // Last, because from here on work that an earlier start left behind goes on.
+    // Last, because this continues the work of an earlier start.
     const work = services.start();
     stops.push(work.stop);
-    world.open({
+    server.open({
       api: new HttpApi({ stack, iam, invoke, clock, log: (line) => log('api', line) }),
-      control: new LocalControl({
+      control: new ControlApi({
         clock,
         faults,
         requests,
@@ -133,14 +137,24 @@ export async function startHost(options: HostOptions): Promise<Host> {
       }),
       simulators,
     });
-    return { url: world.url, gatewayUrl: gateway.url, stack, stop };
+    return { url: server.url, awsEndpointUrl: awsEndpoint.url, stack, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Waits for all even if one fails, so that nothing half started is left running unseen. */
+/** Refuses data of an earlier version before anything reads it. */
+function checkDataFormat(dataFolder: string): void {
+  const file = join(dataFolder, 'data-format');
+  const stored = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  if (stored !== DATA_FORMAT && existsSync(join(dataFolder, 'dynamodb.sqlite'))) {
+    throw new Error(`another version of Countersign wrote the data in ${dataFolder}; add --fresh to delete it`);
+  }
+  writePrivateFile(file, DATA_FORMAT);
+}
+
+/** Waits for all starts. If one fails, stops the others. */
 async function settleAll<T extends unknown[]>(starting: [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
   const settled = await Promise.allSettled(starting);
   const failed = settled.find((each): each is PromiseRejectedResult => each.status === 'rejected');

@@ -24,17 +24,17 @@ interface HostedOptions {
 
 interface HostedServices extends Services {
   bedrock: LocalBedrock;
-  /** Starts what acts by itself: event sources and schedules. */
+  /** Starts the event sources and the schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
 }
 
-/** CloudFormation's defaults where the template is silent. */
+/** CloudFormation's defaults. */
 const SQS_DEFAULTS = { visibilitySeconds: 30, retentionSeconds: 4 * 24 * 3600 };
 const EVENT_SOURCE_BATCH_DEFAULT = 10;
-/** Two cores do not get faster by more pollers than this. */
+/** More concurrent invocations are not faster on a small machine. */
 const EVENT_SOURCE_CONCURRENCY_MAX = 4;
 
-/** The services of the template that run in this process, each made from its resources. */
+/** Creates the services in this process from the resources of the template. */
 export function hostedServices(options: HostedOptions): HostedServices {
   const { stack, clock, dataFolder } = options;
   const sqs = new LocalSqs({ dataFolder, clock, queues: stack.ofType('AWS::SQS::Queue').map(queue) });
@@ -142,7 +142,7 @@ function stateMachine(
   { stack, iam, invoke }: HostedOptions,
 ) {
   const roleLogicalId = stack.byArn(String(properties.RoleArn))?.logicalId ?? '';
-  const mayInvoke: InvokeFunction = async (functionArn, event) => {
+  const invokeAsRole: InvokeFunction = async (functionArn, event) => {
     const decision = iam.authorize({
       roleLogicalId,
       caller: logicalId,
@@ -153,15 +153,15 @@ function stateMachine(
     return invoke(functionArn, event);
   };
   const definition = JSON.parse(String(properties.DefinitionString));
-  return { logicalId, name: attributes.Name ?? logicalId, arn, definition, invoke: mayInvoke };
+  return { logicalId, name: attributes.Name ?? logicalId, arn, definition, invoke: invokeAsRole };
 }
 
-/** The function's own role must allow it to read the queue, as Lambda requires. */
+/** As in Lambda, the role of the function must allow it to read the queue. */
 function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log }: HostedOptions) {
   const queueArn = String(properties.EventSourceArn);
   const name = String(properties.FunctionName);
   const target = stack.ofType('AWS::Lambda::Function').find(({ ref, arn }) => name === ref || name === arn);
-  if (!target) throw new Error(`an event source mapping names ${name}, which is no function of this stack`);
+  if (!target) throw new Error(`an event source mapping names ${name}, which the template does not have`);
   const roleLogicalId = stack.byArn(String(target.properties.Role))?.logicalId ?? '';
   const scaling = properties.ScalingConfig as { MaximumConcurrency?: number } | undefined;
   const responses = (properties.FunctionResponseTypes ?? []) as string[];
@@ -179,7 +179,7 @@ function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log
         if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
       }
     },
-    onError: (error: unknown) => log(target.logicalId, `a batch stays in its queue: ${String(error)}`),
+    onError: (error: unknown) => log(target.logicalId, `a batch stays in the queue: ${String(error)}`),
   };
 }
 

@@ -2,36 +2,36 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { HttpApi } from '../api-gateway/http-api.ts';
 import type { Simulators } from '../simulators/simulators.ts';
-import type { LocalControl } from './control-api.ts';
-import { turnAway } from './loopback-requests.ts';
+import type { ControlApi } from './control-api.ts';
+import { refuseForeign } from './loopback-requests.ts';
 
-export interface World {
+export interface HttpServer {
   url: string;
-  /** Lets requests through; those that came before wait at the door. */
-  open(behind: Behind): void;
+  /** Starts to serve requests. Requests that arrived earlier have waited. */
+  open(handlers: Handlers): void;
   stop(): Promise<void>;
 }
 
-interface Behind {
+interface Handlers {
   api: HttpApi;
-  control: LocalControl;
+  control: ControlApi;
   simulators: Simulators;
 }
 
-/** The port for the world: the template's HTTP API, the simulators of the outside, and the host's own controls. */
-export async function startWorld(port: number): Promise<World> {
-  const { promise: opened, resolve: open } = Promise.withResolvers<Behind>();
+/** The HTTP port of the host: the HTTP API of the template, the simulators, and the control API. */
+export async function startHttpServer(port: number): Promise<HttpServer> {
+  const { promise: opened, resolve: open } = Promise.withResolvers<Handlers>();
   const server = createServer((request, response) => {
-    if (turnAway(request, response)) return;
+    if (refuseForeign(request, response)) return;
     opened
-      .then((behind) => route(behind, request, response))
+      .then((handlers) => route(handlers, request, response))
       .catch((error: unknown) => {
         console.error(error);
         if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/plain' });
-        response.end('the local host failed; its terminal says why\n');
+        response.end('the local host failed; its terminal shows the error\n');
       });
   });
-  // Clients keep connections open; closing an idle one just as it is reused would look like a fault nobody injected.
+  // Clients reuse connections. Closing an idle one at the moment of its reuse would look like an injected fault.
   server.keepAliveTimeout = 0;
   await listen(server, port);
   return {
@@ -45,7 +45,7 @@ export async function startWorld(port: number): Promise<World> {
   };
 }
 
-async function route({ api, control, simulators }: Behind, request: IncomingMessage, response: ServerResponse) {
+async function route({ api, control, simulators }: Handlers, request: IncomingMessage, response: ServerResponse) {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');
   if (pathname === '/_sim' || pathname.startsWith('/_sim/')) return simulators.handle(request, response);
   if (pathname.startsWith('/_local/')) return control.handle(request, response);
@@ -57,12 +57,8 @@ function listen(server: ReturnType<typeof createServer>, port: number): Promise<
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') return reject(error);
-      reject(
-        new PortTaken(`port ${port} is taken; stop what uses it, or choose another: npm start -- --port ${port + 1}`),
-      );
+      reject(new Error(`port ${port} is in use; stop the other program, or run: npm start -- --port ${port + 1}`));
     });
     server.listen(port, '127.0.0.1', () => resolve());
   });
 }
-
-class PortTaken extends Error {}

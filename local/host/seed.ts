@@ -20,11 +20,11 @@ import { TEAM, TEAMS } from '../simulators/slack/workspace.ts';
 
 const WORKFLOWS = join(import.meta.dirname, '..', '..', 'workflows');
 
-/** Fixed and documented: they guard nothing but this machine's simulators. */
+/** Fixed and documented: they are only for the simulators on this machine. */
 export const LOCAL_SLACK_SIGNING_SECRET = 'local-slack-signing-secret';
 const GLOBEX_SLACK_SIGNING_SECRET = 'local-globex-slack-signing-secret';
 
-/** What each system calls the tenant; Slack's callbacks are told apart by it. */
+/** The Slack team of each tenant. It identifies the tenant of a callback. */
 const SLACK_TEAMS: Record<string, string> = Object.fromEntries(TEAMS.map(({ domain, id }) => [domain, id]));
 
 /** By team id. */
@@ -52,13 +52,13 @@ const CONNECTION_CREDENTIALS = {
   http: { hosts: {} },
 };
 
-/** A token is for one workspace; the simulator knows whose it is by its end. */
+/** The end of a token names its workspace. */
 const messagingCredentials = (tenant: string) => ({
   slack: { botToken: tenant === 'acme' ? 'xoxb-local' : `xoxb-local-${tenant}` },
   pagerduty: { routingKey: 'local'.padEnd(32, '0') },
 });
 
-/** What plans look at targets with: every simulator lets them read, and refuses them every write. */
+/** The credentials of plans. Every simulator allows reads with them and refuses writes. */
 const planCredentials = (tenant: string) => ({
   servicenow: { username: 'countersign', password: `${READ_ONLY_CREDENTIAL_PREFIX}servicenow` },
   github: { token: `${READ_ONLY_CREDENTIAL_PREFIX}github` },
@@ -77,7 +77,7 @@ const API_KEYS: Record<string, Caller> = {
   'local-globex-owner-key': { tenant: 'globex', person: 'greta', role: 'owner' },
 };
 
-/** The people behind the keys, with the names that Slack, GitHub and ServiceNow have for them. */
+/** The people of the keys, with their identities in Slack, GitHub and ServiceNow. */
 const PEOPLE: Record<string, z.input<typeof Person>[]> = {
   acme: [
     { id: 'olivia', name: 'Olivia Owner', role: 'owner', identities: ['github:olivia'] },
@@ -112,31 +112,31 @@ const PEOPLE: Record<string, z.input<typeof Person>[]> = {
 const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
   {
     name: 'label-new-issue',
-    description: 'New GitHub issues go into triage',
+    description: 'Labels new GitHub issues for triage',
     enabled: true,
     workspace: 'default',
     trigger: { source: 'github', event: 'issues.opened' },
   },
   {
     name: 'reopened-bug',
-    description: 'Bugs that are reopened are regressions until somebody looks after them',
+    description: 'Labels reopened bugs as regressions',
     enabled: true,
     workspace: 'default',
     trigger: { source: 'github', event: 'issues.reopened', filter: '{% "bug" in trigger.payload.issue.labels.name %}' },
   },
   {
     name: 'triage-incident',
-    description: 'Incidents of priority 1 and 2 are routed at once',
+    description: 'Routes incidents of priority 1 and 2',
     enabled: true,
     workspace: 'default',
     trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
   },
 ];
 
-/** The history of changes shows what was there from the start, too. */
+/** The author of the seeded records in the history of changes. */
 const bySetup = (): ChangeAuthor => ({ actor: 'setup', at: isoNow(systemClock), changeId: systemIds.next('chg') });
 
-/** The value a secret of the template starts with on this machine; undefined where it is generated, as in AWS. */
+/** The first value of a secret on this machine. Undefined if it is generated, as in AWS. */
 export function localSecretValue(secretName: string): string | undefined {
   const [, , tenant = '', purpose] = secretName.split('/');
   if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
@@ -146,29 +146,29 @@ export function localSecretValue(secretName: string): string | undefined {
   return undefined;
 }
 
-/** Gives the local stage its tenants, people, connections and example automations. */
-export async function seed(dynamodbUrl: string, table: string, worldUrl: string): Promise<void> {
+/** Creates the tenants, people, connections and example automations of the local stage. */
+export async function seed(dynamodbUrl: string, table: string, hostUrl: string): Promise<void> {
   const credentials = { accessKeyId: ENGINE_ACCESS_KEY_ID, secretAccessKey: 'local' };
   const client = new DynamoDBClient({ endpoint: dynamodbUrl, region: REGION, credentials });
   const definitions = new DynamoDefinitions(client, table);
   const keys = new DynamoApiKeys(client, table);
   await Promise.all([
     ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller, bySetup())),
-    ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, worldUrl)),
+    ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, hostUrl)),
   ]);
   client.destroy();
 }
 
-/** Starting again changes nothing that people have: only connections follow the host, which may answer elsewhere now. */
-export async function seedTenant(definitions: Definitions, tenant: string, worldUrl: string): Promise<void> {
+/** A later start changes only the connections, because the host may have another URL. */
+export async function seedTenant(definitions: Definitions, tenant: string, hostUrl: string): Promise<void> {
   for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
     const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
-    await definitions.saveConnection(tenant, { name, baseUrl: `${worldUrl}/_sim/${name}`, instance }, bySetup());
+    await definitions.saveConnection(tenant, { name, baseUrl: `${hostUrl}/_sim/${name}`, instance }, bySetup());
   }
-  const allowedHosts = [new URL(worldUrl).host];
+  const allowedHosts = [new URL(hostUrl).host];
   await definitions.saveConnection(
     tenant,
-    { name: 'http', baseUrl: worldUrl, instance: tenant, allowedHosts },
+    { name: 'http', baseUrl: hostUrl, instance: tenant, allowedHosts },
     bySetup(),
   );
   const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
@@ -186,7 +186,7 @@ export async function seedTenant(definitions: Definitions, tenant: string, world
   }
 }
 
-/** The version that is this very workflow, or a new one: those that are published never change. */
+/** Returns the published version with the same content, or publishes a new version. */
 async function publish(definitions: Definitions, tenant: string, workflow: Workflow): Promise<number> {
   const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
   for (let version = 1; ; version += 1) {

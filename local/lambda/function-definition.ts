@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { REGION } from '../aws/aws.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 
-/** What the template says about one function, in the units we use. */
+/** The properties of a function in the template. */
 export interface FunctionDefinition {
   logicalId: string;
   name: string;
@@ -66,12 +66,12 @@ function handlerFile(modulePath: string, logicalId: string): string {
   return found;
 }
 
-/** Exactly what the function sees in AWS: the template's variables and Lambda's own, plus where AWS is here. */
+/** The environment of the function as in AWS, plus the local AWS endpoint. */
 export function environmentOf(
   definition: FunctionDefinition,
-  { accessKeyId, gatewayUrl }: { accessKeyId: string; gatewayUrl: string },
+  { accessKeyId, awsEndpointUrl }: { accessKeyId: string; awsEndpointUrl: string },
 ): Record<string, string> {
-  // A thread takes no options of V8; they are the process's.
+  // A thread cannot have its own V8 options.
   const { NODE_OPTIONS: _, ...environment } = definition.environment;
   return {
     ...environment,
@@ -84,7 +84,7 @@ export function environmentOf(
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: 'local',
     AWS_SESSION_TOKEN: 'local',
-    AWS_ENDPOINT_URL: gatewayUrl,
+    AWS_ENDPOINT_URL: awsEndpointUrl,
     LAMBDA_TASK_ROOT: definition.codeFolder,
     _HANDLER: definition.handler,
     TZ: ':UTC',

@@ -8,7 +8,7 @@ interface InstanceOptions {
   environment: Record<string, string>;
   clockOffset: Float64Array;
   onLine(line: string): void;
-  /** Called once, whatever ended the thread. */
+  /** Called once, when the thread has ended. */
   onExit(): void;
 }
 
@@ -16,7 +16,7 @@ type ThreadMessage =
   | { kind: 'ready' }
   | { kind: 'log'; text: string }
   | { kind: 'result'; resultJson: string }
-  /** The handler threw, or could not be loaded at all. */
+  /** `error`: the handler threw. `failed`: it could not be loaded. */
   | { kind: 'error' | 'failed'; error: ThreadError };
 
 interface ThreadError {
@@ -30,10 +30,10 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** Lambda gives ten seconds; here many functions may start at once on few cores. */
+/** Lambda's limit is ten seconds. Here many functions may start at the same time on few cores. */
 const INIT_TIMEOUT_MS = 60_000;
 
-/** One execution environment: a thread with the bundled handler, one invocation at a time. */
+/** One execution environment: a thread with the bundled handler and one invocation at a time. */
 export class FunctionInstance {
   readonly accessKeyId: string;
   readonly #definition: FunctionDefinition;
@@ -42,7 +42,7 @@ export class FunctionInstance {
   readonly #ready: Promise<void>;
   #settleReady: Pending = { resolve: () => {}, reject: () => {} };
   #pending: Pending | undefined;
-  /** Why the thread was ended from outside, if it was. */
+  /** Why the host ended the thread, if it did. */
   #endedBy: FunctionError | undefined;
   #partialLine = '';
   #exited = false;
@@ -55,7 +55,7 @@ export class FunctionInstance {
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve: () => resolve(), reject };
     });
-    // Whoever waits for it sees the rejection; between invocations nobody does.
+    // `invoke` handles the rejection. Between invocations it must not be reported as unhandled.
     this.#ready.catch(() => {});
     this.#worker = new Worker(new URL('./function-thread.mjs', import.meta.url), {
       env: options.environment,
@@ -101,12 +101,12 @@ export class FunctionInstance {
     }
   }
 
-  /** Ends the thread at once, as a crash of the runtime; resolves when it is gone. */
+  /** Ends the thread like a crash of the runtime. Resolves when it has ended. */
   async crash(): Promise<void> {
     await this.#end(new FunctionError('Runtime.ExitError', 'Runtime exited with error: signal: killed'));
   }
 
-  /** Work that outlives its limit is ended with its thread, as Lambda does. */
+  /** Ends the thread when the work exceeds its limit, as Lambda does. */
   async #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
     const timer = setTimeout(() => {
       const seconds = (limitMs / 1000).toFixed(2);
@@ -160,7 +160,7 @@ export class FunctionInstance {
   #receiveError(kind: 'error' | 'failed', { errorType, message, stack }: ThreadError): void {
     this.#options.onLine(stack ?? `${errorType}: ${message}`);
     const error = new FunctionError(errorType, message);
-    // Without its handler the thread is of no use; the next invocation tries a new one.
+    // A thread without a handler is useless. The next invocation starts a new one.
     if (kind === 'failed') void this.#end(error);
     else this.#fail(error);
   }

@@ -1,12 +1,12 @@
-// Runs inside a worker thread: what the Lambda runtime does around a handler. Plain JavaScript, because a thread that
-// must strip types first starts noticeably later, and a crashed thread is replaced while someone waits.
+// Runs in a worker thread and does the work of the Lambda runtime. It is plain JavaScript, because a thread that strips types
+// first starts later, and an invocation waits for the replacement of a crashed thread.
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { clockOffset, handlerFile, handlerName, functionContext } = workerData;
 const RealDate = Date;
 
-// Lines travel on the same port as results, so a caller that has the result has the log (and its metrics) too.
+// Log lines use the same port as results, so that a caller with the result also has the log and its metrics.
 for (const stream of [process.stdout, process.stderr]) {
   stream.write = (chunk, encoding, done) => {
     parentPort.postMessage({ kind: 'log', text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
@@ -23,7 +23,7 @@ if (handler) {
   parentPort.postMessage({ kind: 'ready' });
 }
 
-/** Only "now" is moved. Timers and performance.now stay real; every other use of Date is the original. */
+/** Changes only the current time of Date. Timers and performance.now stay real. */
 function followHostClock() {
   const now = () => RealDate.now() + clockOffset[0];
   globalThis.Date = new Proxy(RealDate, {
@@ -48,7 +48,7 @@ async function loadHandler() {
 }
 
 async function invoke({ eventJson, requestContext, traceHeader, deadlineMs }) {
-  // The SDK sends it along with every request, which is how Lambda finds loops.
+  // The SDK sends it with every request. Lambda detects loops with it.
   process.env._X_AMZN_TRACE_ID = traceHeader;
   const context = {
     callbackWaitsForEmptyEventLoop: true,
@@ -58,7 +58,7 @@ async function invoke({ eventJson, requestContext, traceHeader, deadlineMs }) {
   };
   try {
     const result = await handler(JSON.parse(eventJson), context);
-    // Lambda answers null for undefined, and fails where JSON cannot express the result.
+    // Lambda returns null for undefined, and fails if the result is not JSON.
     parentPort.postMessage({ kind: 'result', resultJson: JSON.stringify(result) ?? 'null' });
   } catch (error) {
     parentPort.postMessage({ kind: 'error', error: described(error) });

@@ -11,39 +11,38 @@ import { INVOCATIONS_IN_A_CHAIN_MAX, oneMoreInvocation } from './recursion.ts';
 interface FunctionsOptions {
   stack: ResolvedStack;
   clock: Pick<HostClock, 'sharedOffset'>;
-  gatewayUrl: string;
-  /** The bundled code of a function, by logical id. */
+  awsEndpointUrl: string;
+  /** The folder of a function's bundle, by logical id. */
   codeFolder(logicalId: string): string;
   log(functionLogicalId: string, line: string): void;
-  /** Tells the gateway whose access key this is; called before the thread runs. */
+  /** Registers the function of an access key, before its thread runs. */
   registerCaller(accessKeyId: string, caller: Caller): void;
-  /** Most threads of a function; a smaller reservation in the template wins. */
+  /** The maximum number of threads of a function. A smaller reservation in the template takes precedence. */
   concurrencyOf?(logicalId: string): number;
 }
 
 interface InvocationContext {
   awsRequestId?: string;
-  clientContext?: unknown;
 }
 
 export interface FunctionStats {
   threads: number;
   busy: number;
   queued: number;
-  /** Most that ran at once. */
+  /** The maximum number that ran at the same time. */
   peak: number;
   invocations: number;
   errors: number;
-  /** Invocations that recursive loop detection refused. */
+  /** Invocations that the recursive loop detection refused. */
   stoppedLoops: number;
 }
 
-/** Enough to see concurrency bugs; threads cost memory, so the lead may give the busy ones more. */
+/** Enough to find concurrency bugs. Each thread needs memory. */
 const DEFAULT_CONCURRENCY = 4;
-/** Lambda's limit for a synchronous request and for its response. */
+/** Lambda's limit for a synchronous request and its response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
 
-/** The functions of the template: warm threads are reused, one invocation each, the rest waits its turn. */
+/** The functions of the template. Warm threads are reused, with one invocation each; further invocations wait. */
 export class Functions {
   readonly #pools: FunctionPool[];
   readonly #byName = new Map<string, FunctionPool>();
@@ -59,7 +58,7 @@ export class Functions {
     }
   }
 
-  /** Resolves to what the handler returned; rejects with `FunctionError` if it threw, timed out or crashed. */
+  /** Resolves to the result of the handler. Rejects with `FunctionError` if it threw, timed out or crashed. */
   async invoke(
     functionArnOrLogicalId: string,
     event: unknown,
@@ -76,7 +75,7 @@ export class Functions {
     return JSON.parse(resultJson);
   }
 
-  /** Ends the thread that holds this access key, as if its runtime had died; resolves when it is gone. */
+  /** Ends the thread with this access key like a crash of its runtime. Resolves when it has ended. */
   async crash(accessKeyId: string): Promise<void> {
     await Promise.all(this.#pools.map((pool) => pool.crash(accessKeyId)));
   }
@@ -126,8 +125,8 @@ class FunctionPool {
   }
 
   async invoke(eventJson: string, requestContext: Record<string, unknown>, chain?: string): Promise<string> {
-    const traceHeader = this.#partOf(chain);
-    if (this.#limit === 0) throw new FunctionError('TooManyRequestsException', 'its reserved concurrency is 0');
+    const traceHeader = this.#continueChain(chain);
+    if (this.#limit === 0) throw new FunctionError('TooManyRequestsException', 'the reserved concurrency is 0');
     const instance = await this.#take();
     this.#invocations += 1;
     try {
@@ -140,8 +139,8 @@ class FunctionPool {
     }
   }
 
-  /** Lambda does not invoke a function again that goes round in a loop, unless its template allows it. */
-  #partOf(chain: string | undefined): string {
+  /** Lambda stops a recursive loop unless the function allows it. */
+  #continueChain(chain: string | undefined): string {
     const { arn, allowsRecursion } = this.definition;
     const { count, traceHeader } = oneMoreInvocation(arn, chain);
     if (count <= INVOCATIONS_IN_A_CHAIN_MAX || allowsRecursion) return traceHeader;
@@ -176,7 +175,7 @@ class FunctionPool {
     return Promise.resolve(this.#warmOrNew());
   }
 
-  /** The place passes straight to the next in line, so nobody overtakes. */
+  /** Gives the slot to the next waiting invocation, in order. */
   #release(instance: FunctionInstance): void {
     if (instance.alive) this.#idle.push(instance);
     const next = this.#waiting.shift();
@@ -184,7 +183,7 @@ class FunctionPool {
     else this.#busy -= 1;
   }
 
-  /** The one used last is the warmest. */
+  /** Prefers the thread that was used last. */
   #warmOrNew(): FunctionInstance {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (idle.alive) return idle;
     return this.#start();
@@ -198,7 +197,7 @@ class FunctionPool {
     const instance = new FunctionInstance({
       definition: this.definition,
       accessKeyId,
-      environment: environmentOf(this.definition, { accessKeyId, gatewayUrl: this.#options.gatewayUrl }),
+      environment: environmentOf(this.definition, { accessKeyId, awsEndpointUrl: this.#options.awsEndpointUrl }),
       clockOffset: this.#options.clock.sharedOffset,
       onLine: (line) => {
         this.#metrics.collect(logicalId, line);

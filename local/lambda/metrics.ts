@@ -1,4 +1,4 @@
-/** What a metric has added up to since the start, per function and set of dimensions. */
+/** The total of a metric since the start, per function and set of dimensions. */
 export interface MetricTotal {
   function: string;
   namespace: string;
@@ -17,11 +17,11 @@ interface EmbeddedMetrics {
   Metrics?: { Name: string; Unit?: string }[];
 }
 
-/** Collects the metrics that functions log in CloudWatch's embedded metric format, as CloudWatch would. */
+/** Collects the metrics that functions log in CloudWatch's embedded metric format. */
 export class Metrics {
   readonly #totals = new Map<string, MetricTotal>();
 
-  /** Takes a log line; anything but embedded metrics is ignored. */
+  /** Reads a log line. Lines without embedded metrics are ignored. */
   collect(functionLogicalId: string, line: string): void {
     if (!line.startsWith('{') || !line.includes('"CloudWatchMetrics"')) return;
     const record = parseObject(line);
@@ -31,10 +31,6 @@ export class Metrics {
 
   list(): MetricTotal[] {
     return structuredClone([...this.#totals.values()]);
-  }
-
-  reset(): void {
-    this.#totals.clear();
   }
 
   #add(functionLogicalId: string, directive: EmbeddedMetrics, record: Record<string, unknown>): void {

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 /**
- * Lambda's recursive loop detection. Every invocation has a trace header; the SDK sends it along with whatever the function
- * sends, SQS keeps it with the message, and Lambda finds in its lineage how often each function was invoked in this chain.
+ * Lambda's recursive loop detection. Every invocation has a trace header. The SDK sends it with every request of the function,
+ * SQS stores it with the message, and its lineage shows how many times each function was invoked in this chain.
  * `Root=1-…;Lineage=1a2b3c4d:3|5e6f7a8b:1`
  */
 export const TRACE_HEADER = 'x-amzn-trace-id';
 
-/** So often a function is invoked in one chain, unless it has `RecursiveLoop: Allow`. */
+/** The maximum for one function, unless it has `RecursiveLoop: Allow`. */
 export const INVOCATIONS_IN_A_CHAIN_MAX = 16;
 
 const nameInLineage = (functionArn: string) => createHash('sha256').update(functionArn).digest('hex').slice(0, 8);
@@ -21,7 +21,7 @@ function lineageOf(traceHeader: string | undefined): Map<string, number> {
   return new Map(counts);
 }
 
-/** The chain with one more invocation of this function, and how many of its own that makes. */
+/** Adds an invocation of this function to the chain. Returns the new trace header and the count for this function. */
 export function oneMoreInvocation(functionArn: string, traceHeader: string | undefined) {
   const [, root] = /(?:^|;)Root=([^;]+)/.exec(traceHeader ?? '') ?? [];
   const lineage = lineageOf(traceHeader);
@@ -32,7 +32,7 @@ export function oneMoreInvocation(functionArn: string, traceHeader: string | und
   return { count, traceHeader: `Root=${root ?? `1-${randomBytes(12).toString('hex')}`};Lineage=${written}` };
 }
 
-/** Of several messages that come together, the chain that has gone furthest. */
+/** The longest chain of several messages. */
 export function longestChain(traceHeaders: readonly (string | null)[]): string | undefined {
   const length = (header: string) => Math.max(0, ...lineageOf(header).values());
   return traceHeaders.flatMap((header) => header ?? []).sort((a, b) => length(b) - length(a))[0];

@@ -27,7 +27,7 @@ interface SimulatorOptions {
   /** The host's clock, in milliseconds. */
   now: () => number;
   /** The base URL of the host, for signed callbacks. It is a function because the port is known late. */
-  worldUrl: () => string;
+  hostUrl: () => string;
   /** The signing secrets of Slack, by team id. */
   slackSigningSecrets: Readonly<Record<string, string>>;
 }
@@ -48,7 +48,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
   const contextOf = (name: SystemName): SystemContext => ({
     store,
     now: options.now,
-    baseUrl: () => `${options.worldUrl()}${ROOT}/${name}`,
+    baseUrl: () => `${options.hostUrl()}${ROOT}/${name}`,
   });
   const calls = new CallRecord(store);
   const faults = new Faults(store);
@@ -60,7 +60,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
     vault: openVault(contextOf('vault')),
   }));
   const person = slackPerson(contextOf('slack'), world.slack.workspaces, {
-    url: (endpoint) => `${options.worldUrl()}/slack/${endpoint}`,
+    url: (endpoint) => `${options.hostUrl()}/slack/${endpoint}`,
     signingSecrets: options.slackSigningSecrets,
   });
   const callSystem = systemCaller(store, world, calls, faults, options.now);

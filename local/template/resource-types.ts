@@ -41,9 +41,9 @@ export const SUPPORTED_TYPES: ReadonlySet<string> = new Set([...HOSTED, ...WITHO
 /** The URLs of the two ports of the host. Some physical ids contain them. */
 export interface HostUrls {
   /** The AWS endpoint. It is in the `Ref` of every queue, because the SDK sends to the host of a queue's URL. */
-  gatewayUrl: string;
+  awsEndpointUrl: string;
   /** The `ApiEndpoint` of the HTTP API. */
-  worldUrl: string;
+  hostUrl: string;
 }
 
 /** The values of `Ref` and `Fn::GetAtt` of a resource. */
@@ -64,7 +64,7 @@ type Identify = (input: IdentityInput) => Identity;
 
 /** Physical ids depend only on stack and logical id, so that a restart finds its data. */
 const IDENTITIES: Record<string, Identify> = {
-  'AWS::ApiGatewayV2::Api': (input) => ({ ref: shortHash(input, 10), attributes: { ApiEndpoint: input.worldUrl } }),
+  'AWS::ApiGatewayV2::Api': (input) => ({ ref: shortHash(input, 10), attributes: { ApiEndpoint: input.hostUrl } }),
   'AWS::ApiGatewayV2::Authorizer': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::ApiGatewayV2::Integration': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::CloudWatch::Alarm': named('AlarmName', (name) => `${regional('cloudwatch', 'alarm')}:${name}`),
@@ -88,7 +88,7 @@ const IDENTITIES: Record<string, Identify> = {
   'AWS::SNS::Topic': (input) => ({ ref: regional('sns', explicitName(input, 'TopicName')), attributes: {} }),
   'AWS::SQS::Queue': (input) => {
     const name = explicitName(input, 'QueueName');
-    const ref = `${input.gatewayUrl}/${ACCOUNT}/${name}`;
+    const ref = `${input.awsEndpointUrl}/${ACCOUNT}/${name}`;
     return { ref, attributes: { Arn: regional('sqs', name), QueueName: name } };
   },
   'AWS::StepFunctions::StateMachine': (input) => {

@@ -140,10 +140,10 @@ class Resolver {
   }
 
   #identity(logicalId: string, resource: TemplateResource) {
-    const { gatewayUrl = UNSET_URL, worldUrl = UNSET_URL, stackName } = this.#options;
+    const { awsEndpointUrl = UNSET_URL, hostUrl = UNSET_URL, stackName } = this.#options;
     return identify({
-      gatewayUrl,
-      worldUrl,
+      awsEndpointUrl,
+      hostUrl,
       stackName,
       logicalId,
       type: resource.Type,

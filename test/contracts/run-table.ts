@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { inject } from 'vitest';
-import { createTables, startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
-import { tablesOf } from '../../local/dynamodb/tables.ts';
+import { startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
+import { createTables, tablesOf } from '../../local/dynamodb/tables.ts';
 import { readAssembly } from '../../local/template/synthesize.ts';
 import { resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';

@@ -113,7 +113,7 @@ it('a taken port is a clear error', async () => {
   const { code, output } = await runCommand('local/start.ts', '--port', String(port), '--data', data);
   other.close();
   expect(code).toBe(1);
-  expect(output).toMatch(new RegExp(`port ${port} is taken; .*--port`));
+  expect(output).toMatch(new RegExp(`port ${port} is in use; .*--port`));
   expect(output).not.toMatch(/^ +at /m);
   await expect(readFile(join(data, 'dynamodb.pid'))).rejects.toThrow();
 });

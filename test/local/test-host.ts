@@ -64,7 +64,7 @@ export class TestHost extends HostClient {
 
   /** For any AWS client: as the host itself, or with the access key of a function's thread. */
   clientConfig(credentials = HOST_CREDENTIALS) {
-    return { endpoint: this.#host.gatewayUrl, region: REGION, credentials, maxAttempts: 1, forcePathStyle: true };
+    return { endpoint: this.#host.awsEndpointUrl, region: REGION, credentials, maxAttempts: 1, forcePathStyle: true };
   }
 
   get tableName(): string {

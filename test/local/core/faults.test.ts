@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { Faults, namesFunction } from '../../../local/aws/faults.ts';
+import { BadFaultRule, Faults, namesFunction } from '../../../local/aws/faults.ts';
 
 const call = { functionLogicalId: 'StepWorkerFunction8A1B2C3D', service: 'dynamodb', operation: 'PutItem' };
 const kindsOf = (faults: Faults, times: number) =>
-  Array.from({ length: times }, () => faults.strike(call).rule?.kind ?? '-').join(' ');
+  Array.from({ length: times }, () => faults.forCall(call).rule?.kind ?? '-').join(' ');
 
 describe('a fault rule', () => {
   it('strikes the nth matching call since it was added, as often as it says', () => {
     const faults = new Faults();
-    faults.strike(call);
+    faults.forCall(call);
     faults.add({ kind: 'error', nth: 2, times: 2 });
-    faults.strike({ ...call, operation: 'GetItem' });
+    faults.forCall({ ...call, operation: 'GetItem' });
     expect(kindsOf(faults, 4)).toBe('error error - -');
     expect(faults.list()).toMatchObject([{ matched: 5, hits: 2 }]);
   });
@@ -19,7 +19,7 @@ describe('a fault rule', () => {
     const faults = new Faults();
     faults.add({ kind: 'lost_reply', service: 'dynamodb', operation: 'putitem', nth: 2 });
     for (const other of [{ operation: 'GetItem' }, { service: 'sqs' }])
-      expect(faults.strike({ ...call, ...other }).rule).toBeUndefined();
+      expect(faults.forCall({ ...call, ...other }).rule).toBeUndefined();
     expect(kindsOf(faults, 3)).toBe('- lost_reply -');
   });
 
@@ -42,14 +42,14 @@ describe('a fault rule', () => {
     faults.add({ kind: 'delay', delayMs: 5 });
     faults.add({ kind: 'delay', delayMs: 7 });
     faults.add({ kind: 'crash_after' });
-    expect(faults.strike(call)).toMatchObject({ delayMs: 12, rule: { kind: 'crash_after' } });
+    expect(faults.forCall(call)).toMatchObject({ delayMs: 12, rule: { kind: 'crash_after' } });
   });
 
   it('conflicts only in DynamoDB', () => {
     const faults = new Faults();
     faults.add({ kind: 'conflict' });
-    expect(faults.strike({ ...call, service: 'sqs' }).rule).toBeUndefined();
-    expect(faults.strike(call).rule?.kind).toBe('conflict');
+    expect(faults.forCall({ ...call, service: 'sqs' }).rule).toBeUndefined();
+    expect(faults.forCall(call).rule?.kind).toBe('conflict');
   });
 
   it('names a function by the beginning of its logical id or by its short name', () => {
@@ -60,27 +60,25 @@ describe('a fault rule', () => {
   });
 });
 
-describe('/_local/faults', () => {
-  it('adds, lists and clears', () => {
+describe('fault rules', () => {
+  it('are added, listed and cleared', () => {
     const faults = new Faults();
-    expect(faults.handle('POST', { kind: 'throttle' })).toMatchObject({
-      status: 201,
-      body: { rule: { id: 1, times: 1 } },
-    });
-    expect(faults.handle('GET', undefined)).toMatchObject({ body: { rules: [{ kind: 'throttle', hits: 0 }] } });
-    expect(faults.handle('DELETE', undefined)).toEqual({ status: 200, body: { rules: [] } });
+    expect(faults.add({ kind: 'throttle' })).toMatchObject({ id: 1, times: 1 });
+    expect(faults.list()).toMatchObject([{ kind: 'throttle', hits: 0 }]);
+    faults.clear();
+    expect(faults.list()).toEqual([]);
   });
 
   it.each([
     [{ kind: 'explode' }, /kind/],
     [{ kind: 'error', nht: 2 }, /nht/],
-    [{ kind: 'delay' }, /a delay needs delayMs/],
+    [{ kind: 'delay' }, /a delay requires delayMs/],
     [{ kind: 'conflict', service: 'sqs' }, /only dynamodb has conflicts/],
     [{ kind: 'error', nth: 0 }, /nth/],
     ['nonsense', /object/],
-  ])('refuses %j and says why', (rule, reason) => {
-    const { status, body } = new Faults().handle('POST', rule);
-    expect(status).toBe(400);
-    expect((body as { message: string }).message).toMatch(reason);
+  ])('refuse %j and name the problem', (rule, reason) => {
+    const add = () => new Faults().add(rule);
+    expect(add).toThrow(BadFaultRule);
+    expect(add).toThrow(reason);
   });
 });

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { startWorld } from '../../../local/host/http-server.ts';
+import { startHttpServer } from '../../../local/host/http-server.ts';
 import { foreignRequest } from '../../../local/host/loopback-requests.ts';
 
 const asked = (headers: Record<string, string>, method = 'POST') => foreignRequest({ headers, method });
@@ -43,7 +43,7 @@ describe('a request to the local port', () => {
   });
 
   it('of a foreign page gets 403 with the reason, before anything behind the port sees it', async () => {
-    const world = await startWorld(0);
+    const world = await startHttpServer(0);
     const status = await new Promise<{ code?: number; text: string }>((resolve, reject) => {
       const sent = httpRequest(`${world.url}/_local/clock`, { headers: { host: 'rebound.example' } }, (answer) => {
         let text = '';
@@ -57,7 +57,7 @@ describe('a request to the local port', () => {
     await world.stop();
     expect(status).toEqual({
       code: 403,
-      text: 'the header Host says "rebound.example"; this port serves 127.0.0.1 and localhost only\n',
+      text: 'the header Host is "rebound.example"; this port serves only 127.0.0.1 and localhost\n',
     });
   });
 });

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Services } from '../../../local/aws/aws-calls.ts';
-import { type Caller, HOST_CREDENTIALS, startGateway } from '../../../local/aws/aws-endpoint.ts';
+import { type Caller, HOST_CREDENTIALS, startAwsEndpoint } from '../../../local/aws/aws-endpoint.ts';
 import { Faults } from '../../../local/aws/faults.ts';
 import { RequestCounts } from '../../../local/aws/request-counts.ts';
-import { createTables, startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
+import { startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
+import { createTables } from '../../../local/dynamodb/tables.ts';
 import { HostClock } from '../../../local/host/clock.ts';
 import { freePort } from '../../../local/host/free-port.ts';
 import { Iam } from '../../../local/iam/iam.ts';
@@ -51,8 +52,8 @@ export async function startSmallHost(options: SmallHostOptions) {
       ? undefined
       : await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {} });
   const port = await freePort();
-  const gatewayUrl = `http://127.0.0.1:${port}`;
-  const stack = resolveTemplate(options.template, { stackName: 'Test', gatewayUrl });
+  const awsEndpointUrl = `http://127.0.0.1:${port}`;
+  const stack = resolveTemplate(options.template, { stackName: 'Test', awsEndpointUrl });
   if (dynamodb) await createTables(dynamodb.url, stack);
   const callers = new Map<string, Caller>();
   const lines: string[] = [];
@@ -65,13 +66,13 @@ export async function startSmallHost(options: SmallHostOptions) {
   const functions = new Functions({
     stack,
     clock,
-    gatewayUrl,
+    awsEndpointUrl,
     codeFolder: writeHandlers(folder.path, { ...emptyHandlers(options.template), ...options.handlers }),
     log: (functionLogicalId, line) => lines.push(`${functionLogicalId}: ${line}`),
     registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     concurrencyOf: () => options.concurrency ?? 2,
   });
-  const gateway = await startGateway({
+  const gateway = await startAwsEndpoint({
     port,
     stack,
     iam,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveTemplate, type TemplateResource } from '../../../local/template/template.ts';
 import { arnOf, functionWith, runsTable, template } from './small-template.ts';
 
-const urls = { stackName: 'Test', gatewayUrl: 'http://127.0.0.1:4501', worldUrl: 'http://127.0.0.1:4500' };
+const urls = { stackName: 'Test', awsEndpointUrl: 'http://127.0.0.1:4501', hostUrl: 'http://127.0.0.1:4500' };
 
 /** What a value comes out as inside a resource of a stack that has one of each. */
 function resolved(value: unknown): unknown {

@@ -71,7 +71,7 @@ export async function openWorld(): Promise<World> {
     const each = openSimulators({
       dataFolder,
       now: () => world.nowMs,
-      worldUrl: () => world.callbackUrl,
+      hostUrl: () => world.callbackUrl,
       slackSigningSecrets: Object.fromEntries(TEAMS.map(({ id }) => [id, SIGNING_SECRET])),
     });
     opened.push(each);
