@@ -1,15 +1,15 @@
 import { fallbackText } from '../connectors/slack/message-text.ts';
-import { cut, isolated, revealed } from './escape-hidden-characters.ts';
+import { escapeAndCut, escapeHidden, isolateDirection } from './escape-hidden-characters.ts';
 
 /**
- * Block Kit without mrkdwn: rich text and plain text are shown as they are, so nothing that comes from outside can become
- * a mention, a link, an emoji or a line of ours. What comes from outside stands in code style or in a box, our words never.
+ * Block Kit without mrkdwn: Slack displays rich text and plain text literally, so external text cannot become a mention, a
+ * link, an emoji or a line of the card. External text is always in code style or in a box; the card's own text never is.
  */
 
 const HEADER_MAX_CHARACTERS = 150;
 const BUTTON_TEXT_MAX_CHARACTERS = 75;
 const PLAIN_TEXT_MAX_CHARACTERS = 3_000;
-/** Slack documents no limit of a whole message, and refuses some as msg_blocks_too_long from 13,200 characters on, JSON's own included. */
+/** Slack documents no limit for all blocks of a message; it returns msg_blocks_too_long from 13,200 characters of JSON. */
 export const CARD_MAX_CHARACTERS = 12_500;
 export const MODAL_BLOCKS_MAX = 100;
 
@@ -62,7 +62,7 @@ export type Block =
   | { type: 'input'; block_id: string; label: PlainText; element: InputElement; optional: boolean; hint?: PlainText };
 
 export interface Message {
-  /** For notifications and for readers without blocks. */
+  /** For notifications, and for clients that do not display blocks. */
   text: string;
   blocks: Block[];
 }
@@ -81,64 +81,64 @@ export function plainText(text: string, max = PLAIN_TEXT_MAX_CHARACTERS): PlainT
   return { type: 'plain_text', text: shortened(text, max), emoji: false };
 }
 
-/** On one line, revealed, and visibly cut if it is too long. */
+/** On one line, escaped, and with `…` at the end if it is too long. */
 export function shortened(text: string, max: number): string {
-  const whole = cut(text, max, 'one');
-  return whole.hidden === 0 ? whole.shown : `${cut(text, max - 1, 'one').shown}…`;
+  const whole = escapeAndCut(text, max, 'one');
+  return whole.hidden === 0 ? whole.shown : `${escapeAndCut(text, max - 1, 'one').shown}…`;
 }
 
 export const header = (text: string): Block => ({ type: 'header', text: plainText(text, HEADER_MAX_CHARACTERS) });
 export const context = (text: string): Block => ({ type: 'context', elements: [plainText(text)] });
 
-/** A line of a text, or a box between lines. */
+/** A line of text, or a box. */
 export type Paragraph = Inline[] | { box: string };
 
-/** Lines that follow each other are one section: Slack breaks lines only where a text says so, or at a box. */
+/** Joins successive lines into one section: Slack breaks lines only at a newline or a box. */
 export function richText(paragraphs: Paragraph[]): Block {
   const elements: RichPart[] = [];
   for (const paragraph of paragraphs) {
     const last = elements.at(-1);
     if (!Array.isArray(paragraph)) elements.push(boxOf(paragraph.box));
-    else if (last?.type === 'rich_text_section') last.elements.push(words('\n'), ...paragraph);
+    else if (last?.type === 'rich_text_section') last.elements.push(ownText('\n'), ...paragraph);
     else elements.push({ type: 'rich_text_section', elements: [...paragraph] });
   }
   return { type: 'rich_text', elements: elements.map((part) => ({ ...part, elements: joined(part.elements) })) };
 }
 
-/** Every element counts against the size of a card, so words of ours that follow each other are one. */
+/** Joins successive unstyled elements, because every element counts towards the size of the card. */
 function joined(elements: Inline[]): Inline[] {
   const found: Inline[] = [];
   for (const element of elements) {
     const last = found.at(-1);
-    if (isWords(last) && isWords(element)) found[found.length - 1] = words(last.text + element.text);
+    if (isOwnText(last) && isOwnText(element)) found[found.length - 1] = ownText(last.text + element.text);
     else found.push(element);
   }
   return found;
 }
 
-const isWords = (element: Inline | undefined): element is TextElement => element?.type === 'text' && !element.style;
+const isOwnText = (element: Inline | undefined): element is TextElement => element?.type === 'text' && !element.style;
 
-/** Slack takes no empty text. */
+/** Slack rejects an empty text. */
 const boxOf = (shown: string): RichPart => ({
   type: 'rich_text_preformatted',
   elements: [{ type: 'text', text: shown === '' ? ' ' : shown }],
 });
 
-/** Our own words. */
-export const words = (text: string): Inline => ({ type: 'text', text });
-export const strong = (text: string): Inline => ({ type: 'text', text, style: { bold: true } });
-export const aside = (text: string): Inline => ({ type: 'text', text, style: { italic: true } });
+/** Text of the card itself. */
+export const ownText = (text: string): Inline => ({ type: 'text', text });
+export const bold = (text: string): Inline => ({ type: 'text', text, style: { bold: true } });
+export const italic = (text: string): Inline => ({ type: 'text', text, style: { italic: true } });
 
-/** A word from outside, within a line of ours. */
+/** External text within a line. */
 export const quoted = (text: string, max: number): Inline => quotedAs(shortened(text, max));
 export const quotedAs = (shown: string): Inline => ({
   type: 'text',
-  text: isolated(shown) || ' ',
+  text: isolateDirection(shown) || ' ',
   style: { code: true },
 });
 
-/** Shown in the reader's own time zone. */
-export function moment(iso: string): Inline {
+/** Slack displays it in the reader's time zone. */
+export function dateTime(iso: string): Inline {
   return {
     type: 'date',
     timestamp: Math.floor(Date.parse(iso) / 1000),
@@ -157,9 +157,8 @@ export function button(label: string, actionId: string, value: object, style?: B
   };
 }
 
-export const escapedText = (text: string): string => fallbackText(revealed(text));
+export const escapedText = (text: string): string => fallbackText(escapeHidden(text));
 
-/** A message of one sentence. */
 export function sentence(text: string): Message {
   return { text: escapedText(text), blocks: [{ type: 'section', text: plainText(text) }] };
 }

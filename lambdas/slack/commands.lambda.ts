@@ -1,7 +1,7 @@
 import { httpHandler } from '../entry/http.ts';
-import { command } from './handle-command.ts';
+import { handleCommand } from './handle-command.ts';
 import { wireSlack } from './slack.wiring.ts';
 
 const slack = wireSlack();
 
-export const handler = httpHandler((event) => command(slack, event));
+export const handler = httpHandler((event) => handleCommand(slack, event));

@@ -1,42 +1,43 @@
 /**
- * Text as a person may safely read it. Characters that show nothing, reorder what is around them or could pass for our
- * own signs are written out, `⟦U+202E⟧`. Two different texts never look alike after it, but for letters that are twins.
+ * Escapes characters that are invisible, reorder their neighbours or imitate the escapes themselves, as `⟦U+202E⟧`. Two
+ * different texts never look the same afterwards, except for letters that look alike.
  */
 
-/** Ends of lines, where a text must stay on one. */
+/** Replaces a newline in a text on one line. */
 const NEWLINE_SIGN = '↵';
-/** Most characters are these, and need no closer look. */
+/** The common case, which needs no further checks. */
 const PRINTABLE_ASCII = { first: ' ', last: '~' };
 const DECEPTIVE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800⟦⟧↵]|(?! )\p{Zs}/u;
 const PICTOGRAPH = /\p{Extended_Pictographic}/u;
-/** Makes the pictograph before it colourful, and hides nothing. */
+/** Selects the color form of the pictograph before it; harmless. */
 const EMOJI_STYLE = '\uFE0F';
 const COMBINING = /\p{M}/u;
 const SURROGATE_PAIR = /[\uD800-\uDBFF][\uDC00-\uDFFF]/g;
-/** No script stacks more; what does means to cover its neighbours. */
+/** No script uses more; a longer stack covers its neighbours. */
 const COMBINING_IN_A_ROW_MAX = 4;
 
-/** Texts that are written from left to right and hold no letter that would turn their neighbours around. */
+/** Text without a character that could change the direction of its neighbours. */
 const LEFT_TO_RIGHT = /^[\x20-\x7E\p{Script=Latin}⟦⟧↵…→]*$/u;
 const FIRST_STRONG_ISOLATE = '\u2068';
 const POP_DIRECTIONAL_ISOLATE = '\u2069';
 
-export interface Cut {
+export interface CutText {
   shown: string;
-  /** Characters of the original that are left out. */
+  /** Omitted characters of the original. */
   hidden: number;
 }
 
 type Lines = 'one' | 'many';
 
-/** Whole, on one line. */
-export const revealed = (text: string): string => cut(text, Number.POSITIVE_INFINITY, 'one').shown;
+/** The full text on one line. */
+export const escapeHidden = (text: string): string => escapeAndCut(text, Number.POSITIVE_INFINITY, 'one').shown;
 
-/** Whether anything had to be written out. */
-export const hasUnseen = (text: string): boolean => cut(text, Number.POSITIVE_INFINITY, 'many').shown !== text;
+/** Whether the text has characters that are escaped. */
+export const hasHiddenCharacters = (text: string): boolean =>
+  escapeAndCut(text, Number.POSITIVE_INFINITY, 'many').shown !== text;
 
-/** As much as fits into `max` characters once revealed, and how much did not. */
-export function cut(text: string, max: number, lines: Lines): Cut {
+/** As much as fits into `max` characters after escaping. */
+export function escapeAndCut(text: string, max: number, lines: Lines): CutText {
   let shown = '';
   let characters = 0;
   for (const sign of signs(text, lines)) {
@@ -47,8 +48,8 @@ export function cut(text: string, max: number, lines: Lines): Cut {
   return { shown, hidden: text.replaceAll(SURROGATE_PAIR, '_').length - characters };
 }
 
-/** In pieces of at most `max` characters, none of them cut in the middle of a sign. */
-export function pieces(text: string, max: number): string[] {
+/** The escaped text in pieces of at most `max` characters; no escape is split. */
+export function escapeInPieces(text: string, max: number): string[] {
   const found = [''];
   for (const sign of signs(text, 'many')) {
     const last = found.at(-1) ?? '';
@@ -58,8 +59,8 @@ export function pieces(text: string, max: number): string[] {
   return found;
 }
 
-/** Keeps a text from turning around what stands beside it on the same line; the pair of signs is ours alone. */
-export function isolated(shown: string): string {
+/** Prevents right-to-left text from reordering its neighbours on the line. The text itself cannot contain these characters. */
+export function isolateDirection(shown: string): string {
   return LEFT_TO_RIGHT.test(shown) ? shown : `${FIRST_STRONG_ISOLATE}${shown}${POP_DIRECTIONAL_ISOLATE}`;
 }
 

@@ -1,7 +1,7 @@
 import { httpHandler } from '../entry/http.ts';
-import { receiveEvent } from './handle-event.ts';
+import { handleEvent } from './handle-event.ts';
 import { wireSlack } from './slack.wiring.ts';
 
 const slack = wireSlack();
 
-export const handler = httpHandler((event) => receiveEvent(slack, event));
+export const handler = httpHandler((event) => handleEvent(slack, event));

@@ -8,7 +8,6 @@ import { InteractivityEnvironment } from './environment.ts';
 import type { Interactivity } from './handle-interaction.ts';
 import { wireSlackRequests } from './slack.wiring.ts';
 
-/** Beside knowing who speaks, what it takes to decide and to open modals. */
 export function wireInteractivity(): Interactivity {
   const environment = readEnvironment(InteractivityEnvironment);
   const decider = wireDecider();

@@ -6,10 +6,10 @@ import type { Log } from '../entry/ports.ts';
 import type { Message } from './block-kit.ts';
 
 const SLACK_HOOKS = ['hooks.slack.com', 'hooks.slack-gov.com'];
-/** Slack waits three seconds for our answer. What it is told on the way must not use them up. */
-const TOLD_WITHIN_MS = 1_500;
+/** Slack waits three seconds for the response to a click; the reply must not use them up. */
+const REPLY_MAX_MS = 1_500;
 
-export interface Responder {
+export interface ReplyPorts {
   connections: Connections;
   log: Log;
   sleep(ms: number): Promise<void>;
@@ -17,24 +17,24 @@ export interface Responder {
 
 export const ephemeral = (message: Message) => ({ response_type: 'ephemeral', replace_original: false, ...message });
 
-/** Tells the person who clicked, and only them. What was decided stands whether or not they hear of it. */
-export async function respond(
-  responder: Responder,
+/** Sends a message that only the person who clicked sees. If it fails, the decision still stands. */
+export async function replyToClick(
+  ports: ReplyPorts,
   tenant: string,
   responseUrl: string | undefined,
   message: Message,
 ): Promise<void> {
-  const telling = tell(responder, tenant, responseUrl ?? '', message).catch((error: unknown) => {
-    // Slack answers some of these with a word that is no JSON: that is no failure.
+  const sending = send(ports, tenant, responseUrl ?? '', message).catch((error: unknown) => {
+    // Slack's response may be plain text instead of JSON, which is not a failure.
     if (error instanceof OutcomeUnknown) return;
-    responder.log.warn('a person could not be told what became of their click', { tenant, error });
+    ports.log.warn('the reply to a click could not be sent', { tenant, error });
   });
-  await Promise.race([telling, responder.sleep(TOLD_WITHIN_MS)]);
+  await Promise.race([sending, ports.sleep(REPLY_MAX_MS)]);
 }
 
-async function tell({ connections }: Responder, tenant: string, responseUrl: string, message: Message): Promise<void> {
+async function send({ connections }: ReplyPorts, tenant: string, responseUrl: string, message: Message): Promise<void> {
   const { baseUrl } = await connections.open(tenant, 'slack');
-  if (!isOfSlack(responseUrl, baseUrl)) throw new Error('the response_url is not one of Slack’s; nothing was sent');
+  if (!isSlackUrl(responseUrl, baseUrl)) throw new Error('the response_url is not a URL of Slack; nothing was sent');
   await exchange({
     system: 'Slack',
     method: 'POST',
@@ -45,8 +45,8 @@ async function tell({ connections }: Responder, tenant: string, responseUrl: str
   });
 }
 
-/** A payload names the URL, so it is only believed where it leads to Slack, or to what the tenant has connected as Slack. */
-export function isOfSlack(url: string, baseUrl: string): boolean {
+/** The URL comes from the payload, so it must be a URL of Slack or of the tenant's Slack connection. */
+export function isSlackUrl(url: string, baseUrl: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, host, origin, pathname, username, password } = new URL(url);
   if (username !== '' || password !== '') return false;

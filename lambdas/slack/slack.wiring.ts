@@ -11,7 +11,7 @@ import { SlackEnvironment } from './environment.ts';
 import type { Commands } from './handle-command.ts';
 import { TeamTenants } from './request/team-tenants.ts';
 
-/** What the functions that only answer are built from. */
+/** For the functions that only read. */
 export function wireSlack(): Commands {
   const environment = readEnvironment(SlackEnvironment);
   const dynamo = new DynamoDBClient();

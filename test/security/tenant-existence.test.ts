@@ -7,7 +7,7 @@ import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { anyKeyMatches } from '../../lambdas/intake/signature.ts';
 import { receiveWebhook } from '../../lambdas/intake/webhook.ts';
-import { command } from '../../lambdas/slack/handle-command.ts';
+import { handleCommand } from '../../lambdas/slack/handle-command.ts';
 import { TeamTenants } from '../../lambdas/slack/request/team-tenants.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
@@ -70,7 +70,7 @@ const slack = (team: string) => {
   const teams = new TeamTenants(Object.keys(SECRET_IDS), reads, () => clock.now());
   const body = new URLSearchParams({ team_id: team, user_id: 'U1', text: 'pending' }).toString();
   const event = { headers: { 'x-slack-signature': 'v0=00', 'x-slack-request-timestamp': '1' }, body };
-  return command({ teams, secrets, clock, log: new MemoryLog() } as never, event as unknown as HttpEvent);
+  return handleCommand({ teams, secrets, clock, log: new MemoryLog() } as never, event as unknown as HttpEvent);
 };
 
 describe.each([

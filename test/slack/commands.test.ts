@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { command } from '../../lambdas/slack/handle-command.ts';
-import { receiveEvent } from '../../lambdas/slack/handle-event.ts';
+import { handleCommand } from '../../lambdas/slack/handle-command.ts';
+import { handleEvent } from '../../lambdas/slack/handle-event.ts';
 import { blockProblems, isTooLongForMessage } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf } from './approvals.ts';
 import { ANA, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
@@ -83,14 +83,14 @@ describe('/countersign', () => {
   it('signed by nobody is unauthorized', async () => {
     const body = new URLSearchParams({ team_id: TEAM, user_id: ANA, text: 'pending' }).toString();
     const unsigned = slackRequest(body, { nowMs: world.sim.nowMs, secret: 'wrong' });
-    await expect(command(world.ports, unsigned)).rejects.toMatchObject({ status: 401 });
+    await expect(handleCommand(world.ports, unsigned)).rejects.toMatchObject({ status: 401 });
     expect(world.pending.asked).toEqual([]);
   });
 });
 
 describe('an event', () => {
   const receive = (body: object, secret?: string) =>
-    receiveEvent(world.ports, slackRequest(JSON.stringify(body), { nowMs: world.sim.nowMs, secret }));
+    handleEvent(world.ports, slackRequest(JSON.stringify(body), { nowMs: world.sim.nowMs, secret }));
   const challenge = { type: 'url_verification', challenge: 'echo me' };
 
   it('that checks our address gets its challenge back, by any tenant’s secret', async () => {

@@ -1,17 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cut, hasUnseen, isolated, pieces, revealed } from '../../lambdas/slack/escape-hidden-characters.ts';
+import {
+  escapeAndCut,
+  escapeHidden,
+  escapeInPieces,
+  hasHiddenCharacters,
+  isolateDirection,
+} from '../../lambdas/slack/escape-hidden-characters.ts';
 import { hostileText, TRICKS, UNSEEN } from './hostile-text.ts';
 
 const SEED = 20_260_102;
 
-/** Reads a revealed text back. */
+/** Reads a escapeHidden text back. */
 const original = (shown: string): string =>
   shown.replace(/⟦U\+([0-9A-F]+)⟧|↵/g, (sign, code?: string) =>
     code === undefined ? (sign === '↵' ? '\n' : sign) : String.fromCodePoint(Number.parseInt(code, 16)),
   );
 
-describe('a revealed text', () => {
+describe('a escapeHidden text', () => {
   it.each([
     ['safe\u202Egnp', 'safe⟦U+202E⟧gnp'],
     ['zero\u200Bwidth', 'zero⟦U+200B⟧width'],
@@ -24,14 +30,14 @@ describe('a revealed text', () => {
     ['Zürich, 東京, שלום, 👩 ⚠\uFE0F', 'Zürich, 東京, שלום, 👩 ⚠\uFE0F'],
     ['no\uFE0F', 'no⟦U+FE0F⟧'],
   ])('of %j is %j', (text, shown) => {
-    expect(revealed(text)).toBe(shown);
-    expect(hasUnseen(text)).toBe(shown.includes('⟦'));
+    expect(escapeHidden(text)).toBe(shown);
+    expect(hasHiddenCharacters(text)).toBe(shown.includes('⟦'));
   });
 
   it('has nothing in it that cannot be seen, whatever it was made of', () => {
     fc.assert(
       fc.property(hostileText, (text) => {
-        expect(revealed(text).replaceAll(/\p{Extended_Pictographic}\uFE0F/gu, '')).not.toMatch(UNSEEN);
+        expect(escapeHidden(text).replaceAll(/\p{Extended_Pictographic}\uFE0F/gu, '')).not.toMatch(UNSEEN);
       }),
       { seed: SEED },
     );
@@ -39,15 +45,15 @@ describe('a revealed text', () => {
 
   it('tells its original exactly: no two texts are shown alike', () => {
     fc.assert(
-      fc.property(hostileText, (text) => original(revealed(text)) === text),
+      fc.property(hostileText, (text) => original(escapeHidden(text)) === text),
       { seed: SEED },
     );
   });
 
-  it('is cut to its bound, never within a sign, and says how much is missing', () => {
+  it('is escapeAndCut to its bound, never within a sign, and says how much is missing', () => {
     fc.assert(
       fc.property(hostileText, fc.nat({ max: 300 }), (text, max) => {
-        const { shown, hidden } = cut(text, max, 'one');
+        const { shown, hidden } = escapeAndCut(text, max, 'one');
         expect(shown.length).toBeLessThanOrEqual(max);
         expect([...original(shown)].length + hidden).toBe([...text].length);
         expect(text.startsWith(original(shown))).toBe(true);
@@ -56,10 +62,10 @@ describe('a revealed text', () => {
     );
   });
 
-  it('is whole again when its pieces are put together', () => {
+  it('is whole again when its escapeInPieces are put together', () => {
     fc.assert(
       fc.property(hostileText, fc.integer({ min: 12, max: 50 }), (text, max) => {
-        const found = pieces(text, max);
+        const found = escapeInPieces(text, max);
         expect(found.every((piece) => piece.length <= max)).toBe(true);
         expect(original(found.join(''))).toBe(text);
       }),
@@ -68,11 +74,11 @@ describe('a revealed text', () => {
   });
 
   it('that is read from the right cannot turn around what stands beside it', () => {
-    expect(isolated('שלום')).toBe('\u2068שלום\u2069');
-    expect(isolated('Größe 12 → 13')).toBe('Größe 12 → 13');
+    expect(isolateDirection('שלום')).toBe('\u2068שלום\u2069');
+    expect(isolateDirection('Größe 12 → 13')).toBe('Größe 12 → 13');
     expect(
-      TRICKS.map(revealed)
-        .map(isolated)
+      TRICKS.map(escapeHidden)
+        .map(isolateDirection)
         .filter((text) => /[\u0590-\u08FF]/.test(text)),
     ).toEqual([expect.stringMatching(/^\u2068.*\u2069$/)]);
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
-import { interact } from '../../lambdas/slack/handle-interaction.ts';
+import { handleInteraction } from '../../lambdas/slack/handle-interaction.ts';
 import { viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { approvalOf, writing } from './approvals.ts';
 import { ANA, BEN, CHLOE, openSlackWorld, type SlackWorld, slackRequest, TEAM } from './slack-world.ts';
@@ -94,7 +94,7 @@ describe('a click on Approve', () => {
       actions: [{ action_id: 'countersign_approve', value: JSON.stringify(seen) }],
     };
     const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
-    await interact(world.ports, slackRequest(body, { nowMs: world.sim.nowMs }));
+    await handleInteraction(world.ports, slackRequest(body, { nowMs: world.sim.nowMs }));
     expect(world.decisions).toEqual([]);
   });
 });
@@ -219,7 +219,7 @@ describe('an interaction', () => {
       }),
     }).toString();
   const send = (body: string, how: { secret?: string; offByMs?: number } = {}) =>
-    interact(world.ports, slackRequest(body, { nowMs: world.sim.nowMs, ...how }));
+    handleInteraction(world.ports, slackRequest(body, { nowMs: world.sim.nowMs, ...how }));
 
   it.each([
     ['a wrong signature', () => send(click(TEAM), { secret: 'wrong' })],
@@ -242,8 +242,10 @@ describe('an interaction', () => {
     world.decides = () => ({ approval, outcome: 'approved' });
     const event = slackRequest(click(TEAM), { nowMs: world.sim.nowMs });
     const encoded = { ...event, isBase64Encoded: true, body: Buffer.from(event.body ?? '').toString('base64') };
-    expect((await interact(world.ports, encoded)).statusCode).toBe(200);
-    await expect(interact(world.ports, { ...event, body: `${event.body}&a=b` })).rejects.toMatchObject({ status: 401 });
+    expect((await handleInteraction(world.ports, encoded)).statusCode).toBe(200);
+    await expect(handleInteraction(world.ports, { ...event, body: `${event.body}&a=b` })).rejects.toMatchObject({
+      status: 401,
+    });
     expect(world.decisions).toHaveLength(1);
   });
 

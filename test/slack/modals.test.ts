@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Modal } from '../../lambdas/slack/block-kit.ts';
-import { cut } from '../../lambdas/slack/escape-hidden-characters.ts';
+import { escapeAndCut } from '../../lambdas/slack/escape-hidden-characters.ts';
 import {
   editModal,
   hasInputs,
@@ -141,8 +141,8 @@ describe('the modal that shows all', () => {
     expect(pages.length).toBeGreaterThan(5);
     const said = fullTexts(pages);
     for (const [name, value] of Object.entries(long)) {
-      expect(said.get(`${name} will be`)).toBe(cut(value, Number.POSITIVE_INFINITY, 'many').shown);
-      expect(said.get(`${name} is now`)).toBe(cut(`old ${value}`, Number.POSITIVE_INFINITY, 'many').shown);
+      expect(said.get(`${name} will be`)).toBe(escapeAndCut(value, Number.POSITIVE_INFINITY, 'many').shown);
+      expect(said.get(`${name} is now`)).toBe(escapeAndCut(`old ${value}`, Number.POSITIVE_INFINITY, 'many').shown);
     }
   });
 

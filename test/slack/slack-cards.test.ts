@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
-import { isOfSlack } from '../../lambdas/slack/reply-to-click.ts';
+import { isSlackUrl } from '../../lambdas/slack/reply-to-click.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { approvalOf } from './approvals.ts';
 import { openSlackWorld, type SlackWorld } from './slack-world.ts';
@@ -148,6 +148,6 @@ describe('an address to answer to', () => {
     ['', 'https://slack.com', false],
     ['file:///etc/passwd', 'https://slack.com', false],
   ])('%s, with a connection to %s, is believed: %s', (url, baseUrl, believed) => {
-    expect(isOfSlack(url, baseUrl)).toBe(believed);
+    expect(isSlackUrl(url, baseUrl)).toBe(believed);
   });
 });

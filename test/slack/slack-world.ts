@@ -6,8 +6,8 @@ import type { HttpEvent, HttpResponse } from '../../lambdas/entry/http.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
-import { command } from '../../lambdas/slack/handle-command.ts';
-import { interact } from '../../lambdas/slack/handle-interaction.ts';
+import { handleCommand } from '../../lambdas/slack/handle-command.ts';
+import { handleInteraction } from '../../lambdas/slack/handle-interaction.ts';
 import { TeamTenants } from '../../lambdas/slack/request/team-tenants.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
@@ -73,7 +73,7 @@ export async function openSlackWorld() {
       requestContext: { requestId: 'request-1' },
     } as unknown as HttpEvent;
     const { statusCode = 500, body: answer } = await answered(() =>
-      request.url === '/slack/commands' ? command(ports, event) : interact(ports, event),
+      request.url === '/slack/commands' ? handleCommand(ports, event) : handleInteraction(ports, event),
     );
     response.writeHead(statusCode, { 'content-type': 'application/json' }).end(answer);
   };

@@ -1,6 +1,6 @@
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
 import { viaText } from '../../../lambdas/run/events/approval-events.ts';
-import { revealed } from '../../../lambdas/slack/escape-hidden-characters.ts';
+import { escapeHidden } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import type { TonedText } from '../../terminal/table.ts';
@@ -59,7 +59,8 @@ export function voteText({ person, via, decision, onBehalfOf, at, reason }: Vote
 }
 
 /** A value as JSON, with invisible characters escaped. */
-export const exact = (value: unknown): string => (value === undefined ? 'not set' : revealed(JSON.stringify(value)));
+export const exact = (value: unknown): string =>
+  value === undefined ? 'not set' : escapeHidden(JSON.stringify(value));
 
 /** The same without quotes, for names and targets. */
 export const exactName = (text: string): string => exact(text).slice(1, -1);

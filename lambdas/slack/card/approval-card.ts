@@ -2,23 +2,23 @@ import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
 import { type Approval, type ApprovalStatus, isOpen } from '../../run/approval.ts';
 import {
-  aside,
   type Block,
+  bold,
   button,
   CARD_MAX_CHARACTERS,
   context,
+  dateTime,
   escapedText,
   header,
+  italic,
   type Message,
-  moment,
+  ownText,
   type Paragraph,
   quoted,
   richText,
-  strong,
-  words,
 } from '../block-kit.ts';
-import { boxed, content, ROOM } from './card-changes.ts';
-import { approvedSoFar, derivedWords, listed, neededWords, personWords, voteWords, WHY } from './card-text.ts';
+import { boxed, changeLines, LAYOUTS } from './card-changes.ts';
+import { approvedSoFar, listed, modelText, personText, REASONS, requirementText, voteText } from './card-text.ts';
 
 export const ACTIONS = {
   approve: 'countersign_approve',
@@ -28,7 +28,7 @@ export const ACTIONS = {
   morePending: 'countersign_more_pending',
 } as const;
 
-/** What a button carries: which approval, and what the person saw when they pressed it. */
+/** The value of a button: the approval, and the hash of the action that the person saw. */
 export interface Seen {
   approvalId: string;
   actionHash: string;
@@ -51,18 +51,18 @@ const HEADINGS: Record<ApprovalStatus, string> = {
   canceled: 'Canceled before a decision',
 };
 
-/** Everything a person needs to decide, and nothing that a payload could have made up: see block-kit.ts. */
+/** The card with everything a person needs for the decision. External text cannot imitate the card: see block-kit.ts. */
 export function approvalCard(approval: Approval, people: readonly Person[], nowMs: number): Message {
   const open = isOpen(approval) && nowMs < Date.parse(approval.expiresAt);
   const around = {
     above: [header(heading(approval)), ...outcome(approval, people), richText(about(approval))],
     below: [richText(why(approval)), richText(who(approval, people)), context(ids(approval)), actions(approval, open)],
   };
-  for (const room of ROOM) {
-    const blocks = [...around.above, richText(content(approval, room)), ...around.below];
+  for (const layout of LAYOUTS) {
+    const blocks = [...around.above, richText(changeLines(approval, layout)), ...around.below];
     if (JSON.stringify(blocks).length <= CARD_MAX_CHARACTERS) return { text: fallback(approval), blocks };
   }
-  throw new Error(`the card of ${approval.approvalId} has no form that Slack takes`);
+  throw new Error(`the card of ${approval.approvalId} is too large for Slack in every layout`);
 }
 
 const subjectOf = ({ action, stepId }: Approval): string => action?.tool ?? stepId;
@@ -72,65 +72,65 @@ function heading(approval: Approval): string {
   return `${overdue}${HEADINGS[approval.status]}: ${subjectOf(approval)}`;
 }
 
-/** What became of it, with every vote there was: that a yes was too late, or one of too few, is part of it. */
+/** The outcome with all votes, also those that came too late or were too few. */
 function outcome(approval: Approval, people: readonly Person[]): Block[] {
   const { status, votes, escalatedAt } = approval;
   if (isOpen(approval)) {
     if (escalatedAt === undefined) return [];
-    const late = [strong('Not decided in time.'), words(' Others were called '), moment(escalatedAt), words('.')];
+    const late = [bold('Not decided in time.'), ownText(' Others were notified '), dateTime(escalatedAt), ownText('.')];
     return [richText([late])];
   }
   const lines = [...ending(approval, people), ...voteLines(approval, people)];
   const reason = status === 'rejected' && votes.find(({ decision }) => decision === 'reject')?.reason;
-  if (reason) lines.push(...boxed([words('Because')], reason, REASON_MAX_CHARACTERS));
+  if (reason) lines.push(...boxed([ownText('Reason')], reason, REASON_MAX_CHARACTERS));
   return lines.length > 0 ? [richText(lines)] : [];
 }
 
-/** What ended it, where it was nobody's decision. */
+/** Why it ended without a decision. */
 function ending(approval: Approval, people: readonly Person[]): Paragraph[] {
   const { status, votes, decidedAt, expiresAt } = approval;
   if (status !== 'expired' && status !== 'canceled') return [];
-  const when = decidedAt === undefined ? [] : [words(', '), moment(decidedAt)];
+  const when = decidedAt === undefined ? [] : [ownText(', '), dateTime(decidedAt)];
   const why =
     status === 'canceled'
-      ? [words('Its run ended first'), ...when]
-      : [words(votes.length > 0 ? 'Too few approved before ' : 'Nobody decided before '), moment(expiresAt)];
+      ? [ownText('The run ended first'), ...when]
+      : [ownText(votes.length > 0 ? 'Too few approved before ' : 'Nobody decided before '), dateTime(expiresAt)];
   const soFar = votes.length > 0 && approvedSoFar(approval, people);
-  return [[...why, words(`. Nothing was written.${soFar ? ` ${soFar}:` : ''}`)]];
+  return [[...why, ownText(`. Nothing was written.${soFar ? ` ${soFar}:` : ''}`)]];
 }
 
-/** The last ones: the one that decided is among them. */
+/** The last votes; the deciding vote is among them. */
 function voteLines(approval: Approval, people: readonly Person[]): Paragraph[] {
   const { votes } = approval;
   const counted = countedVotes(approval, people);
   const lines: Paragraph[] = votes
     .slice(-VOTES_MAX)
     .map((vote) => [
-      words('• '),
-      ...voteWords(people, vote),
-      ...(isOpen(approval) && !counted.includes(vote) ? [aside(', which does not count')] : []),
+      ownText('• '),
+      ...voteText(people, vote),
+      ...(isOpen(approval) && !counted.includes(vote) ? [italic(', which does not count')] : []),
     ]);
   const left = votes.length - VOTES_MAX;
-  return left > 0 ? [[aside(`… and ${left} votes before: press “Show all”`)], ...lines] : lines;
+  return left > 0 ? [[italic(`… and ${left} earlier votes: press “Show all”`)], ...lines] : lines;
 }
 
 function about({ title, subject, action, automation, workflow, stepId }: Approval): Paragraph[] {
   const lines: Paragraph[] = [
     [
-      words('About '),
+      ownText('About '),
       quoted(title, TEXT_MAX_CHARACTERS),
-      ...(subject ? [words(' · '), quoted(subject, TEXT_MAX_CHARACTERS)] : []),
+      ...(subject ? [ownText(' · '), quoted(subject, TEXT_MAX_CHARACTERS)] : []),
     ],
   ];
   if (action) {
-    lines.push([words('At '), quoted(action.target, TEXT_MAX_CHARACTERS), words(` in ${action.environment}`)]);
+    lines.push([ownText('At '), quoted(action.target, TEXT_MAX_CHARACTERS), ownText(` in ${action.environment}`)]);
   }
   lines.push([
-    words('By '),
+    ownText('By '),
     quoted(automation, TEXT_MAX_CHARACTERS),
-    words(', workflow '),
+    ownText(', workflow '),
     quoted(`${workflow.name} v${workflow.version}`, TEXT_MAX_CHARACTERS),
-    words(', step '),
+    ownText(', step '),
     quoted(stepId, TEXT_MAX_CHARACTERS),
   ]);
   return lines;
@@ -141,30 +141,30 @@ function why(approval: Approval): Paragraph[] {
   const { reasons, policies, policyHash } = grounds;
   const left = reasons.length - REASONS_MAX;
   return [
-    [strong(isOpen(approval) ? 'Why you are asked' : 'Why people were asked')],
-    [words(WHY[asks])],
-    ...(approval.action ? derivedWords(approval.action).slice(0, DERIVED_MAX) : []),
-    ...reasons.slice(0, REASONS_MAX).map((reason) => [words('• '), quoted(reason, REASON_MAX_CHARACTERS)]),
-    ...(left > 0 ? [[aside(`… and ${left} more reasons: press “Show all”`)]] : []),
+    [bold(isOpen(approval) ? 'Why you are asked' : 'Why people were asked')],
+    [ownText(REASONS[asks])],
+    ...(approval.action ? modelText(approval.action).slice(0, DERIVED_MAX) : []),
+    ...reasons.slice(0, REASONS_MAX).map((reason) => [ownText('• '), quoted(reason, REASON_MAX_CHARACTERS)]),
+    ...(left > 0 ? [[italic(`… and ${left} more reasons: press “Show all”`)]] : []),
     ...(policies.length > 0
-      ? [[words('Policies '), ...listed(policies.map((policy) => quoted(policy, NAME_MAX_CHARACTERS)))]]
+      ? [[ownText('Policies '), ...listed(policies.map((policy) => quoted(policy, NAME_MAX_CHARACTERS)))]]
       : []),
-    [words('Policy set '), quoted(policyHash.slice(0, HASH_SHOWN_CHARACTERS), HASH_SHOWN_CHARACTERS)],
+    [ownText('Policy set '), quoted(policyHash.slice(0, HASH_SHOWN_CHARACTERS), HASH_SHOWN_CHARACTERS)],
   ];
 }
 
 function who(approval: Approval, people: readonly Person[]): Paragraph[] {
   const { makers, edits, expiresAt, slaAt, escalatedAt } = approval;
-  const lines: Paragraph[] = [[strong(isOpen(approval) ? 'Who decides' : 'Who could decide')], neededWords(approval)];
+  const lines: Paragraph[] = [[bold(isOpen(approval) ? 'Who decides' : 'Who could decide')], requirementText(approval)];
   if (isOpen(approval)) {
     const soFar = approvedSoFar(approval, people);
-    if (soFar !== undefined) lines.push([strong(`${soFar} so far.`)]);
+    if (soFar !== undefined) lines.push([bold(`${soFar} so far.`)]);
     lines.push(...voteLines(approval, people));
   }
   if (makers.length > 0) {
     lines.push([
-      words('Had a hand in it and cannot approve: '),
-      ...listed(makers.map((maker) => personWords(people, maker))),
+      ownText('Had a hand in this write and cannot approve it: '),
+      ...listed(makers.map((maker) => personText(people, maker))),
     ]);
   }
   const edit = edits.at(-1);
@@ -172,17 +172,17 @@ function who(approval: Approval, people: readonly Person[]): Paragraph[] {
     const names = edit.changes.map(({ field }) => quoted(field, NAME_MAX_CHARACTERS)).slice(0, EDITED_FIELDS_MAX);
     const others = edit.changes.length - names.length;
     lines.push([
-      personWords(people, edit.person),
-      words(' changed '),
+      personText(people, edit.person),
+      ownText(' changed '),
       ...listed(names),
-      words(others > 0 ? ` and ${others} more, ` : ', '),
-      moment(edit.at),
-      words('; earlier votes do not count.'),
+      ownText(others > 0 ? ` and ${others} more, ` : ', '),
+      dateTime(edit.at),
+      ownText('; earlier votes no longer count.'),
     ]);
   }
   if (isOpen(approval)) {
-    const sooner = escalatedAt === undefined ? [words(', others are called '), moment(slaAt)] : [];
-    lines.push([words('Without a decision it expires '), moment(expiresAt), ...sooner, words('.')]);
+    const sooner = escalatedAt === undefined ? [ownText('; others are notified '), dateTime(slaAt)] : [];
+    lines.push([ownText('Expires '), dateTime(expiresAt), ...sooner, ownText('.')]);
   }
   return lines;
 }

@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
 
-/** JSON up to this length stands on one line. */
+/** JSON up to this length is on one line. */
 const ONE_LINE_MAX_CHARACTERS = 60;
 
-/** One thing that will be different: text for a value, null for "not set", `from` absent where nobody could look. */
+/** Values as text, null for "not set"; `from` is absent if the current value is not known. */
 export interface ChangedField {
   name: string;
   from?: string | null;
   to: string | null;
 }
 
-/** What is written, and beyond that what it changes where the target has other names for it. */
+/** The written fields, and other fields of the target that the write changes. */
 export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'action' | 'before' | 'after'>): {
   written: ChangedField[];
   follows: ChangedField[];
@@ -30,7 +30,7 @@ export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'a
   return { written, follows };
 }
 
-/** Text as it is; whatever is no text, or could be taken for something else, as JSON: `true` is not `"true"`. */
+/** Text unchanged; other values, and text that looks like JSON, as JSON: `true` is not `"true"`. */
 export function shownValue(value: unknown): string | null {
   if (value === undefined) return null;
   if (typeof value === 'string')

@@ -6,23 +6,23 @@ import {
   type Block,
   button,
   CARD_MAX_CHARACTERS,
+  dateTime,
   header,
   type Message,
-  moment,
+  ownText,
   quoted,
   richText,
   sentence,
-  words,
 } from '../block-kit.ts';
 import { ACTIONS } from './approval-card.ts';
-import { approvedSoFar, listed, neededWords, personWords } from './card-text.ts';
+import { approvedSoFar, listed, personText, requirementText } from './card-text.ts';
 
-/** As many as fit into one message: fewer where their texts, or the groups they need, are long. */
+/** The first number that fits into one message; fewer if the texts are long. */
 const PER_PAGE = [8, 4, 2, 1];
 const TEXT_MAX_CHARACTERS = 120;
 
-/** Open approvals, those that wait longest first, with who is needed for each. */
-export async function pendingMessage(
+/** Open approvals, the oldest first, with the people that each needs. */
+export async function pendingList(
   { runs, people }: { runs: Pick<RunStore, 'pendingApprovals'>; people: readonly Person[] },
   tenant: string,
   after?: string,
@@ -32,19 +32,19 @@ export async function pendingMessage(
     const message = pageMessage(page, people, after);
     if (JSON.stringify(message.blocks).length <= CARD_MAX_CHARACTERS) return message;
   }
-  throw new Error(`the first approval after ${after ?? 'the beginning'} has no form that Slack takes`);
+  throw new Error(`the first approval after ${after ?? 'the start'} is too large for Slack`);
 }
 
 function pageMessage(page: Page<Approval>, people: readonly Person[], after: string | undefined): Message {
-  // The index that lists them may be a moment behind.
+  // The index is eventually consistent and may still list closed approvals.
   const open = page.items.filter(isOpen);
   if (open.length === 0 && page.next === undefined) {
-    return sentence(after === undefined ? 'Nothing waits for an approval.' : 'Nothing more waits for an approval.');
+    return sentence(after === undefined ? 'No approvals are pending.' : 'No more approvals are pending.');
   }
   return {
-    text: `${open.length} approvals wait`,
+    text: `${open.length} pending approvals`,
     blocks: [
-      header('Waiting for approval'),
+      header('Pending approvals'),
       ...open.flatMap((approval) => pendingBlocks(approval, people)),
       ...more(page),
     ],
@@ -53,16 +53,24 @@ function pageMessage(page: Page<Approval>, people: readonly Person[], after: str
 
 function pendingBlocks(approval: Approval, people: readonly Person[]): Block[] {
   const { approvalId, actionHash, action, stepId, title, automation, requestedAt, expiresAt } = approval;
-  const at = action ? [words(' at '), quoted(action.target, TEXT_MAX_CHARACTERS)] : [];
+  const at = action ? [ownText(' at '), quoted(action.target, TEXT_MAX_CHARACTERS)] : [];
   const soFar = approvedSoFar(approval, people);
-  const approved = countedVotes(approval, people).map(({ person }) => personWords(people, person));
-  const who = approved.length > 0 ? [words(': '), ...listed(approved)] : [];
+  const approved = countedVotes(approval, people).map(({ person }) => personText(people, person));
+  const who = approved.length > 0 ? [ownText(': '), ...listed(approved)] : [];
   return [
     richText([
       [quoted(action?.tool ?? stepId, TEXT_MAX_CHARACTERS), ...at],
-      [words('About '), quoted(title, TEXT_MAX_CHARACTERS), words(', by '), quoted(automation, TEXT_MAX_CHARACTERS)],
-      [...neededWords(approval), ...(soFar === undefined ? [] : [words(` ${soFar} so far`), ...who, words('.')])],
-      [words('Asked '), moment(requestedAt), words(', expires '), moment(expiresAt)],
+      [
+        ownText('About '),
+        quoted(title, TEXT_MAX_CHARACTERS),
+        ownText(', by '),
+        quoted(automation, TEXT_MAX_CHARACTERS),
+      ],
+      [
+        ...requirementText(approval),
+        ...(soFar === undefined ? [] : [ownText(` ${soFar} so far`), ...who, ownText('.')]),
+      ],
+      [ownText('Requested '), dateTime(requestedAt), ownText(', expires '), dateTime(expiresAt)],
     ]),
     { type: 'actions', elements: [button('Show all', ACTIONS.showAll, { approvalId, actionHash })] },
   ];

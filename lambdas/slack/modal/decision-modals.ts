@@ -1,8 +1,8 @@
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
-import { type Block, type InputElement, type Modal, plainText, quoted, richText, words } from '../block-kit.ts';
+import { type Block, type InputElement, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
 import type { Seen } from '../card/approval-card.ts';
-import { hasUnseen } from '../escape-hidden-characters.ts';
+import { hasHiddenCharacters } from '../escape-hidden-characters.ts';
 
 export const REJECT_CALLBACK = 'countersign_reject';
 export const EDIT_CALLBACK = 'countersign_edit';
@@ -11,17 +11,17 @@ export const REASON_BLOCK = 'reason';
 export const INPUT_ACTION = 'typed';
 
 const REASON_MAX_CHARACTERS = 1_000;
-/** What Slack lets a person type into one input. */
+/** Slack's limit of an input. */
 const INPUT_MAX_CHARACTERS = 3_000;
-/** A modal has 100 blocks and 250 kB, and what people type comes back with it. */
+/** A modal has at most 100 blocks and 250 kB, including the typed values. */
 const INPUTS_MAX = 80;
 const INPUTS_MAX_BYTES = 150_000;
 const LABEL_MAX_CHARACTERS = 150;
 const MULTILINE_FROM_CHARACTERS = 80;
 const TARGET_MAX_CHARACTERS = 200;
-const UNSEEN_HINT = 'This holds characters that cannot be seen; the card writes them out.';
+const HIDDEN_HINT = 'This text contains invisible characters; the card shows them.';
 
-/** What was typed into a modal: block → action → value. */
+/** The typed values of a modal: block → action → value. */
 export type Typed = Record<string, Record<string, { value?: string | null }>>;
 
 export function rejectModal({ approvalId, actionHash, action, stepId }: Approval): Modal {
@@ -34,11 +34,11 @@ export function rejectModal({ approvalId, actionHash, action, stepId }: Approval
     submit: plainText('Reject'),
     close: plainText('Cancel'),
     blocks: [
-      richText([[words('Nothing will be written: '), quoted(action?.tool ?? stepId, TARGET_MAX_CHARACTERS)]]),
+      richText([[ownText('Nothing will be written: '), quoted(action?.tool ?? stepId, TARGET_MAX_CHARACTERS)]]),
       {
         type: 'input',
         block_id: REASON_BLOCK,
-        label: plainText('Why? Whoever asked will read this.'),
+        label: plainText('Reason (the requester will see it)'),
         element: {
           type: 'plain_text_input',
           action_id: INPUT_ACTION,
@@ -51,29 +51,29 @@ export function rejectModal({ approvalId, actionHash, action, stepId }: Approval
   };
 }
 
-/** One input for each field that a person can type; a number or a list is typed as JSON. */
+/** One input per field; numbers and lists are typed as JSON. */
 export function editModal({ approvalId, actionHash, action }: Approval): Modal {
   const seen: Seen = { approvalId, actionHash };
   const inputs = inputsOf(action?.fields ?? {});
   const left = Object.keys(action?.fields ?? {}).length - inputs.length;
-  const unfit = `${left} more ${left === 1 ? 'does' : 'do'} not fit into this form; use the API for ${left === 1 ? 'it' : 'them'}.`;
-  const rules = 'Whoever edits cannot approve. Earlier votes will not count, and policy is asked again.';
+  const unfit = `${left} more ${left === 1 ? 'field does' : 'fields do'} not fit into this form; edit ${left === 1 ? 'it' : 'them'} through the API.`;
+  const rules = 'If you edit, you cannot approve. Earlier votes no longer count, and policy checks the write again.';
   return {
     type: 'modal',
     callback_id: EDIT_CALLBACK,
     private_metadata: JSON.stringify(seen),
-    title: plainText('Edit what is written'),
+    title: plainText('Edit the write'),
     submit: plainText('Save'),
     close: plainText('Cancel'),
     blocks: [
-      richText([[words('At '), quoted(action?.target ?? '', TARGET_MAX_CHARACTERS)], [words(rules)]]),
-      ...(left > 0 ? [richText([[words(unfit)]])] : []),
+      richText([[ownText('At '), quoted(action?.target ?? '', TARGET_MAX_CHARACTERS)], [ownText(rules)]]),
+      ...(left > 0 ? [richText([[ownText(unfit)]])] : []),
       ...inputs,
     ],
   };
 }
 
-/** The fields that were changed, or what is wrong with what was typed, by block. */
+/** The changed fields, or the errors by block. */
 export function typedEdit(
   fields: Record<string, unknown>,
   typed: Typed,
@@ -89,7 +89,7 @@ export function typedEdit(
     else {
       const value = tryParseJson(text);
       if (value !== undefined) changed.push([name, value]);
-      else errors[block] = 'Write JSON here: 12, true, ["a", "b"], or "text" in quotes.';
+      else errors[block] = 'Enter JSON: 12, true, ["a", "b"], or "text" in quotes.';
     }
   }
   return Object.keys(errors).length > 0 ? { errors } : { changed: Object.fromEntries(changed) };
@@ -97,7 +97,7 @@ export function typedEdit(
 
 export const hasInputs = ({ blocks }: Modal): boolean => blocks.some(({ type }) => type === 'input');
 
-/** The block to show an error at that belongs to no field; Slack sends the value of every input there is. */
+/** The block for an error that belongs to no field. Slack sends the values of all inputs. */
 export const firstInput = (typed: Typed): string | undefined => Object.keys(typed)[0];
 
 export const noticeModal = (message: string): Modal => ({
@@ -135,7 +135,7 @@ function inputsOf(fields: Record<string, unknown>): Block[] {
       element,
       // A field may be emptied.
       optional: true,
-      ...(hasUnseen(text) && { hint: plainText(UNSEEN_HINT) }),
+      ...(hasHiddenCharacters(text) && { hint: plainText(HIDDEN_HINT) }),
     });
   }
   return inputs;
@@ -145,5 +145,5 @@ const blockOf = (index: number): string => `field-${index}`;
 
 const editable = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
-/** A form may send back other ends of lines than it was given. */
+/** Slack may return other line endings than it got. */
 const sameLines = (a: string, b: string): boolean => a.replaceAll('\r\n', '\n') === b.replaceAll('\r\n', '\n');

@@ -1,32 +1,31 @@
 import type { Approval } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
-import { type Block, MODAL_BLOCKS_MAX, type Modal, plainText, quoted, richText, strong, words } from '../block-kit.ts';
+import { type Block, bold, MODAL_BLOCKS_MAX, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
 import type { Seen } from '../card/approval-card.ts';
-import { WHY } from '../card/card-text.ts';
+import { REASONS } from '../card/card-text.ts';
 import { type ChangedField, changesOf } from '../card/changed-fields.ts';
-import { pieces } from '../escape-hidden-characters.ts';
+import { escapeInPieces } from '../escape-hidden-characters.ts';
 
 export const SHOW_ALL_CALLBACK = 'countersign_show_all';
 
-/** One box; a longer text goes on in the next. */
+/** A longer text continues in the next box. */
 const BOX_MAX_CHARACTERS = 2_900;
-/** A modal may have 250 kB: at four bytes a character, twice that for JSON's escapes, this stays below. */
+/** A modal has at most 250 kB: four bytes per character, twice that for JSON escapes. */
 const PAGE_MAX_CHARACTERS = 24_000;
 const LABEL_MAX_CHARACTERS = 200;
 
-/** A thing that is said in full: a word of ours or a name from outside, what it belongs to, and the text. */
+/** One labelled text; `name` is an external name before the label. */
 interface Entry {
   label: string;
   name?: string;
   text: string | null;
 }
 
-/** What a modal knows of its page when it is turned. */
 export interface ShownPage extends Seen {
   page: number;
 }
 
-/** One page of everything there is to read of an approval; its submit button turns the page, after the last to the first. */
+/** One page with all details of an approval. Its submit button shows the next page, and after the last page the first. */
 export function showAllModal(approval: Approval, wanted: number): Modal {
   const pages = pagesOf(approval);
   const page = wanted % pages.length;
@@ -36,7 +35,7 @@ export function showAllModal(approval: Approval, wanted: number): Modal {
     type: 'modal',
     callback_id: SHOW_ALL_CALLBACK,
     private_metadata: JSON.stringify(shown),
-    title: plainText(pages.length === 1 ? 'All there is' : `Page ${page + 1} of ${pages.length}`),
+    title: plainText(pages.length === 1 ? 'All details' : `Page ${page + 1} of ${pages.length}`),
     ...(pages.length > 1 && { submit: plainText(page + 1 === pages.length ? 'First page' : 'Next page') }),
     close: plainText('Close'),
     blocks: pages[page] ?? [],
@@ -47,16 +46,16 @@ function pagesOf(approval: Approval): Block[][] {
   const pages: Block[][] = [[]];
   let room = PAGE_MAX_CHARACTERS;
   for (const { label, name, text } of entriesOf(approval)) {
-    for (const [index, piece] of (text === null ? [''] : pieces(text, BOX_MAX_CHARACTERS)).entries()) {
+    for (const [index, piece] of (text === null ? [''] : escapeInPieces(text, BOX_MAX_CHARACTERS)).entries()) {
       const size = label.length + LABEL_MAX_CHARACTERS + piece.length;
       if (size > room || (pages.at(-1)?.length ?? 0) === MODAL_BLOCKS_MAX) {
         pages.push([]);
         room = PAGE_MAX_CHARACTERS;
       }
       room -= size;
-      const named = name === undefined ? [] : [quoted(name, LABEL_MAX_CHARACTERS), words(' ')];
-      const title = [...named, strong(index === 0 ? label : `${label}, goes on`)];
-      pages.at(-1)?.push(richText(text === null ? [[...title, words(' not set')]] : [title, { box: piece }]));
+      const named = name === undefined ? [] : [quoted(name, LABEL_MAX_CHARACTERS), ownText(' ')];
+      const title = [...named, bold(index === 0 ? label : `${label}, continued`)];
+      pages.at(-1)?.push(richText(text === null ? [[...title, ownText(' not set')]] : [title, { box: piece }]));
     }
   }
   return pages;
@@ -67,7 +66,7 @@ function entriesOf(approval: Approval): Entry[] {
   const { written, follows } = changesOf(approval);
   const entry = (label: string, text: string): Entry => ({ label, text });
   return [
-    ...(message === undefined ? [] : [entry('To be read', message)]),
+    ...(message === undefined ? [] : [entry('Message', message)]),
     ...(action ? [entry('Tool', action.tool), entry('Target', action.target)] : []),
     ...written.flatMap(fieldEntries),
     ...follows.flatMap(fieldEntries),
@@ -75,14 +74,14 @@ function entriesOf(approval: Approval): Entry[] {
     entry('About', title),
     ...(subject === undefined ? [] : [entry('Subject', subject)]),
     entry('Automation', automation),
-    entry('Why', [WHY[asks], ...grounds.reasons].join('\n')),
-    ...(action?.derived ? [entry('By a model', JSON.stringify(action.derived, null, 2))] : []),
+    entry('Why', [REASONS[asks], ...grounds.reasons].join('\n')),
+    ...(action?.derived ? [entry('From a model', JSON.stringify(action.derived, null, 2))] : []),
     ...(grounds.policies.length > 0 ? [entry('Policies', grounds.policies.join('\n'))] : []),
     entry('Policy set', grounds.policyHash),
     entry('Action', actionHash),
-    ...(makers.length > 0 ? [entry('Had a hand in it', makers.join('\n'))] : []),
-    ...votes.map((vote) => entry(`A vote, ${vote.at}`, JSON.stringify(vote, null, 2))),
-    ...edits.map((edit) => entry(`An edit, ${edit.at}`, JSON.stringify(edit, null, 2))),
+    ...(makers.length > 0 ? [entry('Had a hand in this write', makers.join('\n'))] : []),
+    ...votes.map((vote) => entry(`Vote, ${vote.at}`, JSON.stringify(vote, null, 2))),
+    ...edits.map((edit) => entry(`Edit, ${edit.at}`, JSON.stringify(edit, null, 2))),
   ];
 }
 
@@ -94,12 +93,12 @@ function phaseEntries({ name, writes, askedLater }: ApprovalPhase): Entry[] {
       return [
         { name: write.stepId, label: `also in the phase ${name}`, text: `${tool}\n${target}` },
         ...[...written, ...follows].flatMap(fieldEntries),
-        ...(derived ? [{ label: 'By a model', text: JSON.stringify(derived, null, 2) }] : []),
+        ...(derived ? [{ label: 'From a model', text: JSON.stringify(derived, null, 2) }] : []),
       ];
     }),
     ...askedLater.map(({ stepId, tool, because }) => ({
       name: stepId,
-      label: 'is asked about separately',
+      label: 'needs its own approval',
       text: `${tool}\n${because}`,
     })),
   ];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { tryParseJson } from '../../entry/parse-json.ts';
 
-/** Only what is used is described; Slack adds fields at any time. */
+/** Only the fields in use; Slack adds fields at any time. */
 const Id = z.string().regex(/^[A-Z0-9]{1,40}$/);
 const Workspace = z.object({ id: Id }).nullish();
 
@@ -42,38 +42,38 @@ const Command = z.object({
   text: z.string().default(''),
 });
 
-/** Which button was pressed for what; see `Seen` in card.ts. */
+/** The value of a button; see `Seen` in approval-card.ts. */
 export const SeenValue = z.object({ approvalId: z.string(), actionHash: z.string() });
 export const ShownPageValue = SeenValue.extend({ page: z.int().nonnegative() });
 export const MoreValue = z.object({ after: z.string() });
 
-/** Who it was, in whose workspace: a guest of another organisation is known by their own. */
-export interface Speaker {
+/** The identity of a guest from another organization names that organization's workspace. */
+export interface SlackUser {
   team: string | undefined;
   identity: string;
 }
 
-export function interactionIn(form: string): { speaker: Speaker; payload: unknown } | undefined {
+export function parseInteraction(form: string): { user: SlackUser; payload: unknown } | undefined {
   const payload = tryParseJson(new URLSearchParams(form).get('payload') ?? '');
   const envelope = Envelope.safeParse(payload);
   if (!envelope.success) return undefined;
   const { team, enterprise, user } = envelope.data;
-  return { speaker: speaker(team?.id ?? enterprise?.id, user.id, user.team_id ?? undefined), payload };
+  return { user: slackUser(team?.id ?? enterprise?.id, user.id, user.team_id ?? undefined), payload };
 }
 
-export function commandIn(form: string): { speaker: Speaker; words: string[] } | undefined {
+export function parseCommand(form: string): { user: SlackUser; args: string[] } | undefined {
   const command = Command.safeParse(Object.fromEntries(new URLSearchParams(form)));
   if (!command.success) return undefined;
   const { team_id: team, enterprise_id: enterprise, user_id: user, text } = command.data;
-  return { speaker: speaker(team ?? enterprise, user), words: text.trim().split(/\s+/) };
+  return { user: slackUser(team ?? enterprise, user), args: text.trim().split(/\s+/) };
 }
 
-function speaker(team: string | undefined, user: string, own?: string): Speaker {
-  return { team, identity: `slack:${own ?? team}/${user}` };
+function slackUser(team: string | undefined, user: string, ownTeam?: string): SlackUser {
+  return { team, identity: `slack:${ownTeam ?? team}/${user}` };
 }
 
-/** What a button or a modal carries; it is ours, but a card of an older version may carry something else. */
-export function carried<T>(schema: z.ZodType<T>, value: string): T | undefined {
+/** The value of a button or modal; undefined if an older version wrote it in another form. */
+export function parseValue<T>(schema: z.ZodType<T>, value: string): T | undefined {
   const parsed = schema.safeParse(tryParseJson(value));
   return parsed.success ? parsed.data : undefined;
 }

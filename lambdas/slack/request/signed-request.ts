@@ -4,10 +4,10 @@ import { isSigned } from '../../intake/signature.ts';
 import type { TriggerSource } from '../../run/run.ts';
 import type { TeamTenants } from './team-tenants.ts';
 
-/** A modal comes back with all its fields twice, each letter escaped for JSON and for the form; a function takes 6 MB. */
+/** A submitted modal contains all fields twice, escaped for JSON and for the form; Lambda accepts 6 MB. */
 const BODY_MAX_BYTES = 4 * 1024 * 1024;
 
-/** What every endpoint for Slack needs to know who is speaking. */
+/** What every endpoint for Slack needs to authenticate a request. */
 export interface SlackEndpoint {
   teams: Pick<TeamTenants, 'tenants' | 'of'>;
   secrets: { secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> };
@@ -15,36 +15,43 @@ export interface SlackEndpoint {
   log: Log;
 }
 
-/** The bytes of a request, as text; refused before anything reads them if they are too many. */
 export function bodyText(event: HttpEvent): string {
   const body = rawBody(event);
   if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
-  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are taken`);
+  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are accepted`);
 }
 
 /**
- * The tenant whose secret signed this. The team in the body only says whose secret to try; a team nobody knows and a
- * signature that does not fit are refused alike.
+ * The tenant whose secret signed the request. The team in the body only selects the secrets to try. An unknown team and a
+ * wrong signature get the same response.
  */
-export async function tenantSpeaking(door: SlackEndpoint, event: HttpEvent, team: string | undefined): Promise<string> {
-  const found = await door.teams.of(team ?? '');
-  // A workspace that nobody has connected is looked up and compared like one that somebody has.
-  const signers = await signedBy(door, event, found.length > 0 ? found : [nobodyOf(team)]);
+export async function tenantOfRequest(
+  endpoint: SlackEndpoint,
+  event: HttpEvent,
+  team: string | undefined,
+): Promise<string> {
+  const found = await endpoint.teams.of(team ?? '');
+  // An unknown workspace takes the same time as a known one.
+  const signers = await signedBy(endpoint, event, found.length > 0 ? found : [noTenant(team)]);
   const [tenant] = signers;
   if (tenant !== undefined && signers.length === 1) return tenant;
   if (signers.length > 1) {
-    door.log.error('one Slack workspace and secret belong to several tenants; give each its own', { team, signers });
+    endpoint.log.error('several tenants have the same Slack workspace and secret', { team, signers });
   }
   throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this workspace, body and time');
 }
 
-/** Named so that no tenant can have the name. */
-const nobodyOf = (team: string | undefined): string => `team ${team ?? ''}`;
+/** Not a valid name of a tenant. */
+const noTenant = (team: string | undefined): string => `team ${team ?? ''}`;
 
-/** Those of the tenants whose secret signed this. */
-export async function signedBy(door: SlackEndpoint, event: HttpEvent, tenants: readonly string[]): Promise<string[]> {
+/** The tenants whose secret signed the request. */
+export async function signedBy(
+  endpoint: SlackEndpoint,
+  event: HttpEvent,
+  tenants: readonly string[],
+): Promise<string[]> {
   const body = rawBody(event);
-  const nowMs = door.clock.now();
-  const secrets = await Promise.all(tenants.map((tenant) => door.secrets.secretsFor(tenant, 'slack')));
+  const nowMs = endpoint.clock.now();
+  const secrets = await Promise.all(tenants.map((tenant) => endpoint.secrets.secretsFor(tenant, 'slack')));
   return tenants.filter((_tenant, index) => isSigned('slack', secrets[index] ?? [], body, event.headers, nowMs));
 }

@@ -5,8 +5,8 @@ export interface KnownPeople {
   definitions: Pick<Definitions, 'people'>;
 }
 
-/** The person behind a Slack identity; undefined for one that nobody has claimed. */
-export async function personSpeaking(
+/** The person with a Slack identity; undefined if no person has it. */
+export async function findSlackPerson(
   { definitions }: KnownPeople,
   tenant: string,
   identity: string,
@@ -16,5 +16,5 @@ export async function personSpeaking(
   return people.find((person) => person.id === id);
 }
 
-export const notKnown = (identity: string): string =>
-  `You are not known here. Ask an admin to add ${identity} to your person, then try again.`;
+export const unknownUser = (identity: string): string =>
+  `Countersign does not know you. Ask an admin to add ${identity} to your person, then try again.`;

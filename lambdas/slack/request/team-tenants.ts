@@ -1,10 +1,10 @@
 import { Cached } from '../../entry/cached.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 
-/** A workspace that is connected to a tenant is known within this time. */
+/** A new connection of a workspace takes effect within this time. */
 const CONNECTIONS_CACHED_MS = 60_000;
 
-/** Which of a stage's tenants a Slack workspace belongs to: those whose `slack` connection names it as its instance. */
+/** Finds the tenants of a Slack workspace: their `slack` connection has the workspace as its instance. */
 export class TeamTenants {
   readonly tenants: readonly string[];
   readonly #definitions: Pick<Definitions, 'connection'>;
