@@ -34,19 +34,19 @@ describe('the card of an open approval', () => {
     expect(text).toContain('a medium risk needs one approval');
     expect(text).toContain('Policies medium-risk');
     expect(text).toContain('Policy set bbbbbbbbbbbb');
-    expect(text).toContain('Needs 2 people who may approve tier high, of dba or sre, and also of security.');
-    expect(text).toContain('cannot approve: Ben Okafor, github:octo');
-    expect(text).toContain('expires 2026-01-03 03:04 UTC, others are called 2026-01-02 03:14 UTC');
+    expect(text).toContain('Needs 2 people who may approve tier high, from dba or sre, and also from security.');
+    expect(text).toContain('cannot approve it: Ben Okafor, github:octo');
+    expect(text).toContain('Expires 2026-01-03 03:04 UTC; others are notified 2026-01-02 03:14 UTC');
     expect(text).toContain('run_0123456789abcdef · approval run_0123456789abcdef.1 · action aaaaaaaaaaaa');
   });
 
   it.each([
-    ['can be', {}],
-    ['cannot be', { reversible: false }],
-    ['takes something away', { destructive: true }],
-    ['takes back an earlier write', { undo: true }],
-  ])('says whether it %s taken back', (words, differing) => {
-    expect(textOf({ action: { ...ACTION, ...differing } })).toContain(words);
+    ['It can be undone.', {}],
+    ['It cannot be undone.', { reversible: false }],
+    ['It removes something that cannot be restored.', { destructive: true }],
+    ['This undoes an earlier write', { undo: true }],
+  ])('says about the undo: %s', (text, differing) => {
+    expect(textOf({ action: { ...ACTION, ...differing } })).toContain(text);
   });
 
   it('offers the decisions, bound to what is shown', () => {
@@ -65,7 +65,7 @@ describe('the card of an open approval', () => {
 
   it('shows the votes so far, and in whose place they were given', () => {
     const votes = [{ ...ANA_APPROVED, onBehalfOf: 'ben' }];
-    expect(textOf({ votes })).toContain('• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC, in place of Ben Okafor');
+    expect(textOf({ votes })).toContain('• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC, on behalf of Ben Okafor');
   });
 
   it('of a write that two must approve says how many have, and which yes does not count', () => {
@@ -97,7 +97,7 @@ describe('the card of an open approval', () => {
   it('says that an edit voided earlier votes', () => {
     const changes = [{ field: 'state', from: 1, to: 2 }];
     const edits = [{ person: 'ben', via: 'slack', at: AT, changes, previousHash: 'c'.repeat(64) } as const];
-    expect(textOf({ edits })).toContain('Ben Okafor changed state, 2026-01-02 03:10 UTC; earlier votes do not count.');
+    expect(textOf({ edits })).toContain('Ben Okafor changed state, 2026-01-02 03:10 UTC; earlier votes no longer count.');
   });
 
   it('of an approval step shows what is to be read, and nothing to edit', () => {
@@ -109,7 +109,7 @@ describe('the card of an open approval', () => {
 
   it('says that it is overdue once others were called', () => {
     expect(textOf({ escalatedAt: AT })).toContain(
-      'Overdue. Approval needed: servicenow.incident.updateNot decided in time. Others were called 2026-01-02 03:10 UTC.',
+      'Overdue. Approval needed: servicenow.incident.updateNot decided in time. Others were notified 2026-01-02 03:10 UTC.',
     );
   });
 });
@@ -120,10 +120,10 @@ describe('the card of a closed approval', () => {
     [
       'rejected',
       { votes: [{ ...ANA_APPROVED, person: 'ben', via: 'api', decision: 'reject', reason: 'It pages all' }] },
-      'Ben Okafor rejected over the API, 2026-01-02 03:10 UTC\nBecauseIt pages all',
+      'Ben Okafor rejected through the API, 2026-01-02 03:10 UTC\nReasonIt pages all',
     ],
     ['expired', {}, 'Nobody decided before 2026-01-03 03:04 UTC. Nothing was written.'],
-    ['canceled', {}, 'Its run ended first, 2026-01-02 03:10 UTC. Nothing was written.'],
+    ['canceled', {}, 'The run ended first, 2026-01-02 03:10 UTC. Nothing was written.'],
   ])('that was %s says so, who and when, and offers no decision', (status, differing, words) => {
     const { blocks, text } = cardOf({ status: status as Approval['status'], decidedAt: AT, ...differing });
     expect(readable(blocks).toLowerCase()).toContain(`${status}`);
@@ -139,7 +139,7 @@ describe('the votes on a closed card', () => {
 
   it.each<[Approval['status'], string]>([
     ['expired', 'Too few approved before 2026-01-03 03:04 UTC. Nothing was written. 1 of 2 had approved:'],
-    ['canceled', 'Its run ended first, 2026-01-02 03:10 UTC. Nothing was written. 1 of 2 had approved:'],
+    ['canceled', 'The run ended first, 2026-01-02 03:10 UTC. Nothing was written. 1 of 2 had approved:'],
   ])('that is %s show who had approved', (status, words) => {
     const text = textOf({ ...two, status, votes: [ANA_APPROVED] });
     expect(text).toContain(`${words}\n• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC`);
@@ -149,7 +149,7 @@ describe('the votes on a closed card', () => {
 
   it('show who had approved before somebody rejected', () => {
     expect(textOf({ ...two, status: 'rejected', votes: [ANA_APPROVED, no] })).toContain(
-      '• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC\n• Ben Okafor rejected in Slack, 2026-01-02 03:10 UTC\nBecauseNot today',
+      '• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC\n• Ben Okafor rejected in Slack, 2026-01-02 03:10 UTC\nReasonNot today',
     );
   });
 
@@ -157,7 +157,7 @@ describe('the votes on a closed card', () => {
     const yes = Array.from({ length: 9 }, (_each, index) => ({ ...ANA_APPROVED, person: `p${index}` }));
     const text = textOf({ ...two, status: 'rejected', votes: [...yes, no] });
     expect(text).toContain('Ben Okafor rejected');
-    expect(text).toContain('… and 4 votes before: press “Show all”');
+    expect(text).toContain('… and 4 earlier votes: press “Show all”');
   });
 });
 
@@ -173,7 +173,7 @@ describe('a card', () => {
     expect(isTooLongForMessage(blocks)).toBe(false);
     for (const name of Object.keys(long)) expect(text).toContain(`• ${name}: `);
     expect(text.match(/… 2,9\d\d more characters/g)).toHaveLength(40);
-    expect(text).toContain('There is no room here for what is there now: press “Show all”');
+    expect(text).toContain('Current values are not shown here: press “Show all”');
     expect(buttonsOf(blocks)).toContain('Show all');
   });
 

@@ -32,7 +32,7 @@ describe('/countersign', () => {
     const [list] = await world.messages();
     const onList = { ...approval, card: { channel: list.channel, ts: list.ts } };
     await world.click(ANA, onList, 'show_all');
-    expect((await world.modal()).view.title.text).toBe('All there is');
+    expect((await world.modal()).view.title.text).toBe('All details');
     world.pending.next = undefined;
     await world.click(ANA, onList, 'more_pending');
     expect(world.pending.asked).toEqual([undefined, 'the second page']);
@@ -62,7 +62,7 @@ describe('/countersign', () => {
   it('pending says so when nothing waits, and leaves out what was decided a moment ago', async () => {
     world.know(approvalOf({ status: 'approved' }));
     await type(ANA, '/countersign pending');
-    expect(await world.told(ANA)).toEqual(['Nothing waits for an approval.']);
+    expect(await world.told(ANA)).toEqual(['No approvals are pending.']);
   });
 
   it.each(['/countersign', '/countersign help me', '/countersign  approve all'])(

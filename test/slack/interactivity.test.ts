@@ -37,8 +37,8 @@ describe('a click on Approve', () => {
     world.decides = () => ({ approval: voted, outcome: 'already' });
     await world.click(ANA, approval, 'approve');
     expect(await world.told(ANA)).toEqual([
-      'Your approval is recorded. 2 more of 3 must approve.',
-      'You had approved this before; nothing changed.',
+      'Your approval is recorded. 2 more of 3 are needed.',
+      'You have already approved this; nothing changed.',
     ]);
   });
 
@@ -61,7 +61,7 @@ describe('a click on Approve', () => {
     expect(await world.click(CHLOE, approval, 'approve')).toMatchObject({ ok: true });
     expect(world.decisions).toEqual([]);
     expect(await world.told(CHLOE)).toEqual([
-      'You are not known here. Ask an admin to add slack:T100ACME/U300CHLOE to your person, then try again.',
+      'Countersign does not know you. Ask an admin to add slack:T100ACME/U300CHLOE to your person, then try again.',
     ]);
   });
 
@@ -75,7 +75,7 @@ describe('a click on Approve', () => {
     world.decides = () => ({ approval, outcome: 'already' });
     await world.sim.ask('POST', '/faults', { system: 'slack', path: '/actions/', kind: 'status', status: 404 });
     expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true });
-    expect(world.log.messages('warn')).toEqual(['a person could not be told what became of their click']);
+    expect(world.log.messages('warn')).toEqual(['the reply to a click could not be sent']);
   });
 
   it('is answered in time though Slack takes its own', async () => {
@@ -124,8 +124,8 @@ describe('a click on Reject', () => {
   });
 
   it.each([
-    ['decided', { status: 'approved' as const }, 'This is approved already.'],
-    ['changed', { actionHash: 'd'.repeat(64) }, 'What is to be approved has changed since; look at the card again.'],
+    ['decided', { status: 'approved' as const }, 'This approval is already approved.'],
+    ['changed', { actionHash: 'd'.repeat(64) }, 'The write has changed since you opened the card; read the card again.'],
   ])('on what is %s meanwhile opens nothing', async (_what, differing, message) => {
     world.know({ ...approval, ...differing });
     await world.click(ANA, approval, 'reject');
@@ -196,13 +196,13 @@ describe('a click on Show all', () => {
     expect((await world.submit(ANA, id, {})).ok).toBe(true);
     const { view } = await world.modal();
     expect(viewProblems(view)).toBeUndefined();
-    expect(JSON.stringify(view.blocks)).toContain('There is no such approval any more.');
+    expect(JSON.stringify(view.blocks)).toContain('This approval no longer exists.');
   });
 
   it('is there for a closed approval too', async () => {
     world.know({ ...approval, status: 'expired' });
     await world.click(ANA, approval, 'show_all');
-    expect((await world.modal()).view.title.text).toBe('All there is');
+    expect((await world.modal()).view.title.text).toBe('All details');
   });
 });
 
@@ -274,7 +274,7 @@ describe('an interaction', () => {
   it('never makes us call an address that is not Slack’s', async () => {
     world.decides = () => ({ approval, outcome: 'already' });
     expect((await send(click(TEAM))).statusCode).toBe(200);
-    expect(world.log.messages('warn')).toEqual(['a person could not be told what became of their click']);
+    expect(world.log.messages('warn')).toEqual(['the reply to a click could not be sent']);
   });
 
   it('of a kind we do not use is acknowledged', async () => {

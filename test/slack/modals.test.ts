@@ -74,7 +74,7 @@ describe('the modal of an edit', () => {
   it('leaves out what Slack cannot take, and says so', () => {
     const partly = editModal(approvalOf(writing({ long: 'x'.repeat(3_001), short: 'y' })));
     expect(inputsOf(partly).map(({ block_id, label }) => [block_id, label.text])).toEqual([['field-1', 'short']]);
-    expect(readable(partly.blocks)).toContain('1 more does not fit into this form; use the API for it.');
+    expect(readable(partly.blocks)).toContain('1 more field does not fit into this form; edit it through the API.');
     expect(typedEdit({ long: 'x'.repeat(3_001), short: 'y' }, submitted(partly, { short: 'z' }))).toEqual({
       changed: { short: 'z' },
     });
@@ -88,7 +88,7 @@ describe('the modal of an edit', () => {
     const partly = editModal(approvalOf(writing(hebrew)));
     expect(viewProblems(partly)).toBeUndefined();
     expect(inputsOf(partly)).toHaveLength(24);
-    expect(readable(partly.blocks)).toContain('16 more do not fit into this form; use the API for them.');
+    expect(readable(partly.blocks)).toContain('16 more fields do not fit into this form; edit them through the API.');
   });
 
   it('warns of characters that cannot be seen in a form', () => {
@@ -122,7 +122,7 @@ describe('the modal that shows all', () => {
     for (const block of pages.flatMap(({ blocks }) => blocks)) {
       const texts = shownTexts([block]);
       const label = texts.flatMap(({ text, as }) => (as === 'box' ? [] : [text]));
-      const name = label.join('').replace(/, goes on$/, '');
+      const name = label.join('').replace(/, continued$/, '');
       said.set(name, (said.get(name) ?? '') + texts.flatMap(({ text, as }) => (as === 'box' ? [text] : [])).join(''));
     }
     return said;
