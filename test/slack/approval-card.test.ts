@@ -97,7 +97,9 @@ describe('the card of an open approval', () => {
   it('says that an edit voided earlier votes', () => {
     const changes = [{ field: 'state', from: 1, to: 2 }];
     const edits = [{ person: 'ben', via: 'slack', at: AT, changes, previousHash: 'c'.repeat(64) } as const];
-    expect(textOf({ edits })).toContain('Ben Okafor changed state, 2026-01-02 03:10 UTC; earlier votes no longer count.');
+    expect(textOf({ edits })).toContain(
+      'Ben Okafor changed state, 2026-01-02 03:10 UTC; earlier votes no longer count.',
+    );
   });
 
   it('of an approval step shows what is to be read, and nothing to edit', () => {

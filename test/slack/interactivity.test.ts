@@ -125,7 +125,11 @@ describe('a click on Reject', () => {
 
   it.each([
     ['decided', { status: 'approved' as const }, 'This approval is already approved.'],
-    ['changed', { actionHash: 'd'.repeat(64) }, 'The write has changed since you opened the card; read the card again.'],
+    [
+      'changed',
+      { actionHash: 'd'.repeat(64) },
+      'The write has changed since you opened the card; read the card again.',
+    ],
   ])('on what is %s meanwhile opens nothing', async (_what, differing, message) => {
     world.know({ ...approval, ...differing });
     await world.click(ANA, approval, 'reject');
@@ -159,7 +163,7 @@ describe('a click on Edit', () => {
 
   it.each([
     ['nothing was changed', typed('Database', '2'), { 'field-0': 'Nothing was changed.' }],
-    ['what was typed is no value', typed('Database', 'two'), { 'field-1': expect.stringContaining('Write JSON') }],
+    ['what was typed is no value', typed('Database', 'two'), { 'field-1': expect.stringContaining('Enter JSON') }],
     ['policy denies it', typed('Network', '2'), { 'field-0': 'policy denies the edited write: no' }],
   ])('keeps the modal open if %s', async (_what, values, errors) => {
     world.decides = refuse('POLICY_DENIED', 'policy denies the edited write: no');

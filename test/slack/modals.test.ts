@@ -68,7 +68,7 @@ describe('the modal of an edit', () => {
   });
 
   it('says at the field what is wrong with it', () => {
-    expect(edited({ state: 'three' })).toEqual({ errors: { 'field-1': expect.stringContaining('Write JSON') } });
+    expect(edited({ state: 'three' })).toEqual({ errors: { 'field-1': expect.stringContaining('Enter JSON') } });
   });
 
   it('leaves out what Slack cannot take, and says so', () => {
@@ -93,7 +93,7 @@ describe('the modal of an edit', () => {
 
   it('warns of characters that cannot be seen in a form', () => {
     const [plain, hidden] = inputsOf(editModal(approvalOf(writing({ a: 'plain\ntext', b: 'a\u202Eb' }))));
-    expect([plain?.hint, hidden?.hint?.text]).toEqual([undefined, expect.stringContaining('cannot be seen')]);
+    expect([plain?.hint, hidden?.hint?.text]).toEqual([undefined, expect.stringContaining('invisible characters')]);
   });
 
   it('is one that Slack opens, whatever is to be written', () => {
