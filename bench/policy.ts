@@ -1,5 +1,5 @@
 import type { PolicyRequest } from '../lambdas/policy/policy.ts';
-import { systemPolicy } from '../lambdas/policy/policy.wiring.ts';
+import { wirePolicy } from '../lambdas/policy/policy.wiring.ts';
 
 const DECISIONS = 2_000;
 
@@ -29,7 +29,7 @@ const request = (risk: 'low' | 'medium'): PolicyRequest => ({
 
 /** The first decision of a function loads the engine and reads the policies; all others only ask. */
 export async function policyDecisionMs(): Promise<{ coldMs: number; warmMs: number }> {
-  const policy = systemPolicy({ policies: async () => ({ engine: 'cedar', files: {} }) }, { isTool: () => true });
+  const policy = wirePolicy({ policies: async () => ({ engine: 'cedar', files: {} }) }, { isTool: () => true });
   const cold = performance.now();
   await policy.decide(request('low'));
   const warm = performance.now();

@@ -1,8 +1,8 @@
-import { systemPolicy } from '../policy/policy.wiring.ts';
+import { wirePolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 
 /** Policy is asked again about an edited write. */
 export function wireDecider() {
   const changer = wireRunChanger();
-  return { ...changer, policy: systemPolicy(changer.stored) };
+  return { ...changer, policy: wirePolicy(changer.stored) };
 }

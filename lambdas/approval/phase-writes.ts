@@ -12,7 +12,7 @@ import type { RunDraft } from '../run/run-draft.ts';
 import { newStep, type StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { conditionHolds, type Expressions } from '../workflow/expressions/expressions.ts';
-import { unknownNeeds } from '../workflow/expressions/missing-outputs.ts';
+import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import { inOrder } from '../workflow/step-order.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 
@@ -82,7 +82,7 @@ async function foresee(
   step: WorkflowStep,
 ): Promise<ForeseenWrite | { because: string } | undefined> {
   const steps = [...draft.steps.values()];
-  const missing = unknownNeeds(step, (id) => steps.some((other) => other.id === id && other.status === 'succeeded'));
+  const missing = missingOutputs(step, (id) => steps.some((other) => other.id === id && other.status === 'succeeded'));
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
   try {
     const values = runValues(foreseer, state, draft);

@@ -8,7 +8,7 @@ import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SqsStepQueue } from '../run-changes/sqs-step-queue.ts';
-import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';
 
@@ -25,7 +25,7 @@ export function wireIntake() {
       systemClock.now,
       systemLog,
     ),
-    expressions: systemExpressions(),
+    expressions: wireExpressions(),
     clock: systemClock,
     ids: systemIds,
     log: systemLog,

@@ -12,7 +12,7 @@ import { hashOf } from '../run/canonical-json.ts';
 import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
-import { unknownNeeds } from '../workflow/expressions/missing-outputs.ts';
+import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
@@ -179,7 +179,7 @@ function coveringStep(
 ): string | null {
   if (workflow.validation?.mode !== 'per_phase') return null;
   const asked = phases.get(step.phase);
-  if (asked && unknownNeeds(step, (id) => asked.known.has(id)).length === 0) {
+  if (asked && missingOutputs(step, (id) => asked.known.has(id)).length === 0) {
     Object.assign(asked.gate, stricter(asked.gate, gate));
     return asked.step;
   }

@@ -2,11 +2,11 @@ import { hashOf } from '../run/canonical-json.ts';
 import type { ProposedAction } from './policy.ts';
 
 /**
- * What an approval is for: this very action with its whole input, under this policy, of this workflow version. One changed
- * byte is another hash. Who had a hand in it is not part of what is done.
+ * Identifies what an approval covers: the action, its complete input, the policies and the workflow version. The makers are
+ * not part of it: they do not change what is written.
  */
 export function actionHash(
-  { makers: _whoeverTheyAre, ...action }: ProposedAction,
+  { makers: _ignored, ...action }: ProposedAction,
   input: unknown,
   policyHash: string,
   workflow: { name: string; version: number },

@@ -9,7 +9,7 @@ import type { ShippedPolicies } from './shipped-policies.ts';
 
 type CedarTexts = Extract<TenantPolicies, { engine: 'cedar' }>;
 
-/** Cedar: the policies that ship and the tenant's own, checked against the schema before they decide anything. */
+/** Cedar: the shipped policies and the tenant's, validated against the schema. */
 export class CedarPolicies implements PolicyEngine<'cedar'> {
   readonly #runtime: CedarRuntime;
   readonly #shipped: () => ShippedPolicies;
@@ -22,12 +22,13 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
   async prepare({ files }: CedarTexts): Promise<CedarSet> {
     const shipped = this.#shipped();
     const taken = Object.keys(files).filter((file) => Object.hasOwn(shipped.files, file));
-    if (taken.length > 0) throw new InvalidPolicies(taken.map((file) => `${file}: ships; choose another name`));
+    if (taken.length > 0)
+      throw new InvalidPolicies(taken.map((file) => `${file}: a shipped policy file has this name; choose another`));
     const { policies, warnings } = this.#read(shipped, files);
     const hash = hashOf({ engine: 'cedar', schema: shipped.schema, shipped: shipped.files, files });
     const own = policies.filter(({ place }) => Object.hasOwn(files, place.file));
     const empty = Object.keys(files).filter((file) => !own.some(({ place }) => place.file === file));
-    const emptyFiles = empty.map((file) => `${file}: there is no policy in it; write one, or leave the file out`);
+    const emptyFiles = empty.map((file) => `${file}: contains no policy; add one or remove the file`);
     return new CedarSet(this.#runtime, { hash, warnings: [...warnings, ...emptyFiles], policies, own });
   }
 
@@ -37,11 +38,13 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
       return { policies, warnings: this.#validate(shipped.schema, policies) };
     } catch (error) {
       if (!isExhausted(error)) throw error;
-      throw new InvalidPolicies(['the engine cannot cope with these policies; nest them less deeply']);
+      throw new InvalidPolicies([
+        'these policies exhaust the memory of the policy engine; nest expressions less deeply',
+      ]);
     }
   }
 
-  /** Answers with warnings; throws what is wrong. */
+  /** Returns warnings; throws InvalidPolicies for errors. */
   #validate(schema: string, policies: CedarPolicy[]): string[] {
     const answer = this.#runtime.use((cedar) =>
       cedar.validate({
@@ -51,13 +54,13 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
       }),
     );
     if (answer.type === 'failure') throw new InvalidPolicies(answer.errors.map(({ message }) => message));
-    const told = (errors: typeof answer.validationErrors) =>
+    const located = (errors: typeof answer.validationErrors) =>
       errors.map(({ policyId, error }) => {
         const policy = policies.find(({ id }) => id === policyId);
         return policy ? problemAt(policy, error) : error.message;
       });
-    if (answer.validationErrors.length > 0) throw new InvalidPolicies(told(answer.validationErrors));
-    return [...told(answer.validationWarnings), ...answer.otherWarnings.map(({ message }) => message)];
+    if (answer.validationErrors.length > 0) throw new InvalidPolicies(located(answer.validationErrors));
+    return [...located(answer.validationWarnings), ...answer.otherWarnings.map(({ message }) => message)];
   }
 }
 
@@ -83,7 +86,7 @@ export class CedarSet implements PreparedPolicies {
     this.#byId = new Map(set.policies.map((policy) => [policy.id, policy]));
   }
 
-  /** Two questions: may it just happen; and if not, may it happen once people have said yes. */
+  /** Two questions: is it permitted without approval? If not, is it permitted with approval? */
   decide(request: PolicyRequest): PolicyDecision {
     const alone = this.#ask(request, 'execute');
     if (alone.permitted) return { verdict: 'allow', ...this.#grounds(alone.by) };
@@ -96,7 +99,7 @@ export class CedarSet implements PreparedPolicies {
     return {
       verdict: 'needs_approval',
       requirement: requirementOf(withApproval.by, request),
-      // A forbid of the first question is why people are asked at all.
+      // A forbid in the first question is the reason for the approval.
       ...this.#grounds([...alone.by, ...withApproval.by]),
     };
   }
@@ -106,7 +109,7 @@ export class CedarSet implements PreparedPolicies {
     const answer = this.#runtime.ask({ hash: this.hash, policies: this.#texts }, question);
     if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '));
     const { decision, diagnostics } = answer.response;
-    // Cedar skips a policy that fails; a forbid must not be skipped, so the whole decision fails.
+    // Cedar skips a policy that fails. A forbid must not be skipped, so the whole decision fails.
     const [failed] = diagnostics.errors;
     if (failed) throw new Error(`${failed.policyId}: ${failed.error.message}`);
     return { permitted: decision === 'allow', by: diagnostics.reason.sort().map((id) => this.#policy(id)) };
@@ -114,7 +117,7 @@ export class CedarSet implements PreparedPolicies {
 
   #policy(id: string): CedarPolicy {
     const policy = this.#byId.get(id);
-    if (!policy) throw new Error(`the engine named a policy "${id}" that is not in the set`);
+    if (!policy) throw new Error(`the policy engine returned the unknown policy "${id}"`);
     return policy;
   }
 
@@ -127,7 +130,7 @@ export class CedarSet implements PreparedPolicies {
   }
 }
 
-/** Where several policies ask for approval, the strictest counts. One that names no tier means the risk of the action. */
+/** The strictest requirement of all permits applies. Without @tier, the tier is the risk of the action. */
 function requirementOf(permits: readonly CedarPolicy[], { action }: PolicyRequest): ApprovalRequirement {
   return permits
     .map(({ annotations: { tier = action.risk, quorum = 1, groups } }) => ({
@@ -140,6 +143,6 @@ function requirementOf(permits: readonly CedarPolicy[], { action }: PolicyReques
 
 const textsById = (policies: readonly CedarPolicy[]) => Object.fromEntries(policies.map(({ id, text }) => [id, text]));
 
-/** How WebAssembly ends that has no stack or memory left. */
+/** WebAssembly throws these errors when it has no stack or memory left. */
 const isExhausted = (error: unknown) =>
   error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError');

@@ -6,7 +6,7 @@ type Question = Pick<
   'principal' | 'action' | 'resource' | 'context' | 'entities'
 >;
 
-/** The request in the words of policies/schema.cedarschema. */
+/** Converts the request to the types of policies/schema.cedarschema. */
 export function cedarQuestion(request: PolicyRequest, asked: string): Question {
   const { action, workflow } = request;
   const principal = { type: 'Automation', id: request.automation };
@@ -51,7 +51,7 @@ interface Leaf {
   text: string;
 }
 
-/** Every value in full, whatever its length: a value that is left out is one that padding can hide. */
+/** Every value in full: with a length limit, padding could hide a value. */
 function valuesIn(fields: Record<string, unknown>) {
   const leaves = Object.entries(fields).flatMap(([name, value]) => leavesOf(name, value));
   return {
@@ -63,7 +63,7 @@ function valuesIn(fields: Record<string, unknown>) {
 
 const distinct = (texts: string[]) => [...new Set(texts)];
 
-/** The elements of a list have the name of the list, a nested value has its path. */
+/** List elements get the name of the list, nested values their path. */
 function leavesOf(name: string, value: unknown): Leaf[] {
   if (Array.isArray(value)) {
     return value.length === 0 ? [{ name, text: '[]' }] : value.flatMap((element) => leavesOf(name, element));
@@ -77,9 +77,9 @@ function leavesOf(name: string, value: unknown): Leaf[] {
   return [{ name, text: String(value) }];
 }
 
-/** Control and format characters, and those that are drawn as nothing. */
+/** Control, format and invisible characters. */
 const INVISIBLE = /(?!\s)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** The same text for every spelling that a target may read as the same value: padding, case, width, invisible characters. */
+/** Targets may treat different spellings as equal: this removes padding, case, character width and invisible characters. */
 export const normalized = (text: string): string =>
   text.normalize('NFKC').replace(INVISIBLE, '').replace(/\s+/gu, ' ').trim().toLowerCase();

@@ -2,11 +2,11 @@ import { createRequire } from 'node:module';
 
 export type Cedar = typeof import('@cedar-policy/cedar-wasm/nodejs');
 
-/** Policy sets held parsed in the engine; beyond this the one parsed first gives way. A stage has at most 20 tenants. */
+/** Parsed policy sets in the engine; the oldest is replaced first. A stage has at most 20 tenants. */
 const PARSED_SETS_MAX = 32;
 const SCHEMA_NAME = 'schema';
 
-/** A new instance of the engine each time: what Node keeps of an earlier one is dropped. */
+/** Loads a new engine instance: the module is removed from Node's cache. */
 export function loadCedar(): Cedar {
   const requireFromHere = createRequire(import.meta.url);
   const module = requireFromHere.resolve('@cedar-policy/cedar-wasm/nodejs');
@@ -14,7 +14,7 @@ export function loadCedar(): Cedar {
   return requireFromHere(module) as Cedar;
 }
 
-/** The engine, loaded when it is first needed, with the schema and the policy sets it holds in parsed form. */
+/** The engine with its parsed schema and policy sets, loaded on first use. */
 export class CedarRuntime {
   readonly #load: () => Cedar;
   readonly #schema: () => string;
@@ -27,8 +27,8 @@ export class CedarRuntime {
   }
 
   /**
-   * WebAssembly that has thrown stays in an undefined state and fails every later call too (a policy nested deep enough
-   * exhausts the stack). It is thrown away, so that one tenant's policies cannot stop those of others.
+   * After an exception, WebAssembly is in an undefined state and fails every later call (a deeply nested policy exhausts the
+   * stack). The instance is discarded, so that one tenant's policies cannot block other tenants.
    */
   use<T>(work: (cedar: Cedar) => T): T {
     try {
@@ -41,7 +41,7 @@ export class CedarRuntime {
     }
   }
 
-  /** One question to a policy set, which is parsed first unless it still is. */
+  /** Asks a policy set one question. Parses the set first if necessary. */
   ask(
     set: { hash: string; policies: Record<string, string> },
     question: Pick<Parameters<Cedar['isAuthorized']>[0], 'principal' | 'action' | 'resource' | 'context' | 'entities'>,

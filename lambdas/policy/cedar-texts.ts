@@ -1,14 +1,15 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
+import { didYouMean } from '../entry/did-you-mean.ts';
 import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
 import { QUORUM_MAX_PEOPLE } from './policy.ts';
 import { InvalidPolicies, type Mention } from './policy-engine.ts';
 
 export const APPROVAL_ACTION = 'executeWithApproval';
 
-const QUORUM_RANGE = `give the number of people, "1" to "${QUORUM_MAX_PEOPLE}"`;
+const QUORUM_RANGE = `must be the number of people, "1" to "${QUORUM_MAX_PEOPLE}"`;
 
-/** What may stand before a policy. A name or value we do not know is refused: a misspelt @quorum must not mean "one". */
+/** Unknown annotations are errors: a misspelt @quorum must not mean "one". */
 const Annotations = z.strictObject({
   id: z
     .string()
@@ -33,7 +34,6 @@ export type Annotations = z.infer<typeof Annotations>;
 type CedarError = Extract<ReturnType<Cedar['validate']>, { type: 'failure' }>['errors'][number];
 type PolicyJson = Extract<ReturnType<Cedar['policyToJson']>, { type: 'success' }>['json'];
 
-/** One policy of a file, by the id that decisions name it with. */
 export interface CedarPolicy {
   id: string;
   text: string;
@@ -42,13 +42,13 @@ export interface CedarPolicy {
   place: { file: string; fileText: string; offsetBytes: number };
 }
 
-/** The policies in some files; everything that is wrong with any of them is reported at once. */
+/** Parses all files and reports all problems at once. */
 export function readCedarTexts(runtime: CedarRuntime, files: Record<string, string>): CedarPolicy[] {
   const problems: string[] = [];
   const policies = Object.entries(files).flatMap(([file, text]) => readFile(runtime, file, text, problems));
   for (const [index, { id, place }] of policies.entries()) {
     const first = policies.findIndex((other) => other.id === id);
-    if (first < index) problems.push(at(place, 0, `there is another policy @id("${id}"); give each its own`));
+    if (first < index) problems.push(at(place, 0, `another policy has @id("${id}"); ids must be unique`));
   }
   if (problems.length > 0) throw new InvalidPolicies(problems);
   return policies;
@@ -56,19 +56,19 @@ export function readCedarTexts(runtime: CedarRuntime, files: Record<string, stri
 
 /** `default.cedar:12: what is wrong; what to do` */
 export function problemAt({ place }: CedarPolicy, error: CedarError): string {
-  return at(place, error.sourceLocations?.[0]?.start ?? 0, inWords(error));
+  return at(place, error.sourceLocations?.[0]?.start ?? 0, errorText(error));
 }
 
 function readFile(runtime: CedarRuntime, file: string, fileText: string, problems: string[]): CedarPolicy[] {
   const parts = runtime.use((cedar) => cedar.policySetTextToParts(fileText));
   if (parts.type === 'failure') {
     for (const error of parts.errors) {
-      problems.push(at({ file, fileText, offsetBytes: 0 }, error.sourceLocations?.[0]?.start ?? 0, inWords(error)));
+      problems.push(at({ file, fileText, offsetBytes: 0 }, error.sourceLocations?.[0]?.start ?? 0, errorText(error)));
     }
     return [];
   }
   for (const text of parts.policy_templates) {
-    problems.push(at(placeOf(file, fileText, text), 0, 'this is a template; write the policy out for each use'));
+    problems.push(at(placeOf(file, fileText, text), 0, 'templates are not supported; write a policy for each use'));
   }
   return parts.policies.flatMap((text) => {
     const place = placeOf(file, fileText, text);
@@ -85,16 +85,16 @@ function readPolicy(
   place: CedarPolicy['place'],
 ): CedarPolicy | { problems: string[] } {
   const answer = runtime.use((cedar) => cedar.policyToJson(text));
-  if (answer.type === 'failure') return { problems: answer.errors.map(inWords) };
+  if (answer.type === 'failure') return { problems: answer.errors.map(errorText) };
   const parsed = Annotations.safeParse(answer.json.annotations ?? {});
   if (!parsed.success) {
-    return { problems: parsed.error.issues.map(({ path, message }) => `@${path.join('.')}: ${message}`) };
+    return { problems: parsed.error.issues.flatMap(annotationProblems) };
   }
   const { id = `${place.file}:${lineOf(place, 0)}`, tier, quorum, groups } = parsed.data;
-  const asksPeople = tier !== undefined || quorum !== undefined || groups !== undefined;
-  if (asksPeople && !permitsWithApproval(answer.json)) {
+  const requiresPeople = tier !== undefined || quorum !== undefined || groups !== undefined;
+  if (requiresPeople && !permitsWithApproval(answer.json)) {
     const wanted = `a permit of Action::"${APPROVAL_ACTION}"`;
-    return { problems: [`@tier, @quorum and @groups only mean something on ${wanted}`] };
+    return { problems: [`@tier, @quorum and @groups are only allowed on ${wanted}`] };
   }
   const mentions = mentionsIn(answer.json).map((mention) => ({
     ...mention,
@@ -103,9 +103,19 @@ function readPolicy(
   return { id, text, annotations: parsed.data, mentions, place };
 }
 
+const ANNOTATIONS = Object.keys(Annotations.shape);
+
+function annotationProblems(issue: z.core.$ZodIssue): string[] {
+  if (issue.code !== 'unrecognized_keys') return [`@${issue.path.join('.')}: ${issue.message}`];
+  return issue.keys.map((name) => {
+    const hint = didYouMean(name, ANNOTATIONS, (close) => `@${close}`);
+    return `unknown annotation @${name}${hint || `; known: ${ANNOTATIONS.map((each) => `@${each}`).join(', ')}`}`;
+  });
+}
+
 const Named = z.object({ type: z.enum(['Operation', 'Connector']), id: z.string() });
 
-/** Every tool and connector named anywhere in a policy. */
+/** All tools and connectors that a policy names. */
 function mentionsIn(json: unknown): Pick<Mention, 'kind' | 'id'>[] {
   if (typeof json !== 'object' || json === null) return [];
   const named = Named.safeParse(json);
@@ -131,10 +141,10 @@ function at(place: CedarPolicy['place'], offsetBytes: number, message: string): 
 
 const NEWLINE = 0x0a;
 
-/** Cedar counts in bytes. */
+/** Cedar reports offsets in bytes. */
 function lineOf(place: CedarPolicy['place'], offsetBytes: number): number {
   const before = Buffer.from(place.fileText).subarray(0, place.offsetBytes + offsetBytes);
   return before.filter((byte) => byte === NEWLINE).length + 1;
 }
 
-const inWords = ({ message, help }: CedarError) => (help ? `${message}; ${help}` : message);
+const errorText = ({ message, help }: CedarError) => (help ? `${message}; ${help}` : message);

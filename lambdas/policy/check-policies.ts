@@ -1,18 +1,19 @@
 import { connectorOf, RISKS } from '../connectors/connector.ts';
+import { didYouMean } from '../entry/did-you-mean.ts';
 import type { PolicyRequest, ProposedAction, TenantPolicies } from './policy.ts';
 import { InvalidPolicies, type Mention, type PolicyEngines, prepare } from './policy-engine.ts';
 
 export interface SoundPolicies {
   hash: string;
-  /** What the tenant's own are called. */
+  /** The ids of the tenant's policies. */
   policies: readonly string[];
 }
 
 export type CheckedPolicies = SoundPolicies | { problems: readonly string[] };
 
 /**
- * Whether policies may be published: they are read, nothing in them is odd, what they name is there, and they decide what
- * is put to them. `tools` are those there are.
+ * Whether policies may be published: they must parse without warnings, name only existing tools and connectors, and decide
+ * some typical requests. `tools` are all tools.
  */
 export async function checkPolicies(
   engines: PolicyEngines,
@@ -21,11 +22,13 @@ export async function checkPolicies(
 ): Promise<CheckedPolicies> {
   try {
     const set = await prepare(engines, policies);
-    const problems = [...set.warnings, ...set.mentions.flatMap((mention) => misnomer(mention, tools))];
+    const problems = [...set.warnings, ...set.mentions.flatMap((mention) => unknownName(mention, tools))];
     for (const request of TRIALS) {
       const { risk, effect } = request.action;
       const decide = async () => set.decide(request);
-      await decide().catch((error: unknown) => problems.push(`a ${risk} risk ${effect} cannot be decided: ${error}`));
+      await decide().catch((error: unknown) =>
+        problems.push(`the policies cannot decide a ${risk}-risk ${effect}: ${error}`),
+      );
     }
     return problems.length > 0 ? { problems } : { hash: set.hash, policies: set.ids };
   } catch (error) {
@@ -34,17 +37,17 @@ export async function checkPolicies(
   }
 }
 
-/** A misspelt name matches nothing: a forbid of it would forbid nothing. */
-function misnomer({ kind, id, place }: Mention, tools: readonly string[]): string[] {
+/** A misspelt name matches nothing, so a forbid with it would forbid nothing. */
+function unknownName({ kind, id, place }: Mention, tools: readonly string[]): string[] {
   const connectors = [...new Set(tools.map(connectorOf))];
   if ((kind === 'Operation' ? tools : connectors).includes(id)) return [];
   const ofConnector = tools.filter((tool) => connectorOf(tool) === connectorOf(id));
   const [thing, there] =
     kind === 'Connector' ? ['connector', connectors] : ['tool', ofConnector.length > 0 ? ofConnector : tools];
-  return [`${place}: there is no ${thing} "${id}"; there are ${there.join(', ')}`];
+  return [`${place}: unknown ${thing} "${id}"${didYouMean(id, there) || `; known: ${there.join(', ')}`}`];
 }
 
-/** Plain requests that every set of policies must have an answer to. */
+/** Typical requests that every policy set must decide. */
 const TRIALS: readonly PolicyRequest[] = (['read', 'natural', 'opaque'] as const).flatMap((effect) =>
   RISKS.map((risk) => trial({ effect, risk })),
 );

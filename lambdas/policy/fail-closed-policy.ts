@@ -11,20 +11,20 @@ import {
 } from './policy.ts';
 import { type PolicyEngines, type PreparedPolicies, prepare } from './policy-engine.ts';
 
-/** Warm, a decision takes half a millisecond; cold, with the engine to load, a few hundred, and seconds on a busy machine. */
+/** A decision takes 0.5 ms, with a cold engine a few hundred, and seconds on a busy machine. */
 export const POLICY_TIMEOUT_MS = 10_000;
-/** A changed policy takes effect within this time, and at once for a write that rests on an approval. */
+/** A changed policy takes effect within this time, and immediately for an approved write. */
 const CHANGES_SEEN_WITHIN_MS = 60_000;
-/** A stage has at most 20 tenants; replays bring further sets for a while. */
+/** A stage has at most 20 tenants; replays temporarily add sets. */
 const PREPARED_SETS_MAX = 32;
-/** Stands for the hash where the policies could not be read. */
+/** The hash in a decision if the policies could not be read. */
 export const UNKNOWN_POLICY_HASH = 'unknown';
 const MESSAGE_MAX_CHARACTERS = 300;
 
-/** Measures how long something takes, by a clock that nobody sets. */
+/** A monotonic clock. */
 export interface Stopwatch {
   nowMs(): number;
-  /** Calls back after a while; the answer calls that off. */
+  /** Starts a timer and returns a function that stops it. */
   after(ms: number, act: () => void): () => void;
 }
 
@@ -38,32 +38,32 @@ interface Ports {
 }
 
 /**
- * Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, an unknown tool: all of it is a no; one
- * that could not be helped at the moment says so (`retryable`).
+ * Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, or an unknown tool result in a denial.
+ * If a retry may help, the denial is `retryable`.
  */
 export class FailClosedPolicy implements Policy {
   readonly #ports: Ports;
-  readonly #kept: Cached<PreparedPolicies>;
+  readonly #cached: Cached<PreparedPolicies>;
   readonly #prepared = new Map<string, Promise<PreparedPolicies>>();
 
   constructor(ports: Ports) {
     this.#ports = ports;
-    this.#kept = new Cached(CHANGES_SEEN_WITHIN_MS, ports.now);
+    this.#cached = new Cached(CHANGES_SEEN_WITHIN_MS, ports.now);
   }
 
-  async decide(request: PolicyRequest, looking = { fresh: false }): Promise<PolicyDecision> {
+  async decide(request: PolicyRequest, options = { fresh: false }): Promise<PolicyDecision> {
     const startedAtMs = this.#ports.stopwatch.nowMs();
     let policyHash = UNKNOWN_POLICY_HASH;
     const reading = { now: false };
     const ask = async () => {
-      const policies = await this.#policiesOf(request.tenant, looking.fresh, reading);
+      const policies = await this.#policiesOf(request.tenant, options.fresh, reading);
       policyHash = policies.hash;
-      if (!this.#ports.isTool(request.action.tool)) throw new Error(`there is no tool "${request.action.tool}"`);
+      if (!this.#ports.isTool(request.action.tool)) throw new Error(`unknown tool "${request.action.tool}"`);
       return policies.decide(request);
     };
     try {
       const decision = await this.#inTime(ask());
-      // WebAssembly cannot be interrupted, but an answer that came too late need not be taken.
+      // WebAssembly cannot be interrupted, but a late decision is discarded.
       if (this.#ports.stopwatch.nowMs() - startedAtMs > POLICY_TIMEOUT_MS) throw tooSlow();
       return decision;
     } catch (error) {
@@ -80,10 +80,10 @@ export class FailClosedPolicy implements Policy {
       });
       return this.#prepare(policies);
     };
-    return fresh ? read() : this.#kept.get(tenant, read);
+    return fresh ? read() : this.#cached.get(tenant, read);
   }
 
-  /** Policies that are the same as before, even another tenant's, are ready already. */
+  /** Identical policies, even of other tenants, are prepared once. */
   #prepare(policies: TenantPolicies): Promise<PreparedPolicies> {
     const key = hashOf(policies);
     const ready = this.#prepared.get(key);
@@ -98,11 +98,11 @@ export class FailClosedPolicy implements Policy {
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
-    const callOff = this.#ports.stopwatch.after(POLICY_TIMEOUT_MS, () => late.reject(tooSlow()));
+    const stopTimer = this.#ports.stopwatch.after(POLICY_TIMEOUT_MS, () => late.reject(tooSlow()));
     try {
       return await Promise.race([work, late.promise]);
     } finally {
-      callOff();
+      stopTimer();
     }
   }
 
@@ -120,4 +120,4 @@ export class FailClosedPolicy implements Policy {
   }
 }
 
-const tooSlow = () => new Error(`it took longer than ${POLICY_TIMEOUT_MS} ms`);
+const tooSlow = () => new Error(`the decision took longer than ${POLICY_TIMEOUT_MS} ms`);

@@ -5,64 +5,65 @@ import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
 
-/** Whatever policy says, nobody alone lets a write happen that hits much or cannot be made good. */
+/** Whatever policy says, two people must approve a destructive write or one with high blast radius. */
 const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
 
 export type Gate =
   | { kind: 'open' }
-  /** Only the validation mode asked, and the run is sure enough of itself. */
+  /** Only the validation mode required approval, and the confidence reaches the threshold. */
   | { kind: 'auto_approved'; confidence: number; threshold: number }
   | { kind: 'closed'; asks: GateReason; requirement: ApprovalRequirement };
 
-interface Judged {
+interface GateInput {
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>;
   action: ProposedAction;
   workflow: Workflow;
   index: number;
-  /** What the step's expression says of how sure the run is: 0 to 1, anything else says nothing. */
+  /** The value of the step's `confidence`. Values other than 0 to 1 are ignored. */
   confidence?: unknown;
-  /** A request for this very write has left before. */
+  /** A request for this write was sent before. */
   retry?: boolean;
-  /** The approval this step was stopped for before, if it no longer holds. */
+  /** An earlier approval of this step that is no longer valid. */
   askedBefore?: Pick<Approval, 'asks' | 'requirement'>;
 }
 
 /**
- * Whether people must agree first. The mode and the rule of two add gates to what policy decides, and a write that people
- * were asked about once is asked about ever after, no less strictly; nothing removes a gate.
+ * Whether people must approve the write. The validation mode and the rule of two add gates to the policy decision. A write that
+ * once required approval keeps that requirement. Nothing removes a gate.
  */
-export function gateFor(judged: Judged): Gate {
-  const { decision, action, askedBefore } = judged;
+export function gateFor(input: GateInput): Gate {
+  const { decision, action, askedBefore } = input;
   const alwaysTwo = action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
-  const asked: Pick<Approval, 'asks' | 'requirement'>[] = [];
-  if (judged.retry && retryAsks(action)) asked.push({ asks: 'retry', requirement: forRetry(action) });
-  if (decision.verdict === 'needs_approval') asked.push({ asks: 'policy', requirement: decision.requirement });
-  if (alwaysTwo) asked.push({ asks: 'always_two', requirement: ALWAYS_TWO });
-  // What an undo reaches is what people have agreed to.
+  const required: Pick<Approval, 'asks' | 'requirement'>[] = [];
+  if (input.retry && retryNeedsApproval(action))
+    required.push({ asks: 'retry', requirement: retryRequirement(action) });
+  if (decision.verdict === 'needs_approval') required.push({ asks: 'policy', requirement: decision.requirement });
+  if (alwaysTwo) required.push({ asks: 'always_two', requirement: ALWAYS_TWO });
+  // The target of an undo was approved with the original write.
   if (action.derived && !action.undo)
-    asked.push({ asks: 'tainted', requirement: { tier: action.risk, quorum: 1, groups: [] } });
-  if (askedBefore) asked.push(askedBefore);
-  const [first] = asked;
+    required.push({ asks: 'tainted', requirement: { tier: action.risk, quorum: 1, groups: [] } });
+  if (askedBefore) required.push(askedBefore);
+  const [first] = required;
   if (first)
-    return { kind: 'closed', asks: first.asks, requirement: asked.map((each) => each.requirement).reduce(stricter) };
-  return action.undo || action.effect === 'read' ? { kind: 'open' } : modeGate(judged);
+    return { kind: 'closed', asks: first.asks, requirement: required.map((each) => each.requirement).reduce(stricter) };
+  return action.undo || action.effect === 'read' ? { kind: 'open' } : modeGate(input);
 }
 
-/** Source 001, 7.2: nobody repeats a write of at least this blast radius without an operator. */
-export const retryAsks = ({ effect, blastRadius }: Pick<ProposedAction, 'effect' | 'blastRadius'>): boolean =>
+/** Source 001, 7.2: from this blast radius on, an operator must approve a repeated write. */
+export const retryNeedsApproval = ({ effect, blastRadius }: Pick<ProposedAction, 'effect' | 'blastRadius'>): boolean =>
   effect !== 'read' && atLeast(blastRadius, 'medium');
 
-const forRetry = ({ risk }: ProposedAction): ApprovalRequirement => ({
+const retryRequirement = ({ risk }: ProposedAction): ApprovalRequirement => ({
   tier: risk,
   quorum: 1,
   groups: [],
   operators: true,
 });
 
-function modeGate({ action, workflow, index, confidence }: Judged): Gate {
+function modeGate({ action, workflow, index, confidence }: GateInput): Gate {
   const step = workflow.steps[index];
   const mode = workflow.validation?.mode ?? (action.environment === 'prod' ? 'per_step' : undefined);
-  if (!modeAsks(mode, workflow, index)) return { kind: 'open' };
+  if (!modeRequiresApproval(mode, workflow, index)) return { kind: 'open' };
   const threshold = step?.autoApproveThreshold ?? workflow.validation?.autoApproveThreshold;
   const mayPass = !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod';
   if (threshold !== undefined && mayPass && isShare(confidence) && confidence >= threshold) {
@@ -73,36 +74,38 @@ function modeGate({ action, workflow, index, confidence }: Judged): Gate {
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
 
-function modeAsks(mode: ValidationMode | undefined, workflow: Workflow, index: number): boolean {
+function modeRequiresApproval(mode: ValidationMode | undefined, workflow: Workflow, index: number): boolean {
   switch (mode) {
     case 'per_step':
-    // One approval covers a whole phase: those that it covers pass by it, see approval/find-covering-approval.ts.
+    // One approval covers all writes of a phase, see approval/find-covering-approval.ts.
     case 'per_phase':
     case 'critical_only':
-      // Of the latter, only what is critical, or not sure enough of itself, will wait.
+      // With critical_only, a step that is not critical passes if its confidence reaches the threshold.
       return true;
     case 'final_only': {
       const final = finalWrite(workflow);
-      return 'flaw' in final || final.index === index;
+      return 'problem' in final || final.index === index;
     }
     case undefined:
       return false;
   }
 }
 
-/** The write that is surely made, and after all others: where `final_only` has its gate. */
-export function finalWrite(workflow: Workflow): { index: number } | { flaw: string } {
+/** The gate of `final_only`: the write that always happens and comes after all others. */
+export function finalWrite(workflow: Workflow): { index: number } | { problem: string } {
   const writes = writesOf(workflow);
-  // Only what comes last in an order of the steps can come after all others in every order.
+  // Only the last write of some valid order can be last in all orders.
   const index = inOrder(workflow).findLast((each) => writes.includes(each));
   const before = index === undefined ? undefined : stepsBefore(workflow, index);
   if (index === undefined || !writes.every((other) => other === index || before?.has(other))) {
     return {
-      flaw: 'final_only asks before the write that follows all others, and there is none; let one need them all',
+      problem:
+        'final_only requires one write that comes after all others; add "needs" so that one write needs all others',
     };
   }
   const { id, when } = workflow.steps[index] ?? {};
-  if (when !== undefined) return { flaw: `final_only asks before "${id}", which "when" may skip; take the "when" out` };
+  if (when !== undefined)
+    return { problem: `final_only requires approval before "${id}", but "when" may skip that step; remove "when"` };
   return { index };
 }
 

@@ -16,13 +16,13 @@ const ENTRYPOINT = 'countersign/decision';
 const WASM_MAX_BYTES = 4 * 1024 * 1024;
 const MEMORY_PAGE_BYTES = 64 * 1024;
 const MEMORY_INITIAL_PAGES = (2 * 1024 * 1024) / MEMORY_PAGE_BYTES;
-/** A policy that needs more aborts, which is a no. */
+/** A policy that needs more memory aborts, which denies. */
 const MEMORY_MAX_PAGES = (16 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 
 const grounds = { policies: z.array(z.string()), reasons: z.array(z.string()) };
 
-/** All that a Rego policy may answer; anything else is a no. */
-const Answer = z.discriminatedUnion('verdict', [
+/** The allowed results of a Rego policy. Any other result denies. */
+const Decision = z.discriminatedUnion('verdict', [
   z.strictObject({ verdict: z.literal('allow'), ...grounds }),
   z.strictObject({
     verdict: z.literal('needs_approval'),
@@ -35,9 +35,9 @@ const Answer = z.discriminatedUnion('verdict', [
   }),
   z.strictObject({ verdict: z.literal('deny'), ...grounds }),
 ]);
-const ResultSet = z.tuple([z.strictObject({ result: Answer })]);
+const ResultSet = z.tuple([z.strictObject({ result: Decision })]);
 
-/** Open Policy Agent: a Rego policy, compiled to WebAssembly, decides instead of Cedar. Its input is the PolicyRequest. */
+/** Open Policy Agent: a Rego policy compiled to WebAssembly decides instead of Cedar. Its input is the PolicyRequest. */
 export class OpaPolicies implements PolicyEngine<'rego'> {
   readonly #load: () => Opa;
 
@@ -49,10 +49,12 @@ export class OpaPolicies implements PolicyEngine<'rego'> {
     const opa = this.#load();
     const wasm = unzip(wasmGzipBase64);
     const { entrypoints } = await start(opa, wasm).catch((error: unknown) => {
-      throw new InvalidPolicies([`the policy is not a WebAssembly module of OPA's compiler: ${messageOf(error)}`]);
+      throw new InvalidPolicies([`the policy is not a WebAssembly module compiled by OPA: ${messageOf(error)}`]);
     });
     if (!Object.hasOwn(entrypoints, ENTRYPOINT)) {
-      throw new InvalidPolicies([`the policy has no ${ENTRYPOINT}; build it with: opa build -t wasm -e ${ENTRYPOINT}`]);
+      throw new InvalidPolicies([
+        `the policy has no entrypoint ${ENTRYPOINT}; build it with: opa build -t wasm -e ${ENTRYPOINT}`,
+      ]);
     }
     return new OpaSet(opa, wasm);
   }
@@ -73,11 +75,11 @@ class OpaSet implements PreparedPolicies {
   }
 
   async decide(request: PolicyRequest): Promise<PolicyDecision> {
-    // A new instance for each decision (the engine keeps the compiled code): nothing is left over from an earlier one.
+    // A new instance for each decision, so that no state is left over. The compiled code is reused.
     const policy = await start(this.#opa, this.#wasm);
-    const answer = ResultSet.safeParse(policy.evaluate(request, ENTRYPOINT));
-    if (!answer.success) throw new Error(`the policy's answer is not a decision: ${z.prettifyError(answer.error)}`);
-    const [{ result }] = answer.data;
+    const parsed = ResultSet.safeParse(policy.evaluate(request, ENTRYPOINT));
+    if (!parsed.success) throw new Error(`the policy returned no valid decision: ${z.prettifyError(parsed.error)}`);
+    const [{ result }] = parsed.data;
     if (result.verdict === 'deny') return { ...result, code: 'POLICY_DENIED', policyHash: this.hash };
     return { ...result, policyHash: this.hash };
   }
@@ -91,10 +93,10 @@ function unzip(wasmGzipBase64: string): Buffer<ArrayBuffer> {
     return gunzipSync(Buffer.from(wasmGzipBase64, 'base64'), { maxOutputLength: WASM_MAX_BYTES });
   } catch (cause) {
     throw new InvalidPolicies([
-      `the policy is not gzip in base64 of at most ${WASM_MAX_BYTES} bytes: ${messageOf(cause)}`,
+      `the policy must be gzip in base64, at most ${WASM_MAX_BYTES} bytes unpacked: ${messageOf(cause)}`,
     ]);
   }
 }
 
-/** OPA throws texts. */
+/** OPA throws strings. */
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -1,20 +1,20 @@
 import type { PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
 
-/** Policies that were read and checked, ready to decide. */
+/** Parsed and validated policies. */
 export interface PreparedPolicies {
-  /** Identifies the whole set: the engine, what ships and what the tenant added. */
+  /** Identifies the whole set: the engine, the shipped policies and the tenant's. */
   readonly hash: string;
-  /** What can hardly be meant, such as a policy that never applies. Publishing refuses it; deciding does not. */
+  /** Likely mistakes, such as a policy that never applies. They prevent publishing, not deciding. */
   readonly warnings: readonly string[];
-  /** What the tenant's own policies are called; a compiled one has no parts to name. */
+  /** The ids of the tenant's policies; empty for a compiled policy. */
   readonly ids: readonly string[];
-  /** The tools and connectors that policies speak of by name. */
+  /** The tools and connectors that the policies name. */
   readonly mentions: readonly Mention[];
-  /** May throw. Whoever asks takes that as a no: see FailClosedPolicy. */
+  /** May throw. FailClosedPolicy turns an error into a denial. */
   decide(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
 }
 
-/** A name in a policy that stands for nothing unless there is such a tool or connector. */
+/** A tool or connector that a policy names. */
 export interface Mention {
   kind: 'Operation' | 'Connector';
   id: string;
@@ -22,7 +22,7 @@ export interface Mention {
   place: string;
 }
 
-/** Reads one kind of policies. Throws InvalidPolicies for what their author can mend, anything else if it is broken itself. */
+/** Throws InvalidPolicies if the author can fix the problem, other errors if the engine fails. */
 export interface PolicyEngine<Kind extends TenantPolicies['engine']> {
   prepare(policies: Extract<TenantPolicies, { engine: Kind }>): Promise<PreparedPolicies>;
 }
@@ -36,11 +36,13 @@ export function prepare(engines: PolicyEngines, policies: TenantPolicies): Promi
     case 'rego':
       return engines.rego.prepare(policies);
     default:
-      throw new InvalidPolicies([`there is no policy engine "${String((policies as TenantPolicies).engine)}"`]);
+      throw new InvalidPolicies([
+        `unknown policy engine "${String((policies as TenantPolicies).engine)}"; use cedar or rego`,
+      ]);
   }
 }
 
-/** Everything that is wrong with a set of policies, each problem with its file and line and what to do. */
+/** All problems of a policy set, each with file, line and what to do. */
 export class InvalidPolicies extends Error {
   override name = 'InvalidPolicies';
   readonly problems: readonly string[];

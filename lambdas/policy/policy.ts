@@ -4,14 +4,14 @@ import type { DerivedTarget } from '../workflow/model-flow.ts';
 
 export type Environment = 'prod' | 'staging' | 'dev';
 
-/** One call to the outside as its connector proposes it, before anything is sent. */
+/** One call to a target, as its connector proposes it before anything is sent. */
 export interface ProposedAction {
   tool: string;
   /** `servicenow`, the first part of the tool. */
   connector: string;
   instance: string;
   target: string;
-  /** What is written, values included. */
+  /** The written fields and their values. */
   fields: Record<string, unknown>;
   effect: Effect;
   risk: Risk;
@@ -19,15 +19,15 @@ export interface ProposedAction {
   environment: Environment;
   destructive: boolean;
   reversible: boolean;
-  /** True for a write that takes an earlier one back. */
+  /** True for a write that undoes an earlier one. */
   undo: boolean;
-  /** What of it derives from a model although it decides where the call reaches: people must agree to that. */
+  /** Target fields whose values derive from a model: people must approve these. */
   derived?: DerivedTarget[];
-  /** Who had a hand in it: the trigger's actor, the workflow's author, whoever edited the payload. None of them approves it. */
+  /** The trigger's actor, the workflow's author, and editors of the payload. They may not approve the write. */
   makers: string[];
 }
 
-/** The question put to policy: may this automation do this, now. */
+/** The question to policy: may this automation do this now? */
 export interface PolicyRequest {
   tenant: string;
   automation: string;
@@ -40,19 +40,19 @@ export interface PolicyRequest {
   action: ProposedAction;
 }
 
-/** The most people that anything may ask for: policies, and `approval` steps of a workflow. */
+/** For policies and for `approval` steps of a workflow. */
 export const QUORUM_MAX_PEOPLE = 10;
 
-/** Who must say yes: how many people, each trusted with this tier and in one group of every set. */
+/** How many people must approve. Each must have this tier and belong to one group of every set. */
 export interface ApprovalRequirement {
   tier: Risk;
   quorum: number;
   groups: string[][];
-  /** Operators may decide too, whatever their tier: it is only about repeating a write. */
+  /** Operators of any tier may decide too, because only the repetition of a write is decided. */
   operators?: true;
 }
 
-/** What a decision rests on: the hash of the whole policy set, the policies that determined it, and their reasons. */
+/** The hash of the policy set, the policies that determined the decision, and their reasons. */
 export interface Grounds {
   policyHash: string;
   policies: string[];
@@ -64,38 +64,38 @@ export const groundsOf = ({ policyHash, policies, reasons }: Grounds): Grounds =
 export type PolicyDecision =
   | ({ verdict: 'allow' } & Grounds)
   | ({ verdict: 'needs_approval'; requirement: ApprovalRequirement } & Grounds)
-  /** `message`: what the engine said when it failed. It may quote the request, so evidence has it as a digest. */
+  /** `message` is the error of the engine. It may quote the request, so evidence contains only its digest. */
   | ({
       verdict: 'deny';
       code: 'POLICY_DENIED' | 'POLICY_ERROR';
       message?: string;
-      /** The policies could not be read just now, so nobody said no: whoever can wait asks again later. */
+      /** The policies could not be read. No policy denied the action, so the caller may retry. */
       retryable?: true;
     } & Grounds);
 
-/** Why, in a sentence; empty if policy gave no reason. */
+/** The reasons as one text; empty if policy gave none. */
 export function whyOf(decision: Pick<Grounds, 'reasons'> & { message?: string }): string {
   return decision.message ?? decision.reasons.join('; ');
 }
 
-/** Decides, and never throws: whatever goes wrong on the way to a decision is a denial. */
+/** Never throws: every error becomes a denial. */
 export interface Policy {
-  /** `fresh` looks past what is kept in memory: for a write that rests on an approval given some time ago. */
-  decide(request: PolicyRequest, looking?: { fresh: boolean }): Promise<PolicyDecision>;
+  /** `fresh` bypasses the cache: for a write whose approval was given some time ago. */
+  decide(request: PolicyRequest, options?: { fresh: boolean }): Promise<PolicyDecision>;
 }
 
-/** A tenant's own policies, beside those that ship. */
+/** A tenant's policies, in addition to the shipped ones. */
 export type TenantPolicies =
   /** Cedar texts by file name. */
   | { engine: 'cedar'; files: Record<string, string> }
-  /** A Rego policy compiled to WASM, gzipped and in base64; it decides instead of Cedar. */
+  /** A Rego policy compiled to WASM, gzipped, in base64. It replaces Cedar. */
   | { engine: 'rego'; wasmGzipBase64: string };
 
-/** They are there, and could not be read just now. */
+/** The policies exist but could not be read; a retry may help. */
 export class PoliciesUnavailable extends Error {
   override name = 'PoliciesUnavailable';
   constructor(options?: { cause?: unknown }) {
-    super('the policies could not be read just now', options);
+    super('the policies could not be read', options);
   }
 }
 

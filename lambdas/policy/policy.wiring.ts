@@ -8,18 +8,17 @@ import type { TenantPolicies } from './policy.ts';
 import type { PolicyEngines } from './policy-engine.ts';
 import { readShippedPolicies } from './shipped-policies.ts';
 
-/** The engines themselves; what they need is loaded at the first decision. */
-export function systemEngines(): PolicyEngines {
+/** The engines load on first use. */
+export function wirePolicyEngines(): PolicyEngines {
   return {
     cedar: new CedarPolicies(new CedarRuntime(loadCedar, () => readShippedPolicies().schema), readShippedPolicies),
     rego: new OpaPolicies(),
   };
 }
 
-/** The policy that entry points ask, over what tenants have defined and the tools there are. */
-export function systemPolicy(
+export function wirePolicy(
   definitions: { policies(tenant: string): Promise<TenantPolicies> },
-  { isTool = (tool: string) => findOperation(tool) !== undefined, engines = systemEngines(), log = systemLog } = {},
+  { isTool = (tool: string) => findOperation(tool) !== undefined, engines = wirePolicyEngines(), log = systemLog } = {},
 ): FailClosedPolicy {
   return new FailClosedPolicy({
     tenantPolicies: (tenant) => definitions.policies(tenant),

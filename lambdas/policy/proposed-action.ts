@@ -9,7 +9,7 @@ interface Proposed {
   operation: Operation;
   proposal: Proposal;
   instance: string;
-  /** The step as the workflow has it; for an undo, the step it takes back: that is as risky, and reaches as far. */
+  /** The step of the workflow. An undo has the risk and blast radius of the step that it undoes. */
   definition: Pick<WorkflowStep, 'risk' | 'blastRadius'> | undefined;
   undo?: boolean;
   workflow: Pick<Workflow, 'blastRadius'>;
@@ -18,7 +18,7 @@ interface Proposed {
   makers: string[];
 }
 
-/** A step's call as policy and people are to judge it. The only place where it is put together. */
+/** The call of a step as policy and people judge it. */
 export function proposedAction(proposed: Proposed): ProposedAction {
   const {
     operation,
@@ -41,7 +41,7 @@ export function proposedAction(proposed: Proposed): ProposedAction {
     risk: higher(operation.risk, definition?.risk),
     blastRadius: definition?.blastRadius ?? workflow.blastRadius,
     environment,
-    // What an undo takes away is what we put there: nothing of anyone's is lost by it.
+    // An undo only removes what the run itself wrote.
     destructive: operation.destructive === true && !undo,
     reversible: operation.reversible,
     undo,

@@ -3,7 +3,6 @@ import type { Governed } from '../run/step.ts';
 import { demandsAtLeast, groupsInOrder } from './approval-requirement.ts';
 import type { ApprovalRequirement, Policy, PolicyDecision } from './policy.ts';
 
-/** What policy once said about a step of a run. */
 export interface RecordedDecision {
   runId: string;
   step: string;
@@ -12,7 +11,7 @@ export interface RecordedDecision {
 
 export type Outcome = { verdict: 'allow' | 'deny' } | { verdict: 'needs_approval'; requirement: ApprovalRequirement };
 
-/** A recorded decision that other policies would have made otherwise. */
+/** A recorded decision that other policies would change. */
 export interface Flip {
   runId: string;
   step: string;
@@ -20,13 +19,13 @@ export interface Flip {
   target: string;
   from: Outcome;
   to: Outcome;
-  /** Less stands in the way than before: what was denied may happen, or people need not agree who had to. */
+  /** A denied action would be allowed, or a weaker approval would be enough. */
   loosens: boolean;
-  /** Why the other policies say so. */
+  /** The reasons of the other policies. */
   reasons: string[];
 }
 
-/** Asks policies about what was decided before; every decision that would be another one is listed. */
+/** Lists the recorded decisions that these policies would change. */
 export async function replay(recorded: readonly RecordedDecision[], policy: Policy): Promise<Flip[]> {
   const flips: Flip[] = [];
   for (const { runId, step, governed } of recorded) {

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The policies that come with Countersign, the same for every tenant. */
+/** The policies that ship with Countersign, identical for every tenant. */
 export interface ShippedPolicies {
   schema: string;
   /** By file name. */
   files: Record<string, string>;
 }
 
-/** A bundle has them beside it (lib/bundle-functions.ts puts them there); the source has them at the repository's root. */
+/** In a function next to the bundle (see lib/bundle-functions.ts), in a checkout at the repository root. */
 export function readShippedPolicies(): ShippedPolicies {
   const besideBundle = join(import.meta.dirname, 'policies');
   const inRepository = join(import.meta.dirname, '..', '..', 'policies');

@@ -1,7 +1,7 @@
 import { findCoveringApproval } from '../approval/find-covering-approval.ts';
 import { requestWriteApproval } from '../approval/request-write-approval.ts';
 import { stillMissing } from '../approval/votes.ts';
-import { type Gate, gateFor, retryAsks } from '../policy/gates.ts';
+import { type Gate, gateFor, retryNeedsApproval } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
 import {
   type JudgedCall,
@@ -131,7 +131,7 @@ async function staleness(
   const people = await worker.definitions.people(run.tenant, { fresh: true });
   const makers = [...approval.makers, ...action.makers];
   if (stillMissing({ ...approval, makers }, people) > 0) return 'voters';
-  return retry && retryAsks(action) ? 'used' : undefined;
+  return retry && retryNeedsApproval(action) ? 'used' : undefined;
 }
 
 function recordStale(
@@ -164,7 +164,7 @@ async function passClosedGate(
   const governed = governedBy(step, judged);
   const { askedBefore } = governed;
   const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
-  const covering = retry && retryAsks(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
+  const covering = retry && retryNeedsApproval(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
   if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);
   if (unsettled || (await reuseIdenticalWrite())) return undefined;
   if (!covering) {

@@ -1,5 +1,5 @@
 import { findOperation } from '../connectors/registry.ts';
-import { retryAsks } from '../policy/gates.ts';
+import { retryNeedsApproval } from '../policy/gates.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
 import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor } from '../proposal/read-target.ts';
@@ -109,7 +109,7 @@ function openAttempt(
   { openSince, before }: OpenReceipt,
 ): OpenAttempt {
   const usedUp = step.attempt >= attemptsOf(operation, workflow.steps[step.index]);
-  const asksFirst = step.governed !== undefined && retryAsks(step.governed.request.action);
+  const asksFirst = step.governed !== undefined && retryNeedsApproval(step.governed.request.action);
   return { since: openSince, probeOnly: usedUp || asksFirst, ...(!usedUp && { asksFirst }), ...(before && { before }) };
 }
 

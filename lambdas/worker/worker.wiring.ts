@@ -3,9 +3,9 @@ import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { systemEvery, systemIds, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
-import { systemPolicy } from '../policy/policy.wiring.ts';
+import { wirePolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
-import { systemExpressions } from '../workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { executorFor } from './5-executor.ts';
 import { WorkerEnvironment } from './environment.ts';
 import type { Worker } from './worker.ts';
@@ -15,7 +15,7 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
   const changer = wireRunChanger(environment);
   return {
     ...changer,
-    policy: systemPolicy(changer.stored),
+    policy: wirePolicy(changer.stored),
     environment: environment.STAGE_KIND,
     connections: new StageConnections(
       {
@@ -24,7 +24,7 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
       },
       { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
     ),
-    expressions: systemExpressions(),
+    expressions: wireExpressions(),
     ids: systemIds,
     random: systemPause.random,
     every: systemEvery,

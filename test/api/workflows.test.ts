@@ -1,14 +1,14 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
-import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { ENDLESS } from '../workflow/attack-expressions.ts';
 import { HOSTILE_WORKFLOWS } from '../workflow/hostile-workflows.ts';
 
-const expressions = systemExpressions();
+const expressions = wireExpressions();
 afterAll(() => expressions.stop());
 
 let definitions: MemoryDefinitions;

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vites
 import { processBatch } from '../../lambdas/entry/sqs-batch.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
-import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
 import { ENDLESS } from '../workflow/attack-expressions.ts';
 import { GovernedWorkshop } from './governed-workshop.ts';
 import { SYS_ID } from './workshop.ts';
 
-const expressions = systemExpressions();
+const expressions = wireExpressions();
 afterAll(() => expressions.stop());
 
 let shop: GovernedWorkshop;

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { ATTACKS, ENDLESS } from './attack-expressions.ts';
 
-const expressions = systemExpressions();
+const expressions = wireExpressions();
 afterAll(() => expressions.stop());
 
 /** Not a path and no comparison: it needs a process. */

@@ -7,7 +7,7 @@ import {
   type ExpressionContext,
   render as renderIn,
 } from '../../lambdas/workflow/expressions/expressions.ts';
-import { systemExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { readSyntax } from '../../lambdas/workflow/expressions/jsonata-syntax.ts';
 import { textsIn } from '../../lambdas/workflow/expressions/template.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
@@ -18,7 +18,7 @@ const context = {
   steps: { route: { output: { group: { name: 'Database' } } } },
   run: { id: 'run_1' },
 };
-const processes = systemExpressions();
+const processes = wireExpressions();
 afterAll(() => processes.stop());
 
 const IMPLEMENTATIONS = [

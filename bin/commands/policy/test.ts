@@ -26,18 +26,18 @@ export const policyTest: Command = {
   async run(call) {
     // Loaded here: the policy engines would slow down the start of every other command.
     const { checkPolicies } = await import('../../../lambdas/policy/check-policies.ts');
-    const { systemEngines, systemPolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
+    const { wirePolicyEngines, wirePolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
     const { toolNames } = await import('../../../lambdas/connectors/registry.ts');
     const { tryCases } = await import('./test-cases.ts');
 
     const policies = readPolicyFolder(call.option('policies'));
-    const engines = systemEngines();
+    const engines = wirePolicyEngines();
     const checked = await checkPolicies(engines, policies, toolNames());
     if ('problems' in checked) {
       for (const problem of checked.problems) call.terminal.note(printable(problem));
       return EXIT.failed;
     }
-    const policy = systemPolicy({ policies: async () => policies }, { engines, log: SILENT });
+    const policy = wirePolicy({ policies: async () => policies }, { engines, log: SILENT });
     return report(call, checked.hash, await tryCases(call.arg(0) || SHIPPED_CASES, policy));
   },
 };

@@ -3,7 +3,7 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
-import { systemExpressions } from '../../workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { DefinitionsEnvironment } from '../environment.ts';
 import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleDefinitions } from './definitions.ts';
@@ -19,7 +19,7 @@ const api = {
     coolDownMs: environment.APPROVER_COOL_DOWN_HOURS * 60 * 60 * 1000,
     secondOwner: environment.STAGE_KIND === 'prod',
   },
-  expressions: systemExpressions(),
+  expressions: wireExpressions(),
 };
 
 export const handler = httpHandler((event) => handleDefinitions(api, event));

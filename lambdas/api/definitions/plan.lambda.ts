@@ -8,9 +8,9 @@ import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
 import { secretNames } from '../../entry/tenant-secrets.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { PlanEnvironment } from '../../plan/environment.ts';
-import { systemPolicy } from '../../policy/policy.wiring.ts';
+import { wirePolicy } from '../../policy/policy.wiring.ts';
 import { DynamoRunReads } from '../../run/dynamo/dynamo-run-reads.ts';
-import { systemExpressions } from '../../workflow/expressions/expressions.wiring.ts';
+import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { handlePlan } from './plan.ts';
 
 /** What is left after the slowest read must do for the rest of the plan. */
@@ -24,8 +24,8 @@ const planner = {
   definitions,
   runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
-  policy: systemPolicy(definitions),
-  expressions: systemExpressions(),
+  policy: wirePolicy(definitions),
+  expressions: wireExpressions(),
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,
   clock: systemClock,

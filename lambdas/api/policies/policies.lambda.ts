@@ -4,7 +4,7 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds, systemPause } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
-import { systemEngines, systemPolicy } from '../../policy/policy.wiring.ts';
+import { wirePolicyEngines, wirePolicy } from '../../policy/policy.wiring.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { ApiEnvironment } from '../environment.ts';
@@ -13,7 +13,7 @@ import { handlePolicies, type PoliciesPorts } from './policies.ts';
 
 const environment = readEnvironment(ApiEnvironment);
 const dynamo = new DynamoDBClient();
-const engines = systemEngines();
+const engines = wirePolicyEngines();
 
 const api: PoliciesPorts = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
@@ -24,7 +24,7 @@ const api: PoliciesPorts = {
   tools: toolNames(),
   shipped: readShippedPolicies,
   // A tool that has gone since was one when it was decided about.
-  policyOf: (policies) => systemPolicy({ policies: async () => policies }, { isTool: () => true, engines }),
+  policyOf: (policies) => wirePolicy({ policies: async () => policies }, { isTool: () => true, engines }),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
 };
 

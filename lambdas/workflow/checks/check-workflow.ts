@@ -86,7 +86,7 @@ function finalOnlyProblems(workflow: Workflow): Problem[] {
     problems.push({ path: ['steps', index, 'blastRadius'], message: finalOnly(`"${id}" has ${blastRadius}`) });
   }
   const final = finalWrite(workflow);
-  if (toolsAreKnown(workflow) && 'flaw' in final) problems.push({ path: mode, message: final.flaw });
+  if (toolsAreKnown(workflow) && 'problem' in final) problems.push({ path: mode, message: final.problem });
   return problems;
 }
 

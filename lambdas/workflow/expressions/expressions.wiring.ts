@@ -10,5 +10,5 @@ function environment(): Record<string, string> {
 }
 
 /** Made once per function instance; it starts a process at the first expression that needs one. */
-export const systemExpressions = (): Expressions & { stop(): void } =>
+export const wireExpressions = (): Expressions & { stop(): void } =>
   new ExpressionPool({ start: () => new ExpressionProcess(systemStopwatch, environment()), now: systemClock.now });

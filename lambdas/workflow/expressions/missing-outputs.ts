@@ -3,7 +3,7 @@ import { referencesIn } from './references.ts';
 import { readTemplate, textsIn } from './template.ts';
 
 /** The steps whose output a step's input or condition needs and that have not run; `steps` where it may be any of them. */
-export function unknownNeeds({ with: input, when }: WorkflowStep, hasRun: (id: string) => boolean): string[] {
+export function missingOutputs({ with: input, when }: WorkflowStep, hasRun: (id: string) => boolean): string[] {
   const sources = [...textsIn(input), ...textsIn(when)].flatMap(({ text, isName }) => (isName ? [] : sourcesIn(text)));
   const needs = sources.flatMap(referencesIn).flatMap(([root, id]) => {
     if (root !== undefined && root !== 'steps') return [];
