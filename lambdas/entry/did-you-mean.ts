@@ -1,3 +1,5 @@
+/** A shorter name is the start of too many others. */
+const PREFIX_MIN_CHARACTERS = 4;
 /** Longer names are not typing mistakes, and comparing them takes time. */
 const NAME_MAX_CHARACTERS = 64;
 
@@ -9,7 +11,9 @@ export function didYouMean(name: string, known: readonly string[], show = (each:
     .map((each) => ({ each, distance: editDistance(name, each) }))
     .filter(({ distance }) => distance <= max)
     .sort((a, b) => a.distance - b.distance);
-  return closest === undefined ? '' : `; did you mean ${show(closest.each)}?`;
+  const completed = name.length >= PREFIX_MIN_CHARACTERS ? known.find((each) => each.startsWith(name)) : undefined;
+  const close = closest?.each ?? completed;
+  return close === undefined ? '' : `; did you mean ${show(close)}?`;
 }
 
 /** Levenshtein's: how many characters to insert, delete or replace. */

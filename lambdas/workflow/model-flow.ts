@@ -7,9 +7,9 @@ import { stepKindOf } from './step-kinds.ts';
 import { inOrder } from './step-order.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
-/** A part of a step that a model has to do with, and that decides where the step reaches or who is asked. */
+/** A field that determines the target or the approvers, and whose value derives from a model. */
 export interface DerivedTarget extends Derived {
-  /** `channel`, `fields.assigned_to`; `when`, if a model decides whether the step writes at all. */
+  /** `channel`, `fields.assigned_to`; `when` if a model decides whether the step writes. */
   field: string;
 }
 
@@ -19,7 +19,7 @@ interface PlacedTarget extends DerivedTarget {
 
 const known = new WeakMap<Workflow, ReadonlyMap<number, PlacedTarget[]>>();
 
-/** For each step, what of it picks a target or an approver and derives from a model. */
+/** For each step, the fields that determine the target or the approvers and derive from a model. */
 export function modelTargets(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
   const found = known.get(workflow) ?? followed(workflow);
   known.set(workflow, found);
@@ -37,7 +37,7 @@ function followed(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
   const outputs = new Map<string, Output>();
   const origin: Origin = ([root, id, _output, ...path]) => {
     if (root !== undefined && root !== 'steps') return undefined;
-    // Which step is meant only the run can tell.
+    // The step is only known at run time.
     if (root === undefined || id === undefined)
       return asChoice(combined([...outputs.values()].map((each) => each([]))));
     return outputs.get(id)?.(path);
@@ -54,7 +54,7 @@ function followed(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
   return targets;
 }
 
-/** Steps hand on what earlier ones gave, in many ways at once: each is followed once. */
+/** Caches the result for each path: many steps may use the same output. */
 function remembered(output: Output): Output {
   const followedPaths = new Map<string, Derived | undefined>();
   return (path) => {
@@ -74,7 +74,7 @@ function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedT
     const field = path.filter((part) => typeof part === 'string').join('.');
     const inRecipients = (operation?.recipients ?? []).filter((each) => isWithin(field, each) || isWithin(each, field));
     if (!derived || (content.some((each) => isWithin(field, each)) && inRecipients.length === 0)) return [];
-    // An object that may hold a recipient, or not: only the run can tell.
+    // Whether the object contains a recipient is only known at run time.
     const perhaps = inRecipients.length > 0 && !inRecipients.some((each) => isWithin(field, each));
     return [{ field, path: ['with', ...path], ...((perhaps ? asChoice(derived) : derived) as Derived) }];
   });
@@ -83,7 +83,7 @@ function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedT
 /** `fields.assigned_to` is within `fields`, and within itself. */
 const isWithin = (field: string, whole: string) => field === whole || field.startsWith(`${whole}.`);
 
-/** What a model has to do with what a step hands on. */
+/** How the output of a step derives from a model. */
 function outputOf(
   { id, tool, with: input }: WorkflowStep,
   origin: Origin,
@@ -97,7 +97,7 @@ function outputOf(
   return () => fixed;
 }
 
-/** A target's answer depends on what was picked; and on what it was sent, unless it answers with nothing of that. */
+/** A response depends on the target and on the sent input, unless it contains only ids. */
 function answered(operation: Operation, input: unknown, origin: Origin, picked: readonly Derived[]) {
   return operation.returnsOnlyIds ? picked : [derivedTemplate(input, origin)];
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { Workflow, WorkflowStep } from './workflow.ts';
 
-/** Of a field that cannot be read, what it is when it is left out. */
-const forgiving = (shape: z.ZodRawShape): z.ZodRawShape =>
+/** An invalid field gets the value it has when it is missing. */
+const lenient = (shape: z.ZodRawShape): z.ZodRawShape =>
   Object.fromEntries(
     Object.entries(shape).map(([name, field]) => {
       const schema = field as z.ZodType;
@@ -11,16 +11,16 @@ const forgiving = (shape: z.ZodRawShape): z.ZodRawShape =>
   );
 
 const Text = z.string().catch('');
-const Step = z.object({ ...forgiving(WorkflowStep.shape), id: Text, tool: Text });
-const Readable = z.object({
-  ...forgiving(Workflow.shape),
+const Step = z.object({ ...lenient(WorkflowStep.shape), id: Text, tool: Text });
+const LenientWorkflow = z.object({
+  ...lenient(Workflow.shape),
   name: Text,
   steps: z.array(Step.catch(() => Step.parse({}))),
 });
 
 /**
- * What can be read of a file whose parts cannot all be, so that the rest is checked in the same go: what is wrong is left
- * out, names are taken as they are. Nothing, if not even its steps can be told apart.
+ * Parses a workflow without its invalid fields, so that the other fields are checked in the same pass. Returns nothing if
+ * `steps` is not a list.
  */
-export const readablePart = (content: unknown): Workflow | undefined =>
-  Readable.safeParse(content).data as Workflow | undefined;
+export const parseValidParts = (content: unknown): Workflow | undefined =>
+  LenientWorkflow.safeParse(content).data as Workflow | undefined;

@@ -3,18 +3,16 @@ import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './checks/check-expressions.ts';
 import { schemaProblems } from './checks/check-input.ts';
 import { workflowProblems } from './checks/check-workflow.ts';
-import { readablePart } from './parse-valid-parts.ts';
-import { type ReadYaml, readYaml } from './read-yaml.ts';
+import { parseValidParts } from './parse-valid-parts.ts';
+import { ALIASES_EXPLODE, type ReadYaml, readYaml } from './read-yaml.ts';
 import { Workflow } from './workflow.ts';
-import { ALIASES_EXPLODE } from './yaml-mistakes.ts';
 
 /** A published workflow is one row, read by every run of it. */
 export const WORKFLOW_MAX_BYTES = 256 * 1024;
 
-/** A mistake in a file, at its line. */
 export interface FileProblem {
   line: number;
-  /** `steps.1.with.sysId`; empty for the file as a whole. */
+  /** `steps.1.with.sysId`; empty for the whole file. */
   path: string;
   message: string;
 }
@@ -23,21 +21,20 @@ export type ReadWorkflow =
   | { workflow: Workflow; lineOf: (path: PropertyKey[]) => number }
   | { problems: FileProblem[] };
 
-/** More at once helps nobody; the others are told when these are mended. */
 const PROBLEMS_MAX = 25;
 
-/** Reads a workflow file; what is wrong with it is reported at once, each with its line and what to do. */
+/** Parses a workflow file and reports all problems at once, each with its line. */
 export function readWorkflow(text: string): ReadWorkflow {
   if (Buffer.byteLength(text) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
   const read = readYaml(text);
   if ('mistakes' in read) {
-    return { problems: bounded(read.mistakes).map(({ line, message }) => inFile(line, cut(message))) };
+    return { problems: limited(read.mistakes).map(({ line, message }) => inFile(line, cut(message))) };
   }
   const content = contentOf(read.document);
   if ('problem' in content) return { problems: [content.problem] };
-  // Aliases may have made far more of it than was written.
+  // Aliases may have expanded the content.
   if (jsonBytes(content.value) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  const problems = bounded(problemsOf(content.value));
+  const problems = limited(problemsOf(content.value));
   const lineOf = (path: PropertyKey[]) => lineIn(read, path);
   if (problems.length > 0) {
     return {
@@ -53,48 +50,48 @@ export function readWorkflow(text: string): ReadWorkflow {
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
-function bounded<Item>(problems: Item[]): Item[] {
+function limited<Item>(problems: Item[]): Item[] {
   return problems.slice(0, PROBLEMS_MAX);
 }
 
-const SAID_MAX_CHARACTERS = 500;
+const MESSAGE_MAX_CHARACTERS = 500;
 
 const cut = (text: string): string =>
-  text.length > SAID_MAX_CHARACTERS ? `${text.slice(0, SAID_MAX_CHARACTERS).toWellFormed()}…` : text;
+  text.length > MESSAGE_MAX_CHARACTERS ? `${text.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed()}…` : text;
 
-/** What is wrong with its form, and with the rest as far as that can be read all the same. */
+/** Problems found by the schema, and problems of the parts that are valid. */
 function problemsOf(content: unknown): Problem[] {
   if (content === null || typeof content !== 'object' || Array.isArray(content)) return [NO_WORKFLOW];
-  const ofForm = bounded(schemaProblems(Workflow, content));
-  if (ofForm.length === PROBLEMS_MAX) return ofForm;
-  const readable = readablePart(content);
-  const others = readable ? workflowProblems(readable, PROBLEMS_MAX) : [];
-  return [...ofForm, ...others.filter(({ path }) => !ofForm.some((known) => isWithin(path, known.path)))];
+  const schemaIssues = limited(schemaProblems(Workflow, content));
+  if (schemaIssues.length === PROBLEMS_MAX) return schemaIssues;
+  const validParts = parseValidParts(content);
+  const others = validParts ? workflowProblems(validParts, PROBLEMS_MAX) : [];
+  return [...schemaIssues, ...others.filter(({ path }) => !schemaIssues.some((known) => isWithin(path, known.path)))];
 }
 
 const isWithin = (path: PropertyKey[], outer: PropertyKey[]) => outer.every((part, index) => part === path[index]);
 
-/** The same for callers that cannot go on without a workflow. */
+/** Throws if there are problems. */
 export function parseWorkflow(text: string, file: string): Workflow {
   const read = readWorkflow(text);
   if ('workflow' in read) return read.workflow;
   throw new CountersignError('WORKFLOW_INVALID', read.problems.map((problem) => problemLine(file, problem)).join('\n'));
 }
 
-/** As editors and terminals understand it: `file:line: where: what`. */
+/** `file:line: path: message`, which editors recognize. */
 export function problemLine(file: string, { line, path, message }: FileProblem): string {
   return [`${file}:${line}`, ...(path ? [path] : []), message].join(': ');
 }
 
 const inFile = (line: number, message: string): FileProblem => ({ line, path: '', message });
 
-const TOO_LARGE = inFile(1, `a workflow may have ${WORKFLOW_MAX_BYTES} bytes; split it into several`);
+const TOO_LARGE = inFile(1, `a workflow may have at most ${WORKFLOW_MAX_BYTES} bytes; split it`);
 const NO_WORKFLOW: Problem = {
   path: [],
-  message: 'a workflow is "name: ..." and "steps: ..."; see workflows/ for some',
+  message: 'a workflow needs "name: ..." and "steps: ..."; see workflows/ for examples',
 };
 
-/** The reader refuses aliases that multiply beyond reason: a mistake in the file like any other. */
+/** The YAML library rejects aliases that expand to too many values. */
 function contentOf(document: Document): { value: unknown } | { problem: FileProblem } {
   try {
     return { value: document.toJS() };
@@ -103,7 +100,7 @@ function contentOf(document: Document): { value: unknown } | { problem: FileProb
   }
 }
 
-/** The line of the deepest part of the path that is in the file: a missing field is reported at its parent. */
+/** The line of the deepest existing part of the path: a missing field is reported at its parent. */
 function lineIn({ document, lineAt }: Extract<ReadYaml, { document: Document }>, path: PropertyKey[]): number {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);

@@ -4,7 +4,7 @@ import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow, Workflow } from './workflow.ts';
 
-/** An attempt fails when somebody else's publication took its number meanwhile. */
+/** An attempt fails if a concurrent publication took the version number. */
 const ATTEMPTS_MAX = 10;
 
 interface Publisher {
@@ -13,7 +13,7 @@ interface Publisher {
   ids: Ids;
 }
 
-/** Publishes the next version; what is the newest version already is not published again. Nothing: too many others publish too. */
+/** Publishes the next version unless it equals the newest. Returns nothing if too many concurrent publications win. */
 export async function publishNextVersion(
   { definitions, clock, ids }: Publisher,
   tenant: string,
@@ -36,7 +36,7 @@ export async function publishNextVersion(
   return undefined;
 }
 
-/** Whether both make a run do the same, whoever published them and when. */
+/** Ignores who published the workflow and when. */
 export const isSameWorkflow = (a: PublishedWorkflow, b: PublishedWorkflow): boolean =>
   contentHash(a) === contentHash(b);
 

@@ -1,13 +1,21 @@
-import { type Alias, Composer, type CST, type Document, Lexer, LineCounter, Parser, visit } from 'yaml';
-import { noAnchor, yamlMistake } from './yaml-mistakes.ts';
+import {
+  type Alias,
+  Composer,
+  type CST,
+  type Document,
+  type ErrorCode,
+  Lexer,
+  LineCounter,
+  Parser,
+  visit,
+  type YAMLError,
+} from 'yaml';
 
-/** No file that people write comes near these: reading takes time and stack by what is in it, not only by its bytes. */
+/** Far more than people write. Parsing needs time and stack for each value, not only for each byte. */
 export const YAML_DEPTH_MAX = 40;
 export const YAML_ALIASES_MAX = 100;
-/** Names, values, and what stands between them. */
-const YAML_SIGNS_MAX = 60_000;
+const YAML_TOKENS_MAX = 60_000;
 
-/** A mistake in a file, at its line. */
 export interface Mistake {
   line: number;
   message: string;
@@ -15,7 +23,7 @@ export interface Mistake {
 
 export type ReadYaml = { document: Document; lineAt: (offset: number) => number } | { mistakes: Mistake[] };
 
-/** Reads one YAML document, but not what nests too deep, repeats too much or has too many parts. */
+/** Parses one YAML document within limits for nesting, aliases and tokens. */
 export function readYaml(text: string): ReadYaml {
   const lines = new LineCounter();
   const lineAt = (offset: number) => lines.linePos(offset).line;
@@ -25,20 +33,20 @@ export function readYaml(text: string): ReadYaml {
   const [document, ...others] = [...composed];
   if (!document) return { mistakes: [{ line: 1, message: 'the file is empty' }] };
   const mistakes = [
-    ...document.errors.map((error) => ({ line: lineAt(error.pos[0]), message: yamlMistake(error) })),
-    ...strayAliases(document).map(({ source, range }) => ({
+    ...document.errors.map((error) => ({ line: lineAt(error.pos[0]), message: yamlMessage(error) })),
+    ...unknownAliases(document).map(({ source, range }) => ({
       line: lineAt(range?.[0] ?? 0),
-      message: noAnchor(source),
+      message: unknownAnchor(source),
     })),
     ...others.slice(0, 1).map(({ range }) => ({
       line: lineAt(range[0]),
-      message: yamlMistake({ code: 'MULTIPLE_DOCS', message: '' }),
+      message: yamlMessage({ code: 'MULTIPLE_DOCS', message: '' }),
     })),
   ];
   return mistakes.length > 0 ? { mistakes: firstOfEachLine(mistakes) } : { document, lineAt };
 }
 
-/** What follows a mistake on the same line mostly follows from it. */
+/** Further mistakes on the same line are mostly consequences of the first. */
 function firstOfEachLine(mistakes: Mistake[]): Mistake[] {
   const first = new Map<number, Mistake>();
   for (const mistake of mistakes) if (!first.has(mistake.line)) first.set(mistake.line, mistake);
@@ -50,40 +58,70 @@ interface Excess {
   message: string;
 }
 
-const TOO_DEEP = `values nest deeper than ${YAML_DEPTH_MAX}; make it flatter`;
-const TOO_MUCH = 'it has too many values to be read at once; split it into several';
-const TOO_MANY_ALIASES = `it has more than ${YAML_ALIASES_MAX} aliases ("*"); write out what they stand for`;
+const TOO_DEEP = `values nest deeper than ${YAML_DEPTH_MAX} levels; use fewer levels`;
+const TOO_MUCH = 'the file has too many values; split it';
+const TOO_MANY_ALIASES = `the file has more than ${YAML_ALIASES_MAX} aliases ("*"); replace them by their values`;
 
-/** Goes through a file sign by sign, and no further than the first thing that is too much. */
+/** Stops at the first token that exceeds a limit. */
 function tokensOf(text: string, lines: LineCounter): CST.Token[] | Excess {
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
   let aliases = 0;
-  let signs = 0;
-  for (const sign of new Lexer().lex(text)) {
-    signs += 1;
-    if (sign.startsWith('*')) aliases += 1;
-    tokens.push(...parser.next(sign));
-    const message = excess({ depth: parser.stack.length, aliases, signs });
+  let tokenCount = 0;
+  for (const token of new Lexer().lex(text)) {
+    tokenCount += 1;
+    if (token.startsWith('*')) aliases += 1;
+    tokens.push(...parser.next(token));
+    const message = excess({ depth: parser.stack.length, aliases, tokenCount });
     if (message !== undefined) return { offset: parser.offset, message };
   }
   return [...tokens, ...parser.end()];
 }
 
-function excess({ depth, aliases, signs }: { depth: number; aliases: number; signs: number }): string | undefined {
+function excess({
+  depth,
+  aliases,
+  tokenCount,
+}: {
+  depth: number;
+  aliases: number;
+  tokenCount: number;
+}): string | undefined {
   if (depth > YAML_DEPTH_MAX) return TOO_DEEP;
   if (aliases > YAML_ALIASES_MAX) return TOO_MANY_ALIASES;
-  return signs > YAML_SIGNS_MAX ? TOO_MUCH : undefined;
+  return tokenCount > YAML_TOKENS_MAX ? TOO_MUCH : undefined;
 }
 
-/** Where something is repeated that has no name before. */
-function strayAliases(document: Document): Alias[] {
-  const stray: Alias[] = [];
+/** Aliases without an anchor before them. */
+function unknownAliases(document: Document): Alias[] {
+  const unknown: Alias[] = [];
   visit(document, {
     Alias(_key, alias) {
-      if (!alias.resolve(document)) stray.push(alias);
+      if (!alias.resolve(document)) unknown.push(alias);
     },
   });
-  return stray;
+  return unknown;
 }
+
+const unknownAnchor = (name: string) =>
+  `"*${name}" has no anchor "&${name}" before it; text that starts with "*" needs quotes`;
+export const ALIASES_EXPLODE = 'the aliases ("*") expand to too many values; replace them by their values';
+
+const NEEDS_QUOTES = 'text with an expression, ": ", quotes or special characters needs quotes: "{% ... %}"';
+
+/** For the most frequent mistakes; for others the parser's message is shown. */
+const MESSAGES: Partial<Record<ErrorCode, string>> = {
+  BAD_SCALAR_START: NEEDS_QUOTES,
+  BLOCK_AS_IMPLICIT_KEY: NEEDS_QUOTES,
+  BLOCK_IN_FLOW: NEEDS_QUOTES,
+  UNEXPECTED_TOKEN: NEEDS_QUOTES,
+  BAD_INDENT: 'indent this line like its neighbours, and close every "[" and "{"',
+  DUPLICATE_KEY: 'this field appears twice; remove one',
+  MISSING_CHAR: 'a quote, ":" or "-" is missing, or the indentation differs from the lines around it',
+  MULTIPLE_DOCS: 'a file contains one workflow; move the text after "---" to another file',
+  TAB_AS_INDENT: 'indent with spaces; a tab does not count',
+};
+
+const yamlMessage = ({ code, message }: Pick<YAMLError, 'code' | 'message'>): string =>
+  MESSAGES[code] ?? `invalid YAML: ${message}`;

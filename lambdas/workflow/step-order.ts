@@ -1,58 +1,57 @@
 import { isFinished, type Steps } from '../run/step.ts';
 import type { Workflow } from './workflow.ts';
 
-/** Where each step stands, found once for a workflow. */
-const PLACES = new WeakMap<Workflow['steps'], ReadonlyMap<string, number>>();
+/** The index of each step id, cached per workflow. */
+const INDEXES = new WeakMap<Workflow['steps'], ReadonlyMap<string, number>>();
 
-function placesOf({ steps }: Workflow): ReadonlyMap<string, number> {
-  const known = PLACES.get(steps);
+function indexesOf({ steps }: Workflow): ReadonlyMap<string, number> {
+  const known = INDEXES.get(steps);
   if (known) return known;
-  // The first of two that are called the same.
-  const places = new Map(steps.map(({ id }, index) => [id, index] as const).reverse());
-  PLACES.set(steps, places);
-  return places;
+  // The first of two steps with the same id.
+  const indexes = new Map(steps.map(({ id }, index) => [id, index] as const).reverse());
+  INDEXES.set(steps, indexes);
+  return indexes;
 }
 
-/** The indexes of the steps that must have succeeded before this one. Without `needs`, that is every earlier one. */
+/** The steps that must succeed before this one. Without `needs`, these are all earlier steps. */
 export function needsOf(workflow: Workflow, index: number): number[] {
   const { needs } = workflow.steps[index] ?? {};
   if (!needs) return Array.from({ length: index }, (_, earlier) => earlier);
-  const places = placesOf(workflow);
-  return needs.map((id) => places.get(id) ?? -1);
+  const indexes = indexesOf(workflow);
+  return needs.map((id) => indexes.get(id) ?? -1);
 }
 
-/** The indexes of the steps that have surely run before this one. */
+/** All steps that have always run before this one. */
 export function stepsBefore(workflow: Workflow, index: number): ReadonlySet<number> {
   const found = new Set<number>();
   const open: number[] = [];
   let allBelow = 0;
-  const look = (step: number) => {
+  const addNeeds = (step: number) => {
     if (workflow.steps[step]?.needs) open.push(...needsOf(workflow, step));
-    // Every earlier one, each of which is looked at once.
+    // All earlier steps, each added once.
     else for (; allBelow < step; allBelow += 1) open.push(allBelow);
   };
-  look(index);
+  addNeeds(index);
   for (let need = open.pop(); need !== undefined; need = open.pop()) {
     if (need < 0 || found.has(need)) continue;
     found.add(need);
-    look(need);
+    addNeeds(need);
   }
   return found;
 }
 
-/** Whether all that this step needs is done. */
 function needsAreMet(workflow: Workflow, index: number, isDone: (need: number) => boolean): boolean {
   if (workflow.steps[index]?.needs) return needsOf(workflow, index).every(isDone);
   for (let earlier = 0; earlier < index; earlier += 1) if (!isDone(earlier)) return false;
   return true;
 }
 
-/** The commit that ends a run closes all its open steps, up to three rows each, and a transaction holds 100. */
+/** The commit that ends a run closes all open steps, with up to three rows each. A transaction holds 100 rows. */
 export const OPEN_STEPS_MAX = 30;
 
-/** Steps nobody has begun whose needs are all met, in the order of the file, as many as may be open beside the others. */
+/** Steps that have not started and whose needs have succeeded, in file order, up to the limit of open steps. */
 export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
-  // In a strictly ordered workflow nothing beyond the first unfinished step can run: a long one is not walked to its end.
+  // Without `needs`, only the step after the finished ones can run. This avoids a loop over all steps.
   const strict = workflow.steps.every((step) => step.needs === undefined);
   if (strict) {
     const next = steps.size;
@@ -66,7 +65,7 @@ export function runnableSteps(workflow: Workflow, steps: Steps): number[] {
   return runnable.slice(0, Math.max(0, OPEN_STEPS_MAX - open));
 }
 
-/** The indexes of the steps in an order in which each comes after what it needs; those in a circle are left out. */
+/** The steps in an order that respects their needs. Steps in a cycle are omitted. */
 export function inOrder(workflow: Workflow): number[] {
   const placed = new Set<number>();
   for (let before = -1; placed.size > before; ) {
@@ -78,5 +77,4 @@ export function inOrder(workflow: Workflow): number[] {
   return [...placed];
 }
 
-/** Whether the step would have to run before itself. */
 export const needsItself = (workflow: Workflow, index: number): boolean => stepsBefore(workflow, index).has(index);

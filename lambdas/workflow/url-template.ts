@@ -4,27 +4,25 @@ import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './checks/check-expressions.ts';
 import { isConstant, readTemplate } from './expressions/template.ts';
 
-/** Scheme, host and port, and the beginning of path or query: whatever follows cannot change where a request goes. */
+/** Scheme, host, port and the start of the path or query. Text after that cannot change the host. */
 const CONSTANT_START = /^https?:\/\/[^/?#]+[/?]/;
-const WRITE_OUT =
-  'write scheme, host and the first "/" out, and use expressions after them: "https://api.example.com/things/{% ... %}"';
+const CONSTANT_HOST = 'scheme, host and the first "/" must be constant: "https://api.example.com/things/{% ... %}"';
 
 type Input = Record<string, unknown>;
 
-/** The parts of a URL: constant texts, and between them what expressions are to give. */
+/** Constant texts alternate with expressions. */
 function partsOf(url: string): string[] {
-  const written = readTemplate(url);
-  if ('whole' in written) throw new CountersignError('INPUT_INVALID', `the URL is one expression; ${WRITE_OUT}`);
-  const parts = written.parts.map((part) => (typeof part === 'string' ? part : `{% ${part.expression} %}`));
+  const parsed = readTemplate(url);
+  if ('whole' in parsed) throw new CountersignError('INPUT_INVALID', `the URL is one expression; ${CONSTANT_HOST}`);
+  const parts = parsed.parts.map((part) => (typeof part === 'string' ? part : `{% ${part.expression} %}`));
   if (parts.length > 1 && !CONSTANT_START.test(parts[0] ?? '')) {
-    throw new CountersignError('INPUT_INVALID', `an expression gives a part of the host; ${WRITE_OUT}`);
+    throw new CountersignError('INPUT_INVALID', `the host contains an expression; ${CONSTANT_HOST}`);
   }
   return parts;
 }
 
 /**
- * A tool's input, evaluated. A URL is evaluated in its parts and then joined, so that it is known which of them are data:
- * every value is encoded and stays where it stands.
+ * Evaluates a tool's input. A URL is evaluated in parts, so that each value is encoded and cannot change the other parts.
  */
 export async function renderInput(
   operation: Operation | undefined,
@@ -45,7 +43,7 @@ export function wholeUrl(parts: readonly unknown[]): string {
   return url;
 }
 
-/** Between two constant texts stands one expression. */
+/** Every second part is an expression. */
 const isData = (index: number): boolean => index % 2 === 1;
 
 function data(value: unknown, before: string): string {
@@ -55,7 +53,7 @@ function data(value: unknown, before: string): string {
   throw new CountersignError('INPUT_INVALID', `an expression in the ${place} of the URL ${given.problem}`);
 }
 
-/** What is wrong with a URL whatever its expressions will give. */
+/** Finds mistakes in a URL that no value of its expressions can fix. */
 export function urlProblems({ urlField }: Operation, template: Input): Problem[] {
   const url = urlField === undefined ? undefined : template[urlField];
   if (typeof url !== 'string' || isConstant(url)) return [];

@@ -33,7 +33,7 @@ async function readRuns(call: Call): Promise<RunPage> {
   const status = call.option('status');
   if (status !== undefined && !RUN_STATUSES.includes(status)) {
     throw new UsageError(
-      `unknown status "${status}"${didYouMean(status, RUN_STATUSES)}; statuses: ${RUN_STATUSES.join(', ')}`,
+      `unknown status "${status}"${didYouMean(status, RUN_STATUSES) || `; statuses: ${RUN_STATUSES.join(', ')}`}`,
     );
   }
   const api = call.api();

@@ -1,15 +1,16 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { readSyntax } from '../expressions/jsonata-syntax.ts';
 import { referencesOf } from '../expressions/references.ts';
 import { readTemplate, type Text, textsIn } from '../expressions/template.ts';
-import { unusableParts } from './unsupported-jsonata.ts';
+import { unsupportedParts } from './unsupported-jsonata.ts';
 
-/** Something wrong with a definition: where in it, and what to do. */
+/** A mistake in a definition: its place, what is wrong and what to do. */
 export interface Problem {
   path: PropertyKey[];
   message: string;
 }
 
-/** What an expression can see where it stands: the first word of every reference, and the steps that have run by then. */
+/** What an expression may refer to: root names, and the steps that have run by then. */
 export interface Visible {
   roots: readonly ('trigger' | 'enrichment' | 'steps' | 'run')[];
   steps: ReadonlySet<string>;
@@ -18,7 +19,7 @@ export interface Visible {
 const SHOWN_MAX_CHARACTERS = 200;
 const ENRICHED = ['title', 'actor', 'severity', 'links'];
 
-/** Whether every expression of a template is JSONata, and speaks only of what there will be when it is evaluated. */
+/** Finds expressions that are not JSONata, or refer to values that will not exist when they are evaluated. */
 export function expressionProblems(template: unknown, visible: Visible): Problem[] {
   const problems: Problem[] = [];
   for (const text of textsIn(template)) {
@@ -28,42 +29,42 @@ export function expressionProblems(template: unknown, visible: Visible): Problem
   return problems;
 }
 
-/** Of one template: more at once helps nobody. */
+/** Per template. */
 const PROBLEMS_MAX = 25;
 
 function textProblems({ text, isName }: Text, visible: Visible): string[] {
-  if (isName) return text.includes('{%') ? ['a name cannot be an expression; write it out'] : [];
-  const written = readTemplate(text);
-  const parts = 'whole' in written ? [{ expression: written.whole }] : written.parts;
+  if (isName) return text.includes('{%') ? ['a field name cannot be an expression; write the name'] : [];
+  const parsed = readTemplate(text);
+  const parts = 'whole' in parsed ? [{ expression: parsed.whole }] : parsed.parts;
   return parts.flatMap((part) => {
     if (typeof part !== 'string') return sourceProblems(part.expression, visible);
-    return part.includes('{%') || part.includes('%}')
-      ? ['"{%" and "%}" stand around an expression; one is missing']
-      : [];
+    return part.includes('{%') || part.includes('%}') ? ['an expression needs both "{%" and "%}"; one is missing'] : [];
   });
 }
 
 function sourceProblems(source: string, visible: Visible): string[] {
   const read = readSyntax(source);
-  if ('wrong' in read)
-    return [`the expression "${source.slice(0, SHOWN_MAX_CHARACTERS)}" is not JSONata: ${read.wrong}`];
-  const unusable = unusableParts(read.tree);
-  if (unusable.length > 0) return unusable;
+  if ('problem' in read)
+    return [`the expression "${source.slice(0, SHOWN_MAX_CHARACTERS)}" is not JSONata: ${read.problem}`];
+  const unsupported = unsupportedParts(read.tree);
+  if (unsupported.length > 0) return unsupported;
   return referencesOf(read.tree).flatMap((reference) => referenceProblem(reference, visible) ?? []);
 }
 
 function referenceProblem([root, name, part]: string[], { roots, steps }: Visible): string | undefined {
   if (root === undefined) return undefined;
-  if (!roots.some((each) => each === root)) return `there is no "${root}" here; start with ${roots.join(', ')}`;
+  if (!roots.some((each) => each === root))
+    return `unknown name "${root}"${didYouMean(root, roots) || `; start with ${roots.join(', ')}`}`;
   if (name === undefined) return undefined;
   if (root === 'steps') {
-    if (!steps.has(name)) return `steps.${name} is not sure to have run before; refer to one that this step needs`;
+    if (!steps.has(name))
+      return `steps.${name} may not have run before this step; add it to "needs", or refer to another step`;
     if (part !== undefined && part !== 'output')
-      return `a step hands on its output: write steps.${name}.output.${part}`;
+      return `steps.${name} has only "output": write steps.${name}.output.${part}`;
   }
   if (root === 'enrichment' && !ENRICHED.includes(name)) {
-    return `there is no enrichment.${name}; there are ${ENRICHED.join(', ')}`;
+    return `unknown field enrichment.${name}${didYouMean(name, ENRICHED) || `; fields: ${ENRICHED.join(', ')}`}`;
   }
-  if (root === 'run' && name !== 'id') return `there is no run.${name}; there is run.id`;
+  if (root === 'run' && name !== 'id') return `unknown field run.${name}; the only field is run.id`;
   return undefined;
 }

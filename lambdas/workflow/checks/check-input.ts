@@ -1,24 +1,25 @@
 import type * as z from 'zod';
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { isConstant } from '../expressions/template.ts';
 import type { Problem } from './check-expressions.ts';
 
-/** Stands for what an expression will give: no schema but one that takes anything takes it, and nobody can write it. */
+/** Stands for the unknown value of an expression. Only a schema that accepts anything accepts it. */
 const ANY_VALUE = Symbol('the value of an expression');
 
-/** What is wrong with a tool's input whatever its expressions will give. */
+/** Finds mistakes in a tool's input that no value of its expressions can fix. */
 export const inputProblems = (schema: z.ZodType, template: unknown): Problem[] =>
   schemaProblems(schema, withAnyValues(template));
 
-/** What a schema says of a value that somebody wrote, in words for whoever wrote it. */
+/** Converts schema errors to messages for the author of the value. */
 export function schemaProblems(schema: z.ZodType, value: unknown): Problem[] {
   const parsed = parse(schema, value);
-  return parsed ? problemsOf(parsed.issues, value, []) : [];
+  return parsed ? problemsOf(schema, parsed.issues, value, []) : [];
 }
 
-/** A refinement may choke on a value that is not there yet; the run will check it when it is. */
+/** A refinement may throw on an unknown value; the run checks it later. */
 function parse(schema: z.ZodType, value: unknown): z.ZodError | undefined {
   try {
-    return schema.safeParse(value, { error: inWords }).error;
+    return schema.safeParse(value, { error: messageOf }).error;
   } catch {
     return undefined;
   }
@@ -31,12 +32,12 @@ function withAnyValues(template: unknown): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, withAnyValues(value)]));
 }
 
-/** Where a schema has no words of its own. */
-function inWords(issue: z.core.$ZodRawIssue): string | undefined {
+/** For schemas without their own message. */
+function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
       const wanted = KINDS[issue.expected] ?? issue.expected;
-      return issue.input === undefined || issue.input === null ? `is missing: ${wanted}` : `must be ${wanted}`;
+      return issue.input === undefined || issue.input === null ? `is missing; expected ${wanted}` : `must be ${wanted}`;
     }
     case 'invalid_value':
       return oneOf(issue.values);
@@ -54,7 +55,7 @@ function inWords(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'text',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -79,31 +80,57 @@ function sized(origin: string, bound: string, count: number): string {
 
 type Issue = z.core.$ZodIssue;
 
-/** `at` is where the input of these issues stands in the whole; paths of a union's issues start there. */
-function problemsOf(issues: readonly Issue[], input: unknown, at: PropertyKey[]): Problem[] {
+/** `at` is the path of the input within the whole; paths of a union's issues start there. */
+function problemsOf(schema: z.ZodType, issues: readonly Issue[], input: unknown, at: PropertyKey[]): Problem[] {
   return issues.flatMap((issue) => {
     const path = [...at, ...issue.path];
     const value = valueAt(input, path);
-    // A name is known, whatever its value will be.
+    // The name of a field is known even if its value is not.
     if (issue.code !== 'invalid_key' && (value === ANY_VALUE || (issue.code === 'custom' && holdsAny(value))))
       return [];
     if (issue.code === 'invalid_union' && issue.errors.length > 0) {
       return closest(
-        issue.errors.map((errors) => problemsOf(errors, input, path)),
+        issue.errors.map((errors) => problemsOf(schema, errors, input, path)),
         path,
       );
     }
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...path, key], message: unknownField(key) }));
+      return issue.keys.map((key) => ({ path: [...path, key], message: unknownField(key, fieldsAt(schema, path)) }));
     }
     const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
     return [{ path, message }];
   });
 }
 
-const unknownField = (name: string) => `"${name}" is no field here; correct its name or take it out`;
+function unknownField(name: string, known: readonly string[]): string {
+  const all = known.length > 0 ? `; fields: ${known.join(', ')}` : '; remove it';
+  return `unknown field "${name}"${didYouMean(name, known) || all}`;
+}
 
-/** Of several shapes, the one that is wrong in the fewest ways; where they are equally wrong, what each would take. */
+/** The names of the fields that a schema allows at a path. */
+function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  const [key, ...rest] = path;
+  switch (def.type) {
+    case 'object': {
+      if (key === undefined) return Object.keys(def.shape);
+      const field = def.shape[String(key)];
+      return field ? fieldsAt(field, rest) : [];
+    }
+    case 'array':
+      return fieldsAt(def.element, rest);
+    case 'record':
+      return fieldsAt(def.valueType, rest);
+    case 'union':
+      return [...new Set(def.options.flatMap((option) => fieldsAt(option, path)))];
+    case 'pipe':
+      return fieldsAt(def.in, path);
+    default:
+      return 'innerType' in def ? fieldsAt(def.innerType as z.core.$ZodType, path) : [];
+  }
+}
+
+/** The problems of the union option with the fewest; if several have one problem each, all of them as alternatives. */
 function closest(options: Problem[][], at: PropertyKey[]): Problem[] {
   const fewest = Math.min(...options.map((problems) => problems.length));
   const best = options.filter((problems) => problems.length === fewest);

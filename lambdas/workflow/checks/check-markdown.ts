@@ -3,8 +3,8 @@ import { isConstant } from '../expressions/template.ts';
 import type { Problem } from './check-expressions.ts';
 
 /**
- * `markdown: true` lets a text mention people and show links. Only the author of a workflow may do that, so the text must
- * be constant: whatever an expression gives may come from outside.
+ * With `markdown: true` a text can mention people and contain links. Only the workflow's author may do that, so the text must
+ * be constant: the value of an expression may come from anybody.
  */
 export function markdownProblems({ markdownField }: Operation, input: Record<string, unknown>): Problem[] {
   const { markdown } = input;
@@ -14,6 +14,6 @@ export function markdownProblems({ markdownField }: Operation, input: Record<str
   const text = input[markdownField];
   if (typeof text !== 'string' || isConstant(text)) return [];
   return at(
-    `is only allowed where "${markdownField}" is constant, and this one has an expression; remove markdown, and the text is shown as it is`,
+    `is only allowed if "${markdownField}" is constant, but it contains an expression; remove "markdown" to show the text unformatted`,
   );
 }

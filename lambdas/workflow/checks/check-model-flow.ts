@@ -3,7 +3,7 @@ import { stepKindOf } from '../step-kinds.ts';
 import type { Workflow } from '../workflow.ts';
 import type { Problem } from './check-expressions.ts';
 
-/** Where a model would pick what a step reaches, or who approves: that is refused before it can run. */
+/** Finds steps where a model would determine the target or the approvers. */
 export function modelFlowProblems(workflow: Workflow, index: number): Problem[] {
   const kind = stepKindOf(workflow.steps[index]?.tool ?? '');
   return (modelTargets(workflow).get(index) ?? []).flatMap((target) => {
@@ -15,8 +15,8 @@ export function modelFlowProblems(workflow: Workflow, index: number): Problem[] 
 const modelsOf = ({ from }: DerivedTarget) => from.map((id) => `steps.${id}`).join(', ');
 
 export const approverIsDerived = (target: DerivedTarget): string =>
-  `"${target.field}" decides who approves, and it depends on a model (${modelsOf(target)}); write it out`;
+  `"${target.field}" determines who approves, so it must not depend on a model (${modelsOf(target)}); use a constant`;
 
 const targetIsDerived = (target: DerivedTarget): string =>
-  `"${target.field}" decides where this step reaches, and it holds the output of a model (${modelsOf(target)}); write it out, ` +
-  'or choose between constants, {% steps.x.output.team = "db" ? "#db" : "#ops" %}, which people then approve';
+  `"${target.field}" determines the target, so it must not contain the output of a model (${modelsOf(target)}); use a constant, ` +
+  'or choose between constants: {% steps.x.output.team = "db" ? "#db" : "#ops" %} (people must then approve the step)';

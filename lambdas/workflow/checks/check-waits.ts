@@ -18,7 +18,7 @@ export function waitProblems(
   const beforeSeconds = before.reduce((sum, { seconds, always }) => sum + (always ? seconds : 0), 0);
   const totalSeconds = wait.seconds + (wait.always ? beforeSeconds : 0);
   if (totalSeconds < deadlineSeconds) return [];
-  const message = `the run ends ${deadlineSeconds} s after it began; set deadlineSeconds to more than ${totalSeconds}, or wait for less`;
+  const message = `the run's deadline is ${deadlineSeconds} s; set deadlineSeconds to more than ${totalSeconds}, or wait less`;
   return [{ path: ['with', wait.field], message }];
 }
 

@@ -1,5 +1,6 @@
 import { connectorOf, type Operation } from '../../connectors/connector.ts';
 import { findOperation, toolNames } from '../../connectors/registry.ts';
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { atLeast } from '../../policy/approval-requirement.ts';
 import { finalWrite } from '../../policy/gates.ts';
 import { APPROVAL_EXPIRES_AFTER_MS } from '../../run/approval.ts';
@@ -15,9 +16,9 @@ import { markdownProblems } from './check-markdown.ts';
 import { modelFlowProblems } from './check-model-flow.ts';
 import { waitProblems } from './check-waits.ts';
 
-/** Everything about a well-formed workflow that would only show when it runs, or never: each with its place and what to do. */
+/** Finds mistakes in a well-formed workflow that would otherwise appear only in a run. */
 export function workflowProblems(workflow: Workflow, max: number): Problem[] {
-  // What the form allows at most: a longer one is refused for that.
+  // The schema rejects more steps than this.
   const steps = workflow.steps.slice(0, STEPS_MAX);
   const bounded = { ...workflow, steps };
   const large = expressionsTooLarge(bounded);
@@ -32,7 +33,7 @@ export function workflowProblems(workflow: Workflow, max: number): Problem[] {
   return problems.slice(0, max);
 }
 
-/** JSONata's parser takes time by the square of an expression's length, in the worst case: this bounds it for all of them. */
+/** In the worst case, JSONata's parser needs quadratic time. This limits the total for all expressions. */
 const PARSING_MAX = 3 * EXPRESSION_MAX_CHARACTERS ** 2;
 
 function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | undefined {
@@ -41,13 +42,13 @@ function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | und
   if (parsing <= PARSING_MAX) return undefined;
   return {
     path: ['steps'],
-    message: 'its expressions are too many or too long to be read at once; split the workflow',
+    message: 'the expressions are too many or too long; split the workflow',
   };
 }
 
 const TOOLS = [...Object.keys(STEP_KINDS), ...toolNames()];
 
-/** What a tool that is not there would have written, nobody can say. */
+/** Some checks need to know what every step writes. */
 const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
 
 /** Evaluated before any step runs. */
@@ -61,14 +62,14 @@ function settingProblems(workflow: Workflow): Problem[] {
   if (slaSeconds !== undefined && slaSeconds >= expiresSeconds) {
     at(
       ['approvals', 'slaSeconds'],
-      `an approval expires after ${expiresSeconds} s, and others are called before that: make slaSeconds less, or expiresSeconds more`,
+      `must be less than expiresSeconds (${expiresSeconds} s); decrease slaSeconds or increase expiresSeconds`,
     );
   }
   if (toolsAreKnown(workflow) && onFailure === 'rollback' && !steps.some(isReversible)) {
-    at(['onFailure'], 'no step writes anything that can be taken back; use fail or pause');
+    at(['onFailure'], 'no step makes a reversible write; use fail or pause');
   }
   if (toolsAreKnown(workflow) && onDrift === 'refuse' && !steps.some((step) => writeOf(step)?.before)) {
-    at(['onDrift'], 'no step writes anything that can be compared with what was there; take it out');
+    at(['onDrift'], 'no step makes a write that can be compared with the current values; remove onDrift');
   }
   for (const { message } of expressionProblems(concurrencyKey, BEFORE_STEPS)) at(['concurrencyKey'], message);
   return problems;
@@ -91,29 +92,30 @@ function finalOnlyProblems(workflow: Workflow): Problem[] {
 }
 
 const finalOnly = (but: string) =>
-  `final_only is for blast radius low, but ${but}; use per_step, per_phase or critical_only`;
+  `final_only requires blast radius low, but ${but}; use per_step, per_phase or critical_only`;
 
 function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Problem[] {
   const problems: Problem[] = [];
   const at = (path: PropertyKey[], message: string) => problems.push({ path, message });
   const { tool } = step;
   if (workflow.steps.findIndex(({ id }) => id === step.id) < index) {
-    at(['id'], `another step is called "${step.id}"; give each its own id`);
+    at(['id'], `another step has the id "${step.id}"; ids must be unique`);
   }
-  if (!TOOLS.includes(tool)) at(['tool'], `there is no tool "${tool}"; use one of ${toolsLike(tool).join(', ')}`);
+  if (!TOOLS.includes(tool))
+    at(['tool'], `unknown tool "${tool}"${didYouMean(tool, TOOLS) || `; tools: ${toolsLike(tool).join(', ')}`}`);
   for (const message of needsProblems(workflow, step, index)) at(['needs'], message);
   const operation = findOperation(tool);
   if (operation && step.risk && !atLeast(step.risk, operation.risk)) {
-    at(['risk'], `${tool} is of risk ${operation.risk}; a step may say it is more, never less`);
+    at(['risk'], `${tool} has risk ${operation.risk}; a step may only increase it`);
   }
   if (step.autoApproveThreshold !== undefined) {
-    const idle = idleThreshold(workflow, step);
-    if (idle !== undefined) at(['autoApproveThreshold'], idle);
+    const unused = unusedThreshold(workflow, step);
+    if (unused !== undefined) at(['autoApproveThreshold'], unused);
   }
   const before = stepsBefore(workflow, index);
   const earlier = workflow.steps.filter((_, other) => before.has(other));
   if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
-    at(['rollback'], 'neither this step nor one before it writes anything that can be taken back; take it out');
+    at(['rollback'], 'neither this step nor an earlier one makes a reversible write; remove rollback');
   }
   const visible: Visible = {
     roots: ['trigger', 'enrichment', 'steps', 'run'],
@@ -137,40 +139,38 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   return problems;
 }
 
-/** Why a step's own threshold would never open a gate, if it would not. */
-function idleThreshold({ validation }: Workflow, step: WorkflowStep): string | undefined {
-  if (validation === undefined)
-    return 'it opens gates of a validation mode, and this workflow has none; set validation.mode';
-  if (step.confidence === undefined) return 'nothing is compared with it; set "confidence" on this step as well';
-  if (step.critical) return 'a critical step always asks; remove "critical" or this threshold';
-  if (TOOLS.includes(step.tool) && writeOf(step) === undefined) return 'only a step that writes has a gate; remove it';
+/** Why a step's threshold has no effect. */
+function unusedThreshold({ validation }: Workflow, step: WorkflowStep): string | undefined {
+  if (validation === undefined) return 'has no effect without a validation mode; set validation.mode';
+  if (step.confidence === undefined) return 'has no effect without "confidence"; set "confidence" on this step';
+  if (step.critical) return 'a critical step always requires approval; remove "critical" or this threshold';
+  if (TOOLS.includes(step.tool) && writeOf(step) === undefined)
+    return 'has no effect because this step does not write; remove it';
   return undefined;
 }
 
-/** Those of the same connector, if there is such a one. */
+/** The tools of the same connector, or all. */
 function toolsLike(tool: string): string[] {
   const related = TOOLS.filter((each) => connectorOf(each) === connectorOf(tool));
   return related.length > 0 ? related : TOOLS;
 }
 
-/** As many names as a sentence bears. */
-const NAMED_MAX = 20;
+const LISTED_MAX = 20;
 
 function needsProblems(workflow: Workflow, step: WorkflowStep, index: number): string[] {
   const others = new Set(workflow.steps.map(({ id }) => id).filter((id) => id !== step.id));
-  const strangers = (step.needs ?? []).slice(0, NEEDS_MAX).filter((need) => !others.has(need));
-  if (strangers.length > 0) {
-    const some = [...others].slice(0, NAMED_MAX).join(', ');
-    const there =
-      others.size > 0 ? `there are ${some}${others.size > NAMED_MAX ? ', …' : ''}` : 'there is none; take "needs" out';
-    return strangers.map((need) => `"${need}" is no other step; ${there}`);
+  const unknown = (step.needs ?? []).slice(0, NEEDS_MAX).filter((need) => !others.has(need));
+  if (unknown.length > 0) {
+    const names = [...others];
+    const listed = `other steps: ${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ', …' : ''}`;
+    const hint = names.length > 0 ? listed : 'there are no other steps, so remove "needs"';
+    return unknown.map((need) => `unknown step "${need}"${didYouMean(need, names) || `; ${hint}`}`);
   }
   return needsItself(workflow, index)
-    ? [`"${step.id}" needs itself through others; take one need out of the circle`]
+    ? [`"${step.id}" indirectly needs itself; remove one "needs" entry of the cycle`]
     : [];
 }
 
-/** The write a step makes, if it makes one. */
 function writeOf({ tool }: WorkflowStep): Operation | undefined {
   const operation = findOperation(tool);
   return operation?.effect === 'read' ? undefined : operation;

@@ -5,14 +5,14 @@ import { expressionsIn } from '../expressions/template.ts';
 import type { Workflow } from '../workflow.ts';
 import type { Problem } from './check-expressions.ts';
 
-/** Whoever publishes waits for it: what is not tried in this time is left to the limits of a run. */
+/** The caller waits for these checks. Expressions that are not checked in this time are limited when they run. */
 const TRIES_MAX_MS = 600;
 const TRY_MAX_MS = 200;
 
-/** As little as there can be: what takes too long on this takes too long on anything. */
-const NOTHING: ExpressionContext = { trigger: {}, enrichment: {}, steps: {}, run: { id: '' } };
+/** An expression that takes too long on an empty context always takes too long. */
+const EMPTY_CONTEXT: ExpressionContext = { trigger: {}, enrichment: {}, steps: {}, run: { id: '' } };
 
-/** The first expression of a workflow that exceeds the limits even where it has nothing to work on. */
+/** Finds the first expression that exceeds the limits even with an empty context. */
 export function triedWorkflow(expressions: Expressions, tenant: string, workflow: Workflow): Promise<Problem[]> {
   const { concurrencyKey, steps } = workflow;
   const templates = steps.map((step) => ({
@@ -29,13 +29,13 @@ export async function tried(expressions: Expressions, tenant: string, template: 
   const sources = expressionsIn(template).filter(({ source }) => planOf(source).direct === undefined);
   for (const { path, source } of sources) {
     if (budget.leftMs < budget.eachMs) break;
-    const exceeded = await exceeds(expressions.evaluate({ tenant, sources: [source], context: NOTHING, budget }));
+    const exceeded = await exceeds(expressions.evaluate({ tenant, sources: [source], context: EMPTY_CONTEXT, budget }));
     if (exceeded) return [{ path, message: exceeded.message }];
   }
   return [];
 }
 
-/** That there is nothing to work on may fail it in many other ways. */
+/** Ignores other errors: an empty context causes many. */
 async function exceeds(evaluated: Promise<unknown>): Promise<CountersignError | undefined> {
   try {
     await evaluated;

@@ -3,16 +3,16 @@ import { type Reference, referencesOf } from './references.ts';
 import { readTemplate } from './template.ts';
 
 /**
- * What a model has to do with a value. `carried`: its words may be in it, whole or in part. `chosen`: it only picks
- * between values that are not its own, or that cannot be told before the run.
+ * How a value derives from a model. `carried`: it may contain text of the model. `chosen`: the model only selects between
+ * other values, or the relation is only known at run time.
  */
 export interface Derived {
   how: 'carried' | 'chosen';
-  /** The steps that ask a model. */
+  /** The steps that call the model. */
   from: readonly string[];
 }
 
-/** What a model has to do with what a reference names; nothing, if no model has. */
+/** How the value of a reference derives from a model; undefined if it does not. */
 export type Origin = (reference: Reference) => Derived | undefined;
 
 export function combined(parts: readonly (Derived | undefined)[]): Derived | undefined {
@@ -24,7 +24,7 @@ export function combined(parts: readonly (Derived | undefined)[]): Derived | und
 
 export const asChoice = (derived: Derived | undefined): Derived | undefined => derived && { ...derived, how: 'chosen' };
 
-/** What a model has to do with a part of a template; `path` leads to the part, through lists by the names of their items. */
+/** For the part of a template at `path`. Lists add no element to the path. */
 export function derivedTemplate(template: unknown, origin: Origin, path: Reference = []): Derived | undefined {
   if (typeof template === 'string') return derivedText(template, origin);
   if (Array.isArray(template)) return combined(template.map((item) => derivedTemplate(item, origin, path)));
@@ -37,8 +37,8 @@ export function derivedTemplate(template: unknown, origin: Origin, path: Referen
 }
 
 function derivedText(text: string, origin: Origin): Derived | undefined {
-  const written = readTemplate(text);
-  const sources = 'whole' in written ? [written.whole] : written.parts.flatMap((part) => asSource(part) ?? []);
+  const parsed = readTemplate(text);
+  const sources = 'whole' in parsed ? [parsed.whole] : parsed.parts.flatMap((part) => asSource(part) ?? []);
   return combined(sources.map((source) => derivedExpression(source, origin)));
 }
 
@@ -49,30 +49,30 @@ export function derivedExpression(source: string, origin: Origin): Derived | und
   try {
     tree = syntaxTree(source);
   } catch {
-    // It is not JSONata; publishing says so elsewhere, and it gives no value.
+    // Not JSONata: publishing reports it, and it has no value.
     return undefined;
   }
-  return new Reading(tree, origin).of(tree, true);
+  return new Analysis(tree, origin).of(tree, true);
 }
 
-/** Operators whose result is yes or no, whatever they compare. */
+/** Operators with a boolean result. */
 const COMPARING = new Set(['=', '!=', '<', '<=', '>', '>=', 'in', 'and', 'or']);
-/** Functions whose result is yes or no. */
+/** Functions with a boolean result. */
 const TESTING = new Set(['contains', 'exists', 'boolean', 'not']);
 
-/** One expression. Where its parts are not known to only choose, whatever they name counts as carried. */
-class Reading {
+/** Analyses one expression. A part counts as `carried` unless it is known to only choose. */
+class Analysis {
   readonly #origin: Origin;
-  /** What each variable may hold, wherever in the expression it is given a value. */
+  /** All values that each variable may have. */
   readonly #variables = new Map<unknown, Derived>();
 
   constructor(tree: unknown, origin: Origin) {
     this.#origin = origin;
-    const given = nodesIn(tree).filter(({ type }) => type === 'bind');
-    // A variable may hold another one: what they hold is known when nothing is added any more.
-    for (let before = -1; before !== this.#extent(); ) {
-      before = this.#extent();
-      for (const { lhs, rhs } of given) this.#give((lhs as SyntaxNode).value, this.#named(rhs, true));
+    const bindings = nodesIn(tree).filter(({ type }) => type === 'bind');
+    // A variable may refer to another one: repeat until nothing changes.
+    for (let before = -1; before !== this.#size(); ) {
+      before = this.#size();
+      for (const { lhs, rhs } of bindings) this.#assign((lhs as SyntaxNode).value, this.#named(rhs, true));
     }
   }
 
@@ -105,7 +105,7 @@ class Reading {
     }
   }
 
-  /** A list or an object: what its parts are. */
+  /** A list or an object. */
   #constructed(node: SyntaxNode, atRoot: boolean): Derived | undefined {
     if (node.group !== undefined) return this.#named(node, atRoot);
     if (node.value === '[') return combined((node.expressions as unknown[]).map((part) => this.of(part, atRoot)));
@@ -116,7 +116,7 @@ class Reading {
   #called(node: SyntaxNode, atRoot: boolean): Derived | undefined {
     const { type, value } = node.procedure as SyntaxNode;
     const name = String(value);
-    const isOurs = type !== 'variable' || this.#isGiven(name);
+    const isOurs = type !== 'variable' || this.#isAssigned(name);
     const all = this.#named(node, atRoot);
     if (isOurs || all === undefined) return all;
     if (TESTING.has(name)) return asChoice(all);
@@ -124,13 +124,13 @@ class Reading {
     return name === 'lookup' ? combined([this.of(map, atRoot), asChoice(this.#named(key, atRoot))]) : all;
   }
 
-  /** What a path leads to; what it filters and sorts by only chooses between that. */
+  /** Filters and sort terms of a path only choose between its values. */
   #path(node: SyntaxNode, atRoot: boolean): Derived | undefined {
     const steps = node.steps ?? [];
     const choosing = steps.flatMap((step) => [step.stages, step.predicate, step.type === 'sort' ? step.terms : []]);
     const bare = steps.map((step) => ({
       ...step,
-      // Still filtered, by nothing: a path is followed only as far as its first filter.
+      // Empty filters remain: a path is followed up to its first filter.
       ...(step.stages !== undefined && { stages: [] }),
       ...(step.predicate !== undefined && { predicate: [] }),
       ...(step.type === 'sort' && { terms: [] }),
@@ -143,7 +143,7 @@ class Reading {
     return combined([leadsTo, asChoice(this.#named(choosing, false))]);
   }
 
-  /** All that is named anywhere in a part of the expression. */
+  /** All references and variables in a part of the expression. */
   #named(part: unknown, atRoot: boolean): Derived | undefined {
     const references = referencesOf(part, atRoot).map((reference) => this.#origin(reference));
     const variables = nodesIn(part).map(({ type, value }) =>
@@ -152,16 +152,16 @@ class Reading {
     return combined([...references, ...variables]);
   }
 
-  #give(name: unknown, value: Derived | undefined): void {
+  #assign(name: unknown, value: Derived | undefined): void {
     const now = combined([this.#variables.get(name), value]);
     if (now) this.#variables.set(name, now);
-    this.#given.add(name);
+    this.#assigned.add(name);
   }
 
-  readonly #given = new Set<unknown>();
-  #isGiven = (name: string) => this.#given.has(name);
+  readonly #assigned = new Set<unknown>();
+  #isAssigned = (name: string) => this.#assigned.has(name);
 
-  #extent(): number {
+  #size(): number {
     return [...this.#variables.values()].reduce(
       (sum, { how, from }) => sum + from.length + (how === 'carried' ? 1 : 0),
       0,

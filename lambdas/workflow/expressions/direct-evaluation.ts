@@ -1,18 +1,18 @@
 import type { ExpressionContext } from './expressions.ts';
 import type { SyntaxNode } from './jsonata-syntax.ts';
 
-/** Given where only JSONata itself can say what the value is. */
+/** Returned if only JSONata can evaluate the expression. */
 export const NOT_DIRECT = Symbol('not evaluated directly');
 
-/** It calls itself for what an operator joins. */
+/** Limits the recursion for operators. */
 const DEPTH_MAX = 30;
 
 type Direct = (context: ExpressionContext) => unknown;
 
 /**
- * Most expressions are a path, or compare one with a constant. Those take no more work than they have words, so that they
- * are evaluated here and now, to the same value that JSONata gives; nothing for all others. What a path leads
- * through may turn out to be a list, which JSONata has rules for: then the value is NOT_DIRECT.
+ * Evaluates simple expressions (a path, or a comparison with a constant) without a process, with the same result as JSONata.
+ * Returns undefined for other expressions. If a path leads through a list, for which JSONata has special rules, the value is
+ * NOT_DIRECT.
  */
 export function directEvaluation(tree: unknown, depth = 0): Direct | undefined {
   const node = tree as SyntaxNode;
@@ -55,20 +55,20 @@ function pathOf(path: SyntaxNode): Direct | undefined {
 type Operator = (left: unknown, right: unknown) => unknown;
 
 const isScalar = (value: unknown) => value === null || typeof value !== 'object';
-const isTruth = (value: unknown) => typeof value === 'boolean' || value === undefined;
-const isWord = (value: unknown) =>
+const isBoolean = (value: unknown) => typeof value === 'boolean' || value === undefined;
+const isTextLike = (value: unknown) =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value) || value === undefined;
 
 const equals: Operator = (left, right) => left !== undefined && right !== undefined && left === right;
 const differs: Operator = (left, right) => left !== undefined && right !== undefined && left !== right;
 
-/** With the values that an operator is evaluated for directly. */
+/** `takes`: the operand values for which direct evaluation is correct. */
 const OPERATORS: Readonly<Record<string, { takes: (value: unknown) => boolean; apply: Operator }>> = {
   '=': { takes: isScalar, apply: equals },
   '!=': { takes: isScalar, apply: differs },
-  and: { takes: isTruth, apply: (left, right) => left === true && right === true },
-  or: { takes: isTruth, apply: (left, right) => left === true || right === true },
-  '&': { takes: isWord, apply: (left, right) => `${left ?? ''}${right ?? ''}` },
+  and: { takes: isBoolean, apply: (left, right) => left === true && right === true },
+  or: { takes: isBoolean, apply: (left, right) => left === true || right === true },
+  '&': { takes: isTextLike, apply: (left, right) => `${left ?? ''}${right ?? ''}` },
 };
 
 function binaryOf({ value, lhs, rhs }: SyntaxNode, depth: number): Direct | undefined {

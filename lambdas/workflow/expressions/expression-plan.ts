@@ -4,31 +4,30 @@ import type { ExpressionContext } from './expressions.ts';
 import { syntaxTree, tooLarge } from './jsonata-syntax.ts';
 import { type Reference, referencesOf } from './references.ts';
 
-/** How an expression is evaluated, found out once. */
 export interface ExpressionPlan {
   direct: ReturnType<typeof directEvaluation>;
-  /** What it looks at: nothing else of the context is handed to the process. */
+  /** Only these parts of the context are sent to the process. */
   references: Reference[];
 }
 
-/** Of these there may be many; longer ones are read each time. */
-const REMEMBERED_MAX_CHARACTERS = 1_000;
-const REMEMBERED_MAX = 2_000;
-const remembered = new Map<string, ExpressionPlan>();
+/** Longer expressions are not cached. */
+const CACHED_MAX_CHARACTERS = 1_000;
+const CACHED_MAX = 2_000;
+const cache = new Map<string, ExpressionPlan>();
 
-/** What cannot be read has no plan; evaluating it says why. */
+/** An invalid expression gets the plan UNREADABLE; its evaluation reports the problem. */
 export function planOf(source: string): ExpressionPlan {
   const large = tooLarge(source);
   if (large !== undefined) throw limitExceeded(source, large);
-  const known = remembered.get(source);
+  const known = cache.get(source);
   if (known) return known;
   const plan = read(source);
-  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-  if (source.length <= REMEMBERED_MAX_CHARACTERS) remembered.set(source, plan);
+  if (cache.size >= CACHED_MAX) cache.clear();
+  if (source.length <= CACHED_MAX_CHARACTERS) cache.set(source, plan);
   return plan;
 }
 
-/** It may look at anything. */
+/** It may read anything. */
 const UNREADABLE: ExpressionPlan = { direct: undefined, references: [[]] };
 
 function read(source: string): ExpressionPlan {
@@ -40,10 +39,10 @@ function read(source: string): ExpressionPlan {
   }
 }
 
-/** All that one evaluation may look at. */
+/** Limit for one evaluation. */
 export const CONTEXT_MAX_CHARACTERS = 2 * 1024 * 1024;
 
-/** The part of the context that these expressions look at, as JSON; nothing if that is too much. */
+/** The parts of the context that these expressions read, as JSON; undefined if they exceed the limit. */
 export function contextFor(references: readonly Reference[], context: ExpressionContext): string | undefined {
   const { steps = {}, ...others } = context;
   const everything = references.some(([root]) => root === undefined);
@@ -52,7 +51,7 @@ export function contextFor(references: readonly Reference[], context: Expression
   const isReadStep = (id: string) => allSteps || references.some(([root, step]) => root === 'steps' && step === id);
 
   let characters = 0;
-  // Part by part, so that what is too much is found before all of it is written.
+  // Part by part, so that an excess is found before everything is converted.
   const written = (entries: [string, unknown][]): string =>
     `{${entries
       .flatMap(([name, value]) => {

@@ -7,11 +7,11 @@ import type { Budget, Evaluation, Expressions } from './expressions.ts';
 
 /** All expressions of one template together. */
 export const EVALUATION_MAX_MS = 1_000;
-/** What they give together; a step's input is no larger. */
+/** The maximum size of a step's input. */
 const RESULTS_MAX_BYTES = 1024 * 1024;
-/** Two, so that a tenant whose expression takes all of its time keeps nobody else waiting. */
+/** Two, so that one tenant's slow expression does not block other tenants. */
 const PROCESSES_MAX = 2;
-/** A job whose process was ended by somebody else is done again, this often in all. */
+/** Attempts for a job whose process ended unexpectedly. */
 const TRIES_MAX = 2;
 
 type Ended = JobEnd | { exceeded: 'budget' };
@@ -28,8 +28,8 @@ export interface PoolPorts {
 }
 
 /**
- * Evaluates expressions in processes of their own, which are ended when they take too much time or memory; most never get
- * there, because they are evaluated directly. Tenants take turns, and each has one process at a time.
+ * Evaluates expressions in child processes, which are ended when they exceed limits of time or memory. Most expressions are
+ * evaluated directly instead. Tenants take turns; each uses one process at a time.
  */
 export class ExpressionPool implements Expressions {
   readonly #ports: PoolPorts;
@@ -54,19 +54,18 @@ export class ExpressionPool implements Expressions {
       }
       const plain = plainResult(source, value);
       leftBytes -= plain.bytes;
-      if (leftBytes < 0)
-        throw limitExceeded(source, 'it and the expressions beside it give more than fits into a step');
+      if (leftBytes < 0) throw limitExceeded(source, 'the expressions of this step return too much data');
       values[index] = plain.value;
     }
     if (others.length > 0) {
       const wanted = others.map((index) => sources[index] ?? '');
-      const given = await this.#evaluateApart({ tenant, sources: wanted, context, budget }, leftBytes);
+      const given = await this.#evaluateInProcess({ tenant, sources: wanted, context, budget }, leftBytes);
       for (const [place, index] of others.entries()) values[index] = given[place];
     }
     return values;
   }
 
-  async #evaluateApart(
+  async #evaluateInProcess(
     { tenant, sources, context: all, budget = { leftMs: EVALUATION_MAX_MS, eachMs: EVALUATION_MAX_MS } }: Evaluation,
     resultsMaxBytes: number,
   ): Promise<unknown[]> {
@@ -74,8 +73,8 @@ export class ExpressionPool implements Expressions {
     const references = sources.flatMap((source) => planOf(source).references);
     const context = contextFor(references, all);
     if (context === undefined) {
-      const why = `it looks at more than ${CONTEXT_MAX_CHARACTERS} characters of the trigger and earlier steps`;
-      throw limitExceeded(first, `${why}; name the values it needs`);
+      const why = `it reads more than ${CONTEXT_MAX_CHARACTERS} characters of the trigger and earlier steps`;
+      throw limitExceeded(first, `${why}; refer to the needed values by name`);
     }
     for (let tries = 1; ; tries += 1) {
       const job = { sources, context, nowMs: this.#ports.now(), resultsMaxBytes, budget };
@@ -85,7 +84,7 @@ export class ExpressionPool implements Expressions {
         throw new CountersignError(end.reply.failure.code, end.reply.failure.message);
       }
       if ('exceeded' in end) throw limitExceeded(first, whatIsExceeded(end.exceeded, sources.length));
-      if (tries >= TRIES_MAX) throw limitExceeded(first, `the process that evaluates it ends (${end.died})`);
+      if (tries >= TRIES_MAX) throw limitExceeded(first, `the evaluation process ended (${end.died})`);
     }
   }
 
@@ -98,13 +97,13 @@ export class ExpressionPool implements Expressions {
     return promise;
   }
 
-  /** Starts what can be started: of the tenants without a process, the one that has waited longest. */
+  /** Starts the job of the tenant that has waited longest and has no process. */
   #next(): void {
     while (this.#busy.size < PROCESSES_MAX) {
       const [tenant, queue] = [...this.#queues].find(([each]) => !this.#busy.has(each)) ?? [];
       const job = queue?.shift();
       if (tenant === undefined || !job) return;
-      // To the end of the line, or out of it.
+      // The tenant moves to the end of the queue if it has more jobs.
       this.#queues.delete(tenant);
       if (queue && queue.length > 0) this.#queues.set(tenant, queue);
       this.#busy.add(tenant);
@@ -124,7 +123,7 @@ export class ExpressionPool implements Expressions {
         resolve(end);
       } else resolve({ exceeded: 'budget' });
     } catch (error) {
-      reject(new Error('the process that evaluates expressions could not be started', { cause: error }));
+      reject(new Error('the evaluation process could not be started', { cause: error }));
     } finally {
       if (process?.isUsable) this.#idle.push(process);
       else process?.stop();
@@ -133,13 +132,13 @@ export class ExpressionPool implements Expressions {
     }
   }
 
-  /** One may have ended while it waited, for reasons that are not those of the next expression: it is passed over. */
+  /** Skips processes that ended while idle. */
   #takeIdle(): ExpressionProcess | undefined {
     this.#idle = this.#idle.filter(({ isUsable }) => isUsable);
     return this.#idle.pop();
   }
 
-  /** Ends the processes that wait for work. */
+  /** Ends the idle processes. */
   stop(): void {
     for (const process of this.#idle) process.stop();
     this.#idle = [];
@@ -150,5 +149,5 @@ function whatIsExceeded(limit: 'time' | 'memory' | 'budget', count: number): str
   const which = count > 1 ? `one of ${count} expressions` : 'it';
   if (limit === 'time') return `${which} takes too long`;
   if (limit === 'memory') return `${which} takes too much memory`;
-  return 'the expressions evaluated with it have used up the time for all';
+  return 'the other expressions used all the time';
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ErrorCode } from '../../run/errors.ts';
 
-/** What the process is asked: everything it knows is in here. */
+/** The complete input of the process. */
 export interface EvaluationJob {
   sources: readonly string[];
   context: string;
@@ -13,35 +13,35 @@ export interface EvaluationJob {
 
 export type JobReply = { values: unknown[] } | { failure: { code: ErrorCode; message: string } };
 
-/** How a job ended: with a reply, or because the process was ended or ended itself. */
+/** A reply, an exceeded limit, or the end of the process. */
 export type JobEnd = { reply: JobReply } | { exceeded: 'time' | 'memory' } | { died: string };
 
-/** Real time, and a timer. */
+/** A monotonic clock with a timer. */
 export interface Stopwatch {
   nowMs(): number;
   after(ms: number, act: () => void): () => void;
 }
 
-/** Beside the bundle in a function, beside this file in a checkout. */
+/** In a function next to the bundle, in a checkout next to this file. */
 const PROGRAM = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './evaluator.child.ts' : './evaluator.mjs', import.meta.url),
 );
 
-/** Of a fresh process, about 45 MB; a function has 512, with two of these. */
+/** A new process has about 45 MB. A function has 512 MB for two processes. */
 const MEMORY_MAX_BYTES = 160 * 1024 * 1024;
 /** V8 ends the process when its heap is full. */
 const HEAP_OPTIONS = ['--max-old-space-size=64', '--max-semi-space-size=4'];
-/** How V8 ends a process that has no memory, or no stack, left. */
+/** Signals with which V8 ends a process without memory or stack. */
 const OUT_OF_MEMORY: readonly (string | null)[] = ['SIGABRT', 'SIGTRAP', 'SIGSEGV', 'SIGILL'];
-/** If this process dies, nobody ends a job for it: the kernel does, once it has taken this long. */
+/** If the parent dies, the kernel ends the job after this time. */
 const CPU_MAX_SECONDS = 120;
-/** A process that has worked this long is replaced, well before the kernel would end it. */
+/** A process is replaced after this time, well before the kernel would end it. */
 const WORKED_MAX_MS = 30_000;
-const WATCHED_EVERY_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 const BOUNDED_START = `ulimit -c 0; ulimit -t ${CPU_MAX_SECONDS}; exec "$0" "$@"`;
 
-/** One process that evaluates expressions: it has no environment, and is ended when a job takes too much. */
+/** A child process that evaluates expressions. It has no environment variables, and is ended when a job exceeds a limit. */
 export class ExpressionProcess {
   readonly #child: ChildProcess;
   readonly #stopwatch: Stopwatch;
@@ -59,7 +59,7 @@ export class ExpressionProcess {
     this.#ready = new Promise((resolve, reject) => {
       this.#child.once('message', () => resolve());
       this.#child.once('error', reject);
-      this.#child.once('exit', (code, signal) => reject(new Error(`it ended as it began: ${signal ?? code}`)));
+      this.#child.once('exit', (code, signal) => reject(new Error(`it ended during its start: ${signal ?? code}`)));
     });
     this.#ready.catch(() => {});
     this.#child.on('message', (reply: JobReply) => this.#finish?.({ reply }));
@@ -68,10 +68,9 @@ export class ExpressionProcess {
       const full = OUT_OF_MEMORY.includes(signal);
       this.#end(full ? { exceeded: 'memory' } : { died: `${signal ?? code}` });
     });
-    this.#rest();
+    this.#unref();
   }
 
-  /** Whether it can take another job. */
   get isUsable(): boolean {
     return !this.#ended && this.#workedMs < WORKED_MAX_MS;
   }
@@ -92,7 +91,7 @@ export class ExpressionProcess {
       return { end, tookMs: watch.tookMs() };
     } finally {
       this.#finish = undefined;
-      this.#rest();
+      this.#unref();
     }
   }
 
@@ -100,8 +99,8 @@ export class ExpressionProcess {
     this.#end({ died: 'it was stopped' });
   }
 
-  /** An idle process keeps nobody from ending. */
-  #rest(): void {
+  /** An idle child must not keep this process alive. */
+  #unref(): void {
     this.#child.unref();
     this.#child.channel?.unref();
   }
@@ -112,26 +111,26 @@ export class ExpressionProcess {
     this.#finish?.(end);
   }
 
-  /** Time in which this process itself stood still, as a frozen function does, is not counted. */
+  /** Does not count time in which this process was frozen, as Lambda does between invocations. */
   #watch(maxMs: number) {
     const began = this.#stopwatch.nowMs();
-    let lookedMs = began;
+    let checkedMs = began;
     let countedMs = 0;
     let cancel = () => {};
-    const look = () => {
+    const check = () => {
       const now = this.#stopwatch.nowMs();
-      countedMs += Math.min(now - lookedMs, 2 * WATCHED_EVERY_MS);
-      lookedMs = now;
+      countedMs += Math.min(now - checkedMs, 2 * CHECK_EVERY_MS);
+      checkedMs = now;
       if (countedMs >= maxMs) return this.#end({ exceeded: 'time' });
       if (residentBytes(this.#child.pid) > MEMORY_MAX_BYTES) return this.#end({ exceeded: 'memory' });
-      cancel = this.#stopwatch.after(WATCHED_EVERY_MS, look);
+      cancel = this.#stopwatch.after(CHECK_EVERY_MS, check);
     };
-    cancel = this.#stopwatch.after(WATCHED_EVERY_MS, look);
+    cancel = this.#stopwatch.after(CHECK_EVERY_MS, check);
     return { stop: () => cancel(), tookMs: () => this.#stopwatch.nowMs() - began };
   }
 }
 
-/** As Linux tells it; elsewhere only V8's own limit holds. */
+/** From Linux; on other systems only V8's limit applies. */
 function residentBytes(pid: number | undefined): number {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

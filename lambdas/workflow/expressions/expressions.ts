@@ -1,7 +1,7 @@
 import { CountersignError } from '../../run/errors.ts';
 import { readTemplate } from './template.ts';
 
-/** What an expression can see. Nothing else is in reach: no environment, no network, no other run. */
+/** The values that an expression can read. It has no access to the environment, the network or other runs. */
 export interface ExpressionContext {
   trigger: Record<string, unknown>;
   enrichment?: unknown;
@@ -10,14 +10,14 @@ export interface ExpressionContext {
 }
 
 export interface Evaluation {
-  /** Whose expressions they are: one tenant's do not keep another's waiting. */
+  /** Tenants take turns. */
   tenant: string;
   sources: readonly string[];
   context: ExpressionContext;
   budget?: Budget;
 }
 
-/** Shared by several evaluations: the time they have left together, which each reduces by what it took, and the most for one. */
+/** Shared by several evaluations. Each evaluation takes at most `eachMs`, and reduces `leftMs`. */
 export interface Budget {
   leftMs: number;
   eachMs: number;
@@ -25,11 +25,10 @@ export interface Budget {
 
 /** Evaluates JSONata within limits of time and memory. */
 export interface Expressions {
-  /** The values of these expressions, in their order; the first that fails fails all. */
+  /** Returns the values in order. Rejects if one expression fails. */
   evaluate(evaluation: Evaluation): Promise<unknown[]>;
 }
 
-/** What expressions of one place in a workflow are evaluated with. */
 export interface Scope extends Pick<Evaluation, 'tenant' | 'context' | 'budget'> {
   expressions: Expressions;
 }
@@ -41,7 +40,7 @@ export const render = ({ expressions, ...where }: Scope, template: unknown): Pro
     join: (parts) => parts.map(asText).join(''),
   });
 
-/** How expressions become values, and words with values between them a text. */
+/** `join` combines constant text and values to one text. */
 export interface Rendering {
   evaluate(sources: string[]): Promise<unknown[]>;
   join(parts: unknown[]): unknown;
@@ -49,22 +48,22 @@ export interface Rendering {
 
 export async function renderWith(template: unknown, { evaluate, join }: Rendering): Promise<unknown> {
   const sources: string[] = [];
-  const filledIn = prepare(template, sources, join);
-  return filledIn(sources.length > 0 ? await evaluate(sources) : []);
+  const fill = prepare(template, sources, join);
+  return fill(sources.length > 0 ? await evaluate(sources) : []);
 }
 
-type FilledIn = (values: readonly unknown[]) => unknown;
+type Fill = (values: readonly unknown[]) => unknown;
 
-/** Collects the expressions of a template; what it gives puts their values into their places. */
-function prepare(template: unknown, sources: string[], join: Rendering['join']): FilledIn {
-  const valueFrom = (source: string): FilledIn => {
-    const place = sources.push(source) - 1;
-    return (values) => values[place];
+/** Collects the expressions of a template and returns a function that inserts their values. */
+function prepare(template: unknown, sources: string[], join: Rendering['join']): Fill {
+  const valueFrom = (source: string): Fill => {
+    const index = sources.push(source) - 1;
+    return (values) => values[index];
   };
   if (typeof template === 'string') {
-    const written = readTemplate(template);
-    if ('whole' in written) return valueFrom(written.whole);
-    const parts = written.parts.map((part) => (typeof part === 'string' ? () => part : valueFrom(part.expression)));
+    const parsed = readTemplate(template);
+    if ('whole' in parsed) return valueFrom(parsed.whole);
+    const parts = parsed.parts.map((part) => (typeof part === 'string' ? () => part : valueFrom(part.expression)));
     return (values) => join(parts.map((part) => part(values)));
   }
   if (Array.isArray(template)) {
@@ -81,9 +80,12 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Of a condition: what is not there is no; anything else that is neither yes nor no was meant as something else. */
+/** A missing value is false. Values other than true and false are mistakes. */
 export function conditionHolds(value: unknown): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value === 'boolean') return value;
-  throw new CountersignError('EXPRESSION_FAILED', '`when` gave neither true nor false; compare with something');
+  throw new CountersignError(
+    'EXPRESSION_FAILED',
+    '`when` must be true or false; compare the value, for example {% trigger.priority = "1" %}',
+  );
 }

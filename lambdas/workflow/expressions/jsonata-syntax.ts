@@ -1,28 +1,28 @@
 import jsonata from 'jsonata';
 
-/** Nobody reads a longer one, and parsing takes time that nothing can interrupt. */
+/** Parsing cannot be interrupted. */
 export const EXPRESSION_MAX_CHARACTERS = 4_000;
-/** What is read recursively is bounded: no expression that people write comes near it. */
+/** Limits recursion. */
 export const EXPRESSION_MAX_DEPTH = 100;
 
-/** Patterns can take exponential time on a few dozen characters of a stranger's text. */
-export const NO_PATTERNS =
-  'regular expressions are not available; use $contains, $split, $substringBefore and the like';
+/** A regular expression can take exponential time on a short untrusted text. */
+export const NO_REGEX =
+  'regular expressions are not supported; use functions such as $contains, $split or $substringBefore';
 
-export class PatternRefused extends Error {}
+export class RegexRefused extends Error {}
 
-class NoPatterns {
+class NoRegex {
   constructor() {
-    throw new PatternRefused(NO_PATTERNS);
+    throw new RegexRefused(NO_REGEX);
   }
 }
 
-/** The only way an expression is read. */
+/** All expressions are compiled here. */
 export function compile(source: string): jsonata.Expression {
-  return jsonata(source, { RegexEngine: NoPatterns as unknown as RegExpConstructor });
+  return jsonata(source, { RegexEngine: NoRegex as unknown as RegExpConstructor });
 }
 
-/** A node of JSONata's syntax tree; its kinds differ in more ways than its own types tell. */
+/** A node of JSONata's syntax tree. JSONata's own types are incomplete. */
 export interface SyntaxNode {
   type?: string;
   value?: unknown;
@@ -30,27 +30,26 @@ export interface SyntaxNode {
   [part: string]: unknown;
 }
 
-/** How JSONata understands an expression. */
 export const syntaxTree = (source: string): unknown => compile(source).ast();
 
-/** An expression's syntax tree, or what is wrong with its size or syntax. */
-export function readSyntax(source: string): { tree: unknown } | { wrong: string } {
+/** The syntax tree, or the problem with the size or syntax. */
+export function readSyntax(source: string): { tree: unknown } | { problem: string } {
   const large = tooLarge(source);
-  if (large !== undefined) return { wrong: large };
+  if (large !== undefined) return { problem: large };
   try {
     const tree = syntaxTree(source);
-    return treeDepth(tree) > TREE_MAX_DEPTH ? { wrong: TOO_DEEP } : { tree };
+    return treeDepth(tree) > TREE_MAX_DEPTH ? { problem: TOO_DEEP } : { tree };
   } catch (error) {
-    if (error instanceof RangeError) return { wrong: TOO_DEEP };
-    return { wrong: hasMessage(error) ? error.message : String(error) };
+    if (error instanceof RangeError) return { problem: TOO_DEEP };
+    return { problem: hasMessage(error) ? error.message : String(error) };
   }
 }
 
-/** Beyond what brackets nest: chains of operators, each of which holds the one before it. */
+/** A chain of operators nests without brackets. */
 const TREE_MAX_DEPTH = 1_000;
-const TOO_DEEP = 'it is too long a chain, or nests too deep; split it over several steps';
+const TOO_DEEP = 'it nests too deeply or has too many operators; split it into several steps';
 
-/** Found without calling itself, so that whatever walks the tree afterwards may. */
+/** Without recursion, so that later functions may recurse. */
 function treeDepth(tree: unknown): number {
   let level: unknown[] = [tree];
   for (let depth = 0; ; depth += 1) {
@@ -59,17 +58,17 @@ function treeDepth(tree: unknown): number {
   }
 }
 
-/** Why an expression is not even parsed: its length, or how deep its brackets nest. */
+/** Checks before parsing: the length, and the nesting of brackets. */
 export function tooLarge(source: string): string | undefined {
   if (source.length > EXPRESSION_MAX_CHARACTERS) {
-    return `it has ${source.length} characters; at most ${EXPRESSION_MAX_CHARACTERS} are allowed, split it over several steps`;
+    return `it has ${source.length} characters, but at most ${EXPRESSION_MAX_CHARACTERS} are allowed; split it into several steps`;
   }
   return bracketDepth(source) > EXPRESSION_MAX_DEPTH
-    ? `its brackets nest deeper than ${EXPRESSION_MAX_DEPTH}; split it over several steps`
+    ? `its brackets nest deeper than ${EXPRESSION_MAX_DEPTH}; split it into several steps`
     : undefined;
 }
 
-/** Brackets inside texts are counted too: that errs on the side of refusing. */
+/** Also counts brackets in strings, so it may report too much. */
 function bracketDepth(source: string): number {
   let depth = 0;
   let deepest = 0;

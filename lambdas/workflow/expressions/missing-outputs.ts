@@ -2,7 +2,7 @@ import type { WorkflowStep } from '../workflow.ts';
 import { referencesIn } from './references.ts';
 import { readTemplate, textsIn } from './template.ts';
 
-/** The steps whose output a step's input or condition needs and that have not run; `steps` where it may be any of them. */
+/** The steps that have not run but whose output this step uses. `steps` if it may use any step. */
 export function missingOutputs({ with: input, when }: WorkflowStep, hasRun: (id: string) => boolean): string[] {
   const sources = [...textsIn(input), ...textsIn(when)].flatMap(({ text, isName }) => (isName ? [] : sourcesIn(text)));
   const needs = sources.flatMap(referencesIn).flatMap(([root, id]) => {
@@ -13,7 +13,7 @@ export function missingOutputs({ with: input, when }: WorkflowStep, hasRun: (id:
 }
 
 function sourcesIn(text: string): string[] {
-  const written = readTemplate(text);
-  if ('whole' in written) return [written.whole];
-  return written.parts.flatMap((part) => (typeof part === 'string' ? [] : [part.expression]));
+  const parsed = readTemplate(text);
+  if ('whole' in parsed) return [parsed.whole];
+  return parsed.parts.flatMap((part) => (typeof part === 'string' ? [] : [part.expression]));
 }

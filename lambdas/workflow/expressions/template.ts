@@ -1,9 +1,9 @@
-/** Exactly one expression: no second one hides in it. */
+/** Matches exactly one expression. */
 export const ONE_EXPRESSION = /^\s*\{%((?:(?!%\})[\s\S])*)%\}\s*$/;
 const OPENS = '{%';
 const CLOSES = '%}';
 
-/** A text of a template: one expression, which may give anything, or words with expressions between them. */
+/** One expression with any value, or text that contains expressions. */
 export type Template = { whole: string } | { parts: (string | { expression: string })[] };
 
 export function readTemplate(text: string): Template {
@@ -20,20 +20,19 @@ export function readTemplate(text: string): Template {
   }
 }
 
-/** Whether a text holds no expression. */
 export function isConstant(text: string): boolean {
-  const written = readTemplate(text);
-  return 'parts' in written && written.parts.every((part) => typeof part === 'string');
+  const parsed = readTemplate(text);
+  return 'parts' in parsed && parsed.parts.every((part) => typeof part === 'string');
 }
 
-/** A text somewhere in a template; `isName`: it names a value, and is never evaluated. */
+/** A text in a template. `isName`: the name of a field, which is never evaluated. */
 export interface Text {
   path: PropertyKey[];
   text: string;
   isName: boolean;
 }
 
-/** Every text in a JSON value and where it stands, for checks before anything runs. */
+/** All texts of a JSON value, with their paths. */
 export function textsIn(template: unknown, path: PropertyKey[] = []): Text[] {
   if (typeof template === 'string') return [{ path, text: template, isName: false }];
   if (Array.isArray(template)) return template.flatMap((item, index) => textsIn(item, [...path, index]));
@@ -44,12 +43,12 @@ export function textsIn(template: unknown, path: PropertyKey[] = []): Text[] {
   ]);
 }
 
-/** Every expression in a JSON value and where it stands. */
+/** All expressions of a JSON value, with their paths. */
 export function expressionsIn(template: unknown): { path: PropertyKey[]; source: string }[] {
   return textsIn(template).flatMap(({ path, text, isName }) => {
     if (isName) return [];
-    const written = readTemplate(text);
-    const parts = 'whole' in written ? [{ expression: written.whole }] : written.parts;
+    const parsed = readTemplate(text);
+    const parts = 'whole' in parsed ? [{ expression: parsed.whole }] : parsed.parts;
     return parts.flatMap((part) => (typeof part === 'string' ? [] : [{ path, source: part.expression }]));
   });
 }
