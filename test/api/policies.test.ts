@@ -154,7 +154,7 @@ describe('publishing', () => {
       'a tool that is none',
       aForbid('resource == Operation::"servicenow.incident.updat"'),
       422,
-      'mine.cedar:1: there is no tool',
+      'mine.cedar:1: unknown tool',
     ],
     [
       'a tool that is none among others',
@@ -167,7 +167,7 @@ describe('publishing', () => {
       'a file without a policy',
       { engine: 'cedar', files: { 'mine.cedar': '// soon\n' } },
       422,
-      'mine.cedar: there is no policy in it',
+      'mine.cedar: contains no policy',
     ],
     ['a name that is none', { engine: 'cedar', files: { '../mine.cedar': '' } }, 400, 'change-freeze.cedar'],
     ['more than a row can hold', { engine: 'cedar', files: { 'mine.cedar': '/'.repeat(310_000) } }, 400, 'at most'],

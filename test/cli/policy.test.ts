@@ -53,7 +53,7 @@ describe('policy test', () => {
     expect(stdout).toContain('  ok    frozen');
     expect(stdout).toContain('  FAIL  thawed\n        expected allow; got:\n        deny by freeze: change freeze');
     expect(stdout).toContain(
-      'policy could not decide; got:\n        deny: policy could not decide: there is no tool "github.label.add"',
+      'policy could not decide; got:\n        deny: policy could not decide: unknown tool "github.label.add"',
     );
     expect(stdout).toContain('3 cases, 2 failed');
   });
@@ -102,7 +102,7 @@ describe('policy test', () => {
       'no tool',
     ],
     ['a connector that is none', 'forbid (principal, action, resource in Connector::"ServiceNow");', 'no connector'],
-    ['no policy at all', '// forbid (principal, action, resource);', 'there is no policy in it'],
+    ['no policy at all', '// forbid (principal, action, resource);', 'contains no policy'],
   ])('refuses a file with %s, which would guard nothing', async (_, text, said) => {
     const policies = dirname(file('idle/mine.cedar', text));
     const { exitCode, stderr } = await onTerminal(120, ['policy', 'test', '--policies', policies]);

@@ -28,7 +28,7 @@ describe('workflow validate', () => {
     expect(exitCode).toBe(1);
     expect(lines).toEqual([
       `${GOOD}: label-new-issue is valid (1 step)`,
-      expect.stringContaining(`${bad}:4: steps.0.tool: there is no tool "github.labels.delete"; use one of`),
+      expect.stringContaining(`${bad}:4: steps.0.tool: unknown tool "github.labels.delete"`),
       expect.stringContaining(`${bad}:5: steps.0.needs: "b" is no other step`),
     ]);
   });

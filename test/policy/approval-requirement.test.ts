@@ -24,8 +24,8 @@ const person: fc.Arbitrary<Person> = fc.record({
 });
 const may = (who: Person, needs: ApprovalRequirement) => mayDecide(who, [who], needs, [], '2026-01-02').may;
 
-describe('of two requirements, the stricter', () => {
-  it('is met by exactly those who meet both', () => {
+describe('the combination of two requirements', () => {
+  it('is met exactly if both are met', () => {
     fc.assert(
       fc.property(person, requirement, requirement, (who, a, b) => {
         expect(may(who, stricter(a, b))).toBe(may(who, a) && may(who, b));
@@ -34,7 +34,7 @@ describe('of two requirements, the stricter', () => {
     );
   });
 
-  it('is the same whichever comes first, and is no stricter than itself', () => {
+  it('is commutative and idempotent', () => {
     fc.assert(
       fc.property(requirement, requirement, (a, b) => {
         expect(stricter(a, b)).toEqual(stricter(b, a));
@@ -53,20 +53,20 @@ describe('groups', () => {
       [['sre', 'dba'], ['net']],
       [['sre', 'dba'], ['net']],
     ],
-  ])('%j are the sets %j', (written, sets) => {
+  ])('%j is parsed as %j', (written, sets) => {
     expect(GroupSets.parse(written)).toEqual(sets);
   });
 
-  it.each([[[[]]], [['']], [['sre', ['dba']]], ['sre']])('%j are none', (written) => {
+  it.each([[[[]]], [['']], [['sre', ['dba']]], ['sre']])('%j is invalid', (written) => {
     expect(GroupSets.safeParse(written).success).toBe(false);
   });
 
-  it('are told in words', () => {
+  it('have a text', () => {
     expect(groupsText([['dba', 'sre']])).toBe('dba or sre');
     expect(groupsText([['dba', 'sre'], ['net']])).toBe('(dba or sre) and net');
   });
 
-  it('have one order, and each set once', () => {
+  it('have a fixed order without duplicates', () => {
     expect(groupsInOrder([['b', 'a'], ['c'], ['a', 'b', 'a']])).toEqual([['a', 'b'], ['c']]);
   });
 });

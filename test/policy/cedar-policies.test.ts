@@ -26,8 +26,8 @@ async function problemsOf(text: string): Promise<readonly string[]> {
 const permitWithApproval = (annotations: string, condition = 'true') =>
   `${annotations} permit (principal, action == Action::"executeWithApproval", resource) when { ${condition} };`;
 
-describe('the policies that ship', () => {
-  it('carry no warning and have readable ids and reasons', async () => {
+describe('the shipped policies', () => {
+  it('cause no warnings and have readable ids and reasons', async () => {
     const set = await prepared();
     expect(set.warnings).toEqual([]);
     expect(set.decide(aRequest())).toEqual({
@@ -70,7 +70,7 @@ describe("a tenant's policies", () => {
     expect((await decide(more, text)).verdict).toBe('needs_approval');
   });
 
-  it('cannot loosen what is destructive or reaches far', async () => {
+  it('cannot loosen destructive writes or high blast radius', async () => {
     const text = 'permit (principal, action, resource);';
     for (const action of [{ destructive: true }, { blastRadius: 'high' }] as const) {
       expect(await decide(aRequest(action), text)).toMatchObject({
@@ -81,7 +81,7 @@ describe("a tenant's policies", () => {
     }
   });
 
-  it('tighten with a forbid, which says why', async () => {
+  it('tighten with a forbid and its reason', async () => {
     const text = `@id("freeze") @reason("change freeze until Monday")
       forbid (principal, action, resource in Connector::"servicenow") when { context.environment == Environment::"prod" };`;
     expect(await decide(aRequest({ environment: 'prod' }), text)).toMatchObject({
@@ -93,7 +93,7 @@ describe("a tenant's policies", () => {
     expect((await decide(aRequest({ environment: 'dev' }), text)).verdict).toBe('allow');
   });
 
-  it('turn an allowed write into one that people approve, by forbidding it alone', async () => {
+  it('require approval by forbidding only execute', async () => {
     const text = `@id("ask") @reason("closing needs a person")
       forbid (principal in Workspace::"default", action == Action::"execute", resource) when { context.values.contains("state=7") };`;
     expect(await decide(aRequest({ fields: { state: 7 } }), text)).toMatchObject({
@@ -105,7 +105,7 @@ describe("a tenant's policies", () => {
     expect((await decide(aRequest({ fields: { state: 6 } }), text)).verdict).toBe('allow');
   });
 
-  it('ask for the strictest of what several ask: highest tier, most people, each one’s groups', async () => {
+  it('combine several requirements: highest tier, largest quorum, all groups', async () => {
     const text = [
       permitWithApproval('@id("a") @tier("high") @quorum("1") @groups("sre, dba")'),
       permitWithApproval('@id("b") @tier("low") @quorum("3") @groups("net")'),
@@ -117,7 +117,7 @@ describe("a tenant's policies", () => {
     });
   });
 
-  it('see lists element by element, nested values by their path, and what is empty', async () => {
+  it('see list elements, nested values by path, and empty values', async () => {
     const text = `@id("seen") forbid (principal, action, resource)
       when { context.values.containsAll(["labels=triage", "caller.vip=true", "state=7", "none=[]", "nothing={}"]) };`;
     const fields = { labels: ['bug', 'triage'], caller: { vip: true }, state: 7, none: [], nothing: {} };
@@ -136,7 +136,7 @@ describe("a tenant's policies", () => {
     expect(await decide(aRequest({ fields }), text)).toMatchObject({ verdict: 'deny', policies: ['seen'] });
   });
 
-  it('permit a set of values only if nothing else is written, however long it is', async () => {
+  it('permit a set of values only if nothing else is written, regardless of its length', async () => {
     const text = `@id("exact") permit (principal, action == Action::"execute", resource)
       when { context.values == ["state=2"] };`;
     const asked = (fields: object) => decide(aRequest({ risk: 'medium', fields: { ...fields } }), text);
@@ -154,7 +154,7 @@ describe("a tenant's policies", () => {
     ['\u00a07'],
     ['7\u{e0001}'],
     ['7\u0000'],
-  ])('forbid a value by its normalized text, spelt %j', async (state) => {
+  ])('forbid a value by its normalized text: %j', async (state) => {
     const text = `@id("closing") forbid (principal, action, resource)
       when { context.normalizedValues.contains("state=7") };`;
     expect(await decide(aRequest({ fields: { state } }), text)).toMatchObject({
@@ -164,7 +164,7 @@ describe("a tenant's policies", () => {
     expect((await decide(aRequest({ fields: { state: '70' } }), text)).verdict).toBe('allow');
   });
 
-  it('compare normalized values without case, and permit exact ones only', async () => {
+  it('ignore case in normalized values and permit only exact values', async () => {
     const forbid = `@id("urgent") forbid (principal, action, resource)
       when { context.normalizedValues.contains("labels=needs urgent care") };`;
     expect((await decide(aRequest({ fields: { labels: [' Needs\u00a0URGENT  care'] } }), forbid)).verdict).toBe('deny');
@@ -174,13 +174,13 @@ describe("a tenant's policies", () => {
     );
   });
 
-  it('can ask for people before a long text is written', async () => {
+  it('can require approval for a long text', async () => {
     const text = `@id("long") forbid (principal, action == Action::"execute", resource) when { context.longestValue > 200 };`;
     expect((await decide(aRequest({ fields: { a: 'x'.repeat(200) } }), text)).verdict).toBe('allow');
     expect((await decide(aRequest({ fields: { a: 'x', b: ['x'.repeat(201)] } }), text)).verdict).toBe('needs_approval');
   });
 
-  it('are part of the hash, byte for byte, and what ships is too', async () => {
+  it('are part of the hash, like the shipped policies', async () => {
     const hashes = await Promise.all(
       [undefined, 'permit (principal, action, resource);', 'permit (principal, action, resource) ;'].map(
         async (text) => (await prepared(text)).hash,
@@ -209,25 +209,29 @@ describe('nothing is allowed by mistake', () => {
     ['a misspelt level', 'forbid (principal, action, resource) when { resource.risk == Risk::"hihg" };', '"medium"'],
     ['a level as text', 'forbid (principal, action, resource) when { resource.risk == "high" };', 'tenant.cedar:1'],
     ['an unknown attribute', 'forbid (principal, action, resource) when { context.user == "x" };', '`user`'],
-    ['a quorum in words', permitWithApproval('@quorum("two")'), '@quorum: give the number of people, "1" to "10"'],
+    ['a quorum in words', permitWithApproval('@quorum("two")'), '@quorum: must be the number of people, "1" to "10"'],
     ['a quorum of nobody', permitWithApproval('@quorum("0")'), '@quorum'],
     ['a quorum nobody can meet', permitWithApproval('@quorum("11")'), '@quorum'],
     ['an unknown tier', permitWithApproval('@tier("severe")'), '@tier'],
     ['an empty group', permitWithApproval('@groups("sre,,dba")'), '@groups'],
-    ['a misspelt annotation', permitWithApproval('@quorun("2")'), 'quorun'],
+    ['a misspelt annotation', permitWithApproval('@quorun("2")'), 'unknown annotation @quorun; did you mean @quorum?'],
     [
       'a quorum that would mean nothing',
       '@quorum("2") permit (principal, action == Action::"execute", resource);',
-      'only mean something on a permit of Action::"executeWithApproval"',
+      'only allowed on a permit of Action::"executeWithApproval"',
     ],
-    ['a quorum on a forbid', '@quorum("2") forbid (principal, action, resource);', 'only mean something'],
-    ['a template', 'permit (principal == ?principal, action, resource);', 'tenant.cedar:1: this is a template'],
-    ['an id that is taken', '@id("reads") forbid (principal, action, resource);', 'another policy @id("reads")'],
-  ])('%s is refused with its place', async (_, text, said) => {
+    ['a quorum on a forbid', '@quorum("2") forbid (principal, action, resource);', 'only allowed on'],
+    [
+      'a template',
+      'permit (principal == ?principal, action, resource);',
+      'tenant.cedar:1: templates are not supported',
+    ],
+    ['an id that is taken', '@id("reads") forbid (principal, action, resource);', 'another policy has @id("reads")'],
+  ])('%s is rejected with its place', async (_, text, said) => {
     expect((await problemsOf(text)).join('\n')).toContain(said);
   });
 
-  it('every problem is told at once', async () => {
+  it('all problems are reported at once', async () => {
     const text = [permitWithApproval('@quorum("two")'), permitWithApproval('@tier("severe")')].join('\n');
     expect(await problemsOf(text)).toEqual([
       expect.stringContaining('tenant.cedar:1'),
@@ -235,11 +239,11 @@ describe('nothing is allowed by mistake', () => {
     ]);
   });
 
-  it('a file that ships cannot be replaced', async () => {
+  it('a shipped file cannot be replaced', async () => {
     await expect(engine.prepare({ engine: 'cedar', files: { 'default.cedar': '' } })).rejects.toThrow(InvalidPolicies);
   });
 
-  it('a policy that can never apply is warned of', async () => {
+  it('a policy that never applies causes a warning', async () => {
     const text = 'forbid (principal, action, resource) when { principal is Connector };';
     expect((await prepared(text)).warnings).toEqual([expect.stringContaining('tenant.cedar:1')]);
   });
@@ -251,13 +255,13 @@ describe('nothing is allowed by mistake', () => {
     ['a blast radius', { blastRadius: 'galaxy' }],
     ['the kind of a value', { reversible: 'yes' }],
     ['a missing target', { target: undefined }],
-  ])('%s that nobody knows is an error, not a decision', async (_, action) => {
+  ])('an unknown value of %s is an error', async (_, action) => {
     const set = await prepared('permit (principal, action, resource);');
     expect(() => set.decide(aRequest(action as never))).toThrow();
     expect(set.decide(aRequest())).toMatchObject({ verdict: 'allow' });
   });
 
-  it('a policy that fails while it is evaluated fails the decision, whatever the others say', async () => {
+  it('an error in one policy fails the whole decision', async () => {
     const text = `@id("overflows") forbid (principal, action, resource)
       when { context.writesBefore + 9223372036854775807 > 0 };`;
     const set = await prepared(text);
@@ -265,15 +269,17 @@ describe('nothing is allowed by mistake', () => {
     expect(set.decide(aRequest({}, { writesBefore: 0 }))).toMatchObject({ verdict: 'deny', policies: ['overflows'] });
   });
 
-  it('a set that brings the engine down leaves the others deciding', async () => {
+  it('a set that crashes the engine does not affect others', async () => {
     const others = await prepared();
     expect(others.decide(aRequest()).verdict).toBe('allow');
     const deep = `permit (principal, action, resource) when { ${'('.repeat(20_000)}true${')'.repeat(20_000)} };`;
-    expect(await problemsOf(deep)).toEqual(['the engine cannot cope with these policies; nest them less deeply']);
+    expect(await problemsOf(deep)).toEqual([
+      'these policies exhaust the memory of the policy engine; nest expressions less deeply',
+    ]);
     expect(others.decide(aRequest()).verdict).toBe('allow');
   });
 
-  it('more sets than are held parsed still decide, each its own way', async () => {
+  it('more sets than the engine holds still decide correctly', async () => {
     const sets = await Promise.all(
       Array.from({ length: 40 }, (_, n) => prepared(`@id("n${n}") forbid (principal, action, resource);`)),
     );

@@ -73,8 +73,8 @@ const RUN = {
   writes: 0,
 } as const;
 
-describe('what a policy is asked about', () => {
-  it('is known here for every tool there is', () => {
+describe('the request to policy', () => {
+  it('is tested for every tool', () => {
     expect(Object.keys(INPUTS).sort()).toEqual(toolNames().sort());
   });
 

@@ -76,7 +76,7 @@ const freeze = (id: string): TenantPolicies => ({
 });
 
 describe('policy decides', () => {
-  it("with the tenant's own policies beside those that ship", async () => {
+  it("with the tenant's policies and the shipped ones", async () => {
     const policy = policyWith();
     expect(await policy.decide(aRequest())).toMatchObject({ verdict: 'allow', policies: ['low-risk-writes'] });
     defined = freeze('freeze');
@@ -93,7 +93,7 @@ describe('policy decides', () => {
     expect(await policyWith().decide(aRequest())).toMatchObject({ verdict: 'allow', policies: ['low-risk'] });
   });
 
-  it('by policies read once a minute, and by the newest where it matters', async () => {
+  it('with cached policies, and with fresh ones on request', async () => {
     const policy = policyWith();
     await policy.decide(aRequest());
     defined = freeze('freeze');
@@ -105,7 +105,7 @@ describe('policy decides', () => {
     expect(reads).toHaveLength(3);
   });
 
-  it('by sets that are prepared once, however often they are read', async () => {
+  it('with sets that are prepared once', async () => {
     let prepared = 0;
     const policy = policyWith({
       engines: ofCedar(async () => {
@@ -118,7 +118,7 @@ describe('policy decides', () => {
   });
 });
 
-describe('whatever goes wrong is a no (fault 34)', () => {
+describe('every error denies (fault 34)', () => {
   const cases: [string, () => FailClosedPolicy, string][] = [
     [
       'policies that cannot be read',
@@ -139,7 +139,7 @@ describe('whatever goes wrong is a no (fault 34)', () => {
       'mine.cedar:2',
     ],
     [
-      'an engine nobody knows',
+      'an unknown engine',
       () => {
         defined = { engine: 'crystal-ball' } as unknown as TenantPolicies;
         return policyWith();
@@ -204,7 +204,7 @@ describe('whatever goes wrong is a no (fault 34)', () => {
         }),
       `longer than ${POLICY_TIMEOUT_MS} ms`,
     ],
-    ['an unknown tool', () => policyWith({ isTool: () => false }), 'no tool "servicenow.incident.update"'],
+    ['an unknown tool', () => policyWith({ isTool: () => false }), 'unknown tool "servicenow.incident.update"'],
   ];
 
   it.each(cases)('%s', async (_, setUp, said) => {
@@ -245,13 +245,13 @@ describe('whatever goes wrong is a no (fault 34)', () => {
           })),
         }),
     ],
-  ])('%s, once the time is up', async (_, setUp) => {
+  ])('%s, after the timeout', async (_, setUp) => {
     const deciding = setUp().decide(aRequest());
     for (const ring of stopwatch.alarms) ring();
     expect(await deciding).toMatchObject({ verdict: 'deny', code: 'POLICY_ERROR' });
   });
 
-  it('and only one that could not be helped just now says so, to whoever can ask again later', async () => {
+  it('only a denial that a retry may resolve is retryable', async () => {
     const retryable = async (policy: FailClosedPolicy, ring = false) => {
       const deciding = policy.decide(aRequest());
       if (ring) for (const alarm of stopwatch.alarms) alarm();
@@ -271,7 +271,7 @@ describe('whatever goes wrong is a no (fault 34)', () => {
     expect(await retryable(policyWith({ engines: hanging }), true)).toBe(false);
   });
 
-  it('and a passing trouble passes', async () => {
+  it('a temporary error does not persist', async () => {
     defined = async () => {
       throw new Error('the table is throttled');
     };
@@ -281,7 +281,7 @@ describe('whatever goes wrong is a no (fault 34)', () => {
     expect((await policy.decide(aRequest())).verdict).toBe('allow');
   });
 
-  it('names the set that failed, so that the record says which policies it was', async () => {
+  it('a denial names the policy set that failed', async () => {
     const { policyHash } = await policyWith().decide(aRequest());
     expect(await policyWith().decide(aRequest({ risk: 'extreme' as never }))).toMatchObject({
       verdict: 'deny',
@@ -291,7 +291,7 @@ describe('whatever goes wrong is a no (fault 34)', () => {
   });
 });
 
-describe('no request is decided by accident', () => {
+describe('incomplete requests', () => {
   const anything = fc.anything({ maxDepth: 2 });
   /** Mostly what a connector would say, now and then anything at all. */
   const mostly = (expected: fc.Arbitrary<unknown>) =>

@@ -51,12 +51,12 @@ describe('the final write', () => {
 
   it.each([
     [
-      'may be skipped',
+      'it may be skipped',
       [
         { id: 'a', ...LABEL },
         { id: 'b', ...LABEL, when: TRUE },
       ],
-      /before "b".* take the "when" out/,
+      /before "b".* remove "when"/,
     ],
     [
       'two come last',
@@ -64,19 +64,19 @@ describe('the final write', () => {
         { id: 'a', ...LABEL, needs: [] },
         { id: 'b', ...LABEL, needs: [] },
       ],
-      /let one need them all/,
+      /one write that comes after all others/,
     ],
-    ['there is no write', [{ id: 'a', ...READ }], /there is none/],
+    ['there is no write', [{ id: 'a', ...READ }], /one write that comes after all others/],
     [
       'they need each other',
       [
         { id: 'a', ...LABEL, needs: ['b'] },
         { id: 'b', ...LABEL, needs: ['a'] },
       ],
-      /there is none/,
+      /one write that comes after all others/,
     ],
-  ])('is not to be had where %s', (_what, steps, flaw) => {
-    expect(finalWrite(workflow(...steps))).toEqual({ flaw: expect.stringMatching(flaw) });
+  ])('does not exist if %s', (_what, steps, problem) => {
+    expect(finalWrite(workflow(...steps))).toEqual({ problem: expect.stringMatching(problem) });
   });
 });
 
@@ -89,12 +89,12 @@ describe('a gate', () => {
   const one = workflow({ id: 'a', ...LABEL });
   const judged = { action: aRequest().action, workflow: one, steps: new Map(), index: 0 };
 
-  it('that people were asked at before stays, though nothing else asks', () => {
+  it('of an earlier approval stays, even if nothing else requires it', () => {
     const askedBefore = { asks: 'mode', requirement: strict } as const;
     expect(gateFor({ ...judged, decision: ALLOW, askedBefore })).toEqual({ kind: 'closed', ...askedBefore });
   });
 
-  it('asks for the stricter of what was asked before and what policy asks now', () => {
+  it('combines an earlier requirement with the current one of policy', () => {
     const decision = { ...GROUNDS, verdict: 'needs_approval' as const, requirement: mild };
     const gate = gateFor({ ...judged, decision, askedBefore: { asks: 'mode', requirement: strict } });
     expect(gate).toEqual({ kind: 'closed', asks: 'policy', requirement: strict });
@@ -129,7 +129,7 @@ describe('a gate', () => {
     },
   );
 
-  it("of policy, of two people, in prod or of a critical step is not passed by the step's own threshold", () => {
+  it("of policy, of two people, in prod or of a critical step ignores the step's threshold", () => {
     const validation = { mode: 'per_step' };
     const flow = (more: object) =>
       Workflow.parse({ ...one, validation, steps: [{ id: 'a', ...LABEL, autoApproveThreshold: 0, ...more }] });

@@ -42,7 +42,7 @@ function publish(body: unknown, key = ACME_KEY) {
 
 const recordOf = (run: ShownRun) => JSON.stringify(run.commits);
 
-it('a worker whose policy engine is missing denies, records it and calls nobody', async () => {
+it('a worker without a policy engine denies, records it and calls no target', async () => {
   const run = await host.waitForRun(await host.openIssue(1), isTerminal);
   expect(run.error?.code).toBe('POLICY_ERROR');
   expect(recordOf(run)).toContain("Cannot find module '@cedar-policy/cedar-wasm/nodejs'");
@@ -59,7 +59,7 @@ it('a published Rego policy decides what happens at the target', async () => {
   expect(labelWrites(await host.calls(), 2)).toBe(1);
 });
 
-it('a replay finds the recorded decisions that other policies would make otherwise', async () => {
+it('a replay finds the recorded decisions that other policies would change', async () => {
   writeFileSync(join(policies, 'mine.cedar'), 'forbid (principal, action, resource == Operation::"http.request");');
   const { exitCode, lines, stderr } = await onTerminal(200, [
     'policy',
@@ -75,7 +75,7 @@ it('a replay finds the recorded decisions that other policies would make otherwi
   expect(lines.at(-1)).toBe('2 decisions of 2 runs: 1 would change, 1 loosens');
 });
 
-it('policies that are broken, or of someone who may not, are not published', async () => {
+it('invalid policies, and policies of a person without the right, are not published', async () => {
   const before = (await host.api('/policies')).body;
   const broken = { engine: 'cedar', files: { 'mine.cedar': '\npermit (principal' } };
   expect(await publish(broken)).toMatchObject({ status: 422, text: expect.stringContaining('mine.cedar:2') });

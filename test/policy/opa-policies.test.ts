@@ -11,7 +11,7 @@ import { aRequest } from './requests.ts';
 const engine = new OpaPolicies();
 const set = await engine.prepare(compiledRego('decision'));
 
-it('a Rego policy is given every value in full', async () => {
+it('a Rego policy receives every value in full', async () => {
   const inputs: unknown[] = [];
   const evaluate = (input: unknown) => {
     inputs.push(input);
@@ -25,7 +25,7 @@ it('a Rego policy is given every value in full', async () => {
 });
 
 describe('a Rego policy decides behind the same port', () => {
-  it('allows, asks and denies with its own grounds', async () => {
+  it('allows, requires approval and denies with its own reasons', async () => {
     expect(await set.decide(aRequest({ risk: 'low' }))).toEqual({
       verdict: 'allow',
       policyHash: set.hash,
@@ -48,7 +48,7 @@ describe('a Rego policy decides behind the same port', () => {
     });
   });
 
-  it('is identified by the bytes of its module, however they are packed', async () => {
+  it('has the hash of its module, regardless of the compression', async () => {
     const wasm = readFileSync(join(import.meta.dirname, 'rego', 'decision.wasm.gz'));
     expect(set.hash).toMatch(/^[0-9a-f]{64}$/);
     expect((await engine.prepare({ engine: 'rego', wasmGzipBase64: wasm.toString('base64url') })).hash).toBe(set.hash);
@@ -59,21 +59,21 @@ describe('a Rego policy decides behind the same port', () => {
     ['asks people without saying how many', { target: 'no:requirement', risk: 'high' }],
     ['contradicts itself', { target: 'two:answers', risk: 'high' }],
     ['takes more memory than it may', { target: 'too:much', risk: 'high' }],
-  ] as const)('an answer that %s is none, and the next one is not disturbed', async (_, action) => {
+  ] as const)('a result that %s is an error and does not affect the next decision', async (_, action) => {
     await expect(async () => set.decide(aRequest(action))).rejects.toThrow();
     expect(await set.decide(aRequest())).toMatchObject({ verdict: 'allow' });
   });
 
   it.each([
-    ['not base64 of gzip', 'nonsense', 'not gzip'],
+    ['not base64 of gzip', 'nonsense', 'must be gzip in base64'],
     [
       'larger than it may be',
       gzipSync(Buffer.alloc(5 * 1024 * 1024)).toString('base64'),
-      'not gzip in base64 of at most',
+      'must be gzip in base64, at most',
     ],
     ['not WebAssembly', gzipSync('permit').toString('base64'), 'not a WebAssembly module'],
-    ['without the entry point', compiledRego('other-name').wasmGzipBase64, 'has no countersign/decision'],
-  ])('a module that is %s is refused', async (_, wasmGzipBase64, said) => {
+    ['without the entry point', compiledRego('other-name').wasmGzipBase64, 'has no entrypoint countersign/decision'],
+  ])('a module that is %s is rejected', async (_, wasmGzipBase64, said) => {
     const refused = engine.prepare({ engine: 'rego', wasmGzipBase64 });
     await expect(refused).rejects.toThrow(InvalidPolicies);
     await expect(refused).rejects.toThrow(said);

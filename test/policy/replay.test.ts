@@ -27,7 +27,7 @@ const policyOf = (decisions: Record<string, PolicyDecision>) =>
   new FakePolicy((request) => decisions[request.action.target] ?? ALLOWED);
 
 describe('a replay', () => {
-  it('lists every decision that would be another one, and no other', async () => {
+  it('lists exactly the decisions that would change', async () => {
     const flips = await replay(
       [
         recorded('a', DENIED),
@@ -53,7 +53,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('says which write of which run it was, and why it would be otherwise', async () => {
+  it('names the run, the write and the reasons', async () => {
     const flips = await replay([recorded('a', ALLOWED)], policyOf({ a: { ...DENIED, reasons: ['change freeze'] } }));
     expect(flips).toEqual([
       {
@@ -69,7 +69,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('does not mind other reasons, another set or the order of groups', async () => {
+  it('ignores reasons, the policy hash and the order of groups', async () => {
     const again = { ...ASKS(1, [['c'], ['b', 'a']]), policyHash: 'new', policies: ['new'], reasons: ['new'] };
     expect(await replay([recorded('a', ASKS(1, [['a', 'b'], ['c']]))], policyOf({ a: again }))).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe('a replay', () => {
     ['people of one more group may agree', asks('low', 1, ['sre']), asks('low', 1, ['dba', 'sre'])],
     ['one of two sets of groups is left out', asks('low', 1, ['sre'], ['security']), asks('low', 1, ['sre'])],
     ['fewer people have to agree, of a higher tier', asks('medium', 2), asks('high', 1)],
-  ])('loosens where %s', async (_, from, to) => {
+  ])('loosens if %s', async (_, from, to) => {
     expect(await replay([recorded('a', from)], policyOf({ a: to }))).toMatchObject([{ loosens: true }]);
   });
 
@@ -102,11 +102,11 @@ describe('a replay', () => {
     ['more people have to agree', asks('medium', 1), asks('medium', 2)],
     ['fewer groups may agree', asks('low', 1, ['dba', 'sre']), asks('low', 1, ['sre'])],
     ['they must be of a second group too', asks('low', 1, ['sre']), asks('low', 1, ['sre'], ['security'])],
-  ])('does not loosen where %s', async (_, from, to) => {
+  ])('does not loosen if %s', async (_, from, to) => {
     expect(await replay([recorded('a', from)], policyOf({ a: to }))).toMatchObject([{ loosens: false }]);
   });
 
-  it('finds what a value hid that the policies did not see before, because it was long', async () => {
+  it('finds a long value that earlier policies did not see', async () => {
     const shipped = readShippedPolicies();
     const engine = new CedarPolicies(new CedarRuntime(loadCedar, () => shipped.schema), () => shipped);
     const forbid = `forbid (principal, action, resource) when { context.normalizedValues.contains("state=7") };`;

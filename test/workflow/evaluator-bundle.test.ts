@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 const BUNDLES = join(import.meta.dirname, '..', '..', '.build', 'functions');
 const program = (entry: string) => join(BUNDLES, entry, 'evaluator.mjs');
 
-describe('the program that evaluates expressions', () => {
+describe('the evaluation program', () => {
   it.each(['worker/step', 'intake/github', 'intake/servicenow', 'api/definitions/plan'])(
     'lies beside %s, and evaluates without anything else',
     async (entry) => {

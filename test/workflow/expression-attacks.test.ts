@@ -11,13 +11,13 @@ const trigger = { title: 'Checkout fails' };
 const evaluate = (tenant: string, source: string) =>
   expressions.evaluate({ tenant, sources: [source], context: { trigger } });
 
-describe('an expression that takes all the time or memory it can get', () => {
-  it.each(ATTACKS)('(%s) is ended, and what follows is evaluated', async (_what, source) => {
+describe('an expression that exhausts time or memory', () => {
+  it.each(ATTACKS)('(%s) is ended, and later expressions are evaluated', async (_what, source) => {
     await expect(evaluate('globex', source)).rejects.toMatchObject({ code: 'EXPRESSION_LIMIT_EXCEEDED' });
     expect(await evaluate('globex', ORDINARY)).toEqual([55]);
   });
 
-  it('does not keep another tenant waiting, nor what needs no process', async () => {
+  it('blocks neither other tenants nor direct evaluation', async () => {
     const order: string[] = [];
     const attacks = Array.from({ length: 4 }, () =>
       evaluate('globex', ENDLESS).catch(() => order.push('attack ended')),
@@ -34,28 +34,28 @@ describe('an expression that takes all the time or memory it can get', () => {
     expect(order.filter((each) => each === 'attack ended')).toHaveLength(4);
   });
 
-  it('uses up only the time it shares with the others', async () => {
+  it('uses only the time of its own evaluation', async () => {
     const budget = { leftMs: 100, eachMs: 200 };
     const within = (source: string) =>
       expressions.evaluate({ tenant: 'globex', sources: [source], context: { trigger }, budget });
     await expect(within(ENDLESS)).rejects.toThrow('it takes too long');
-    await expect(within(ORDINARY)).rejects.toThrow('have used up the time for all');
+    await expect(within(ORDINARY)).rejects.toThrow('the other expressions used all the time');
     expect(await within('trigger.title')).toEqual(['Checkout fails']);
   });
 });
 
-describe('what a process is given', () => {
-  it('is the part of the context that is looked at', async () => {
+describe('the input of the process', () => {
+  it('contains only the parts of the context that the expressions read', async () => {
     const steps = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`s${index}`, { output: 'x'.repeat(60_000) }]),
     );
     const of = (source: string) =>
       expressions.evaluate({ tenant: 'acme', sources: [source], context: { trigger, steps } });
     expect(await of('$length(steps.s3.output)')).toEqual([60_000]);
-    await expect(of('$count(steps.*)')).rejects.toThrow('name the values it needs');
+    await expect(of('$count(steps.*)')).rejects.toThrow('refer to the needed values by name');
   });
 
-  it('is no environment, and the time of whoever asks', async () => {
+  it('contains no environment variables, and the time of the caller', async () => {
     expect(await evaluate('acme', '$type($$.process)')).toEqual([null]);
     const [millis] = await evaluate('acme', '$millis() = $toMillis($now())');
     expect(millis).toBe(true);

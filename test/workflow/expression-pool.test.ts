@@ -3,7 +3,7 @@ import { systemStopwatch } from '../../lambdas/entry/system.ts';
 import { ExpressionPool } from '../../lambdas/workflow/expressions/expression-pool.ts';
 import { ExpressionProcess } from '../../lambdas/workflow/expressions/expression-process.ts';
 
-it('takes new processes when those that waited for work have ended meanwhile, as Lambda may end them', async () => {
+it('starts a new process if an idle process has ended, as on Lambda', async () => {
   const started: ExpressionProcess[] = [];
   const pool = new ExpressionPool({
     start: () => {

@@ -39,7 +39,7 @@ describe.each(IMPLEMENTATIONS)('an expression, evaluated $name,', ({ expressions
     ['{% trigger.nothing %}', null],
     ['{% [] %}', []],
     ['{% run.id %}', 'run_1'],
-  ])('that is the whole of a text, %s, becomes its value', async (text, value) => {
+  ])('that is a whole text, %s, becomes its value', async (text, value) => {
     expect(await render(text, context)).toEqual(value);
   });
 
@@ -55,17 +55,17 @@ describe.each(IMPLEMENTATIONS)('an expression, evaluated $name,', ({ expressions
     expect(await render(text, context)).toBe(value);
   });
 
-  it('that finds nothing is null', async () => {
+  it('without a result is null', async () => {
     expect(await render('{% trigger.missing.deeper %}', context)).toBeNull();
     expect(await render({ a: '{% steps.unknown.output %}' }, context)).toEqual({ a: null });
   });
 
-  it('is found at any depth of a template, and everything else stays as it is', async () => {
+  it('is evaluated at any depth of a template; other values stay unchanged', async () => {
     const template = { list: ['{% trigger.number %}', { deep: '{% run.id %}' }], flag: true, none: null, count: 3 };
     expect(await render(template, context)).toEqual({ list: [7, { deep: 'run_1' }], flag: true, none: null, count: 3 });
   });
 
-  it('gives a plain copy: nothing of the context can be changed through it', async () => {
+  it('returns a copy that cannot change the context', async () => {
     const tags = (await render('{% trigger.tags %}', context)) as string[];
     tags.push('c');
     expect(context.trigger.tags).toEqual(['a', 'b']);
@@ -76,7 +76,7 @@ describe.each(IMPLEMENTATIONS)('an expression, evaluated $name,', ({ expressions
     ]);
   });
 
-  it('reaches nothing but its context', async () => {
+  it('can read only its context', async () => {
     for (const name of [
       'process',
       'globalThis',
@@ -91,7 +91,7 @@ describe.each(IMPLEMENTATIONS)('an expression, evaluated $name,', ({ expressions
   });
 });
 
-describe.each(IMPLEMENTATIONS)('a bound, $name,', ({ expressions }) => {
+describe.each(IMPLEMENTATIONS)('a limit, $name,', ({ expressions }) => {
   const render = (template: unknown, given: ExpressionContext) =>
     renderIn({ expressions, tenant: 'acme', context: given }, template);
 
@@ -117,12 +117,12 @@ describe.each(IMPLEMENTATIONS)('a bound, $name,', ({ expressions }) => {
   it.each([
     ['patterns', '$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", /^(a+)+$/)', 'regular expressions are not available'],
     ['expressions out of texts', '$eval("1 + 1")', '$eval is not available'],
-  ])('has no %s', async (_what, expression, says) => {
+  ])('rejects %s', async (_what, expression, says) => {
     const failed = { code: 'EXPRESSION_FAILED', message: expect.stringContaining(says) };
     await expect(render(`{% ${expression} %}`, context)).rejects.toMatchObject(failed);
   });
 
-  it('leaves ordinary work alone', async () => {
+  it('does not affect ordinary expressions', async () => {
     expect(await render('{% $sum([1..1000]) %}', context)).toBe(500_500);
     expect(await render('{% $count($map([1..5000], function($x) { $x * 2 })) %}', context)).toBe(5_000);
     expect(await render('{% $pad("7", -3, "0") & $pad("x", 3) & "|" %}', context)).toBe('007x  |');
@@ -133,14 +133,14 @@ describe.each(IMPLEMENTATIONS)('a failure, $name,', ({ expressions }) => {
   const render = (template: unknown, given: ExpressionContext) =>
     renderIn({ expressions, tenant: 'acme', context: given }, template);
 
-  it('says in words what went wrong', async () => {
+  it('has a readable message', async () => {
     await expect(render('{% $nosuchfn(1) %}', context)).rejects.toThrow(
       '{% $nosuchfn(1) %}: Attempted to invoke a non-function (JSONata T1006 at character 10)',
     );
     await expect(render('{% $sum("x") %}', context)).rejects.toThrow('Argument 1 of function "sum"');
   });
 
-  it('says which expression failed and where', async () => {
+  it('names the expression and the position', async () => {
     const failure = { code: 'EXPRESSION_FAILED', message: expect.stringContaining('{% $number(trigger.secretive) %}') };
     await expect(render('{% $number(trigger.secretive) %}', context)).rejects.toMatchObject(failure);
   });
@@ -154,7 +154,7 @@ describe.each(IMPLEMENTATIONS)('a failure, $name,', ({ expressions }) => {
     'trigger.secretive < 1',
     '-trigger.secretive',
     '{ trigger.tags: trigger.secretive }',
-  ])('of %s never quotes the values it stumbled over', async (expression) => {
+  ])('of %s never quotes values', async (expression) => {
     const failure = await render(`{% ${expression} %}`, context).catch((error: Error) => error);
     expect(failure).toBeInstanceOf(Error);
     expect((failure as Error).message).not.toContain('CANARY');
@@ -164,8 +164,8 @@ describe.each(IMPLEMENTATIONS)('a failure, $name,', ({ expressions }) => {
 /** What is written in the installed JSONata itself. */
 const JSONATA = readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8');
 
-describe('what is taken for granted of JSONata', () => {
-  it('its sentences quote nothing but what is known to be of the expression, or of the values', () => {
+describe('assumptions about JSONata', () => {
+  it('its messages quote only known parts of the expression or the values', () => {
     const sentences = [...JSONATA.matchAll(/"([SDT]\d{4})": "(.*)"/g)];
     expect(sentences.length).toBeGreaterThan(80);
     const quoting = (codes: RegExp) =>
@@ -180,24 +180,24 @@ describe('what is taken for granted of JSONata', () => {
     expect(others).toEqual(new Set(['token', 'value', 'value2', 'exp', 'functionName']));
   });
 
-  it('its functions are these', () => {
+  it('it has exactly these functions', () => {
     const bound = [...JSONATA.matchAll(/\.bind\('(\w+)'/g)].map(([, name]) => name);
     expect([...new Set(bound)].sort()).toEqual([...FUNCTIONS, 'eval'].sort());
   });
 });
 
 describe('a condition', () => {
-  it('is what it says; what is not there is no', () => {
+  it('is true or false; a missing value is false', () => {
     expect([true, false, null, undefined].map(conditionHolds)).toEqual([true, false, false, false]);
   });
 
-  it.each(['true', 1, [], { a: 1 }])('that gives %j was meant as something else', (value) => {
-    expect(() => conditionHolds(value)).toThrow('neither true nor false');
+  it.each(['true', 1, [], { a: 1 }])('with the value %j is an error', (value) => {
+    expect(() => conditionHolds(value)).toThrow('must be true or false');
   });
 });
 
 describe('checks before anything runs', () => {
-  it('find every text of a template, names included', () => {
+  it('find every text of a template, including field names', () => {
     expect(textsIn({ a: '{% x %}', b: [{ c: 'z' }], d: 4 })).toEqual([
       { path: ['a'], text: 'a', isName: true },
       { path: ['a'], text: '{% x %}', isName: false },
@@ -208,7 +208,7 @@ describe('checks before anything runs', () => {
     ]);
   });
 
-  it('say what is wrong with an expression', () => {
+  it('name the problem of an expression', () => {
     expect(readSyntax('trigger.title')).toHaveProperty('tree');
     expect(readSyntax('trigger.(')).toMatchObject({ wrong: expect.stringMatching(/./) });
   });

@@ -1,6 +1,6 @@
 import { WORKFLOW_MAX_BYTES } from '../../lambdas/workflow/parse-workflow.ts';
 
-/** As often as it fits into the largest file that is read at all. */
+/** Repeats a part up to the maximum file size. */
 function filled(head: string, part: (index: number) => string, tail = ''): string {
   let text = head;
   for (let index = 0; text.length + part(index).length + tail.length < WORKFLOW_MAX_BYTES; index += 1)
@@ -15,7 +15,7 @@ const STEPS = 'name: a\nsteps:\n';
 const ONE_STEP = 'name: a\nsteps:\n  - id: a\n    tool: transform\n';
 const withText = (text: string) => `${ONE_STEP}    with: { a: "${text}" }\n`;
 
-/** Files that took seconds, minutes or the whole stack to read. */
+/** Files that once took seconds or minutes to parse, or exhausted the stack. */
 export const HOSTILE_WORKFLOWS: readonly (readonly [what: string, text: string])[] = [
   [
     'aliases of aliases',

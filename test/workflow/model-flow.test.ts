@@ -29,7 +29,7 @@ const problemsOf = (...steps: object[]) => {
   return 'problems' in read ? read.problems : [];
 };
 
-describe('of a target, a model’s words are', () => {
+describe('model output in a target', () => {
   it.each([
     ['the whole', 'steps.classify.output.channel'],
     ['a part', '"#" & steps.classify.output.team'],
@@ -54,17 +54,15 @@ describe('of a target, a model’s words are', () => {
     ['in a list of another step', 'steps.facts.output.list[0].team'],
     ['in another step as a whole', 'steps.facts.output'],
     ['after a default', '$exists(steps.classify.output.c) ? steps.classify.output.c : "#ops"'],
-  ])('%s: refused', (_what, expression) => {
+  ])('%s is rejected', (_what, expression) => {
     expect(targetsOf(POST(`{% ${expression} %}`))).toEqual([{ field: 'channel', how: 'carried', from: ['classify'] }]);
     const [problem, ...others] = problemsOf(POST(`{% ${expression} %}`));
     expect(others).toEqual([]);
     expect(problem).toMatchObject({ line: expect.any(Number) });
-    expect(problem?.message).toMatch(
-      /"channel" decides where this step reaches.*output of a model \(steps\.classify\)/,
-    );
+    expect(problem?.message).toMatch(/"channel" determines the target.*output of a model \(steps\.classify\)/);
   });
 
-  it('between words of the workflow: refused', () => {
+  it('between constant text is rejected', () => {
     expect(problemsOf(POST('#team-{% steps.classify.output.team %}'))).toHaveLength(1);
   });
 
@@ -80,7 +78,7 @@ describe('of a target, a model’s words are', () => {
     ['a function under another name', '[$lookup][0]("steps").classify.output.text'],
     ['a function that takes what it stands on', '(function($o, $n)<o-n:x>{ $o })(1).steps.classify.output.text'],
     ['what another choice is put together with', '"x" & steps.facts.output.picked'],
-  ])('%s: people must agree', (_what, expression) => {
+  ])('%s requires approval', (_what, expression) => {
     const step = POST(`{% ${expression} %}`);
     expect(targetsOf(step)).toEqual([{ field: 'channel', how: 'chosen', from: ['classify'] }]);
     expect(problemsOf(step)).toEqual([]);
@@ -91,13 +89,13 @@ describe('of a target, a model’s words are', () => {
     ['the trigger', '{% trigger.channel %}'],
     ['a constant beside a model’s words in another step', '{% steps.facts.output.fixed %}'],
     ['a constant in a list beside them', '{% steps.facts.output.list.fixed %}'],
-  ])('no part: %s', (_what, channel) => {
+  ])('is not found in %s', (_what, channel) => {
     expect(targetsOf(POST(channel))).toEqual([]);
     expect(problemsOf(POST(channel))).toEqual([]);
   });
 });
 
-describe('every field that picks a target', () => {
+describe('a field that determines the target', () => {
   const words = '{% steps.classify.output.x %}';
   const issue = { owner: 'o', repo: 'r', number: 7 };
   it.each<[string, string, object]>([
@@ -127,10 +125,10 @@ describe('every field that picks a target', () => {
     ['method', 'http.request', { method: words, url: 'https://api.example.com/a' }],
     ['model', 'model.invoke', { model: words, prompt: 'p' }],
     ['event', 'wait.external', { event: words }],
-  ])('is refused: %s of %s', (field, tool, input) => {
+  ])('is checked: %s of %s', (field, tool, input) => {
     const step = { id: 'step', tool, with: input };
     expect(targetsOf(step)).toEqual([{ field, how: 'carried', from: ['classify'] }]);
-    expect(problemsOf(step).some(({ message }) => message.startsWith(`"${field}" decides`))).toBe(true);
+    expect(problemsOf(step).some(({ message }) => message.startsWith(`"${field}" determines`))).toBe(true);
   });
 
   it.each<[string, string, object]>([
@@ -146,13 +144,13 @@ describe('every field that picks a target', () => {
     ['body', 'http.request', { method: 'POST', url: 'https://api.example.com/a', body: { a: words } }],
     ['summary', 'pagerduty.event', { action: 'trigger', summary: words, source: 's', severity: 'info' }],
     ['prompt', 'model.invoke', { prompt: words }],
-  ])('and no other: %s of %s', (_field, tool, input) => {
+  ])('does not include %s of %s', (_field, tool, input) => {
     const step = { id: 'step', tool, with: input };
     expect(targetsOf(step)).toEqual([]);
     expect(problemsOf(step)).toEqual([]);
   });
 
-  it('of an object that a model fills, only the run can tell: people must agree', () => {
+  it('in an object from a model requires approval', () => {
     const step = { id: 'step', tool: 'servicenow.incident.update', with: { sysId: SYS_ID, fields: words } };
     expect(targetsOf(step)).toEqual([{ field: 'fields', how: 'chosen', from: ['classify'] }]);
   });
@@ -163,28 +161,28 @@ describe('an approver', () => {
     ['groups', { groups: ['{% steps.classify.output.team %}'] }],
     ['quorum', { quorum: '{% steps.classify.output.risk = "high" ? 2 : 1 %}' }],
     ['tier', { tier: '{% steps.classify.output.risk = "high" ? "high" : "low" %}' }],
-  ])('is not picked by a model, not even out of constants: %s', (field, input) => {
+  ])('must not depend on a model, not even as a choice between constants: %s', (field, input) => {
     expect(problemsOf({ id: 'gate', tool: 'approval', with: input })).toMatchObject([
-      { message: expect.stringMatching(new RegExp(`"${field}" decides who approves.*steps\\.classify`)) },
+      { message: expect.stringMatching(new RegExp(`"${field}" determines who approves.*steps\\.classify`)) },
     ]);
   });
 
-  it('may be shown what a model says', () => {
+  it('may see the output of a model', () => {
     expect(problemsOf({ id: 'gate', tool: 'approval', with: { message: '{% steps.classify.output.text %}' } })).toEqual(
       [],
     );
   });
 });
 
-describe('what is derived follows', () => {
+describe('a derivation includes', () => {
   const GET = { id: 'got', tool: 'http.get', with: { url: 'https://api.example.com/a' } };
-  it('whether a write is made at all', () => {
+  it('the condition of a write', () => {
     expect(targetsOf(POST('#a', { when: '{% steps.classify.output.urgent %}' }))).toEqual([
       { field: 'when', how: 'chosen', from: ['classify'] },
     ]);
   });
 
-  it('what was read because a model said so', () => {
+  it('values read from a target that a model chose', () => {
     const read = { ...GET, when: '{% steps.classify.output.urgent %}' };
     expect(targetsOf(read)).toEqual([]);
     expect(targetsOf(read, POST('{% steps.got.output.body.channel %}'))).toEqual([
@@ -192,7 +190,7 @@ describe('what is derived follows', () => {
     ]);
   });
 
-  it('what was answered to a model’s words', () => {
+  it('the response to model output', () => {
     const asked = {
       id: 'asked',
       tool: 'http.request',
@@ -201,7 +199,7 @@ describe('what is derived follows', () => {
     expect(targetsOf(asked, POST('{% steps.asked.output.body.channel %}'))).toMatchObject([{ how: 'carried' }]);
   });
 
-  it('not the id of a message that holds a model’s words', () => {
+  it('not the id of a message with model output', () => {
     const update = {
       id: 'later',
       tool: 'slack.message.update',
@@ -210,13 +208,13 @@ describe('what is derived follows', () => {
     expect(targetsOf(POST('#a'), update)).toEqual([]);
   });
 
-  it('not what a person or another system says', () => {
+  it('not the input of a person or another system', () => {
     const told = { id: 'told', tool: 'wait.external', with: { event: 'go' } };
     expect(targetsOf(told, POST('{% steps.told.output.channel %}'))).toEqual([]);
     expect(targetsOf(GET, POST('{% steps.got.output.body.channel %}'))).toEqual([]);
   });
 
-  it('from every model that has a part', () => {
+  it('every model involved', () => {
     const second = { ...MODEL, id: 'second' };
     const step = POST('{% steps.second.output.x = steps.classify.output.y ? "#a" : "#b" %}');
     expect(targetsOf(second, step)).toEqual([{ field: 'channel', how: 'chosen', from: ['classify', 'second'] }]);

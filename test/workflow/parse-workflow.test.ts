@@ -16,7 +16,7 @@ function problems(text: string): string[] {
 }
 
 describe('a workflow file', () => {
-  it('gives its steps in their order, with what was left out filled in', () => {
+  it('returns its steps in order, with defaults', () => {
     const workflow = parseWorkflow(
       step('{ id: second, tool: transform, with: { was: "{% steps.first.output %}" } }'),
       'f',
@@ -38,15 +38,15 @@ describe('a workflow file', () => {
     [
       'an unknown field',
       `name: example\nstep: 1\nsteps:\n  - { id: a, tool: transform }\n`,
-      'file.yaml:2: step: "step" is no field here',
+      'file.yaml:2: step: unknown field "step"; did you mean "steps"?',
     ],
     ['an unknown field of a step', step('{ id: b, tool: transform, wiht: {} }'), 'file.yaml:4: steps.1.wiht:'],
     ['an unknown tool', step('{ id: b, tool: servicenow.incident.delete }'), 'file.yaml:4: steps.1.tool:'],
-    ['an id that an undo would have', step('{ id: undo_first, tool: transform }'), 'file.yaml:4: steps.1.id:'],
+    ['a reserved id', step('{ id: undo_first, tool: transform }'), 'file.yaml:4: steps.1.id:'],
     ['the same id twice', step('{ id: first, tool: transform }'), 'file.yaml:4: steps.1.id:'],
     ['an id with a dash', step('{ id: add-note, tool: transform }'), 'file.yaml:4: steps.1.id:'],
     [
-      'an expression that is none',
+      'an invalid expression',
       step('{ id: b, tool: transform, with: { x: "{% ( %}" } }'),
       'file.yaml:4: steps.1.with.x:',
     ],
@@ -55,7 +55,7 @@ describe('a workflow file', () => {
       step(
         '{ id: b, tool: github.comment.create, with: { owner: o, repo: r, number: 7, body: "**{% trigger.title %}**", markdown: true } }',
       ),
-      'file.yaml:4: steps.1.with.markdown: is only allowed where "body" is constant',
+      'file.yaml:4: steps.1.with.markdown: is only allowed if "body" is constant',
     ],
     [
       'markdown that an expression decides',
@@ -64,7 +64,11 @@ describe('a workflow file', () => {
       ),
       'file.yaml:4: steps.1.with.markdown: must be true or false, not an expression',
     ],
-    ['a condition that is none', step('{ id: b, tool: transform, when: "true" }'), 'file.yaml:4: steps.1.when:'],
+    [
+      'a condition that is not an expression',
+      step('{ id: b, tool: transform, when: "true" }'),
+      'file.yaml:4: steps.1.when:',
+    ],
     [
       'a reference to a later step',
       step('{ id: b, tool: transform, with: { x: "{% steps.c.output %}" } }\n  - { id: c, tool: transform }'),
@@ -81,28 +85,28 @@ describe('a workflow file', () => {
       step(
         '{ id: b, tool: pagerduty.event, with: { action: resolve, dedupKey: k }, confidence: "{% 1 %}", autoApproveThreshold: 0.5 }',
       ),
-      'file.yaml:4: steps.1.autoApproveThreshold: it opens gates of a validation mode',
+      'file.yaml:4: steps.1.autoApproveThreshold: has no effect without a validation mode',
     ],
     ...[
-      ['tool: pagerduty.event, with: { action: resolve, dedupKey: k }', 'set "confidence" on this step as well'],
-      ['tool: transform, confidence: "{% 1 %}"', 'only a step that writes has a gate'],
+      ['tool: pagerduty.event, with: { action: resolve, dedupKey: k }', 'has no effect without "confidence"'],
+      ['tool: transform, confidence: "{% 1 %}"', 'has no effect because this step does not write'],
       [
         'tool: pagerduty.event, with: { action: resolve, dedupKey: k }, critical: true, confidence: "{% 1 %}"',
-        'a critical step always asks',
+        'a critical step always requires approval',
       ],
     ].map(([what, said]): [string, string, string] => [
-      `a step's own threshold that never counts: ${said}`,
+      `a step's own threshold that is never used: ${said}`,
       `validation: { mode: per_step }\n${step(`{ id: b, ${what}, autoApproveThreshold: 0.5 }`)}`,
-      `file.yaml:5: steps.1.autoApproveThreshold: ${String(said).startsWith('set') ? 'nothing is compared with it; ' : ''}${said}`,
+      `file.yaml:5: steps.1.autoApproveThreshold: ${said}`,
     ]),
-    ['a need that is no step', step('{ id: b, tool: transform, needs: [c] }'), 'file.yaml:4: steps.1.needs:'],
+    ['an unknown step in needs', step('{ id: b, tool: transform, needs: [c] }'), 'file.yaml:4: steps.1.needs:'],
     ['a step that needs itself', step('{ id: b, tool: transform, needs: [b] }'), 'file.yaml:4: steps.1.needs:'],
     [
       'a reference past its needs',
       step('{ id: b, tool: transform, needs: [], with: { x: "{% steps.first.output %}" } }'),
       'file.yaml:4: steps.1.with.x:',
     ],
-  ])('with %s is refused, at its line', (_what, text, where) => {
+  ])('with %s is rejected at its line', (_what, text, where) => {
     const found = problems(text);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(where);
@@ -116,9 +120,9 @@ describe('a workflow file', () => {
 
   it.each<[string, string, string]>([
     [
-      'a reference to nothing there is',
+      'an unknown reference',
       step('{ id: b, tool: transform, with: { x: "{% triger.a %}" } }'),
-      'with.x: there is no "triger"',
+      'with.x: unknown name "triger"; did you mean "trigger"?',
     ],
     [
       'a step without its output',
@@ -126,160 +130,160 @@ describe('a workflow file', () => {
       'steps.first.output.a',
     ],
     [
-      'an enrichment there is not',
+      'an unknown enrichment field',
       step('{ id: b, tool: transform, with: { x: "{% enrichment.titel %}" } }'),
-      'there are title',
+      'did you mean "title"?',
     ],
     [
-      'a fact of the run there is not',
+      'an unknown field of the run',
       step('{ id: b, tool: transform, with: { x: "{% run.status %}" } }'),
-      'there is run.id',
+      'the only field is run.id',
     ],
     [
-      'a confidence that is no JSONata',
+      'a confidence that is not JSONata',
       step('{ id: b, tool: transform, confidence: "{% ( %}" }'),
       'steps.1.confidence:',
     ],
     [
-      'a key made of what a step gave',
+      'a concurrency key with the output of a step',
       `name: x\nconcurrencyKey: "{% steps.a.output %}"\nsteps:\n  - { id: a, tool: transform }\n`,
-      'file.yaml:2: concurrencyKey: there is no "steps"',
+      'file.yaml:2: concurrencyKey: unknown name "steps"',
     ],
-    ['an input that is missing', update('{ fields: { state: "2" } }'), 'steps.1.with.sysId: is missing: a text'],
+    ['an input that is missing', update('{ fields: { state: "2" } }'), 'steps.1.with.sysId: is missing; expected text'],
     [
-      'an action there is not',
+      'an unknown action',
       step('{ id: b, tool: pagerduty.event, with: { action: page } }'),
       'must be trigger or acknowledge or resolve',
     ],
-    ['an input of another kind', update(`{ sysId: ${SYS_ID}, fields: [1] }`), 'steps.1.with.fields:'],
+    ['an input of another type', update(`{ sysId: ${SYS_ID}, fields: [1] }`), 'steps.1.with.fields:'],
     [
-      'an input that does not fit',
+      'an invalid input',
       update('{ sysId: INC1, fields: { state: "{% trigger.x %}" } }'),
       'with.sysId: a ServiceNow sys_id',
     ],
     [
-      'an input nobody asked for',
+      'an unknown input field',
       update(`{ sysId: ${SYS_ID}, field: {}, fields: { state: "2" } }`),
-      'with.field: "field" is no field',
+      'with.field: unknown field "field"; did you mean "fields"?',
     ],
     [
       'a wait without an end',
       step('{ id: b, tool: wait, with: {} }'),
-      'seconds is missing: a number, or until is missing: a text',
+      'seconds is missing; expected a number, or until is missing; expected text',
     ],
     [
-      'a wait for no signal',
+      'a wait without a signal',
       step('{ id: b, tool: wait.external, with: { timeoutSeconds: "{% 5 %}" } }'),
       'with.event: is missing',
     ],
-    ['a gate of an unknown tier', step('{ id: b, tool: approval, with: { tier: huge } }'), 'steps.1.with.tier:'],
+    ['an approval of an unknown tier', step('{ id: b, tool: approval, with: { tier: huge } }'), 'steps.1.with.tier:'],
     [
       'less risk than the tool has',
       update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`, ', risk: low'),
-      'steps.1.risk: servicenow.incident.update is of risk medium',
+      'steps.1.risk: servicenow.incident.update has risk medium',
     ],
     [
-      'a rollback of nothing',
+      'a rollback without reversible writes',
       step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: b }, rollback: auto }'),
       'steps.1.rollback:',
     ],
     [
-      'a rollback of nothing on failure',
+      'onFailure: rollback without reversible writes',
       `name: x\nonFailure: rollback\nsteps:\n  - { id: a, tool: transform }\n`,
       'file.yaml:2: onFailure:',
     ],
-    ['drift of nothing', `name: x\nonDrift: refuse\nsteps:\n  - { id: a, tool: transform }\n`, 'file.yaml:2: onDrift:'],
     [
-      'one gate for much',
-      `name: x\nblastRadius: medium\nvalidation:\n  mode: final_only\nsteps:\n  - ${post('a')}\n`,
-      'file.yaml:4: validation.mode: final_only is for blast radius low',
+      'onDrift without comparable writes',
+      `name: x\nonDrift: refuse\nsteps:\n  - { id: a, tool: transform }\n`,
+      'file.yaml:2: onDrift:',
     ],
     [
-      'one gate for a step that hits much',
+      'final_only with medium blast radius',
+      `name: x\nblastRadius: medium\nvalidation:\n  mode: final_only\nsteps:\n  - ${post('a')}\n`,
+      'file.yaml:4: validation.mode: final_only requires blast radius low',
+    ],
+    [
+      'final_only with a step of high blast radius',
       `name: x\nvalidation: { mode: final_only }\nsteps:\n  - ${post('a', ', blastRadius: high')}\n`,
       'file.yaml:4: steps.0.blastRadius:',
     ],
     [
-      'one gate before nothing',
+      'final_only without a write',
       `name: x\nvalidation: { mode: final_only }\nsteps:\n  - { id: a, tool: transform }\n`,
-      'file.yaml:2: validation.mode: final_only asks before the write that follows all others, and there is none',
+      'file.yaml:2: validation.mode: final_only requires one write that comes after all others',
     ],
     [
-      'one gate, and a write beside it',
+      'final_only with parallel writes',
       `name: x\nsteps:\n  - ${post('a', ', needs: []')}\n  - ${post('b', ', needs: []')}\nvalidation: { mode: final_only }\n`,
-      'file.yaml:5: validation.mode: final_only asks before the write that follows all others',
+      'file.yaml:5: validation.mode: final_only requires one write that comes after all others',
     ],
     [
-      'one gate that may be passed by',
+      'final_only with a conditional last write',
       `name: x\nvalidation: { mode: final_only }\nsteps:\n  - ${post('a')}\n  - ${post('b', ', when: "{% trigger.x = 1 %}"')}\n`,
-      'file.yaml:2: validation.mode: final_only asks before "b", which "when" may skip',
+      'file.yaml:2: validation.mode: final_only requires approval before "b", but "when" may skip that step',
     ],
     [
       'an expression that is not closed',
       step('{ id: b, tool: transform, with: { x: "hello {% trigger.title" } }'),
-      'steps.1.with.x: "{%" and "%}" stand around an expression; one is missing',
+      'steps.1.with.x: an expression needs both "{%" and "%}"; one is missing',
     ],
     [
       'an expression that is not opened',
       step('{ id: b, tool: transform, with: { x: "{% trigger.a %} and trigger.b %}" } }'),
-      'steps.1.with.x: "{%" and "%}" stand around an expression; one is missing',
+      'steps.1.with.x: an expression needs both "{%" and "%}"; one is missing',
     ],
     [
       'an expression for a name',
       step('{ id: b, tool: transform, with: { x: { "{% trigger.a %}": 1 } } }'),
-      'a name cannot be an expression',
+      'a field name cannot be an expression',
     ],
     [
       'two expressions for a condition',
       step('{ id: b, tool: transform, when: "{% true %} and {% true %}" }'),
-      'steps.1.when: write it as one expression',
+      'steps.1.when: must be one expression',
     ],
+    ['a condition without one', step('{ id: b, tool: transform, when: true }'), 'steps.1.when: must be one expression'],
     [
-      'a condition without one',
-      step('{ id: b, tool: transform, when: true }'),
-      'steps.1.when: write it as one expression',
-    ],
-    [
-      'two expressions for a key of runs',
+      'two expressions for a concurrency key',
       `name: x\nconcurrencyKey: "{% trigger.a %}/{% trigger.b %}"\nsteps:\n  - { id: a, tool: transform }\n`,
-      'file.yaml:2: concurrencyKey: write it as one expression',
+      'file.yaml:2: concurrencyKey: must be one expression',
     ],
     [
-      'a function there is not',
+      'an unknown function',
       step('{ id: b, tool: transform, with: { x: "{% $uppercas(trigger.title) %}" } }'),
-      'steps.1.with.x: there is no $uppercas; is $uppercase meant?',
+      'steps.1.with.x: unknown variable or function $uppercas; did you mean $uppercase?',
     ],
     [
-      'a name that was given no value',
+      'an undefined variable',
       step('{ id: b, tool: transform, when: "{% $foo = 1 %}" }'),
-      'steps.1.when: there is no $foo; give it a value first',
+      'steps.1.when: unknown variable or function $foo; define it first',
     ],
     [
-      'a function without its sign',
+      'a function without $',
       step('{ id: b, tool: transform, with: { x: "{% uppercase(trigger.title) %}" } }'),
-      'steps.1.with.x: the name of a function starts with $: write $uppercase(...)',
+      'steps.1.with.x: function names start with $: write $uppercase(...)',
     ],
     [
-      'a pattern',
+      'a regular expression',
       step('{ id: b, tool: transform, with: { x: "{% $contains(trigger.title, /a+/) %}" } }'),
-      'steps.1.with.x: regular expressions are not available; use $contains',
+      'steps.1.with.x: regular expressions are not supported; use functions such as $contains',
     ],
     [
-      'a name of its input that does not fit, whatever its value will be',
+      'an invalid field name whose value is an expression',
       update(`{ sysId: ${SYS_ID}, fields: { work_notes: "{% trigger.x %}" } }`),
       'steps.1.with.fields.work_notes: work notes and comments append, they are not set',
     ],
     [
       'markdown in a text that an expression is part of',
       step('{ id: b, tool: slack.message.post, with: { channel: "#a", text: "hi {% trigger.x %}", markdown: true } }'),
-      'steps.1.with.markdown: is only allowed where "text" is constant',
+      'steps.1.with.markdown: is only allowed if "text" is constant',
     ],
     [
       'markdown in a text that an expression gives',
       step(
         '{ id: b, tool: slack.message.update, with: { channel: C012345, ts: "1.2", text: "{% trigger.x %}", markdown: true } }',
       ),
-      'steps.1.with.markdown: is only allowed where "text" is constant',
+      'steps.1.with.markdown: is only allowed if "text" is constant',
     ],
     [
       'markdown that an expression decides',
@@ -287,53 +291,53 @@ describe('a workflow file', () => {
       'steps.1.with.markdown: must be true or false, not an expression',
     ],
     ...[
-      ['an expression for a URL', '{% trigger.url %}', 'with.url: the URL is one expression; write scheme, host'],
-      ['an expression for a host', 'https://{% trigger.host %}/x', 'with.url: an expression gives a part of the host'],
-      ['an expression behind a host', 'https://api.example.com{% trigger.x %}/x', 'gives a part of the host'],
-      ['an expression for a port', 'https://api.example.com:{% trigger.x %}/', 'gives a part of the host'],
-      ['an expression for a scheme', '{% trigger.x %}://api.example.com/', 'gives a part of the host'],
-      ['an expression below a host', 'https://a.{% trigger.x %}.example.com/', 'gives a part of the host'],
+      ['an expression for a URL', '{% trigger.url %}', 'with.url: the URL is one expression; scheme, host'],
+      ['an expression for a host', 'https://{% trigger.host %}/x', 'with.url: the host contains an expression'],
+      ['an expression behind a host', 'https://api.example.com{% trigger.x %}/x', 'the host contains an expression'],
+      ['an expression for a port', 'https://api.example.com:{% trigger.x %}/', 'the host contains an expression'],
+      ['an expression for a scheme', '{% trigger.x %}://api.example.com/', 'the host contains an expression'],
+      ['an expression below a host', 'https://a.{% trigger.x %}.example.com/', 'the host contains an expression'],
       ['dots around an expression', 'https://api.example.com/../{% trigger.x %}', 'a path may not have'],
-      ['an expression nobody sends', 'https://api.example.com/#{% trigger.x %}', 'remove "#"'],
+      ['an expression in the fragment', 'https://api.example.com/#{% trigger.x %}', 'remove "#"'],
     ].map(([what, url, said]): [string, string, string] => [
       String(what),
       step(`{ id: b, tool: http.get, with: { url: "${url}" } }`),
       String(said),
     ]),
     [
-      'help that comes too late',
+      'an escalation that is too late',
       `name: x\napprovals: { slaSeconds: 60, expiresSeconds: 60 }\nsteps:\n  - { id: a, tool: transform }\n`,
       'approvals.slaSeconds:',
     ],
     [
-      'help that comes later than an approval expires by default',
+      'an escalation after the default expiry',
       'name: x\napprovals: { slaSeconds: 86400 }\nsteps:\n  - { id: a, tool: transform }\n',
-      'approvals.slaSeconds: an approval expires after 86400 s',
+      'approvals.slaSeconds: must be less than expiresSeconds (86400 s)',
     ],
     [
-      'a signal awaited for longer than a run may take by default',
+      'a wait for a signal beyond the default deadline',
       step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 7200 } }'),
-      'with.timeoutSeconds: the run ends 7200 s after it began; set deadlineSeconds to more than 7200',
+      "with.timeoutSeconds: the run's deadline is 7200 s; set deadlineSeconds to more than 7200",
     ],
     [
-      'a signal awaited for longer than its own deadline',
+      'a wait for a signal beyond its own deadline',
       `deadlineSeconds: 60\n${step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 61 } }')}`,
-      'the run ends 60 s after it began',
+      "the run's deadline is 60 s",
     ],
     [
-      'waits that are too long together',
+      'waits that together exceed the deadline',
       `${step('{ id: b, tool: wait, with: { seconds: 4000 } }')}  - { id: c, tool: wait, with: { seconds: 3200 } }\n`,
       'set deadlineSeconds to more than 7200',
     ],
-  ])('with %s is refused, saying what to do', (_what, text, says) => {
+  ])('with %s is rejected with a hint', (_what, text, says) => {
     const found = problems(text);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(says);
   });
 
   it.each([
-    ['expressions where any value may come', update('{ sysId: "{% trigger.sysId %}", fields: { state: "{% 2 %}" } }')],
-    ['a whole part of its input from an expression', update(`{ sysId: ${SYS_ID}, fields: "{% trigger.fields %}" }`)],
+    ['expressions as values', update('{ sysId: "{% trigger.sysId %}", fields: { state: "{% 2 %}" } }')],
+    ['an object from an expression', update(`{ sysId: ${SYS_ID}, fields: "{% trigger.fields %}" }`)],
     [
       'a wait within its deadline',
       `deadlineSeconds: 90000\n${step('{ id: b, tool: wait.external, with: { event: go, timeoutSeconds: 86400 } }')}`,
@@ -349,28 +353,28 @@ describe('a workflow file', () => {
     ],
     ['more risk than the tool has', update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`, ', risk: high')],
     [
-      'drift that can be seen',
+      'onDrift with a comparable write',
       `${update(`{ sysId: ${SYS_ID}, fields: { state: "2" } }`)}onDrift: refuse\nonFailure: rollback\n`,
     ],
     [
-      'names it gives a value itself',
+      'variables that it defines',
       step(
         "{ id: b, tool: transform, with: { x: \"{% ($f := function($n) { $n + 1 }; trigger.items@$i#$at.{ 'a': $f($i), 'b': $at } ~> $string) %}\" } }",
       ),
     ],
     [
-      'one gate where it belongs',
+      'final_only with one last write',
       `name: x\nvalidation: { mode: final_only }\nsteps:\n  - ${post('a')}\n  - ${post('b')}\n`,
     ],
     [
-      'names within what a path leads to',
+      'names within a filter',
       step('{ id: b, tool: transform, with: { x: "{% trigger.items[kind = 1].{ \'a\': name } %}" } }'),
     ],
-  ])('may have %s', (_what, text) => {
+  ])('with %s is accepted', (_what, text) => {
     expect(problems(text)).toEqual([]);
   });
 
-  it('is told of a mistake at the line of its field, however deep', () => {
+  it('reports a mistake at the line of its field, also in nested fields', () => {
     const text = step(`id: b
     tool: servicenow.incident.update
     with:
@@ -382,7 +386,7 @@ describe('a workflow file', () => {
     expect(problems(text)).toEqual([expect.stringContaining('file.yaml:10: steps.1.with.fields.work_notes:')]);
   });
 
-  it('that is too large, written or unfolded, is refused', () => {
+  it('is rejected if it is too large, as text or with expanded aliases', () => {
     expect(problems(step(`{ id: b, tool: transform, with: { x: "${'x'.repeat(WORKFLOW_MAX_BYTES)}" } }`))).toHaveLength(
       1,
     );
@@ -390,12 +394,12 @@ describe('a workflow file', () => {
     expect(problems(folded)).toEqual([expect.stringContaining('split it')]);
   });
 
-  it('says what is wrong with a condition where the condition is', () => {
+  it('reports an invalid condition at its line', () => {
     const text = step('id: b\n    tool: transform\n    with: { x: 1 }\n    when: "{% ( %}"');
     expect(problems(text)).toEqual([expect.stringContaining('file.yaml:7: steps.1.when:')]);
   });
 
-  it('with steps in a circle names them all', () => {
+  it('names all steps of a cycle', () => {
     const text =
       'name: circle\nsteps:\n  - { id: a, tool: transform, needs: [b] }\n  - { id: b, tool: transform, needs: [a] }\n';
     expect(problems(text)).toEqual([
@@ -404,11 +408,11 @@ describe('a workflow file', () => {
     ]);
   });
 
-  it('with several mistakes is told of all of them at once', () => {
+  it('reports all mistakes at once', () => {
     expect(problems(step('{ id: first, tool: nothing }\n  - { id: c, tool: transform, needs: [x] }'))).toHaveLength(3);
   });
 
-  it('is told of what it says along with what it looks like', () => {
+  it('reports schema errors together with other mistakes', () => {
     const text = `name: Not A Name
 onFailure: rolback
 steps:
@@ -437,27 +441,31 @@ steps:
 
   it.each([
     ['a tab', 'name: x\nsteps:\n\t- { id: a, tool: transform }\n', 'file.yaml:3: indent with spaces'],
-    ['two documents', 'name: x\nsteps: []\n---\nname: y\n', 'file.yaml:3: a file holds one workflow'],
-    ['an expression without quotes', 'name: x\nsteps: {% trigger.a %}\n', 'file.yaml:2: a text with an expression'],
-    ['quotes in quotes', 'name: x\ndescription: "a "b" c"\nsteps: []\n', 'file.yaml:2: a text with an expression'],
-    ['an alias of nothing', 'name: x\nsteps:\n  - *step\n', 'file.yaml:3: there is no "&step" before "*step"'],
-    ['a list that is not closed', 'name: x\nsteps: [\n', 'file.yaml:3: indent it like its neighbours'],
-    ['a key twice', 'name: x\nname: y\nsteps: []\n', 'file.yaml:2: this name is there already'],
+    ['two documents', 'name: x\nsteps: []\n---\nname: y\n', 'file.yaml:3: a file contains one workflow'],
+    ['an expression without quotes', 'name: x\nsteps: {% trigger.a %}\n', 'file.yaml:2: text with an expression'],
+    ['quotes in quotes', 'name: x\ndescription: "a "b" c"\nsteps: []\n', 'file.yaml:2: text with an expression'],
     [
-      'a line that is indented otherwise',
+      'an alias without an anchor',
+      'name: x\nsteps:\n  - *step\n',
+      'file.yaml:3: "*step" has no anchor "&step" before it',
+    ],
+    ['a list that is not closed', 'name: x\nsteps: [\n', 'file.yaml:3: indent this line like its neighbours'],
+    ['a key twice', 'name: x\nname: y\nsteps: []\n', 'file.yaml:2: this field appears twice'],
+    [
+      'a line with wrong indentation',
       'name: x\nsteps:\n  - id: a\n   tool: wait\n',
       'file.yaml:4: a quote, ":" or "-" is missing',
     ],
-    ['a list instead of a workflow', '- id: a\n', 'file.yaml:1: a workflow is "name: ..." and "steps: ..."'],
-    ['steps that are no list', 'name: x\nsteps:\n  a: { tool: wait }\n', 'file.yaml:2: steps: must be a list'],
-    ['no steps at all', 'name: x\nsteps:\n', 'file.yaml:2: steps: is missing: a list'],
-  ])('with %s is told so in plain words, once', (_what, text, says) => {
+    ['a list instead of a workflow', '- id: a\n', 'file.yaml:1: a workflow needs "name: ..." and "steps: ..."'],
+    ['steps that are not a list', 'name: x\nsteps:\n  a: { tool: wait }\n', 'file.yaml:2: steps: must be a list'],
+    ['no steps at all', 'name: x\nsteps:\n', 'file.yaml:2: steps: is missing; expected a list'],
+  ])('with %s gets one clear message', (_what, text, says) => {
     const found = problems(text);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(says);
   });
 
-  it('with aliases that explode is refused like any other mistake', () => {
+  it('is rejected if its aliases expand to too many values', () => {
     const levels = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
     const bomb = `a0: &a0 [x, x]\n${levels.join('\n')}\nname: example\nsteps: *a9\n`;
     expect(() => parseWorkflow(bomb, 'file.yaml')).toThrow(expect.objectContaining({ code: 'WORKFLOW_INVALID' }));

@@ -17,7 +17,7 @@ const publish = (description: string, author = 'olivia') =>
   publishNextVersion({ definitions, clock, ids: new CountingIds() }, 'acme', workflow(description), author);
 
 describe('publishing', () => {
-  it('gives each change the next number, with its author and time', async () => {
+  it('gives each change the next version, with author and time', async () => {
     expect(await publish('one')).toEqual({ version: 1, isNew: true });
     expect(await publish('two', 'adam')).toEqual({ version: 2, isNew: true });
     expect(await definitions.workflow('acme', 'example', 2)).toEqual({
@@ -28,19 +28,19 @@ describe('publishing', () => {
     expect(await definitions.workflow('acme', 'example', 1)).toMatchObject({ description: 'one' });
   });
 
-  it('the newest version again changes nothing, whoever does it', async () => {
+  it('the newest version again changes nothing, regardless of the author', async () => {
     await publish('one');
     expect(await publish('one', 'adam')).toEqual({ version: 1, isNew: false });
     expect(await definitions.workflow('acme', 'example', 1)).toMatchObject({ author: 'olivia' });
   });
 
-  it('an older version again is a new one: the newest is what was published last', async () => {
+  it('an older version again creates a new version', async () => {
     await publish('one');
     await publish('two');
     expect(await publish('one')).toEqual({ version: 3, isNew: true });
   });
 
-  it('by several people at once gives every change a number of its own, and equal ones the same or their own', async () => {
+  it('concurrently gives every change its own version', async () => {
     const published = await Promise.all(['a', 'b', 'c', 'd', 'd'].map((description) => publish(description)));
     const versions = published.slice(0, 4).map((each) => each?.version);
     expect(versions.toSorted()).toEqual([1, 2, 3, 4]);
@@ -50,7 +50,7 @@ describe('publishing', () => {
     }
   });
 
-  it('gives up when others are always faster', async () => {
+  it('gives up if concurrent publications always win', async () => {
     const publishAs = definitions.publishWorkflow.bind(definitions);
     definitions.publishWorkflow = async (tenant, mine, version) => {
       await publishAs(tenant, workflow(`other ${version}`), version);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compile } from '../../lambdas/workflow/expressions/jsonata-syntax.ts';
 import { referencesIn } from '../../lambdas/workflow/expressions/references.ts';
 
-describe('what an expression looks at', () => {
+describe('the references of an expression', () => {
   it.each<[string, string[][]]>([
     ['trigger.title', [['trigger', 'title']]],
     ['"steps.none" & trigger.title', [['trigger', 'title']]],
@@ -20,7 +20,7 @@ describe('what an expression looks at', () => {
     ['trigger.a ~> $uppercase()', [['trigger', 'a']]],
     ['trigger ~> |a|{"x": 1}|', [['trigger']]],
     ['42', []],
-  ])('%s is known by name', (source, references) => {
+  ])('%s are found by name', (source, references) => {
     expect(referencesIn(source)).toEqual(references);
   });
 
@@ -37,7 +37,7 @@ describe('what an expression looks at', () => {
       ],
     ],
     ['steps.*.output', [['steps']]],
-  ])('%s: names in filters and behind dots are not the root’s', (source, references) => {
+  ])('%s: names in filters and after dots do not refer to the root', (source, references) => {
     expect(referencesIn(source)).toEqual(references);
   });
 
@@ -65,7 +65,7 @@ describe('what an expression looks at', () => {
     '$sift(function(){ true }).steps.m.output.channel',
     '$clone().steps.m.output.channel',
     '$spread().steps.m.output.channel',
-  ])('%s takes what it stands on, which is everything', async (source) => {
+  ])('%s reads the whole context', async (source) => {
     expect(JSON.stringify(await compile(source).evaluate(seen))).toBe('"#x"');
     expect(referencesIn(source)).toContainEqual([]);
   });

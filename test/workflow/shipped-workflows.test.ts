@@ -8,7 +8,7 @@ import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 const SHIPPED = join(import.meta.dirname, '..', '..', 'workflows');
 const shipped = (file: string) => parseWorkflow(readFileSync(join(SHIPPED, file), 'utf8'), file);
 
-it.each(readdirSync(SHIPPED))('%s is valid, and called like its file', (file) => {
+it.each(readdirSync(SHIPPED))('%s is valid and has the name of its file', (file) => {
   expect(shipped(file).name).toBe(file.replace('.yaml', ''));
 });
 
@@ -38,7 +38,7 @@ describe('triage-incident', () => {
     // Chosen by whoever approved.
     [NETWORK, 'Network Operations'],
     ['of-no-list', 'of-no-list'],
-  ])('tells of the group that was written, %s, whichever was proposed', async (written, name) => {
+  ])('reports the written group, %s, regardless of the proposed one', async (written, name) => {
     const route = await given('route', {});
     expect(route).toMatchObject({ group: DATABASE });
     const routed = await given('routed', { route, assign: { fields: { assignment_group: written } } });

@@ -12,8 +12,8 @@ const workflow = (needs: Record<string, string[] | undefined>) =>
 const steps = (...statuses: (Step['status'] | undefined)[]) =>
   new Map(statuses.flatMap((status, index) => (status ? [[index, { index, status } as Step]] : [])));
 
-describe('the steps that can run', () => {
-  it('without needs come one after the other', () => {
+describe('runnable steps', () => {
+  it('without needs run one after another', () => {
     const strict = workflow({ a: undefined, b: undefined, c: undefined });
     expect(runnableSteps(strict, steps())).toEqual([0]);
     expect(runnableSteps(strict, steps('running'))).toEqual([]);
@@ -22,7 +22,7 @@ describe('the steps that can run', () => {
     expect(runnableSteps(strict, steps('succeeded', 'succeeded', 'succeeded'))).toEqual([]);
   });
 
-  it('with needs are all whose needs have succeeded, side by side', () => {
+  it('with needs are all steps whose needs have succeeded', () => {
     const diamond = workflow({ a: [], b: ['a'], c: ['a'], d: ['b', 'c'] });
     expect(runnableSteps(diamond, steps())).toEqual([0]);
     expect(runnableSteps(diamond, steps('succeeded'))).toEqual([1, 2]);
@@ -31,14 +31,14 @@ describe('the steps that can run', () => {
     expect(runnableSteps(diamond, steps('succeeded', 'succeeded', 'succeeded'))).toEqual([3]);
   });
 
-  it('mixed: one that names no needs waits for all before it', () => {
+  it('a step without needs waits for all earlier steps', () => {
     const mixed = workflow({ a: [], b: [], c: undefined });
     expect(runnableSteps(mixed, steps())).toEqual([0, 1]);
     expect(runnableSteps(mixed, steps('succeeded', 'running'))).toEqual([]);
     expect(runnableSteps(mixed, steps('succeeded', 'succeeded'))).toEqual([2]);
   });
 
-  it('are no more at once than the commit that ends the run can close', () => {
+  it('are limited to the number that the final commit can close', () => {
     const wide = workflow(Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`s${index}`, []])));
     const waiting = Array.from({ length: OPEN_STEPS_MAX }, () => 'waiting_external' as const);
     expect(runnableSteps(wide, steps())).toHaveLength(OPEN_STEPS_MAX);
@@ -47,7 +47,7 @@ describe('the steps that can run', () => {
   });
 });
 
-it('a step in a circle of needs needs itself, and what hangs on the circle does not', () => {
+it('a step in a cycle needs itself; a step that depends on the cycle does not', () => {
   const circle = workflow({ a: ['c'], b: [], c: ['a'], d: ['a'] });
   expect(circle.steps.map((_, index) => needsItself(circle, index))).toEqual([true, false, true, false]);
 });

@@ -75,7 +75,7 @@ const DATA: [what: string, value: string][] = [
 ];
 
 describe('a value in the path of a URL', () => {
-  it.each(ATTACKS)('that would leave its segment is refused, and nothing is sent: %s', async (_what, value) => {
+  it.each(ATTACKS)('that would leave its segment is rejected before anything is sent: %s', async (_what, value) => {
     await expect(requested('/users/{% x %}/keys', value)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     expect(received).toEqual([]);
   });
@@ -86,21 +86,21 @@ describe('a value in the path of a URL', () => {
     expect([users, decodeURIComponent(segment), rest, more]).toEqual(['users', value, 'keys?scope=all', []]);
   });
 
-  it('cannot make dots out of the dots beside it', async () => {
+  it('cannot combine with adjacent dots', async () => {
     await expect(requested('/users/.{% x %}/keys', '.')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     await expect(requested('/users/{% x %}{% y %}/keys', '.', '.')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     await expect(requested('/users/%2{% x %}%2e/keys', 'e')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     expect(received).toEqual([]);
   });
 
-  it.each([[null], [['a']], [{ a: 1 }]])('that is no text is refused: %j', async (value) => {
+  it.each([[null], [['a']], [{ a: 1 }]])('that is not text is rejected: %j', async (value) => {
     await expect(requested('/users/{% x %}', value)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
 
   it.each([
     [7, '/users/7'],
     [true, '/users/true'],
-  ])('that is %s is written as it is', async (value, path) => {
+  ])('that is %s is written unchanged', async (value, path) => {
     expect((await requested('/users/{% x %}', value)).received).toBe(path);
   });
 });
@@ -116,22 +116,22 @@ describe('a value in the query of a URL', () => {
     ]);
   });
 
-  it('is nothing where there is none', async () => {
+  it('is empty if it is missing', async () => {
     expect((await requested('/find?q={% x %}', null)).received).toBe('/find?q=');
   });
 });
 
-describe('what approvers are shown', () => {
-  it.each(DATA)('is the very URL that is requested: %s', async (_what, value) => {
+describe('the URL that approvers see', () => {
+  it.each(DATA)('is the requested URL: %s', async (_what, value) => {
     const { shown, received: path } = await requested("/a'b/{% x %}?q={% y %}", value, value);
     expect(shown).toBe(`${origin}${path}`);
   });
 });
 
-it('a workflow from before this rule fails with what to write, instead of letting a payload name the host', async () => {
+it('an older workflow whose host is an expression fails with a hint', async () => {
   const render = giving('https://evil.example/');
   await expect(renderInput(httpGet, { url: '{% trigger.url %}' }, render)).rejects.toMatchObject({
     code: 'INPUT_INVALID',
-    message: expect.stringContaining('write scheme, host'),
+    message: expect.stringContaining('scheme, host'),
   });
 });
