@@ -164,7 +164,8 @@ async function passClosedGate(
   const governed = governedBy(step, judged);
   const { askedBefore } = governed;
   const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
-  const covering = retry && retryNeedsApproval(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
+  const covering =
+    retry && retryNeedsApproval(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
   if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);
   if (unsettled || (await reuseIdenticalWrite())) return undefined;
   if (!covering) {

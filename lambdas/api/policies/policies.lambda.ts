@@ -4,7 +4,7 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds, systemPause } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
-import { wirePolicyEngines, wirePolicy } from '../../policy/policy.wiring.ts';
+import { wirePolicy, wirePolicyEngines } from '../../policy/policy.wiring.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { ApiEnvironment } from '../environment.ts';
