@@ -13,7 +13,7 @@ export class KnownAfterApply {
 
 export const KNOWN_AFTER_APPLY = new KnownAfterApply('(known after apply)');
 
-/** As `render`, but whatever depends on a value that is not known yet is not known yet either, instead of wrong. */
+/** As `render`, but everything that depends on an unknown value is unknown too, instead of wrong. */
 export const renderKnown = (scope: Scope, template: unknown): Promise<unknown> =>
   renderWith(template, {
     evaluate: (sources) => evaluateKnown(scope, sources),

@@ -44,7 +44,7 @@ export async function readTarget(
   });
 }
 
-/** Opens the connection and reads. A failure is a result, because whoever reads before a write can go on without it. */
+/** Opens the connection and reads. A failure is a result, because the caller can continue without the values. */
 export async function tryToRead<Found>(
   reader: TargetReader,
   tenant: string,

@@ -60,7 +60,7 @@ export function recordUnknownWrites(draft: RunDraft): void {
 }
 
 /** A run that was stopped leaves its remaining writes in place. */
-export function recordKeptWrites(draft: RunDraft): void {
+export function recordRemainingWrites(draft: RunDraft): void {
   for (let next = newestWritten(draft); next; next = newestWritten(draft)) {
     recordCompensation(draft, next, { outcome: 'kept' });
   }

@@ -8,7 +8,7 @@ import { isFinished } from '../run/step.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import { closeOpenSteps } from './close-open-steps.ts';
 import type { FollowUp } from './commit-run.ts';
-import { recordKeptWrites, recordUnknownWrites, undoUnderWay } from './compensation.ts';
+import { recordRemainingWrites, recordUnknownWrites, undoUnderWay } from './compensation.ts';
 import { type NextStatus, nextStatus, overdueStatus, SYSTEM } from './next-status.ts';
 import { nextDueAt, wakeAfter } from './next-wake.ts';
 import type { RunState } from './run-changer.ts';
@@ -87,7 +87,7 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   const canceled = draft.run.status === 'canceled';
   if (canceled) recordUnknownWrites(draft);
   await closeOpenSteps(runs, draft);
-  if (canceled) recordKeptWrites(draft);
+  if (canceled) recordRemainingWrites(draft);
   const { tenant, runId } = draft.run;
   draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
 }

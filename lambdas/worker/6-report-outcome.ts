@@ -1,7 +1,6 @@
-import type { IntentReceipt } from '../run/receipt.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Step } from '../run/step.ts';
+import type { RunningStep, Step } from '../run/step.ts';
 import { STOPPED_IN_FLIGHT } from '../run-changes/close-open-steps.ts';
 import { draftAndCommit, type FollowUp, loadState } from '../run-changes/commit-run.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
@@ -9,7 +8,7 @@ import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
 import { ownReceipt } from '../run-changes/step-receipt.ts';
 import type { StepOutcome } from './5-executor.ts';
 import { settleOutcome } from './7-settle-outcome.ts';
-import type { Worker } from './worker.ts';
+import type { ClaimedStep, Worker } from './worker.ts';
 
 /** Others may change the run while a step is performed: its outcome is settled again on the newer state. */
 const TRIES_MAX = 8;
@@ -41,7 +40,7 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
   reporter: Reporter,
   report: OutcomeReport,
   goOn?: (state: RunState, draft: RunDraft) => Promise<Next>,
-  known?: { state: RunState; receipt: IntentReceipt },
+  known?: { state: RunState; claimed: ClaimedStep },
 ): Promise<Reported<Next>> {
   const { stepIndex, leaseVersion, outcome } = report;
   let state = known?.state ?? (await loadState(reporter, report));
@@ -50,15 +49,20 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
     const ours = now?.status === 'running' && now.leaseVersion === leaseVersion;
     if (!ours || isTerminal(state.run)) return { result: isSettled(now, leaseVersion) ? 'duplicate' : 'lease_lost' };
     const drafted = await draftAndCommit(reporter, state, async (draft, from) => {
-      const receipt = known?.receipt ?? (await ownReceipt(reporter, draft, now));
-      if (receipt?.outcome !== 'intent') return undefined;
-      await settleOutcome(reporter, from, draft, { step: now, receipt }, outcome);
+      const claimed = known?.claimed ?? (await readClaimed(reporter, draft, now));
+      if (!claimed) return undefined;
+      await settleOutcome(reporter, from, draft, claimed, outcome);
       return goOn ? goOn(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
     });
     if (drafted.outcome === 'committed') return { result: 'accepted', state: drafted.state, next: drafted.next };
     state = await loadState(reporter, report);
   }
   return { result: 'lease_lost' };
+}
+
+async function readClaimed(reporter: Reporter, draft: RunDraft, step: RunningStep): Promise<ClaimedStep | undefined> {
+  const receipt = await ownReceipt(reporter, draft, step);
+  return receipt?.outcome === 'intent' ? { step, receipt } : undefined;
 }
 
 /** A step that was stopped without an outcome keeps its lease version, but this lease has no outcome. */

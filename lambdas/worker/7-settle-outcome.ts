@@ -19,7 +19,7 @@ export async function settleOutcome(
   reporter: Reporter,
   state: RunState,
   draft: RunDraft,
-  claimed: Pick<ClaimedStep, 'step' | 'receipt'>,
+  claimed: ClaimedStep,
   outcome: StepOutcome,
 ): Promise<void> {
   const { step, receipt } = claimed;
@@ -64,7 +64,7 @@ function settleFailure(
   reporter: Reporter,
   state: RunState,
   draft: RunDraft,
-  { step, receipt }: Pick<ClaimedStep, 'step' | 'receipt'>,
+  { step, receipt }: ClaimedStep,
   outcome: Failure,
 ): void {
   const unknown = outcome.kind === 'unknown';

@@ -66,8 +66,9 @@ async function processSteps(worker: Worker, message: StepMessage): Promise<void>
 }
 
 /** Settles the outcome of a step and claims the next ones; nothing if there is no outcome yet, or the lease is lost. */
-async function settle(worker: Worker, state: RunState, { step, receipt }: ClaimedStep, result: Dispatched) {
+async function settle(worker: Worker, state: RunState, claimed: ClaimedStep, result: Dispatched) {
   if (result.kind === 'dispatched') return undefined;
+  const { step } = claimed;
   const { tenant, runId } = state.run;
   let why = 'another worker has changed the run';
   if (result.kind === 'lease_lost') why = result.error.message;
@@ -76,7 +77,7 @@ async function settle(worker: Worker, state: RunState, { step, receipt }: Claime
       worker,
       { tenant, runId, stepIndex: step.index, leaseVersion: step.leaseVersion, outcome: result },
       (from, draft) => startReadySteps(worker, from, draft),
-      { state, receipt },
+      { state, claimed },
     );
     if (reported.result === 'accepted') return reported;
   }

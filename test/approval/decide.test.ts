@@ -19,12 +19,12 @@ const know = (person: Person) => shop.definitions.savePerson('acme', person);
 const stored = async ({ runId, approvalId }: { runId: string; approvalId: string }) =>
   await shop.runs.approval('acme', runId, approvalId);
 
-describe('votes are judged again with every vote', () => {
+describe('votes are checked again with every vote', () => {
   it.each([
     ['turned out to be a maker', { ...BEN, identities: ['github:ben-gh'] }],
     ['may not decide any more', { ...BEN, role: 'member' as const }],
     ['left the group that was asked', { ...BEN, groups: [] }],
-  ])('one of somebody who %s does not help to a quorum', async (_what, benByNow) => {
+  ])('the vote of somebody who %s does not count towards the quorum', async (_what, benByNow) => {
     shop.policy.decision = () => needsApproval({ quorum: 2, groups: [['network']] });
     await know({ ...ANA, groups: ['network'] });
     await know({ ...OLIVIA, groups: ['network'] });
@@ -41,7 +41,7 @@ describe('votes are judged again with every vote', () => {
     );
   });
 
-  it('someone away and their delegate are one, and both are told how many are missing', async () => {
+  it('a person who is away and their delegate have one vote, and both see how many are missing', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
     await know({ ...allowing(ANA, 'chloe'), away: { until: NEXT_WEEK, delegate: 'chloe' } });
     const { approval } = await shop.upToGate(ASSIGN());
@@ -50,7 +50,7 @@ describe('votes are judged again with every vote', () => {
     expect(await shop.say(approval, 'ben')).toMatchObject({ outcome: 'approved' });
   });
 
-  it('ten who agree at the same moment are ten', async () => {
+  it('ten people who approve at the same moment are ten votes', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 10 });
     const ten = Array.from({ length: 10 }, (_, n) => `p${n}`);
     for (const id of ten) await know(Person.parse({ id, name: id, role: 'approver', tier: 'high' }));
@@ -62,7 +62,7 @@ describe('votes are judged again with every vote', () => {
 });
 
 describe('a maker', () => {
-  it('appoints nobody: a place left to them goes no further', async () => {
+  it('cannot delegate: neither their own vote nor one that was delegated to them', async () => {
     await know({ ...allowing(ANA, 'chloe'), away: { until: NEXT_WEEK, delegate: 'olivia' } });
     await know({ ...OLIVIA, away: { until: NEXT_WEEK, delegate: 'chloe' } });
     const { approval } = await shop.upToGate(ASSIGN(), causedBy('olivia-gh'));
@@ -70,7 +70,7 @@ describe('a maker', () => {
     expect(await stored(approval)).toMatchObject({ votes: [] });
   });
 
-  it('is known however their login is written', async () => {
+  it('is recognized in every spelling of their login', async () => {
     await know({ ...BEN, identities: ['github:ben-okafor'] });
     const { approval } = await shop.upToGate(ASSIGN(), causedBy('Ben-Okafor'));
     expect(approval.makers).toEqual(['ben']);
@@ -78,7 +78,7 @@ describe('a maker', () => {
   });
 });
 
-describe('whoever is too late is told', () => {
+describe('a person who decides too late sees', () => {
   it('who rejected it, and not who had approved', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
     const { approval } = await shop.upToGate(ASSIGN());
@@ -90,7 +90,7 @@ describe('whoever is too late is told', () => {
     });
   });
 
-  it('that it expired, which nobody did', async () => {
+  it('that it expired', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
     const { message, approval } = await shop.upToGate(ASSIGN('approvals: { expiresSeconds: 60 }'));
     await shop.say(approval, 'ben');
@@ -117,8 +117,8 @@ it('the time until a decision extends the deadline, and the timeline shows it', 
   });
 });
 
-describe('a key decides', () => {
-  it.each(['auditor', 'operator', 'member'] as const)('nothing if it is for the role %s', async (role) => {
+describe('a key', () => {
+  it.each(['auditor', 'operator', 'member'] as const)('decides nothing if it is for the role %s', async (role) => {
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ben', 'approve', { role })).rejects.toMatchObject({
       code: 'APPROVAL_FORBIDDEN',
@@ -127,7 +127,7 @@ describe('a key decides', () => {
     expect(await stored(approval)).toMatchObject({ votes: [] });
   });
 
-  it('nothing if its person may not, whatever it is for', async () => {
+  it('decides nothing if its person may not', async () => {
     await know({ ...BEN, role: 'member' });
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ben', 'approve', { role: 'owner' })).rejects.toMatchObject({
@@ -135,7 +135,7 @@ describe('a key decides', () => {
     });
   });
 
-  it('up to the tier of its person where it is an approver’s, though they are an owner', async () => {
+  it('for the role approver decides up to the tier of its person, even if they are an owner', async () => {
     shop.policy.decision = () => needsApproval({ tier: 'high' });
     const { approval } = await shop.upToGate(ASSIGN());
     const withLess = shop.say(approval, 'olivia', 'approve', { role: 'approver' });
@@ -143,7 +143,7 @@ describe('a key decides', () => {
     expect(await shop.say(approval, 'olivia', 'approve', { role: 'owner' })).toMatchObject({ outcome: 'approved' });
   });
 
-  it('in the place of someone who is away, if it is for all its person is', async () => {
+  it('decides on behalf of someone who is away, if it has the full role of its person', async () => {
     await know({ ...allowing(ANA, 'chloe'), away: { until: NEXT_WEEK, delegate: 'chloe' } });
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'chloe', 'approve', { role: 'auditor' })).rejects.toMatchObject({
@@ -156,7 +156,7 @@ describe('a key decides', () => {
   });
 });
 
-it('an edit that makes more of a write than an approval can hold is refused, and the write stays as it was', async () => {
+it('an edit that makes the write too large for an approval is refused, and the write does not change', async () => {
   const { approval } = await shop.upToGate(ASSIGN());
   const fields = { assignment_group: 'd'.repeat(APPROVAL_MAX_BYTES + 1) };
   await expect(shop.say(approval, 'ana', { kind: 'edit', fields })).rejects.toMatchObject({
@@ -167,7 +167,7 @@ it('an edit that makes more of a write than an approval can hold is refused, and
 });
 
 describe('an edit that is sent twice', () => {
-  it('is made once, and so it is said', async () => {
+  it('is made once, and the second one is answered as already made', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     expect(await shop.say(approval, 'ana', EDIT)).toMatchObject({ outcome: 'edited' });
     expect(await shop.say(approval, 'ana', EDIT)).toMatchObject({ outcome: 'already' });
@@ -182,14 +182,14 @@ describe('an edit that is sent twice', () => {
     ['by somebody else', 'ben', EDIT],
     ['with something else in it', 'ana', { kind: 'edit' as const, fields: { assignment_group: 'storage' } }],
     ['with more in it', 'ana', { kind: 'edit' as const, fields: { assignment_group: 'database', state: '2' } }],
-  ])('%s is another, of what has changed since', async (_what, person, again) => {
+  ])('%s is another edit, of a write that has changed since', async (_what, person, again) => {
     const { approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana', EDIT);
     await expect(shop.say(approval, person, again)).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
   });
 });
 
-it('every change of an approval is followed up once', async () => {
+it('every change of an approval is published once', async () => {
   shop.policy.decision = () => needsApproval({ quorum: 2 });
   const { approval } = await shop.upToGate(ASSIGN());
   const follows = () => shop.outbox.receiveFollows().map(({ approvalId }) => approvalId);

@@ -14,10 +14,10 @@ class MemoryCards implements Cards {
   whileAlerting: () => Promise<unknown> = async () => undefined;
   hasSlack = true;
 
-  async post(approval: Approval, mayHaveTold: boolean) {
+  async post(approval: Approval, mayBePosted: boolean) {
     await this.whilePosting();
     if (!this.hasSlack) return undefined;
-    this.said.push(mayHaveTold ? 'card, after looking for it' : 'card');
+    this.said.push(mayBePosted ? 'card, after a search' : 'card');
     return { channel: 'C1', ts: approval.approvalId };
   }
   async update(approval: Approval) {
@@ -49,7 +49,7 @@ beforeEach(async () => {
 
 const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
 const token = () => shop.runs.taskToken('acme', approval.runId, approval.approvalId);
-const promisesLeft = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
+const outboxKinds = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
 const hold = (escalationStage: EscalationStage, { taskToken = escalationStage as string, retrying = false } = {}) => {
   const { tenant, runId, approvalId } = approval;
   const [{ entryId } = { entryId: '' }] = shop.outbox.startedApprovals();
@@ -60,10 +60,10 @@ const hold = (escalationStage: EscalationStage, { taskToken = escalationStage as
 };
 
 describe('the escalation', () => {
-  it('asks, reminds and calls others, each with the token of its escalation stage; the run’s history says so', async () => {
+  it('notifies, reminds and alerts others, each with the token of its escalation stage, and the history of the run records it', async () => {
     await hold('notify');
     expect(await now()).toMatchObject({ status: 'notified', card: { channel: 'C1' } });
-    expect(promisesLeft()).toEqual([]);
+    expect(outboxKinds()).toEqual([]);
     await hold('remind');
     await hold('escalate');
     expect(cards.said).toEqual(['card', 'reminder', 'alert', 'escalation']);
@@ -77,7 +77,7 @@ describe('the escalation', () => {
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
   });
 
-  it('flags the run from the call for others until somebody has decided', async () => {
+  it('flags the run from the alert until somebody has decided', async () => {
     const overdue = async () => (await shop.now(message)).run as { approvalOverdueSince?: string };
     await hold('notify');
     await hold('remind');
@@ -88,7 +88,7 @@ describe('the escalation', () => {
     expect((await overdue()).approvalOverdueSince).toBeUndefined();
   });
 
-  it('keeps the token before it tells anybody, so that Slack’s troubles are not the approval’s', async () => {
+  it('stores the token before it notifies anybody, so that a failure of Slack does not affect the approval', async () => {
     cards.whilePosting = () => Promise.reject(new Error('Slack is down'));
     await expect(hold('notify')).rejects.toThrow('Slack is down');
     expect(await token()).toBe('notify');
@@ -97,28 +97,28 @@ describe('the escalation', () => {
     expect((await now()).status).toBe('approved');
   });
 
-  it('tells whoever could not be told before, instead of reminding them', async () => {
+  it('posts the card instead of a reminder, if the first notification failed', async () => {
     await hold('remind');
-    expect(cards.said).toEqual(['card, after looking for it']);
+    expect(cards.said).toEqual(['card, after a search']);
     expect(await now()).toMatchObject({ status: 'notified' });
   });
 
-  it('looks for a card that may be there on every try but the very first', async () => {
+  it('searches for an existing card on every try but the very first', async () => {
     cards.whilePosting = () => Promise.reject(new Error('no answer'));
     await expect(hold('notify')).rejects.toThrow('no answer');
     cards.whilePosting = async () => undefined;
     await hold('notify', { retrying: true });
-    expect(cards.said).toEqual(['card, after looking for it']);
+    expect(cards.said).toEqual(['card, after a search']);
   });
 
-  it('posts the card with the alert if nobody could be told before; each goes on without the other', async () => {
+  it('posts the card with the alert if the first notification failed; if one fails, the other is still sent', async () => {
     cards.whilePosting = () => Promise.reject(new Error('Slack is down'));
     await expect(hold('escalate')).rejects.toThrow('Slack is down');
     expect(cards.said).toEqual(['alert']);
     cards.whilePosting = async () => undefined;
     cards.whileAlerting = () => Promise.reject(new Error('PagerDuty is down'));
     await expect(hold('escalate', { retrying: true })).rejects.toThrow('PagerDuty is down');
-    expect(cards.said).toEqual(['alert', 'card, after looking for it']);
+    expect(cards.said).toEqual(['alert', 'card, after a search']);
     expect(await now()).toMatchObject({ status: 'notified', escalatedAt: expect.any(String), card: { channel: 'C1' } });
   });
 
@@ -126,7 +126,7 @@ describe('the escalation', () => {
     ['notify', 'remindAt'],
     ['remind', 'slaAt'],
     ['escalate', 'expiresAt'],
-  ] as const)('tells nobody on %s once the next stage is due, and waits for it', async (escalationStage, due) => {
+  ] as const)('notifies nobody on %s once the next stage is due, and waits for it', async (escalationStage, due) => {
     shop.clock.advance(Date.parse(approval[due]) - shop.clock.now());
     await hold(escalationStage);
     expect(cards.said).toEqual([]);
@@ -134,7 +134,7 @@ describe('the escalation', () => {
     expect((await now()).escalatedAt).toBeUndefined();
   });
 
-  it('calls off an alert that came after the decision', async () => {
+  it('resolves an alert that came after the decision', async () => {
     await hold('notify');
     cards.whileAlerting = async () => {
       cards.whileAlerting = async () => undefined;
@@ -144,7 +144,7 @@ describe('the escalation', () => {
     expect(cards.said).toEqual(['card', 'alert', 'escalation', 'alert is over']);
   });
 
-  it('calls off an alert whose sender died before it could look again', async () => {
+  it('resolves an alert whose sender died before it could check again', async () => {
     await hold('notify');
     cards.whileAlerting = () => Promise.reject(new Error('timed out, after it was sent'));
     await expect(hold('escalate')).rejects.toThrow('timed out');
@@ -154,35 +154,35 @@ describe('the escalation', () => {
     expect(cards.said.at(-1)).toBe('alert is over');
   });
 
-  it('goes on where there is no Slack', async () => {
+  it('continues without Slack', async () => {
     cards.hasSlack = false;
     await hold('notify');
     expect(await now()).toMatchObject({ status: 'notified' });
     expect(await now()).not.toHaveProperty('card.ts');
   });
 
-  it('does not hold what is decided, and has nothing left to start', async () => {
+  it('does not wait for a decided approval, and removes its outbox entry', async () => {
     await shop.say(approval, 'ana');
     await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
     expect(cards.said).toEqual([]);
     expect(await token()).toBeUndefined();
-    expect(promisesLeft()).toEqual(['follow_approval']);
+    expect(outboxKinds()).toEqual(['follow_approval']);
   });
 
-  it('shows a decision made while the card was being posted on that very card', async () => {
+  it('shows a decision that was made while the card was posted on that card', async () => {
     cards.whilePosting = () => shop.say(approval, 'ana');
     await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
     expect(cards.shown).toMatchObject([{ status: 'approved', card: { ts: approval.approvalId } }]);
   });
 
-  it('counts a vote that comes while it is being held', async () => {
+  it('counts a vote that comes while the token is stored', async () => {
     cards.whilePosting = () => shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
     await hold('notify');
     expect(await now()).toMatchObject({ status: 'notified', edits: [{ person: 'ana' }], card: { channel: 'C1' } });
   });
 });
 
-describe('what follows from a decision', () => {
+describe('the publication of a decision', () => {
   const answered: [string, unknown][] = [];
   const tokens = { answer: async (...args: [string, unknown]) => void answered.push(args) };
   const follow = async (differing: Partial<Cards> = {}) => {
@@ -195,16 +195,16 @@ describe('what follows from a decision', () => {
     answered.length = 0;
   });
 
-  it('wakes the state machine with what was decided, shows it, and is done', async () => {
+  it('wakes the state machine with the decision, shows it, and removes its outbox entry', async () => {
     await hold('notify');
     await shop.say(approval, 'ana');
     await follow();
     expect(answered).toEqual([['notify', { approvalId: approval.approvalId, status: 'approved' }]]);
     expect(cards.shown).toMatchObject([{ status: 'approved' }]);
-    expect(promisesLeft()).toEqual([]);
+    expect(outboxKinds()).toEqual([]);
   });
 
-  it('is only shown while it is open', async () => {
+  it('only updates the card while the approval is open', async () => {
     await hold('notify');
     await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
     await follow();
@@ -212,11 +212,11 @@ describe('what follows from a decision', () => {
     expect(cards.shown).toMatchObject([{ edits: [{ person: 'ana' }] }]);
   });
 
-  it('stays promised until all of it is done', async () => {
+  it('keeps its outbox entry until all of it is done', async () => {
     await hold('notify');
     await shop.say(approval, 'ana');
     await expect(follow({ update: () => Promise.reject(new Error('Slack is down')) })).rejects.toThrow('Slack is down');
     expect(answered).toHaveLength(1);
-    expect(promisesLeft()).toEqual(['follow_approval']);
+    expect(outboxKinds()).toEqual(['follow_approval']);
   });
 });

@@ -23,7 +23,7 @@ function holding(characters: number): { approval: Approval; input: unknown } {
 
 const REST_OF_IT_BYTES = 4_000;
 
-it('as much as an approval may hold fits its row and its step’s, however random it looks', () => {
+it('the largest approval fits its row and the row of its step, even with random text', () => {
   const { approval, input } = holding(APPROVAL_MAX_BYTES - REST_OF_IT_BYTES);
   expect(() => assertFits(approval, input)).not.toThrow();
   expect(itemBytes(approvalItem(approval))).toBeLessThan(ROW_MAX_BYTES);
@@ -32,7 +32,7 @@ it('as much as an approval may hold fits its row and its step’s, however rando
   expect(itemBytes(toItem({ pk: 'RUN#acme#run_1', sk: 'STEP#0001' }, step))).toBeLessThan(ROW_MAX_BYTES);
 });
 
-it('more than that cannot be asked about', () => {
+it('a larger approval is refused', () => {
   const { approval, input } = holding(APPROVAL_MAX_BYTES);
   expect(() => assertFits(approval, input)).toThrow(/has 49\d{4} bytes of text; the limit is 491520/);
 });

@@ -23,8 +23,8 @@ const who = (votes: Vote[]) => votes.map(({ person }) => person);
 const withNow = (changed: Person) => [...PEOPLE.filter(({ id }) => id !== changed.id), changed];
 const anaAway = (delegate: string, until = LATER) => withNow({ ...allowing(ANA, 'chloe'), away: { until, delegate } });
 
-describe('a yes counts', () => {
-  it('of whoever may decide, once each; a no does not', () => {
+describe('an approving vote counts', () => {
+  it('once for each person who may decide; a rejection does not count', () => {
     const votes = [yes('ana'), yes('ben'), { ...yes('olivia'), decision: 'reject' as const }];
     expect(who(countedVotes(approval(votes), PEOPLE))).toEqual(['ana', 'ben']);
     expect(stillMissing(approval(votes), PEOPLE)).toBe(0);
@@ -43,7 +43,7 @@ describe('a yes counts', () => {
     expect(stillMissing(voted, people)).toBe(2);
   });
 
-  it('in the place of someone who was away then, also after they are back', () => {
+  it('on behalf of someone who was away then, also after they are back', () => {
     const voted = approval([yes('chloe', 'ana')]);
     expect(who(countedVotes(voted, anaAway('chloe', '2026-01-02T12:00:01.000Z')))).toEqual(['chloe']);
   });
@@ -52,17 +52,17 @@ describe('a yes counts', () => {
     ['took somebody else', anaAway('ben')],
     ['called the absence off', PEOPLE],
     ['may not decide either by now', withNow({ ...ANA, role: 'member', away: { until: LATER, delegate: 'chloe' } })],
-  ])('in nobody’s place once that one %s', (_what, people) => {
+  ])('no longer on behalf of a person who %s', (_what, people) => {
     expect(countedVotes(approval([yes('chloe', 'ana')]), people)).toEqual([]);
   });
 
-  it('once for someone who is away and whoever takes their place', () => {
+  it('once for a person who is away and their delegate', () => {
     const voted = approval([yes('chloe', 'ana'), yes('ana')]);
     expect(who(countedVotes(voted, anaAway('chloe')))).toEqual(['chloe']);
     expect(stillMissing(voted, anaAway('chloe'))).toBe(1);
   });
 
-  it('in a place that a maker handed on: never', () => {
+  it('never on behalf of a person whose vote a maker delegated', () => {
     const people = [
       { ...allowing(ANA, 'chloe'), away: { until: LATER, delegate: 'olivia' } },
       { ...OLIVIA, away: { until: LATER, delegate: 'chloe' } },

@@ -20,7 +20,7 @@ const may = (person: Person, requirement = needs(), people = PEOPLE, makers: str
   mayDecide(person, people, requirement, makers, NOW);
 
 describe('who may decide', () => {
-  it('is an approver whose tier reaches, an admin or an owner for any tier, and nobody else', () => {
+  it('is an approver with a sufficient tier, an admin or an owner for any tier, and nobody else', () => {
     expect(may(BEN)).toEqual({ may: true });
     expect(may(BEN, needs({ tier: 'high' }))).toMatchObject({ may: false, why: expect.stringMatching(/high risk/) });
     expect(may(ANA, needs({ tier: 'high' }))).toEqual({ may: true });
@@ -28,19 +28,19 @@ describe('who may decide', () => {
     expect(may(CHLOE, needs({ tier: 'low' }))).toMatchObject({ may: false, why: expect.stringMatching(/member/) });
   });
 
-  it('is of the group that policy names, owner or not', () => {
+  it('is in the group that policy names, even an owner', () => {
     const ofNetwork = needs({ groups: [['network', 'sre']] });
     expect(may(BEN, ofNetwork)).toEqual({ may: true });
     expect(may(OLIVIA, ofNetwork)).toMatchObject({ may: false, why: expect.stringMatching(/network or sre/) });
     expect(may(BEN, needs({ groups: [['network', 'sre'], ['security']] }))).toMatchObject({ may: false });
   });
 
-  it('takes the place of someone who is away, and says so', () => {
+  it('decides on behalf of someone who is away, and the vote says so', () => {
     const people = [away(ANA, 'chloe'), BEN, OLIVIA, CHLOE];
     expect(may(CHLOE, needs({ tier: 'high' }), people)).toEqual({ may: true, onBehalfOf: 'ana' });
   });
 
-  it('takes no place that only the one who is away has left to them: not by tier, not by group', () => {
+  it('does not decide on behalf of someone who alone named them, without the tier or group', () => {
     const ofNetwork = needs({ groups: [['network']] });
     expect(may(CHLOE, needs(), [leaving(ANA, 'chloe'), CHLOE])).toMatchObject({
       may: false,
@@ -53,7 +53,7 @@ describe('who may decide', () => {
     expect(may(BEN, ofNetwork, people)).toEqual({ may: true });
   });
 
-  it('takes no place that a maker allowed them to take, nor before the cool-down is over', () => {
+  it('does not decide by a permission of a maker, nor before the cool-down is over', () => {
     const people = [away(ANA, 'chloe'), CHLOE];
     expect(may(CHLOE, needs(), people, ['olivia'])).toMatchObject({ may: false, why: expect.stringMatching(/olivia/) });
     const soon = { ...GIVEN_BY_OLIVIA, changedAt: '2026-01-02T11:00:00.000Z', countsFrom: LATER };
@@ -64,23 +64,23 @@ describe('who may decide', () => {
     });
   });
 
-  it('takes nobody’s place before they leave or after they are back', () => {
+  it('decides on nobody’s behalf before they leave or after they are back', () => {
     const people = [away(ANA, 'chloe', NOW), BEN, CHLOE];
     expect(may(CHLOE, needs(), people)).toMatchObject({ may: false });
   });
 
-  it('never takes the place of a maker: a delegate is no second person', () => {
+  it('never decides on behalf of a maker: a delegate is no second person', () => {
     const people = [away(ANA, 'chloe'), CHLOE];
     expect(may(CHLOE, needs(), people, ['ana'])).toMatchObject({ may: false });
   });
 
-  it('takes no place that a maker was to pass on', () => {
+  it('does not decide by a delegation that passes through a maker', () => {
     const people = [away(ANA, 'olivia'), away(OLIVIA, 'chloe'), CHLOE];
     expect(may(CHLOE, needs(), people)).toEqual({ may: true, onBehalfOf: 'ana' });
     expect(may(CHLOE, needs(), people, ['olivia'])).toMatchObject({ may: false });
   });
 
-  it('is found at the end of a chain of absences, and nowhere in a circle of them', () => {
+  it('is the end of a chain of delegates, and nobody in a circle of them', () => {
     const chain = [away(ANA, 'ben'), away(BEN, 'chloe'), CHLOE];
     expect(standIn(chain[0] as Person, chain, NOW)).toBe('chloe');
     expect(may(CHLOE, needs({ tier: 'high' }), chain)).toEqual({ may: true, onBehalfOf: 'ana' });

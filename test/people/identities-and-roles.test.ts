@@ -23,13 +23,13 @@ describe('an identity', () => {
     expect(personBehind([ben], identity)).toBe(person);
   });
 
-  it('is recognised in a row as an operator has typed it', () => {
+  it('is recognized in the spelling that an operator has typed', () => {
     const typed = { ...ben, identities: [' github:Ben-Okafor ', 'servicenow: Ben.O'] };
     expect(personBehind([typed], 'github:ben-okafor')).toBe('ben');
     expect(personBehind([typed], 'servicenow:BEN.O')).toBe('ben');
   });
 
-  it('names the system it is from, so that none can pass for a person’s own name', () => {
+  it('names its system, so that it cannot be mistaken for the id of a person', () => {
     expect(Person.safeParse({ ...ben, identities: ['ana'] }).success).toBe(false);
   });
 });
@@ -49,7 +49,7 @@ describe('a key', () => {
     expect(effectiveRole(key, { role })).toBe(effective);
   });
 
-  it.each(ROLES)('of a machine is for what it says: %s', (role) => {
+  it.each(ROLES)('of a machine has its own role: %s', (role) => {
     expect(effectiveRole(role, undefined)).toBe(role);
     expect(effectiveRole(role, { role })).toBe(role);
   });

@@ -11,7 +11,7 @@ const given = (people: readonly Person[], changedBy: string, confirmedBy?: strin
   provenanceOf(people, { changedBy, ...(confirmedBy !== undefined && { confirmedBy }), at: AT, coolDownMs });
 
 describe('a right to approve', () => {
-  it('does not count for what the one wrote who gave it, however many hands it went through', () => {
+  it('does not count for the writes of the person who gave it, even through other people', () => {
     const puppet: Person = { ...BEN, id: 'puppet', role: 'admin', rights: given([OLIVIA], 'olivia') };
     const second: Person = { ...BEN, id: 'second', rights: given([OLIVIA, puppet], 'puppet') };
     expect(whyNotCounted(puppet, ['olivia'], AT)).toMatch(/olivia had a hand.*countersign people confirm puppet/);
@@ -38,12 +38,12 @@ describe('a right to approve', () => {
     expect(whyNotCounted(ben, [], '2026-01-02T11:59:59.999Z')).toBeUndefined();
   });
 
-  it('of somebody whom the operator of the stage set up always counts', () => {
+  it('of a person defined by the operator of the stage always counts', () => {
     expect(whyNotCounted(ANA, ['olivia'], AT)).toBeUndefined();
   });
 });
 
-describe('a change widens who may approve', () => {
+describe('a change extends who may approve', () => {
   const change = (before: Person | undefined, differing: Partial<Person>) =>
     widenings(before, Person.parse({ ...(before ?? BEN), ...differing }));
 
@@ -89,7 +89,7 @@ describe('an owner who creates somebody to approve their own write', () => {
   });
   afterEach(() => vi.unstubAllGlobals());
 
-  it('is refused, with what to do about it, and nothing is written until an independent person confirms', async () => {
+  it('is refused with what to do, and nothing is written until an independent person confirms', async () => {
     await know(puppet);
     const { message, approval } = await shop.upToGate(ASSIGN(), BY_OLIVIA);
     expect(approval.makers).toEqual(['olivia']);
@@ -104,7 +104,7 @@ describe('an owner who creates somebody to approve their own write', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('may let them approve what others wrote', async () => {
+  it('may let them approve the writes of others', async () => {
     await know(puppet);
     const { approval } = await shop.upToGate(ASSIGN(), {
       trigger: { fields: { ...BY_OLIVIA.trigger.fields, actor: 'x' } },
@@ -112,7 +112,7 @@ describe('an owner who creates somebody to approve their own write', () => {
     expect(await shop.say(approval, 'puppet')).toMatchObject({ outcome: 'approved' });
   });
 
-  it('between vote and write is found when the approval is used: people are asked again', async () => {
+  it('between vote and write is detected when the approval is used: people are asked again', async () => {
     await know(independent);
     const { message, approval } = await shop.upToGate(ASSIGN(), BY_OLIVIA);
     expect(await shop.say(approval, 'puppet')).toMatchObject({ outcome: 'approved' });

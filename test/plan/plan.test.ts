@@ -31,7 +31,7 @@ const LABEL = (id: string, label: string, more = '') =>
   `{ id: ${id}, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: ["${label}"] }${more} }`;
 
 describe('a plan', () => {
-  it('says for each write where, what was there and what would be, and writes nothing', async () => {
+  it('shows the target and the values before and after of each write, and writes nothing', async () => {
     const plan = await table.plan(steps(UPDATE('assign', 'network'), LABEL('label', 'triage'), NOTE('note', 'seen')));
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({
       target: `servicenow:acme:incident:${SYS_ID}`,
@@ -48,7 +48,7 @@ describe('a plan', () => {
     expect(table.outside.calls.map(({ name }) => name)).toEqual(['GET servicenow', 'GET github']);
   });
 
-  it('asks policy about the very action the worker would ask about', async () => {
+  it('asks policy about the same action as the worker', async () => {
     await table.plan(steps(NOTE('first', 'one'), UPDATE('assign', 'network', ', risk: high')));
     expect(table.policy.asked.at(-1)?.request).toEqual({
       tenant: 'acme',
@@ -75,7 +75,7 @@ describe('a plan', () => {
     });
   });
 
-  it('shows who must say yes, and what is denied; behind a denial nothing is reached', async () => {
+  it('shows required approvals and denials; steps after a denial are not reached', async () => {
     table.policy.decision = ({ action }) => (action.connector === 'github' ? DENIED : ASKS);
     const plan = await table.plan(steps(NOTE('note', 'seen'), LABEL('label', 'triage'), UPDATE('assign', 'network')));
     expect(stepOf(plan, 'note', 'call')).toMatchObject({
@@ -88,7 +88,7 @@ describe('a plan', () => {
     expect(plan).toMatchObject({ outcome: 'denied', writes: { planned: 1 } });
   });
 
-  it('has the gates that a validation mode or the rule of two adds to what policy allows', async () => {
+  it('shows the approvals that a validation mode or the rule of two adds', async () => {
     const perPhase = await table.plan(
       `validation: { mode: per_phase }\n${steps(NOTE('one', '1'), NOTE('two', '2'), NOTE('check', '3', ', phase: postchecks'))}`,
     );
@@ -98,7 +98,7 @@ describe('a plan', () => {
     expect(stepOf(two, 'wide', 'call').gate).toEqual({ asks: 'always_two', tier: 'high', quorum: 2, groups: [] });
   });
 
-  it('takes for granted what earlier steps would have written', async () => {
+  it('assumes the values that earlier steps would have written', async () => {
     const plan = await table.plan(steps(UPDATE('first', 'network'), UPDATE('second', 'database')));
     expect(stepOf(plan, 'second', 'call')).toMatchObject({
       before: { assignment_group: 'network' },
@@ -106,7 +106,7 @@ describe('a plan', () => {
     });
   });
 
-  it('shows an explicit gate with what it asks for', async () => {
+  it('shows an approval step with its requirement', async () => {
     const plan = await table.plan(
       steps(
         '{ id: gate, tool: approval, with: { message: "About {% trigger.number %} in {% run.id %}", tier: high } }',
@@ -124,7 +124,7 @@ describe('a duplicate write', () => {
   const UPDATED = { sysId: SYS_ID, fields: { assignment_group: 'desk' } };
   const tool = 'servicenow.incident.update';
 
-  it('is not planned, asked about or counted; what it gave is known', async () => {
+  it('is not planned, asked about or counted; its output is known', async () => {
     table.policy.decision = () => ASKS;
     table.madeBy('run_1', tool, UPDATED);
     const plan = await table.plan(
@@ -164,7 +164,7 @@ describe('a duplicate write', () => {
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({ outcome: 'denied', madeBy: null });
   });
 
-  it('is planned if the step wants its own, or is not known yet', async () => {
+  it('is planned if the step deduplicates per run, or its values are not known yet', async () => {
     table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: 'seen' });
     table.madeBy('run_1', 'servicenow.incident.add_work_note', { sysId: SYS_ID, note: UNKNOWN });
     const plan = await table.plan(steps(NOTE('own', 'seen', ', dedupeScope: run'), NOTE('late', '{% run.id %}')));
@@ -182,8 +182,8 @@ describe('a duplicate write', () => {
   });
 });
 
-describe('what only the run will know', () => {
-  it('is marked, and so is all that depends on it; the rest is shown', async () => {
+describe('a value that only the run will know', () => {
+  it('is marked, and so is everything that depends on it; the rest is shown', async () => {
     const plan = await table.plan(
       steps(
         UPDATE('assign', 'network'),
@@ -204,7 +204,7 @@ describe('what only the run will know', () => {
     });
   });
 
-  it('may be the target: then nothing is looked at, and policy is asked about what is known', async () => {
+  it('may be the target: then nothing is read, and policy is asked about the known values', async () => {
     const plan = await table.plan(
       steps(
         NOTE('first', 'one'),
@@ -236,7 +236,7 @@ describe('what only the run will know', () => {
     expect(plan.writes.planned).toBe(2);
   });
 
-  it('does not include what can be read: reads are made, if policy lets them', async () => {
+  it('is not one that can be read: reads are made, if policy allows them', async () => {
     const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [state] } }`;
     const use = '{ id: use, tool: transform, with: { state: "{% steps.now.output.fields.state %}" } }';
     const plan = await table.plan(steps(read, use));
@@ -248,7 +248,7 @@ describe('what only the run will know', () => {
     expect(table.outside.calls).toEqual([]);
   });
 
-  it('includes what an earlier step would have changed before it is read', async () => {
+  it('is one that an earlier step would have changed before it is read', async () => {
     const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [assignment_group] } }`;
     const use = '{ id: use, tool: transform, with: { is: "{% steps.now.output.fields.assignment_group %}" } }';
     const plan = await table.plan(steps(UPDATE('assign', 'network'), read, use));
@@ -256,7 +256,7 @@ describe('what only the run will know', () => {
     expect(stepOf(plan, 'use', 'inner').input).toEqual({ is: UNKNOWN });
   });
 
-  it('includes what a model would answer: a plan costs nothing', async () => {
+  it('is the answer of a model: a plan costs nothing', async () => {
     const plan = await table.plan(
       steps(
         '{ id: ask, tool: model.invoke, with: { prompt: "Which group?" } }',
@@ -279,33 +279,33 @@ describe('a plan of a run that would fail', () => {
     ['input that turns out wrong', NOTE('bad', '{% trigger.missing %}'), 'INPUT_INVALID'],
     ['a wait that turns out wrong', '{ id: bad, tool: wait, with: { seconds: "{% 0 %}" } }', 'INPUT_INVALID'],
     ['a gate that turns out wrong', '{ id: bad, tool: approval, with: { quorum: "{% 0 %}" } }', 'INPUT_INVALID'],
-  ])('says so of %s, and what it keeps from being reached', async (_what, bad, code) => {
+  ])('shows %s, and which steps it prevents', async (_what, bad, code) => {
     const plan = await table.plan(steps(bad, NOTE('after', 'never')));
     expect(stepOf(plan, 'bad', 'failing').error.code).toBe(code);
     expect(stepOf(plan, 'after', 'call').reached).toBe(false);
     expect(plan.outcome).toBe('fails');
   });
 
-  it('says so of a connection that is not defined', async () => {
+  it('shows a connection that is not defined', async () => {
     const plan = await new PlanningTable().plan(steps(NOTE('note', 'seen')));
     expect(stepOf(plan, 'note', 'failing').error.code).toBe('CONNECTION_MISSING');
   });
 
-  it('says so of one write too many', async () => {
+  it('shows one write too many', async () => {
     await table.define({ caps: { maxWritesPerRun: 1 } });
     const plan = await table.plan(steps(NOTE('one', '1'), NOTE('two', '2')));
     expect(stepOf(plan, 'two', 'failing').error.code).toBe('CAP_EXCEEDED');
     expect(plan.writes).toEqual({ planned: 1, max: 1 });
   });
 
-  it('is refused for an event without a title, as the run would be', async () => {
+  it('is refused for an event without a title, like the run', async () => {
     const plan = table.plan(steps(NOTE('one', '1')), { fields: {} });
     await expect(plan).rejects.toMatchObject({ code: 'ENRICHMENT_FAILED' });
   });
 });
 
-describe('a target that cannot be looked at', () => {
-  it('keeps nobody from planning, and the plan says why', async () => {
+describe('a target that cannot be read', () => {
+  it('does not fail the plan, and the plan says why', async () => {
     table.outside.next('GET servicenow', { status: 503 });
     const plan = await table.plan(steps(UPDATE('assign', 'network'), LABEL('label', 'triage')));
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({
@@ -325,7 +325,7 @@ describe('a target that cannot be looked at', () => {
     });
   });
 
-  it('is any, once time runs short', async () => {
+  it('is any target, once time runs short', async () => {
     const plan = await table.plan(steps(UPDATE('assign', 'network')), { planner: { hasTime: () => false } });
     expect(stepOf(plan, 'assign', 'call').unread).toBe('there was no time left to read it');
     expect(table.outside.calls).toEqual([]);

@@ -82,7 +82,7 @@ steps:
 `;
 
 describe('a write is not sent', () => {
-  it('when the token and the read before it have used up the time, and is sent by the next invocation', async () => {
+  it('when the token and the read have used up the time, and is sent by the next invocation', async () => {
     await open((access) => ({
       ...access,
       servicenow: {
@@ -103,7 +103,7 @@ describe('a write is not sent', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('when a slow probe has used up the time; the outcome stays unknown until the next look', async () => {
+  it('when a slow probe has used up the time; the outcome stays unknown until the next probe', async () => {
     const message = await shop.begin(NOTE);
     shop.outside.next('PATCH servicenow', 'lost_request');
     await invoke(message);
@@ -123,7 +123,7 @@ describe('a write is not sent', () => {
     expect(shop.outside.incidents.get(SYS_ID)?.workNotes).toHaveLength(1);
   });
 
-  it('when there is page after page to read: the attempt ends within its function', async () => {
+  it('when there are too many pages to read: the attempt ends within its invocation', async () => {
     const message = await shop.begin(COMMENT);
     shop.outside.next('POST github', 'lost_request');
     await invoke(message);
@@ -137,7 +137,7 @@ describe('a write is not sent', () => {
   });
 });
 
-it('no request may take longer than what is left for its attempt', async () => {
+it('no request may take longer than the time left for its attempt', async () => {
   takesMs = (name) => (name === 'GET servicenow' ? 16_500 : 0);
   const message = await shop.begin(ASSIGN);
   expect((await invoke(message)).run.status).toBe('succeeded');
@@ -156,7 +156,7 @@ it('no request may take longer than what is left for its attempt', async () => {
 });
 
 describe('a worker that paused', () => {
-  it('sends nothing once 30 s of its lease of 60 s are gone, and leaves the step to the next worker', async () => {
+  it('sends nothing after 30 s of its lease of 60 s, and leaves the step to the next worker', async () => {
     const message = await shop.begin(ASSIGN);
     // The sandbox was frozen during the read; when it thaws it has all the time of another invocation.
     takesMs = (name) => {
@@ -175,7 +175,7 @@ describe('a worker that paused', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('may send up to the 30th second: then its request has landed before the lease is over by any clock', async () => {
+  it('may send up to the 30th second: its request arrives before the lease ends by any clock', async () => {
     const message = await shop.begin(ASSIGN);
     takesMs = (name) => {
       if (name !== 'GET servicenow') return 0;

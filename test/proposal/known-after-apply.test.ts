@@ -32,7 +32,7 @@ describe('a template in a plan', () => {
     'about {% trigger.number %}: {% steps.known.output.group %}',
     '{% "steps.written" %}',
     'no expression',
-  ])('%s is what it will be in the run', async (template) => {
+  ])('%s has the value that it will have in the run', async (template) => {
     expect(await renderKnown(scope, { deep: [template] })).toEqual(await render(scope, { deep: [template] }));
   });
 

@@ -118,7 +118,7 @@ describe('a step that another process performs', () => {
     expect(steps).toMatchObject([{ status: 'failed_retryable', retryAt: quarantineEnds }]);
   });
 
-  it('is reported in vain for a run or step that does not exist', async () => {
+  it('cannot be reported for a run or step that does not exist', async () => {
     expect(await report({ runId: 'run_0' })).toEqual({ result: 'lease_lost' });
     expect(await report({ stepIndex: 9 })).toEqual({ result: 'lease_lost' });
   });

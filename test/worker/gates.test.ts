@@ -30,7 +30,7 @@ const staleBecause = async (message: StepMessage) =>
     events.flatMap((event) => (event.type === 'approval.stale' ? [event.because] : [])),
   );
 
-describe('taking back a write', () => {
+describe('the undo of a write', () => {
   const UNDONE = (levels: string) => `
 name: undone
 onFailure: rollback
@@ -39,14 +39,14 @@ steps:
   - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
 `;
 
-  /** The step fails, and the next worker begins to take back. */
+  /** The step fails, and the next worker begins the rollback. */
   async function upToRollback(message: StepMessage): Promise<void> {
     await shop.work(message);
     expect((await shop.now(message)).run.status).toBe('rolling_back');
     await shop.work(message);
   }
 
-  it('that reaches far asks two people, as making it did, and waits for both', async () => {
+  it('with high blast radius needs two people, like the write itself', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(UNDONE('blastRadius: high'));
     await shop.say(approval, 'ana');
@@ -67,14 +67,14 @@ steps:
     expect(labels()).not.toContain('triage');
   });
 
-  it('is put to policy with the risk its workflow gives it', async () => {
+  it('is judged by policy with the risk that its workflow sets', async () => {
     allowAll();
     await shop.finish(await shop.begin(UNDONE('risk: high, blastRadius: medium')));
     const undo = shop.policy.asked.find(({ request }) => request.action.undo);
     expect(undo?.request.action).toMatchObject({ risk: 'high', blastRadius: 'medium', destructive: false });
   });
 
-  it('expects what the write left there, whatever people were shown since', async () => {
+  it('expects the values that the write left, not the values that people were shown', async () => {
     shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
     const assigned = `
 name: assigned
@@ -104,7 +104,7 @@ approvals: { expiresSeconds: 60 }
 steps:
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
 `;
-  it('asks anew for a step whose own approval has become stale', async () => {
+  it('asks again for a step whose own approval has become stale', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(ONE);
     await shop.say(approval, 'ana');
@@ -115,7 +115,7 @@ steps:
     expect(shop.writes()).toEqual([]);
   });
 
-  it('asks anew for a step whose own approval has expired', async () => {
+  it('asks again for a step whose own approval has expired', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(ONE);
     await shop.say(approval, 'ana');
@@ -131,7 +131,7 @@ it.each([
   ['as the workflow says', 'approvals: { slaSeconds: 600, expiresSeconds: 900 }', 600],
   ['at half its time, if it is soon over and the workflow says nothing', 'approvals: { expiresSeconds: 900 }', 450],
   ['after half an hour otherwise', '', 1_800],
-])('others are called to an approval %s', async (_when, settings, seconds) => {
+])('others are alerted about an approval %s', async (_when, settings, seconds) => {
   shop.policy.decision = () => needsApproval();
   const { approval } = await shop.upToGate(ASSIGN(settings));
   expect(Date.parse(approval.slaAt) - Date.parse(approval.requestedAt)).toBe(seconds * 1000);
@@ -140,7 +140,7 @@ it.each([
 describe('a write that people were asked about once', () => {
   const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
 
-  it('and rejected is asked about again on retry, though policy allows by now what it was edited to', async () => {
+  it('and rejected needs an approval again on retry, even if policy allows the edited write by then', async () => {
     shop.policy.decision = ({ action }) =>
       action.fields.assignment_group === 'network' ? needsApproval({ quorum: 2, groups: [['network']] }) : ALLOWED;
     for (const id of ['bo', 'bea']) await shop.definitions.savePerson('acme', { ...BEN, id });
@@ -157,7 +157,7 @@ describe('a write that people were asked about once', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('and left to expire is asked about again on retry, though policy allows it by now', async () => {
+  it('and that expired needs an approval again on retry, even if policy allows it by then', async () => {
     const { message } = await shop.upToGate(ASSIGN('onFailure: pause\napprovals: { expiresSeconds: 60 }'));
     shop.clock.advance(60_000);
     await shop.work(message);
@@ -169,7 +169,7 @@ describe('a write that people were asked about once', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('is asked about no less strictly when its approval is stale, though policy has become milder', async () => {
+  it('needs no less than before when its approval is stale, even if policy requires less by then', async () => {
     shop.policy.decision = () => needsApproval({ tier: 'high', quorum: 2 });
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
@@ -180,7 +180,7 @@ describe('a write that people were asked about once', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('is asked about still when policy has denied it in between', async () => {
+  it('still needs an approval after policy has denied it in between', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('onFailure: pause\nonReject: pause'));
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'never' });
     shop.policy.decision = () => DENIED;
@@ -194,7 +194,7 @@ describe('a write that people were asked about once', () => {
   });
 });
 
-it('an approved write whose answer was lost keeps its approval when an operator hurries it, and is found', async () => {
+it('an approved write whose answer was lost keeps its approval when an operator retries it, and the probe finds it', async () => {
   const note = `
 name: note
 steps:
@@ -211,12 +211,12 @@ steps:
   expect(incident().workNotes).toHaveLength(1);
 });
 
-describe('an approval rests on people who may still give it when it is used', () => {
+describe('an approval counts only if its voters may still approve when it is used', () => {
   it.each([
     ['turns out to have made the write', { ...BEN, identities: ['github:octocat'] }],
     ['may not decide any more', { ...BEN, role: 'member' as const }],
     ['is not in the group any more', { ...BEN, groups: [] }],
-  ])('so it is asked for anew if one of them %s', async (_what, changed) => {
+  ])('so people are asked again if one of them %s', async (_what, changed) => {
     shop.policy.decision = () => needsApproval({ groups: [['network']] });
     const trigger = { fields: { title: 't', number: 7, actor: 'octocat' } };
     const { message, approval } = await shop.upToGate(ASSIGN(), { trigger });
@@ -238,7 +238,7 @@ steps:
   - { id: first, needs: [], tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } } }
 `;
 
-  it('asks before the write that comes after all others, wherever it stands in the file', async () => {
+  it('asks before the write that follows all others, independent of its place in the file', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(BEHIND);
     expect(approval.stepId).toBe('last');
@@ -256,7 +256,7 @@ steps:
   - { id: assign, ${retry} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
 `;
 
-  it('asks nobody before it is known what is there, and then guards that', async () => {
+  it('requests an approval only after the current values are read, and writes only if they have not changed', async () => {
     shop.outside.next('GET servicenow', { status: 503 });
     const message = await shop.begin(GUARDED());
     await shop.work(message);
@@ -272,7 +272,7 @@ steps:
     expect(shop.writes()).toEqual([]);
   });
 
-  it('gives up looking after as many attempts as the step has, and says why nobody was asked', async () => {
+  it('stops reading after the attempts of the step, and says why nobody was asked', async () => {
     shop.outside.next('GET servicenow', { status: 503 }, { status: 503 }, { status: 503 });
     const message = await shop.begin(GUARDED('retry: { attempts: 2 },'));
     const { run } = await shop.finish(message);
@@ -284,7 +284,7 @@ steps:
     expect(await approvalsOf(message)).toEqual([]);
   });
 
-  it('does not look again at what will not be there next time either', async () => {
+  it('does not read again after an error that is not retryable', async () => {
     shop.outside.next('GET servicenow', { status: 404 });
     const message = await shop.begin(GUARDED());
     await shop.work(message);
@@ -294,7 +294,7 @@ steps:
 });
 
 describe('a run that a failed step has paused', () => {
-  it('is not resumed, only to pause again: whoever tries is told what helps', async () => {
+  it('is not resumed, because it would pause again: the error says what to do', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('onReject: pause'));
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'not now' });
     const before = (await shop.now(message)).run.seq;
@@ -306,7 +306,7 @@ describe('a run that a failed step has paused', () => {
   });
 });
 
-it('a comment that people edited is written as they approved it, letter for letter', async () => {
+it('a comment that people edited is written exactly as they approved it', async () => {
   const body = 'Ask "{% trigger.title %}", not @octocat.';
   const { message, approval } = await shop.upToGate(
     `name: say\nsteps:\n  - { id: say, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: ${JSON.stringify(body)} } }\n`,
@@ -323,7 +323,7 @@ it('a comment that people edited is written as they approved it, letter for lett
   expect(sent).toEqual([expect.stringContaining(`${edited}\n\n<!-- countersign:`)]);
 });
 
-describe('a write that takes something away for good', () => {
+describe('a destructive write', () => {
   const DELETING = (retry = '') => `
 name: deleting
 steps:
@@ -346,7 +346,7 @@ steps:
   });
 });
 
-describe('what people would have to read', () => {
+describe('the text of an approval', () => {
   const FIELDS = 40;
   const HEBREW_ALEF = 0x5d0;
   const HEBREW_LETTERS = 27;
@@ -377,7 +377,7 @@ describe('what people would have to read', () => {
     trigger: { fields: { title: 't', number: 7, written: written(letters) } },
   });
 
-  it('may be 40 fields of 3,000 Hebrew letters, before and after', async () => {
+  it('may have 40 fields of 3,000 Hebrew letters, before and after', async () => {
     Object.assign(incident().fields, written(2_900));
     const { message, approval } = await shop.upToGate(BIG, withFields(3_000));
     expect(approval).toMatchObject({ before: written(2_900), after: written(3_000) });
@@ -385,7 +385,7 @@ describe('what people would have to read', () => {
     expect((await shop.finish(message)).run.status).toBe('succeeded');
   });
 
-  it('and no approval could hold fails the step, with both sizes, before anybody is asked', async () => {
+  it('that is too large fails the step with both sizes, before anybody is asked', async () => {
     const message = await shop.begin(BIG, withFields(7_000));
     await shop.work(message);
     const now = await shop.now(message);

@@ -13,7 +13,7 @@ afterEach(() => vi.unstubAllGlobals());
 const group = () => shop.outside.incidents.get(SYS_ID)?.fields.assignment_group;
 
 describe('policy', () => {
-  it('is asked about every call, with what it is about and who had a hand in it', async () => {
+  it('is asked about every call, with the action and its makers', async () => {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(LABEL, { trigger: { fields: { title: 't', number: 7, actor: 'olivia-gh' } } });
     await shop.work(message);
@@ -46,7 +46,7 @@ describe('policy', () => {
   it.each([
     ['denies', DENIED],
     ['fails', FAILED],
-  ])('that %s ends the step, recorded, and no call goes out', async (_what, decision) => {
+  ])('that %s ends the step and is recorded, and nothing is sent', async (_what, decision) => {
     shop.policy.decision = () => decision;
     const message = await shop.begin(ASSIGN());
     await shop.work(message);
@@ -62,7 +62,7 @@ describe('policy', () => {
 });
 
 describe('a write that policy wants approved', () => {
-  it('waits, and people see what is there and what will be', async () => {
+  it('waits, and people see the values before and after', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
     expect(approval).toMatchObject({
@@ -77,7 +77,7 @@ describe('a write that policy wants approved', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('is made once somebody agreed, once, and its receipt names the approval', async () => {
+  it('is made once after the approval, and its receipt names the approval', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'approved' });
     expect((await shop.now(message)).run.status).toBe('running');
@@ -88,7 +88,7 @@ describe('a write that policy wants approved', () => {
     expect(shop.policy.asked.map(({ fresh }) => fresh)).toEqual([false, true]);
   });
 
-  it('is approved once however often the same person says so', async () => {
+  it('is approved once, even if the same person approves again', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'already' });
@@ -98,7 +98,7 @@ describe('a write that policy wants approved', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('is not made when somebody says no, and the run ends for that reason', async () => {
+  it('is not made after a rejection, and the run ends for that reason', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'wrong group, says Carol' });
     const now = await shop.now(message);
@@ -111,7 +111,7 @@ describe('a write that policy wants approved', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('pauses the run instead, if the workflow says so; then a retry asks anew', async () => {
+  it('pauses the run after a rejection if the workflow says so; a retry asks again', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('onReject: pause'));
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'not now' });
     expect((await shop.now(message)).run.status).toBe('paused');
@@ -123,7 +123,7 @@ describe('a write that policy wants approved', () => {
     expect((await shop.finish(message)).run.status).toBe('succeeded');
   });
 
-  it('tells the loser of a race who was first', async () => {
+  it('shows a late decider who decided first', async () => {
     const { approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     await expect(shop.say(approval, 'ben', { kind: 'reject', reason: 'no' })).rejects.toMatchObject({
@@ -135,7 +135,7 @@ describe('a write that policy wants approved', () => {
   it.each([
     ['someone the tenant does not know', 'mallory', 'APPROVAL_FORBIDDEN'],
     ['a member', 'chloe', 'APPROVAL_FORBIDDEN'],
-    ['whoever caused it', 'olivia', 'APPROVAL_SELF'],
+    ['the person who caused it', 'olivia', 'APPROVAL_SELF'],
   ])('is not approved by %s', async (_who, person, code) => {
     const trigger = { fields: { title: 't', number: 7, actor: 'olivia-gh' } };
     const { approval } = await shop.upToGate(ASSIGN(), { trigger });
@@ -152,7 +152,7 @@ describe('a write that policy wants approved', () => {
     expect(await shop.say(approval, 'olivia')).toMatchObject({ outcome: 'approved' });
   });
 
-  it('expires undecided, which is no "no", and can then not be approved', async () => {
+  it('expires undecided, which is not a rejection, and cannot be approved after that', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('approvals: { expiresSeconds: 60 }'));
     shop.clock.advance(60_000);
     await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_CLOSED' });
@@ -161,7 +161,7 @@ describe('a write that policy wants approved', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('is closed with the run', async () => {
+  it('is canceled with its run', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.command(message, { kind: 'cancel' });
     expect(await shop.runs.approval('acme', message.runId, approval.approvalId)).toMatchObject({ status: 'canceled' });
@@ -169,7 +169,7 @@ describe('a write that policy wants approved', () => {
     await expect(shop.say(approval, 'ana')).rejects.toMatchObject({ code: 'APPROVAL_CLOSED' });
   });
 
-  it('goes on though no place is free, as soon as there is one', async () => {
+  it('continues after the approval as soon as a slot is free', async () => {
     await shop.definitions.saveSettings('acme', { caps: { maxConcurrency: 1 }, workspaces: {}, counterShards: 1 });
     const { message, approval } = await shop.upToGate(ASSIGN());
     const other = await shop.begin(LABEL);
@@ -185,8 +185,8 @@ describe('a write that policy wants approved', () => {
   });
 });
 
-describe('an approval holds for what was approved', () => {
-  it('and no longer once policy has changed: asked anew, nothing written', async () => {
+describe('an approval is for what was approved', () => {
+  it('and no longer counts once policy has changed: people are asked again, nothing is written', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     shop.policy.decision = () => ({ ...needsApproval({ quorum: 2 }), policyHash: 'changed' });
@@ -202,7 +202,7 @@ describe('an approval holds for what was approved', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('and not at all if policy denies it by then', async () => {
+  it('and does not count if policy denies the write by then', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     shop.policy.decision = () => DENIED;
@@ -211,7 +211,7 @@ describe('an approval holds for what was approved', () => {
     expect(shop.writes()).toEqual([]);
   });
 
-  it('and not for someone who looked at something else', async () => {
+  it('and refuses the decision of a person who saw something else', async () => {
     const { approval } = await shop.upToGate(ASSIGN());
     const stale = shop.say(approval, 'ana', 'approve', { actionHash: 'what-i-saw' });
     await expect(stale).rejects.toMatchObject({ code: 'APPROVAL_STALE' });
@@ -220,7 +220,7 @@ describe('an approval holds for what was approved', () => {
     });
   });
 
-  it('and for all tries of the write', async () => {
+  it('and counts for all attempts of the write', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     shop.outside.next('PATCH servicenow', { status: 429, retryAfterSeconds: 5 });
@@ -228,7 +228,7 @@ describe('an approval holds for what was approved', () => {
     expect(shop.writes()).toHaveLength(2);
   });
 
-  it('unless its target has changed since, where the workflow cares', async () => {
+  it('and with onDrift: refuse, only if the target has not changed', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('onDrift: refuse'));
     await shop.say(approval, 'ana');
     const incident = shop.outside.incidents.get(SYS_ID);
@@ -242,7 +242,7 @@ describe('an approval holds for what was approved', () => {
 describe('an edit', () => {
   const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
 
-  it('is asked about anew: policy again, earlier votes void, the editor a maker, the change on record', async () => {
+  it('is asked about again: policy decides again, earlier votes are void, the editor is a maker, the change is recorded', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'olivia');
@@ -269,7 +269,7 @@ describe('an edit', () => {
     expect(group()).toBe('database');
   });
 
-  it('takes away what the workflow had to say about what was proposed', async () => {
+  it('removes the message of the workflow, which was about the proposed write', async () => {
     const yaml = ASSIGN().replace('tool:', 'message: "{% trigger.title %} goes to Network", tool:');
     const { message, approval } = await shop.upToGate(yaml);
     expect(approval.message).toMatch(/^.+ goes to Network$/);
@@ -280,7 +280,7 @@ describe('an edit', () => {
     expect((await shop.finish(message)).run.status).toBe('succeeded');
   });
 
-  it('cannot write what nobody proposed', async () => {
+  it('cannot add a field that was not proposed', async () => {
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ana', { kind: 'edit', fields: { state: '7' } })).rejects.toMatchObject({
       code: 'INPUT_INVALID',
@@ -288,13 +288,13 @@ describe('an edit', () => {
     });
   });
 
-  it('is refused where it would leave too few to approve it', async () => {
+  it('is refused if too few people could approve it after that', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 3 });
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ana', edit)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
 
-  it('that policy denies is refused, and what was to be approved stays', async () => {
+  it('that policy denies is refused, and the approval does not change', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     shop.policy.decision = ({ action }) => (action.fields.assignment_group === 'database' ? DENIED : needsApproval());
     await expect(shop.say(approval, 'ana', edit)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
@@ -312,11 +312,11 @@ describe('an edit', () => {
   });
 });
 
-it('the thread of a message is seen by people and policy, and can neither be edited nor change after an approval', async () => {
+it('people and policy see the thread of a message; it cannot be edited, nor change after an approval', async () => {
   const post = `
 name: post
 steps:
-  - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: hello, threadTs: "1.0" } }
+  - { id: post, tool: slack.message.post, with: { channel: "#incidents", text: hello, threadTs: "1.0" } }
 `;
   const { message, approval } = await shop.upToGate(post);
   expect(approval.action?.fields).toEqual({ text: 'hello', threadTs: '1.0' });
@@ -337,7 +337,7 @@ steps:
   expect(shop.writes()).toEqual([]);
 });
 
-describe('what always needs two, whatever policy says', () => {
+describe('the rule of two applies independent of policy', () => {
   it.each([['a write with a high blast radius', 'blastRadius: high']])('is %s', async (_what, setting) => {
     shop.policy.decision = () => ALLOWED;
     const { approval } = await shop.upToGate(ASSIGN(setting));
@@ -353,7 +353,7 @@ steps:
   - { id: first, phase: ${phases[0]}, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } }${more} }
   - { id: second, phase: ${phases[1]}, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: done } }
 `;
-  /** Approves whatever comes and says which steps were gated. */
+  /** Approves every request and returns the steps that needed one. */
   async function gated(yaml: string): Promise<string[]> {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(yaml);
@@ -398,7 +398,7 @@ steps:
     expect(await gated(yaml)).toEqual(expected);
   });
 
-  it('per_step is the default in prod, where nothing approves itself', async () => {
+  it('per_step is the default in prod, where nothing is approved automatically', async () => {
     Object.assign(shop.worker, { environment: 'prod' });
     expect(await gated(LABEL)).toEqual(['label']);
     expect(await gated(TWO('per_step', ['main', 'main'], sure))).toEqual(['first', 'second']);

@@ -31,7 +31,7 @@ steps:
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
 `;
 
-/** A workshop with people in it, where policy asks for approval unless told otherwise. */
+/** A workshop with people, where policy requires approvals by default. */
 export class GovernedWorkshop extends Workshop {
   async open(): Promise<this> {
     for (const person of PEOPLE) await this.definitions.savePerson('acme', person);
@@ -53,7 +53,7 @@ export class GovernedWorkshop extends Workshop {
     return open;
   }
 
-  /** In the console unless told otherwise; with a role, by the API and a key for that role. */
+  /** In the console by default; with a role, by the API and a key for that role. */
   say(
     { tenant, approvalId, actionHash }: Approval,
     person: string,

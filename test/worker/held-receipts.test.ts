@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-it('a commit whose receipts change without end is given up on, writes nothing, and is made by a later message', async () => {
+it('a commit whose receipts keep changing is given up, writes nothing, and is made by a later message', async () => {
   const message = await shop.begin(LABEL);
   const commit = shop.runs.commit.bind(shop.runs);
   let commits = 0;

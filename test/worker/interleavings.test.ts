@@ -58,7 +58,7 @@ it('two runs that want the identical write, in any order of their calls, make it
   );
 });
 
-it('a yes, the same yes elsewhere and a no at once, in any order of their calls: one decides, the others are told', async () => {
+it('an approval, the same approval elsewhere and a rejection at once, in any order of their calls: one decides, the others are refused', async () => {
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), async (schedule) => {
       const shop = await new GovernedWorkshop().open();
@@ -78,10 +78,10 @@ it('a yes, the same yes elsewhere and a no at once, in any order of their calls:
         ),
       );
       const approved = outcomes.includes('approved');
-      const told = approved
+      const expected = approved
         ? ['already', 'approved', 'APPROVAL_CLOSED']
         : ['APPROVAL_CLOSED', 'APPROVAL_CLOSED', 'rejected'];
-      expect([...outcomes.slice(0, 2).sort(), outcomes[2]]).toEqual(told);
+      expect([...outcomes.slice(0, 2).sort(), outcomes[2]]).toEqual(expected);
       const { run } = await shop.finish(message);
       expect(run.status).toBe(approved ? 'succeeded' : 'failed_terminal');
       expect(shop.writes()).toHaveLength(approved ? 1 : 0);

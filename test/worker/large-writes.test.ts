@@ -23,7 +23,7 @@ steps:
 const fortyFields = (seed: string) =>
   Object.fromEntries(NAMES.map((name) => [name, hebrewNoise(`${seed} ${name}`, 3_000)]));
 
-it('40 fields of 3,000 Hebrew letters are asked about with what they replace, approved and written', async () => {
+it('40 fields of 3,000 Hebrew letters are shown with the values they replace, approved and written', async () => {
   const [was, will] = [fortyFields('was'), fortyFields('will be')];
   const incident = shop.outside.incidents.get(SYS_ID);
   Object.assign(incident?.fields ?? {}, was);

@@ -30,7 +30,7 @@ const command = (message: StepMessage, given: Command, actor = 'mia') => control
 const UPDATE = (id: string, more = '') =>
   `  - { id: ${id}, ${more} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } } }`;
 const LABEL = `  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }`;
-const WAIT = '  - { id: told, tool: wait.external, with: { event: go } }';
+const WAIT = '  - { id: signal, tool: wait.external, with: { event: go } }';
 const onlyUndosAsk = () => {
   shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
 };
@@ -116,7 +116,7 @@ async function begun(trigger: NonNullable<NonNullable<Parameters<typeof shop.beg
   return message;
 }
 
-describe.each(Object.entries(WAYS))('whoever %s', (_way, upToGate) => {
+describe.each(Object.entries(WAYS))('a person who %s', (_way, upToGate) => {
   it.each([
     ['in Slack', { via: 'slack' as const }],
     ['in the console', { via: 'console' as const }],
@@ -132,7 +132,7 @@ describe.each(Object.entries(WAYS))('whoever %s', (_way, upToGate) => {
     expect(await shop.say(approval, 'olivia')).toMatchObject({ outcome: 'approved' });
   });
 
-  it('does not have it approved by the person who takes their place', async () => {
+  it('cannot have it approved by their delegate', async () => {
     await shop.definitions.savePerson('acme', { ...MIA, away: AWAY });
     const approval = await shop.openApproval(await upToGate('mia'));
     await expect(shop.say(approval, 'del')).rejects.toMatchObject({ code: 'APPROVAL_FORBIDDEN' });
@@ -140,7 +140,7 @@ describe.each(Object.entries(WAYS))('whoever %s', (_way, upToGate) => {
 });
 
 it.each([['slack:T1/UMIA'], ['github:MIA-DEV'], ['servicenow:mia.m '], ['mia']])(
-  'whoever sends a signal as %s is the same person',
+  'the sender of a signal as %s is the same person',
   async (actor) => {
     const signal = WAYS['sent the signal that the write waited for'];
     const approval = await shop.openApproval((await signal?.(actor)) as StepMessage);
@@ -148,7 +148,7 @@ it.each([['slack:T1/UMIA'], ['github:MIA-DEV'], ['servicenow:mia.m '], ['mia']])
   },
 );
 
-it('a signal of a machine that is nobody’s makes no person a maker, and is named all the same', async () => {
+it('a signal of a machine without a person makes no person a maker, and the event still names the machine', async () => {
   const approval = await shop.openApproval(
     (await WAYS['sent the signal that the write waited for']?.('ci')) as StepMessage,
   );
@@ -156,7 +156,7 @@ it('a signal of a machine that is nobody’s makes no person a maker, and is nam
   expect(await shop.say(approval, 'mia')).toMatchObject({ outcome: 'approved' });
 });
 
-it('a signal after a write was proposed takes no vote for it away', async () => {
+it('a signal after a write was proposed does not void a vote for it', async () => {
   const message = await shop.begin(['name: branches', 'steps:', WAIT, UPDATE('take', 'needs: [],')].join('\n'));
   await shop.work(message);
   await shop.say(await shop.openApproval(message), 'mia');
@@ -165,7 +165,7 @@ it('a signal after a write was proposed takes no vote for it away', async () => 
   expect(shop.writes()).toHaveLength(1);
 });
 
-it('an approval is no signal: whoever lets an approval step pass may approve the write after it', async () => {
+it('an approval is no signal: a person who approves an approval step may approve the write after it', async () => {
   const gate = '  - { id: gate, tool: approval, with: { message: may I } }';
   const message = await shop.begin(['name: gate', 'steps:', gate, UPDATE('take')].join('\n'));
   await shop.work(message);
@@ -174,13 +174,13 @@ it('an approval is no signal: whoever lets an approval step pass may approve the
   expect(await shop.say(await shop.openApproval(message), 'mia')).toMatchObject({ outcome: 'approved' });
 });
 
-it('an empty name makes nobody a maker and hides nobody', async () => {
+it('an empty name makes nobody a maker and does not hide a maker', async () => {
   const trigger = { source: 'servicenow' as const, fields: { title: 't', actor: '  ' }, makers: ['', ' ', 'mia.m'] };
   const { approval } = await shop.upToGate(ASSIGN(), { trigger });
   expect(approval.makers).toEqual(['mia']);
 });
 
-it('whoever asked for a rollback stays a maker of every undo of it', async () => {
+it('the person who requested a rollback is a maker of each of its undos', async () => {
   onlyUndosAsk();
   const message = await shop.begin(['name: back', 'steps:', LABEL, UPDATE('take'), WAIT].join('\n'));
   await shop.work(message);

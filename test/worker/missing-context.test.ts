@@ -8,7 +8,7 @@ beforeEach(() => {
   shop = new Workshop();
 });
 
-it('a run whose workflow version is not published fails with its stage and the reason, and holds nothing any more', async () => {
+it('a run whose workflow version is not published fails with its status and the reason, and holds no slot', async () => {
   await shop.definitions.saveSettings('acme', { caps: { maxConcurrency: 1 }, workspaces: {}, counterShards: 1 });
   const message = await shop.begin(WORKFLOW, { workflow: 'gone' });
   await shop.work(message);
@@ -24,7 +24,7 @@ it('a run whose workflow version is not published fails with its stage and the r
   expect((await shop.finish(message)).sealed).toBe(true);
 });
 
-it('a run under way whose workflow is gone fails too, and what waited is closed', async () => {
+it('a started run whose workflow is gone fails too, and its waiting steps are closed', async () => {
   const message = await shop.begin(WORKFLOW);
   await shop.work(message);
   expect((await shop.now(message)).run.status).toBe('waiting_external');
@@ -36,7 +36,7 @@ it('a run under way whose workflow is gone fails too, and what waited is closed'
   });
 });
 
-it('a command to such a run is refused with the reason, not with a fault of ours', async () => {
+it('a command to such a run is refused with the reason, not with an internal error', async () => {
   const message = await shop.begin(WORKFLOW, { workflow: 'gone' });
   await expect(controlRun(shop.worker, message, { kind: 'pause' }, 'ana')).rejects.toMatchObject({
     code: 'CONTEXT_MISSING',

@@ -27,8 +27,8 @@ const CHOSEN = (more = '') =>
   ].join('\n');
 const DERIVED = [{ field: 'channel', how: 'chosen' as const, from: ['classify'] }];
 
-describe('a write to where a model has chosen', () => {
-  it('waits for people though policy allows it, and tells them so on the card', async () => {
+describe('a write to a target that a model has chosen', () => {
+  it('waits for an approval even if policy allows it, and the card says why', async () => {
     const { message, approval } = await shop.upToGate(CHOSEN());
     expect(approval).toMatchObject({ asks: 'tainted', action: { derived: DERIVED }, requirement: { quorum: 1 } });
     expect(shop.writes()).toEqual([]);
@@ -48,7 +48,7 @@ describe('a write to where a model has chosen', () => {
     expect(bundle.toString()).toContain('"derived":[{"field":"channel","from":["classify"],"how":"chosen"}]');
   });
 
-  it('is not let through by the run’s being sure of itself', async () => {
+  it('is not approved automatically by a high confidence', async () => {
     const sure = CHOSEN('validation: { mode: per_step, autoApproveThreshold: 0.5 }').replace(
       'id: post,',
       'id: post, confidence: "{% 1 %}",',
@@ -56,7 +56,7 @@ describe('a write to where a model has chosen', () => {
     expect((await shop.upToGate(sure)).approval.asks).toBe('tainted');
   });
 
-  it('says so where policy asks as well', async () => {
+  it('says so where policy requires an approval too', async () => {
     shop.policy.decision = ({ action }) =>
       action.tool === 'slack.message.post' ? needsApproval({ quorum: 2 }) : ALLOWED;
     expect((await shop.upToGate(CHOSEN())).approval).toMatchObject({
@@ -66,14 +66,14 @@ describe('a write to where a model has chosen', () => {
     });
   });
 
-  it('says so still after an edit', async () => {
+  it('still says so after an edit', async () => {
     const { message, approval } = await shop.upToGate(CHOSEN());
     await shop.say(approval, 'ana', { kind: 'edit', fields: { text: 'changed' } });
     expect((await shop.openApproval(message)).action).toMatchObject({ derived: DERIVED, fields: { text: 'changed' } });
   });
 });
 
-it('a write that a model decides to make at all waits for people', async () => {
+it('a write that a model decides to make waits for an approval', async () => {
   const yaml = [
     'name: whether',
     'steps:',
@@ -85,7 +85,7 @@ it('a write that a model decides to make at all waits for people', async () => {
   expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toContain('decides whether this is done at all');
 });
 
-it('a read of what a model has chosen waits for people', async () => {
+it('a read of a target that a model has chosen waits for an approval', async () => {
   const chosen = `{% steps.classify.output.x = 1 ? '${SYS_ID}' : '${SYS_ID}' %}`;
   const yaml = [
     'name: read',
@@ -97,7 +97,7 @@ it('a read of what a model has chosen waits for people', async () => {
   expect(shop.outside.calls).toEqual([]);
 });
 
-it('what was published before such targets were refused waits for people, or fails where it picks approvers', async () => {
+it('a workflow published before such targets were refused waits for an approval, or fails where a model picks approvers', async () => {
   const steps = [
     { id: 'classify', tool: 'model.invoke', when: '{% false %}', with: { prompt: 'p' } },
     { id: 'gate', tool: 'approval', with: { quorum: '{% steps.classify.output.two = true ? 2 : 1 %}' } },
@@ -111,14 +111,14 @@ it('what was published before such targets were refused waits for people, or fai
   });
 });
 
-it('an undo of it needs no second approval: it reaches only what people agreed to', async () => {
+it('its undo needs no second approval: it changes only what people approved', async () => {
   const pick = `{% steps.classify.output.n = 1 ? 'payments' : 'payments' %}`;
   const yaml = [
     'name: undone',
     'steps:',
     MODEL,
     `  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: "${pick}", number: 7, labels: [triage] } }`,
-    '  - { id: told, tool: wait.external, with: { event: go } }',
+    '  - { id: signal, tool: wait.external, with: { event: go } }',
   ].join('\n');
   const { message, approval } = await shop.upToGate(yaml);
   await shop.say(approval, 'ana');

@@ -31,7 +31,7 @@ const workflow = (settings: string, ...steps: string[]) =>
   ['name: open-writes', settings, 'steps:', ...steps.map((step) => `  - ${step}`)].join('\n');
 
 describe('a write whose attempts are used up', () => {
-  it('is still looked for, and recovered if it was made', async () => {
+  it('is still probed, and recovered if it was made', async () => {
     const message = await shop.begin(workflow('', note('retry: { attempts: 1 },')));
     shop.outside.next('PATCH servicenow', 'lost_answer');
     const { run, receipts } = await shop.finish(message);
@@ -40,7 +40,7 @@ describe('a write whose attempts are used up', () => {
     expect(shop.outside.callsOf('PATCH servicenow')).toHaveLength(1);
   });
 
-  it('has failed, and needs nobody, if it was not made', async () => {
+  it('has failed, and needs no human, if it was not made', async () => {
     const message = await shop.begin(workflow('', note('retry: { attempts: 1 },')));
     shop.outside.next('PATCH servicenow', 'lost_request');
     const { run, receipts } = await shop.finish(message);
@@ -49,7 +49,7 @@ describe('a write whose attempts are used up', () => {
     expect(notes()).toEqual([]);
   });
 
-  it('has failed if the target is as it was before', async () => {
+  it('has failed if the target has the values from before', async () => {
     const message = await shop.begin(workflow('', assign('retry: { attempts: 1 },')));
     shop.outside.next('PATCH servicenow', 'lost_request');
     const { run } = await shop.finish(message);
@@ -57,7 +57,7 @@ describe('a write whose attempts are used up', () => {
     expect(group()).toBe('');
   });
 
-  it('needs a human if the target is neither as before nor as after', async () => {
+  it('needs a human if the target has neither the values from before nor from after', async () => {
     const message = await shop.begin(workflow('', assign('retry: { attempts: 1 },')));
     shop.outside.next('PATCH servicenow', 'lost_request');
     await shop.work(message);
@@ -68,7 +68,7 @@ describe('a write whose attempts are used up', () => {
     expect(group()).toBe('a third party');
   });
 
-  it('needs a human if its target cannot be looked at', async () => {
+  it('needs a human if its target cannot be read', async () => {
     const message = await shop.begin(workflow('', note('retry: { attempts: 1 },')));
     shop.outside.next('PATCH servicenow', 'lost_answer');
     shop.outside.next('GET servicenow', ...Array(9).fill({ status: 503 }));
@@ -79,7 +79,7 @@ describe('a write whose attempts are used up', () => {
 });
 
 describe('a lost answer', () => {
-  it('does not cost the way back: what was there before is remembered', async () => {
+  it('does not lose the reversal: the values from before are stored', async () => {
     const message = await shop.begin(workflow('onFailure: rollback', assign(), GONE));
     shop.outside.next('PATCH servicenow', 'lost_answer');
     const { run } = await shop.finish(message);
@@ -87,7 +87,7 @@ describe('a lost answer', () => {
     expect(group()).toBe('');
   });
 
-  it('is waited for in full, whatever the deadline and however a person hurries', async () => {
+  it('is not repeated before the end of its quarantine, even after the deadline or by a person', async () => {
     const message = await shop.begin(workflow('deadlineSeconds: 60', note()));
     shop.clock.advance(40_000);
     shop.outside.next('PATCH servicenow', 'lost_answer');
@@ -103,7 +103,7 @@ describe('a lost answer', () => {
     expect((await shop.now(message)).run.status).toBe('succeeded');
   });
 
-  it('of a call that only reads is nothing to look into: it is asked again, and its failure is a failure', async () => {
+  it('of a read needs no probe: it is repeated, and its failure is a failure', async () => {
     const read = `{ id: get, tool: servicenow.incident.get, with: { sysId: "${NOWHERE}", fields: [state] } }`;
     const message = await shop.begin(workflow('onFailure: rollback', LABEL, read));
     let alive = true;
@@ -123,7 +123,7 @@ describe('time that is up', () => {
   it.each([
     ['the workflow', 'onFailure: rollback', ''],
     ['the step at work', '', 'rollback: auto,'],
-  ])('takes back what was written, if %s says so', async (_who, settings, rollback) => {
+  ])('rolls back the writes, if %s says so', async (_who, settings, rollback) => {
     const message = await shop.begin(workflow(`deadlineSeconds: 300\n${settings}`, LABEL, assign(rollback)));
     shop.outside.next('GET servicenow', ...Array(50).fill({ status: 429, retryAfterSeconds: 600 }));
     const { run } = await shop.finish(message);
@@ -135,21 +135,21 @@ describe('time that is up', () => {
     expect(labels()).toEqual(['bug']);
   });
 
-  it('for a signal takes back what was written, if the workflow says so', async () => {
+  it('for a signal rolls back the writes, if the workflow says so', async () => {
     const wait = '{ id: go, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }';
     const { run } = await shop.finish(await shop.begin(workflow('onFailure: rollback', LABEL, wait)));
     expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'WAIT_TIMED_OUT' } });
     expect(labels()).toEqual(['bug']);
   });
 
-  it('ends the run as timed out where nothing is to be taken back', async () => {
+  it('ends the run as timed out if there is nothing to undo', async () => {
     const wait = '{ id: go, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }';
     const { run } = await shop.finish(await shop.begin(workflow('', LABEL, wait)));
     expect(run).toMatchObject({ status: 'timed_out', error: { code: 'WAIT_TIMED_OUT' } });
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('brings in a human if a write may have been made', async () => {
+  it('needs a human if a write may have been made', async () => {
     const message = await shop.begin(workflow('deadlineSeconds: 60', note()));
     shop.clock.advance(30_000);
     shop.outside.next('PATCH servicenow', 'lost_answer');

@@ -56,7 +56,7 @@ async function killedAt(message: StepMessage, call: string, when: 'before' | 'af
   shop.disturb((_name, run) => run());
 }
 
-describe('after 31 minutes without a sign of life', () => {
+describe('after 31 minutes without a commit', () => {
   it('an approved write that was not sent yet is sent', async () => {
     await shop.open();
     const { message, approval } = await shop.upToGate(ASSIGN());
@@ -73,7 +73,7 @@ describe('after 31 minutes without a sign of life', () => {
     );
   });
 
-  it.each(['before', 'after'] as const)('a write that equals itself is repeated (killed %s sending)', async (when) => {
+  it.each(['before', 'after'] as const)('a natural write is repeated (killed %s sending)', async (when) => {
     const message = await shop.begin(ASSIGN());
     await killedAt(message, 'PATCH servicenow', when);
     shop.clock.advance(31 * MINUTE_MS);
@@ -82,7 +82,7 @@ describe('after 31 minutes without a sign of life', () => {
     expect(shop.outside.incidents.get(SYS_ID)?.fields.assignment_group).toBe('network');
   });
 
-  it.each(['before', 'after'] as const)('a marked write is looked for, and made once (killed %s)', async (when) => {
+  it.each(['before', 'after'] as const)('a marked write is probed, and made once (killed %s)', async (when) => {
     const message = await shop.begin(NOTE);
     await killedAt(message, 'PATCH servicenow', when);
     shop.clock.advance(31 * MINUTE_MS);
@@ -97,22 +97,19 @@ describe('a worker that died while it sent an opaque write', () => {
   it.each([
     [61, 'seconds', 61_000],
     [31, 'minutes', 31 * MINUTE_MS],
-  ])(
-    'brings in a human after %d %s: nobody can tell whether it was made, so it is not sent again',
-    async (_n, _unit, ms) => {
-      const message = await shop.begin(HOOK);
-      await killedAt(message, 'POST 127.0.0.1', 'after');
-      shop.clock.advance(ms);
-      const now = await shop.finish(message);
-      expect(now.run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
-      expect(now.receipts).toMatchObject([{ effect: 'opaque', outcome: 'unknown' }]);
-      expect(shop.outside.callsOf('POST 127.0.0.1')).toHaveLength(1);
-    },
-  );
+  ])('needs a human after %d %s: it is unknown whether it was made, so it is not sent again', async (_n, _unit, ms) => {
+    const message = await shop.begin(HOOK);
+    await killedAt(message, 'POST 127.0.0.1', 'after');
+    shop.clock.advance(ms);
+    const now = await shop.finish(message);
+    expect(now.run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
+    expect(now.receipts).toMatchObject([{ effect: 'opaque', outcome: 'unknown' }]);
+    expect(shop.outside.callsOf('POST 127.0.0.1')).toHaveLength(1);
+  });
 });
 
 describe('a run is orphaned', () => {
-  it('after 30 minutes of silence and not before', async () => {
+  it('after 30 minutes without a commit and not before', async () => {
     const message = await shop.begin(GET(24 * 3600));
     await killedAt(message, 'GET servicenow', 'before');
     shop.clock.advance(30 * MINUTE_MS - 1);
@@ -123,7 +120,7 @@ describe('a run is orphaned', () => {
     expect(resumed(await shop.now(message)).at(-1)).toMatchObject({ because: 'orphaned', resumeCount: 2 });
   });
 
-  it('and given up as RUN_ORPHANED when it was resumed three times in vain', async () => {
+  it('and ends as RUN_ORPHANED after three resumes without effect', async () => {
     const message = await shop.begin(GET(24 * 3600));
     for (let silence = 0; silence <= 3; silence += 1) {
       await killedAt(message, 'GET servicenow', 'before');
@@ -135,7 +132,7 @@ describe('a run is orphaned', () => {
     expect(eventTypes(now).filter((type) => type === 'run.resumed')).toHaveLength(3);
   });
 
-  it('never while it waits for people', async () => {
+  it('never while it waits for an approval', async () => {
     await shop.open();
     const { message } = await shop.upToGate(ASSIGN());
     shop.clock.advance(5 * 60 * MINUTE_MS);

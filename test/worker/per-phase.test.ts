@@ -30,7 +30,7 @@ const types = async (message: StepMessage, type: string) =>
   (await shop.now(message)).commits.flatMap(({ events }) => events.filter((event) => event.type === type));
 
 describe('one approval for a phase', () => {
-  it('shows every write of it, with what is there now, and covers them all', async () => {
+  it('shows every write of it with the current values, and covers them all', async () => {
     const { message, approval } = await shop.upToGate(THREE);
     expect(approval).toMatchObject({
       stepId: 'assign',
@@ -65,7 +65,7 @@ describe('one approval for a phase', () => {
     );
   });
 
-  it('is another one if any of its writes is another', async () => {
+  it('has another hash if one of its writes is different', async () => {
     const hashes = new Set<string>();
     for (const label of ['triage', 'urgent']) {
       const yaml = THREE.replace('triage', label).replace('name: phased', `name: phased-${label}`);
@@ -85,7 +85,7 @@ describe('one approval for a phase', () => {
     expect(await approvalsOf(message)).toHaveLength(1);
   });
 
-  it('names what depends on outputs to come, and asks about that separately', async () => {
+  it('names writes that need later outputs, and asks about them separately', async () => {
     const yaml = PHASED(
       UPDATE('assign', 'assignment_group: network'),
       '  - { id: say, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: hello } }',
@@ -105,7 +105,7 @@ describe('one approval for a phase', () => {
     expect(await shop.finish(message)).toMatchObject({ run: { status: 'succeeded' }, sealed: true });
   });
 
-  it('does not list what is skipped, and names what policy denies', async () => {
+  it('does not list skipped writes, and names writes that policy denies', async () => {
     shop.policy.decision = ({ action }) => (action.tool === 'github.labels.add' ? DENIED : ALLOWED);
     const yaml = PHASED(
       UPDATE('assign', 'assignment_group: network'),
@@ -131,7 +131,7 @@ describe('one approval for a phase', () => {
 });
 
 describe('a write that the approval of its phase showed', () => {
-  it('is asked about anew if it has become another, though the phase was approved', async () => {
+  it('is asked about again if it has changed, even if the phase was approved', async () => {
     const { message, approval } = await shop.upToGate(THREE);
     await shop.say(approval, 'ana');
     shop.policy.decision = ({ action }) =>
@@ -142,7 +142,7 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.writes()).toHaveLength(2);
   });
 
-  it('is asked about anew once the approval has expired', async () => {
+  it('is asked about again once the approval has expired', async () => {
     const yaml = `approvals: { expiresSeconds: 60 }\n${PHASED(
       UPDATE('assign', 'assignment_group: network'),
       '  - { id: rest, tool: wait, with: { seconds: 90 } }',
@@ -158,10 +158,10 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('is asked about anew if a voter has become a maker of it by then', async () => {
+  it('is asked about again if a voter has become its maker by then', async () => {
     const yaml = PHASED(
       UPDATE('assign', 'assignment_group: network'),
-      '  - { id: told, tool: wait.external, with: { event: go } }',
+      '  - { id: signal, tool: wait.external, with: { event: go } }',
       UPDATE('close', 'state: "6"'),
     );
     const { message, approval } = await shop.upToGate(yaml);
@@ -173,7 +173,7 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('is not let through by it on a retry: that is another go', async () => {
+  it('is not covered on a retry', async () => {
     const yaml = `onFailure: pause\n${PHASED(UPDATE('assign', 'assignment_group: network'), LABEL('triage'))}`;
     const { message, approval } = await shop.upToGate(yaml);
     await shop.say(approval, 'ana');
@@ -186,7 +186,7 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.outside.issueLabels.get(ISSUE)).toEqual(['bug']);
   });
 
-  it('is guarded where drift is refused: its target must be as people were shown it', async () => {
+  it('with onDrift: refuse is made only if its target is as people were shown it', async () => {
     const { message, approval } = await shop.upToGate(`onDrift: refuse\n${THREE}`);
     await shop.say(approval, 'ana');
     const incident = shop.outside.incidents.get(SYS_ID);
@@ -196,7 +196,7 @@ describe('a write that the approval of its phase showed', () => {
   });
 });
 
-describe('writes of a phase that come up side by side', () => {
+describe('writes of a phase that are proposed side by side', () => {
   const SIDE = (more = '') =>
     `${more}\n${PHASED(UPDATE('a', 'assignment_group: network', ', needs: []'), UPDATE('b', 'state: "2"', ', needs: []'))}`;
 
@@ -214,7 +214,7 @@ describe('writes of a phase that come up side by side', () => {
     expect(shop.writes()).toHaveLength(2);
   });
 
-  it('are both refused by one no', async () => {
+  it('are both refused by one rejection', async () => {
     const { message, approval } = await shop.upToGate(SIDE());
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'never' });
     const { run, steps, sealed } = await shop.finish(message);
@@ -234,14 +234,14 @@ describe('writes of a phase that come up side by side', () => {
     expect((await shop.finish(message)).sealed).toBe(true);
   });
 
-  it('are both closed with their run', async () => {
+  it('are both canceled with their run', async () => {
     const { message } = await shop.upToGate(SIDE());
     await shop.command(message, { kind: 'cancel' });
     expect(await types(message, 'approval.canceled')).toHaveLength(1);
     expect((await shop.finish(message)).sealed).toBe(true);
   });
 
-  it('are asked about again together when both are tried again', async () => {
+  it('are asked about again together when both are retried', async () => {
     const { message, approval } = await shop.upToGate(SIDE('onReject: pause'));
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'never' });
     await shop.command(message, { kind: 'retry' });
@@ -254,7 +254,7 @@ describe('writes of a phase that come up side by side', () => {
   });
 });
 
-it('an edit of the write that stopped leaves the others as they were, and asks about all of them anew', async () => {
+it('an edit of the first write does not change the others, and asks about all of them again', async () => {
   const { message, approval } = await shop.upToGate(THREE);
   await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
   const edited = await shop.openApproval(message);

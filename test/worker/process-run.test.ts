@@ -22,8 +22,8 @@ function open(differing: Partial<Worker> = {}): void {
 const labels = () => shop.outside.issueLabels.get(ISSUE);
 const notes = () => shop.outside.incidents.get(SYS_ID)?.workNotes ?? [];
 
-describe('the story of a run', () => {
-  it('goes from step to step in one go, each write with its receipt, to the terminal commit', async () => {
+describe('a run', () => {
+  it('goes from step to step in one invocation, each write with its receipt, to the terminal commit', async () => {
     const message = await shop.begin(TRIAGE);
     await shop.work(message);
     const now = await shop.now(message);
@@ -52,7 +52,7 @@ describe('the story of a run', () => {
     });
   });
 
-  it('hands the next step’s lease and intent to itself in the commit of the outcome', async () => {
+  it('takes the lease and intent of the next step in the commit of the outcome', async () => {
     const message = await shop.begin(TRIAGE);
     await shop.work(message);
     const commits = (await shop.now(message)).commits.map(({ events }) => events.map(({ type }) => type));
@@ -69,7 +69,7 @@ describe('the story of a run', () => {
     ]);
   });
 
-  it('promises the evidence with the terminal commit, and asks for it at once', async () => {
+  it('puts an outbox entry for the evidence into the terminal commit, and sends it at once', async () => {
     const message = await shop.begin(LABEL);
     await shop.work(message);
     expect(shop.outbox.receiveSeals()).toEqual([
@@ -79,7 +79,7 @@ describe('the story of a run', () => {
     expect(await shop.runs.evidence(message.tenant, message.runId)).toBeDefined();
   });
 
-  it('commits the intent before the target hears of the write', async () => {
+  it('commits the intent before it sends the write', async () => {
     const message = await shop.begin(LABEL);
     const order: string[] = [];
     shop.disturb((name, run) => {
@@ -102,7 +102,7 @@ describe('the story of a run', () => {
 name: maybe
 steps:
   - { id: skipped, tool: github.labels.add, when: "{% trigger.number = 8 %}", with: { owner: octo-org, repo: payments, number: 7, labels: [a] } }
-  - { id: kept, tool: transform, when: "{% trigger.number = 7 %}", with: { was: "{% steps.skipped.output %}" } }
+  - { id: runs, tool: transform, when: "{% trigger.number = 7 %}", with: { was: "{% steps.skipped.output %}" } }
 `);
     await shop.work(message);
     const { run, steps } = await shop.now(message);
@@ -111,7 +111,7 @@ steps:
     expect(shop.outside.calls).toEqual([]);
   });
 
-  it('leaves a run alone that has ended or never was', async () => {
+  it('ignores a run that has ended or does not exist', async () => {
     const message = await shop.begin(LABEL);
     await shop.work(message);
     await shop.work(message);
@@ -120,7 +120,7 @@ steps:
     expect(shop.outside.callsOf('POST github')).toHaveLength(1);
   });
 
-  it('fails a run whose trigger has no title, saying so', async () => {
+  it('fails a run whose trigger has no title, with the reason', async () => {
     const message = await shop.begin(LABEL, { trigger: { fields: {} } });
     await shop.work(message);
     const now = await shop.now(message);
@@ -158,7 +158,7 @@ describe('many inner steps', () => {
   const inner = (count: number) =>
     `name: inner\nsteps:\n${Array.from({ length: count }, (_, index) => `  - { id: s${index}, tool: transform, with: { at: ${index} } }`).join('\n')}`;
 
-  it('25 in a row finish over two commits, with a message between them', async () => {
+  it('25 in a row finish in two commits, with a message between them', async () => {
     const message = await shop.begin(inner(25));
     await shop.work(message);
     const between = await shop.now(message);
@@ -173,7 +173,7 @@ describe('many inner steps', () => {
     );
   });
 
-  it('out of time, a worker hands the next step back and the next one goes on', async () => {
+  it('out of time, a worker leaves the next step to the next worker', async () => {
     let time = true;
     open({ timeLeftMs: () => (time ? 30_000 : 0) });
     const message = await shop.begin(TRIAGE);
@@ -214,7 +214,7 @@ describe('leases', () => {
     return message;
   }
 
-  it('keep a second worker out while they hold, and let it in when they have run out', async () => {
+  it('keep a second worker out until they expire', async () => {
     const message = await abandonedAt('POST github', LABEL);
     shop.clock.advance(LEASE_MS - 1);
     await shop.work(message);
@@ -227,13 +227,13 @@ describe('leases', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('make the run due when they run out, so that the sweeper finds it', async () => {
+  it('make the run due when they expire, so that the sweeper finds it', async () => {
     const message = await abandonedAt('POST github', LABEL);
     const { run } = await shop.now(message);
     expect(run).toMatchObject({ dueAt: new Date(shop.clock.now() + LEASE_MS).toISOString() });
   });
 
-  it('fence a worker that wakes up late: its commit is lost, and it writes nothing more', async () => {
+  it('fence a worker that continues late: its commit is lost, and it writes nothing more', async () => {
     const message = await shop.begin(TRIAGE);
     const { promise: asleep, resolve: fallAsleep } = Promise.withResolvers<void>();
     const { promise: awake, resolve: wake } = Promise.withResolvers<void>();
@@ -268,11 +268,13 @@ describe('leases', () => {
 });
 
 describe('the deadline', () => {
-  it('ends a wait for a signal that has no time of its own, and says which signal', async () => {
-    const message = await shop.begin('name: waits\nsteps:\n  - { id: told, tool: wait.external, with: { event: go } }');
+  it('ends a wait for a signal that has no timeout, and names the signal', async () => {
+    const message = await shop.begin(
+      'name: waits\nsteps:\n  - { id: signal, tool: wait.external, with: { event: go } }',
+    );
     await shop.work(message);
     const { run, steps } = await shop.now(message);
-    // Two hours, whatever else there may be: tests hold the numbers of the sources, not the constants.
+    // Two hours: the number of the source document, not the constant.
     expect(Date.parse(run.deadlineAt) - Date.parse(run.createdAt)).toBe(2 * 60 * 60 * 1000);
     expect(steps).toMatchObject([{ status: 'waiting_external', awaits: { kind: 'signal', until: run.deadlineAt } }]);
     const { run: ended } = await shop.finish(message);
@@ -311,7 +313,7 @@ describe('the deadline', () => {
   });
 });
 
-describe('an approval gate', () => {
+describe('an approval step', () => {
   const GATED = `
 name: gated
 steps:
@@ -319,7 +321,7 @@ steps:
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
 `;
 
-  it('holds the run until someone decides: the approval is requested and its machine started', async () => {
+  it('stops the run until someone decides: the approval is requested and its state machine is started', async () => {
     const message = await shop.begin(GATED);
     await shop.work(message);
     const { run, steps } = await shop.now(message);
@@ -338,7 +340,7 @@ steps:
     expect(shop.outside.calls).toEqual([]);
   });
 
-  it('nobody answers expires, which is not a "no", and the run fails', async () => {
+  it('that nobody decides expires, which is not a rejection, and the run fails', async () => {
     const message = await shop.begin(GATED);
     await shop.work(message);
     const { approvalId } = (await shop.now(message)).steps[0] as { approvalId: string };
@@ -351,7 +353,7 @@ steps:
     expect(shop.outside.calls).toEqual([]);
   });
 
-  it('is looked at again by the sweeper even if its machine never was started', async () => {
+  it('is expired by the sweeper even if its state machine was never started', async () => {
     const message = await shop.begin(GATED);
     shop.disturb((name, run) => (name.startsWith('outbox') ? Promise.reject(new Error('down')) : run()));
     await shop.work(message);
@@ -362,18 +364,18 @@ steps:
   });
 });
 
-describe('what a failed run leaves', () => {
+describe('the receipt of a failed run', () => {
   it.each([
     ['a refused write', [{ status: 422 }], 'failed'],
     ['an unknown one', ['lost_answer', { status: 422 }] as const, 'unknown'],
-  ])('is found from its step: the receipt of %s', async (_what, faults, outcome) => {
+  ])('of %s is found from its step', async (_what, faults, outcome) => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', ...faults);
     const { receipts } = await shop.finish(message);
     expect(receipts).toMatchObject([{ outcome }]);
   });
 
-  it('is bounded: an output too large to keep fails the step, and its receipt still says that it was written', async () => {
+  it('shows that the write was made, even if its output is too large and the step fails', async () => {
     const message = await shop.begin(LABEL);
     const huge = Array.from({ length: 100 }, () => ({ name: 'x'.repeat(1_000) }));
     shop.outside.next('POST github', { body: huge });
@@ -383,7 +385,7 @@ describe('what a failed run leaves', () => {
     expect(receipts).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
-  it('is bounded for a transform too', async () => {
+  it('is not made for a transform whose output is too large', async () => {
     const keys = Array.from({ length: 10 }, (_, index) => `k${index}: "{% $pad('x', 60000) %}"`).join(', ');
     const message = await shop.begin(`name: big\nsteps:\n  - { id: big, tool: transform, with: { ${keys} } }`);
     await shop.work(message);
@@ -391,8 +393,8 @@ describe('what a failed run leaves', () => {
   });
 });
 
-describe('messages that get lost', () => {
-  it('lose no run: the sweeper brings it to its end without any', async () => {
+describe('lost messages', () => {
+  it('lose no run: the sweeper finishes it without them', async () => {
     const message = await shop.begin(TRIAGE);
     shop.disturb((name, run) =>
       name === 'outbox.seal_evidence' && shop.clock.now() % 2 ? Promise.reject(new Error('lost')) : run(),
@@ -402,7 +404,7 @@ describe('messages that get lost', () => {
     expect(run.status).toBe('succeeded');
   });
 
-  it('do not fail the worker: what it committed stands', async () => {
+  it('do not fail the worker: its commits remain', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', { status: 429 });
     shop.disturb((name, run) => (name === 'queue.send' ? Promise.reject(new Error('SQS is down')) : run()));

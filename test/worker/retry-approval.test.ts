@@ -38,7 +38,7 @@ describe('a write with blast radius medium that was refused', () => {
   it.each([
     ['429', { status: 429 }],
     ['a server error that changed nothing', { status: 503 }],
-  ])('after %s is sent again only once an operator has agreed', async (_name, fault) => {
+  ])('after %s is sent again only after an operator has approved', async (_name, fault) => {
     const message = await shop.begin(note('medium'));
     shop.outside.next('PATCH servicenow', fault);
     await shop.work(message);
@@ -77,7 +77,7 @@ describe('a write with blast radius medium that was refused', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'approval.stale', because: 'used' }));
   });
 
-  it('is not sent again when the operator says no', async () => {
+  it('is not sent again after a rejection', async () => {
     const message = await shop.begin(note('medium'));
     shop.outside.next('PATCH servicenow', { status: 429 });
     await shop.work(message);
@@ -101,7 +101,7 @@ describe('nobody is asked', () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it('when no request for the write had left: the target could not be reached', async () => {
+  it('when no request for the write was sent: the target could not be reached', async () => {
     const message = await shop.begin(note('high'));
     await shop.work(message);
     for (const person of ['ana', 'olivia']) await shop.say(await shop.openApproval(message), person);
@@ -122,8 +122,8 @@ describe('nobody is asked', () => {
   });
 });
 
-describe('after a worker died in mid-write (001, 7.3)', () => {
-  it('a write that is not found at its target is sent again only once an operator has agreed', async () => {
+describe('after a worker died during a write (001, 7.3)', () => {
+  it('a write that the probe does not find is sent again only after an operator has approved', async () => {
     const message = await shop.begin(note('medium'));
     const killed = Promise.withResolvers<void>();
     shop.disturb((name, run) => {
@@ -167,7 +167,7 @@ describe('who decides on a retry', () => {
     expect(await shop.say(approval, 'olivia', 'approve', { role: 'operator' })).toMatchObject({ outcome: 'approved' });
   });
 
-  it('where policy asks about the write itself, only those may whom policy asks for', async () => {
+  it('where policy requires an approval of the write itself, only the people that policy asks for may', async () => {
     shop.policy.decision = () => needsApproval({ tier: 'high' });
     const message = await shop.begin(note('medium'));
     await shop.work(message);
@@ -186,7 +186,7 @@ describe('who decides on a retry', () => {
     expect((await shop.finish(message)).run.status).toBe('succeeded');
   });
 
-  it('the operator who asks for the retry of a failed step is not the one who agrees to it', async () => {
+  it('the operator who retries a failed step may not approve the retry', async () => {
     const message = await shop.begin(
       note('medium', 'onFailure: pause').replace('tool:', 'retry: { attempts: 1 }, tool:'),
     );
@@ -202,7 +202,7 @@ describe('who decides on a retry', () => {
     expect((await shop.finish(message)).run).toMatchObject({ status: 'succeeded', resumeCount: 1 });
   });
 
-  it('an operator may not agree to a write that was edited meanwhile', async () => {
+  it('an operator may not approve a write that was edited meanwhile', async () => {
     const { message, approval } = await stopped(note('medium'));
     await shop.say(approval, 'ben', { kind: 'edit', fields: { note: 'something else' } });
     const edited = await shop.openApproval(message);

@@ -3,7 +3,7 @@ import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
 import { ISSUE, SYS_ID } from './workshop.ts';
 
-/** Two who ask for the identical write get one; then it is not only its maker's to take back. */
+/** Two runs that want the identical write share one; then the run that made it does not undo it. */
 
 let shop: GovernedWorkshop;
 beforeEach(async () => {
@@ -29,8 +29,8 @@ async function untilUndoing(message: Awaited<ReturnType<GovernedWorkshop['begin'
   await shop.work(message);
 }
 
-describe('a write that another run rests on', () => {
-  it('is left where it is when its maker rolls back, and the log says whose it is', async () => {
+describe('a write that another run reuses', () => {
+  it('stays when the run that made it rolls back, and the log names the other run', async () => {
     const maker = await shop.begin(MAKER);
     await shop.work(maker);
     const other = await shop.begin(OTHER);
@@ -43,7 +43,7 @@ describe('a write that another run rests on', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('is left where it is though the undo was already approved', async () => {
+  it('stays even if the undo was already approved', async () => {
     shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
     const maker = await shop.begin(MAKER.replace(PAUSE, ''));
     await untilUndoing(maker);
@@ -56,7 +56,7 @@ describe('a write that another run rests on', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('is marked in the commit that rests on it: an undo that began in between makes it wait', async () => {
+  it('is marked in the commit that reuses it: an undo that began in between makes that run wait', async () => {
     const maker = await shop.begin(MAKER.replace(PAUSE, ''));
     const other = await shop.begin(OTHER);
     await shop.work(maker);
@@ -75,12 +75,12 @@ describe('a write that another run rests on', () => {
     shop.queue.send(maker);
     expect((await shop.finish(maker)).run.compensation).toMatchObject([{ step: 'label', outcome: 'reversed' }]);
     expect((await shop.finish(other)).run.status).toBe('succeeded');
-    // Taken back by the one, and made anew by the other.
+    // Undone by the one run, and made again by the other.
     expect(labels()).toEqual(['bug', 'triage']);
   });
 });
 
-describe('an undo of which nobody knows whether it worked', () => {
+describe('an undo of unknown outcome', () => {
   async function canceledAmidUndo() {
     const maker = await shop.begin(MAKER.replace(PAUSE, ''));
     shop.outside.next('DELETE github', 'lost_answer');
@@ -89,13 +89,13 @@ describe('an undo of which nobody knows whether it worked', () => {
     return shop.finish(maker);
   }
 
-  it('is not logged as a write that was kept', async () => {
+  it('is not logged as `kept`', async () => {
     const { run } = await canceledAmidUndo();
     expect(run).toMatchObject({ status: 'canceled', compensation: [{ step: 'label', outcome: 'unknown' }] });
     expect(labels()).toEqual(['bug']);
   });
 
-  it('leaves nobody resting on the write', async () => {
+  it('lets no run reuse the write', async () => {
     await canceledAmidUndo();
     const other = await shop.begin(OTHER);
     await shop.work(other);
@@ -104,7 +104,7 @@ describe('an undo of which nobody knows whether it worked', () => {
     expect(steps).toMatchObject([{ error: { message: expect.stringContaining('undoing the identical write') } }]);
   });
 
-  it('that certainly did not lets others rest on the write again', async () => {
+  it('that certainly failed lets other runs reuse the write again', async () => {
     const maker = await shop.begin(MAKER.replace(PAUSE, ''));
     shop.outside.next('DELETE github', { status: 403 });
     expect((await shop.finish(maker)).run.compensation).toMatchObject([{ step: 'label', outcome: 'refused' }]);
@@ -118,7 +118,7 @@ describe('an undo of which nobody knows whether it worked', () => {
 describe('a run that is sealed late', () => {
   const made = (id: string) => shop.begin(`name: again\nsteps:\n${label(id)}`);
 
-  it('has its evidence though another run has made since what it failed to make', async () => {
+  it('gets its evidence even if another run has made the write that it failed to make', async () => {
     const first = await shop.begin(OTHER);
     shop.outside.next('POST github', { status: 422 });
     await shop.work(first);
@@ -126,7 +126,7 @@ describe('a run that is sealed late', () => {
     expect(await shop.finish(first)).toMatchObject({ run: { status: 'failed_terminal' }, sealed: true });
   });
 
-  it('has its evidence though another run has made since what it took back', async () => {
+  it('gets its evidence even if another run has made the write that it undid', async () => {
     const first = await shop.begin(MAKER.replace(PAUSE, ''));
     while ((await shop.now(first)).run.status !== 'failed_terminal') await shop.work(first);
     await shop.work(await made('again'));
@@ -136,7 +136,7 @@ describe('a run that is sealed late', () => {
 });
 
 describe('a write that two steps of one run ask for', () => {
-  it('is taken back once, in the place of the step that made it', async () => {
+  it('is undone once, for the step that made it', async () => {
     const yaml = `name: twice\nonFailure: rollback\nsteps:\n${label('first')}${ASSIGN}${label('again')}${GONE}`;
     const { run, steps } = await shop.finish(await shop.begin(yaml));
     expect(run.compensation).toMatchObject([
@@ -152,7 +152,7 @@ describe('a write that another run has made', () => {
   const assign = () => shop.begin(`name: assign\nsteps:\n${ASSIGN}`);
   const incident = () => shop.outside.incidents.get(SYS_ID) ?? { fields: {} as Record<string, string> };
 
-  it('asks nobody for an approval: there is nothing to approve', async () => {
+  it('needs no approval: there is nothing to approve', async () => {
     await shop.work(await assign());
     shop.policy.decision = () => needsApproval();
     const again = await assign();
@@ -161,7 +161,7 @@ describe('a write that another run has made', () => {
     expect(shop.outside.callsOf('PATCH servicenow')).toHaveLength(1);
   });
 
-  it('is made again once someone has changed what it wrote, and is the second run’s own', async () => {
+  it('is made again if its values were changed, and then belongs to the second run', async () => {
     await shop.work(await assign());
     incident().fields.assignment_group = 'a third party';
     const again = await assign();
@@ -172,7 +172,7 @@ describe('a write that another run has made', () => {
     expect(receipts).toMatchObject([{ runId: again.runId, before: { assignment_group: 'a third party' } }]);
   });
 
-  it('is made again after an approval, if it was changed while people thought about it', async () => {
+  it('is made again after an approval, if its values were changed before the decision', async () => {
     shop.policy.decision = () => needsApproval();
     const again = await assign();
     await shop.work(again);
@@ -185,22 +185,22 @@ describe('a write that another run has made', () => {
     expect(incident().fields.assignment_group).toBe('network');
   });
 
-  it('and that leaves nothing to compare with is the same write for a day', async () => {
-    const post = '  - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: "deployed" } }';
-    const tell = async () => shop.work(await shop.begin(`name: tell\nsteps:\n${post}`));
+  it('whose values cannot be compared is reused for a day', async () => {
+    const post = '  - { id: post, tool: slack.message.post, with: { channel: "#incidents", text: "deployed" } }';
+    const postOnce = async () => shop.work(await shop.begin(`name: post\nsteps:\n${post}`));
     const said = () => shop.outside.channels.get('#incidents')?.length;
-    await tell();
+    await postOnce();
     shop.clock.advance(24 * 60 * 60 * 1000);
-    await tell();
+    await postOnce();
     expect(said()).toBe(1);
     shop.clock.advance(1);
-    await tell();
+    await postOnce();
     expect(said()).toBe(2);
   });
 });
 
 describe('a step that waits for another run to make the identical write', () => {
-  it('and runs out of time has made nothing itself: nobody need look for it', async () => {
+  it('and times out has made nothing itself: nobody must check the target', async () => {
     const maker = await shop.begin(OTHER.replace('other', 'maker'));
     shop.outside.next('POST github', { status: 500 });
     await shop.work(maker);
@@ -212,7 +212,7 @@ describe('a step that waits for another run to make the identical write', () => 
     expect(steps).toMatchObject([{ status: 'canceled' }]);
   });
 
-  it('keeps all its attempts for its own', async () => {
+  it('keeps all its attempts for its own write', async () => {
     const [maker, other] = [await shop.begin(OTHER.replace('other', 'maker')), await shop.begin(OTHER)];
     shop.outside.next('POST github', ...Array(4).fill('lost_request'));
     shop.queue.send(maker);

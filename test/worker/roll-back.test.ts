@@ -13,13 +13,13 @@ afterEach(() => vi.unstubAllGlobals());
 const state = () => shop.outside.incidents.get(SYS_ID)?.fields;
 const labels = () => shop.outside.issueLabels.get(ISSUE);
 
-/** Two writes that can be taken back, one that cannot, and one that fails. */
+/** Two writes that can be undone, one that cannot, and one that fails. */
 const FAILING = (settings = 'onFailure: rollback', rollback = 'none') => `
 name: failing
 ${settings}
 steps:
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
-  - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "taken up" } }
+  - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "in progress" } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
   - { id: gone, rollback: ${rollback}, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
 `;
@@ -28,7 +28,7 @@ describe('a run whose write fails', () => {
   it.each([
     ['its workflow', FAILING()],
     ['the step', FAILING('', 'auto')],
-  ])('takes back what it wrote, newest first, if %s says so', async (_who, yaml) => {
+  ])('undoes its writes, newest first, if %s says so', async (_who, yaml) => {
     const message = await shop.begin(yaml);
     const now = await shop.finish(message);
     expect(statuses(now).slice(-2)).toEqual(['rolling_back', 'failed_terminal']);
@@ -52,7 +52,7 @@ describe('a run whose write fails', () => {
     ]);
   });
 
-  it('governs each undo like any write: policy, intent, receipt', async () => {
+  it('treats each undo like any write: policy, intent, receipt', async () => {
     const message = await shop.begin(FAILING());
     const { receipts } = await shop.finish(message);
     const undos = shop.policy.asked
@@ -68,7 +68,7 @@ describe('a run whose write fails', () => {
     });
   });
 
-  it('leaves alone what someone changed after it, and takes back the rest', async () => {
+  it('leaves a write that someone changed since, and undoes the rest', async () => {
     const message = await shop.begin(FAILING());
     shop.disturb((name, run) => {
       const incident = state();
@@ -85,7 +85,7 @@ describe('a run whose write fails', () => {
     expect(labels()).toEqual(['bug']);
   });
 
-  it('is refused an undo that policy denies, and goes on with the next', async () => {
+  it('skips an undo that policy denies, and continues with the next', async () => {
     shop.policy.decision = ({ action }) => (action.undo && action.connector === 'github' ? DENIED : ALLOWED);
     const { run } = await shop.finish(await shop.begin(FAILING()));
     expect(run.compensation).toMatchObject([
@@ -96,7 +96,7 @@ describe('a run whose write fails', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('asks people about an undo where policy wants it, and is still rolling back meanwhile', async () => {
+  it('requests an approval for an undo where policy requires it, and stays in rolling_back meanwhile', async () => {
     shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
     const message = await shop.begin(FAILING());
     for (const step of ['undo_label', 'undo_assign']) {
@@ -113,7 +113,7 @@ describe('a run whose write fails', () => {
     expect(state()).toMatchObject({ assignment_group: '' });
   });
 
-  it('is for people to look at when nobody knows whether an undo worked', async () => {
+  it('needs a human when the outcome of an undo is unknown', async () => {
     const message = await shop.begin(FAILING());
     shop.disturb((name, run) => {
       if (name === 'DELETE github') shop.outside.next('GET github', ...Array(9).fill({ status: 503 }));
@@ -126,7 +126,7 @@ describe('a run whose write fails', () => {
     expect(state()).toMatchObject({ assignment_group: '' });
   });
 
-  it('frees the keys of what it took back: another run makes the same write again', async () => {
+  it('frees the keys of the writes that it undid: another run makes the same write again', async () => {
     await shop.finish(await shop.begin(FAILING()));
     const again = await shop.begin(
       FAILING()
@@ -139,7 +139,7 @@ describe('a run whose write fails', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('does not undo what another run had written first', async () => {
+  it('does not undo a write that another run had made first', async () => {
     const first = await shop.finish(
       await shop.begin(
         FAILING('')
@@ -157,7 +157,7 @@ describe('a run whose write fails', () => {
 describe('an operator’s rollback', () => {
   const WAITING = FAILING('').replace(/ {2}- { id: gone.*\n/, '  - { id: gate, tool: approval }\n');
 
-  it('takes everything back and ends the run as canceled', async () => {
+  it('undoes every write and ends the run as canceled', async () => {
     const { message, approval } = await shop.upToGate(WAITING);
     await shop.command(message, { kind: 'rollback', reason: 'changed our minds' });
     const { run } = await shop.finish(message);
@@ -177,7 +177,7 @@ describe('an operator’s rollback', () => {
     expect(state()).toMatchObject({ assignment_group: '' });
   });
 
-  it('can be called off: what is not taken back yet stays, and the log says so', async () => {
+  it('can be canceled: writes that are not undone yet stay, and the log says so', async () => {
     shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
     const { message } = await shop.upToGate(WAITING);
     await shop.command(message, { kind: 'rollback' });

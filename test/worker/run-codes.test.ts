@@ -38,7 +38,7 @@ describe('APPROVAL_REQUIRED', () => {
     },
   );
 
-  it('is not the answer about a step that nobody is asked about', async () => {
+  it('is not the error for a step without an open approval', async () => {
     const { message } = await shop.upToGate(ASSIGN());
     await expect(shop.command(message, { kind: 'retry', step: 'other' })).rejects.toMatchObject({
       code: 'RUN_INVALID_TRANSITION',
@@ -47,7 +47,7 @@ describe('APPROVAL_REQUIRED', () => {
 });
 
 describe('RUN_RESUME_FAILED', () => {
-  it('answers resume of a run that a failed step has paused', async () => {
+  it('is the error for resuming a run that a failed step has paused', async () => {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(ASSIGN('onFailure: pause'));
     shop.outside.next('PATCH servicenow', { status: 422 });
@@ -61,7 +61,7 @@ describe('RUN_RESUME_FAILED', () => {
   it.each([
     ['its tool is gone', (step: Step) => ({ ...step, tool: 'servicenow.incident.gone' })],
     ['its tool takes another input', (step: Step) => ({ ...step, input: { sysId: 7 } })],
-  ])('ends a run whose step was begun by an older version, when %s', async (_why, deployed) => {
+  ])('ends a run whose step was started by an older version, when %s', async (_why, deployed) => {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(GET);
     const killed = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ describe('IDEMPOTENCY_EXPIRED', () => {
     acceptDelivery(intake, 'acme', delivery as Delivery, 'a'.repeat(64));
   const codes = ({ log }: ReturnType<typeof openIntake>) => log.lines.map(({ details }) => details.code);
 
-  it('is logged when a delivery of GitHub comes again after 8 days, and it starts a new run', async () => {
+  it('is logged when GitHub repeats a delivery after 8 days, and a new run starts', async () => {
     const intake = openIntake();
     await intake.definitions.saveAutomation('acme', automation('label'));
     const first = await accept(intake);
@@ -117,7 +117,7 @@ describe('IDEMPOTENCY_EXPIRED', () => {
   });
 });
 
-it('LEASE_LOST is logged by a worker that was overtaken, which writes nothing more', async () => {
+it('LEASE_LOST is logged by a worker whose step was claimed by another one, and it writes nothing more', async () => {
   shop.policy.decision = () => ALLOWED;
   const message = await shop.begin(ASSIGN());
   let overtaken = false;

@@ -55,7 +55,7 @@ async function deliverAll(): Promise<number> {
 }
 
 describe('a slot that becomes free', () => {
-  it('goes to the next run that can start, past those whose concurrency key is held', async () => {
+  it('goes to the next run that can start, past those whose concurrency key is taken', async () => {
     await allow({ maxConcurrency: 1 });
     const holder = await shop.begin(KEYED);
     await shop.work(holder);
@@ -69,7 +69,7 @@ describe('a slot that becomes free', () => {
     for (const message of blocked) expect(await statusOf(message)).toBe('queued');
   });
 
-  it('is offered to each run that waits once, and then to nobody', async () => {
+  it('is offered once to each waiting run', async () => {
     await allow({ maxConcurrency: 1 });
     await shop.work(await shop.begin(KEYED));
     const running = await begun(FREE);
@@ -80,7 +80,7 @@ describe('a slot that becomes free', () => {
     expect(await statusOf(last)).toBe('succeeded');
   });
 
-  it('goes past a workflow that has as many runs as it may have', async () => {
+  it('goes past a workflow that is at its cap', async () => {
     await allow({ maxConcurrency: 2 });
     const single = workflow('single', 'caps: { maxConcurrency: 1 }');
     await begun(single);
@@ -116,7 +116,7 @@ describe('the cap of a workflow', () => {
     ]);
   });
 
-  it('writes no counter of a tenant that has no cap, and gives its own slot back', async () => {
+  it('writes no counter for a tenant without a cap, and returns its own slot', async () => {
     const first = await begun(single);
     const second = await tried(single);
     expect(counters()).toEqual([['single', 1]]);
@@ -126,14 +126,14 @@ describe('the cap of a workflow', () => {
     expect(counters()).toEqual([['single', 0]]);
   });
 
-  it('leaves the tenant’s to count all of them', async () => {
+  it('does not change the tenant’s cap, which counts all runs', async () => {
     await allow({ maxConcurrency: 2 });
     await begun(FREE);
     await begun(single);
     expect(await statusOf(await tried(workflow('another', 'caps: { maxConcurrency: 5 }')))).toBe('queued');
   });
 
-  it('of starts a minute counts that workflow’s', async () => {
+  it('of starts per minute counts the starts of that workflow', async () => {
     await allow({ maxRunsPerMinute: 10 });
     const hourly = workflow('hourly', 'caps: { maxRunsPerMinute: 1 }');
     await tried(FREE);

@@ -7,7 +7,7 @@ import { INACTIVITY_MAX_MS, RUN_DEADLINE_MS } from '../../lambdas/run/run.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
 import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';
 
-/** The figures of the source documents, written out. Whoever changes a constant must change the document's number here. */
+/** The figures of the source documents, written out. Changing a constant requires changing the number of the document here. */
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -77,7 +77,7 @@ describe('a run', () => {
   });
 });
 
-it('a lease is for 60 seconds, renewed every 20; a function has 30, and an unknown outcome rests for 50', () => {
+it('a lease lasts 60 seconds and is renewed every 20; a function has 30, and the quarantine of an unknown outcome is 50', () => {
   expect(LEASE_DURATION_MS).toBe(60_000);
   expect(LEASE_RENEWAL_MS).toBe(20_000);
   expect(WORKER_TIMEOUT_MS).toBe(30_000);

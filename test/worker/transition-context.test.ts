@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-const WAITS = 'name: waits\nsteps:\n  - { id: told, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }';
+const WAITS = 'name: waits\nsteps:\n  - { id: signal, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }';
 const changes = async (message: StepMessage): Promise<StatusChanged[]> =>
   (await shop.now(message)).commits.flatMap(({ events }) =>
     events.flatMap((event) => (event.type === 'run.status_changed' ? [event] : [])),
@@ -51,7 +51,7 @@ describe('a change of a run’s status says who caused it:', () => {
     });
   });
 
-  it('the person whose yes was the last one needed, with all who said it', async () => {
+  it('the person whose approval was the last one needed, with all approvers', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('blastRadius: high'));
     await shop.say(approval, 'olivia');
     await shop.say(approval, 'ana');
@@ -64,7 +64,7 @@ describe('a change of a run’s status says who caused it:', () => {
     });
   });
 
-  it('the person whose yes found no free slot, once there is one', async () => {
+  it('the person whose approval found no free slot, once there is one', async () => {
     await shop.definitions.saveSettings('acme', { caps: { maxConcurrency: 1 }, workspaces: {}, counterShards: 1 });
     const { message, approval } = await shop.upToGate(ASSIGN());
     shop.policy.decision = () => ALLOWED;
@@ -86,7 +86,7 @@ describe('a change of a run’s status says who caused it:', () => {
   it.each([
     ['fails', ASSIGN(), 'failed_terminal'],
     ['pauses', ASSIGN('onReject: pause'), 'paused'],
-  ])('the person whose no %s the run, with their reason', async (_what, yaml, to) => {
+  ])('the person whose rejection %s the run, with their reason', async (_what, yaml, to) => {
     const { message, approval } = await shop.upToGate(yaml);
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'not now' });
     expect(await last(message)).toMatchObject({
@@ -102,7 +102,7 @@ describe('a change of a run’s status says who caused it:', () => {
     });
   });
 
-  it('the person whose no begins a rollback', async () => {
+  it('the person whose rejection begins a rollback', async () => {
     shop.policy.decision = ({ action }) => (action.fields.state === '6' ? { ...ALLOWED, ...ASKED } : ALLOWED);
     const yaml = [
       'name: back',
@@ -119,7 +119,7 @@ describe('a change of a run’s status says who caused it:', () => {
     expect(sealed).toBe(true);
   });
 
-  it('time, of an approval that nobody decided', async () => {
+  it('the timeout of an approval that nobody decided', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('approvals: { expiresSeconds: 60 }'));
     shop.clock.advance(60_000);
     await shop.work(message);
@@ -154,14 +154,14 @@ describe('a change of a run’s status says who caused it:', () => {
     expect(await last(message)).toMatchObject({ to: 'succeeded', initiator: 'user', actor: 'chloe', externalEvent });
   });
 
-  it('a signal without an id gets one that no other has', async () => {
+  it('a signal without an id gets a unique one', async () => {
     const message = await shop.begin(WAITS);
     await shop.work(message);
     await controlRun(shop.worker, message, { kind: 'signal', event: 'go', payload: null }, 'chloe');
     expect(await last(message)).toMatchObject({ externalEvent: { id: `${message.runId}.3-0` } });
   });
 
-  it('time, of a signal that did not come', async () => {
+  it('the timeout of a signal that did not come', async () => {
     const message = await shop.begin(WAITS);
     await shop.work(message);
     shop.clock.advance(60_000);

@@ -47,14 +47,14 @@ describe('a step whose policies cannot be read', () => {
     expect(eventTypes(done).filter((type) => type === 'step.retry_scheduled')).toHaveLength(3);
   });
 
-  it('ends with its run’s deadline if they never can be, and nothing was written', async () => {
+  it('ends with its run’s deadline if they can never be read, and nothing is written', async () => {
     unreadable(Number.POSITIVE_INFINITY);
     const { run } = await shop.finish(await shop.begin(ASSIGN('deadlineSeconds: 600')));
     expect(run.status).toBe('timed_out');
     expect(shop.writes()).toEqual([]);
   });
 
-  it('does not cost the outcome of the step before it', async () => {
+  it('does not lose the outcome of the step before it', async () => {
     let asked = 0;
     shop.policy.decision = () => {
       asked += 1;
@@ -76,7 +76,7 @@ describe('a step whose policies cannot be read', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('is not handed to a human although an earlier attempt may have written: it is looked for later', async () => {
+  it('does not need a human although an earlier attempt may have written: it is probed later', async () => {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(ASSIGN());
     shop.outside.next('PATCH servicenow', 'lost_answer');
@@ -87,7 +87,7 @@ describe('a step whose policies cannot be read', () => {
     expect(receipts).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
-  it('is still reported as unknown when the run is canceled before anybody has looked for it', async () => {
+  it('is still logged as unknown when the run is canceled before the probe', async () => {
     shop.policy.decision = () => ALLOWED;
     const message = await shop.begin(ASSIGN());
     shop.outside.next('PATCH servicenow', 'lost_answer');
@@ -137,7 +137,7 @@ describe('reading policies from DynamoDB', () => {
     expect((passes ? (error as Error).cause : error) as Error).toMatchObject({ name: code });
   });
 
-  it('that is cut off is tried again later; a row that is no document is not', async () => {
+  it('that is cut off is retried later; a row that is no document is not', async () => {
     expect(await read(undefined)).toBeInstanceOf(PoliciesUnavailable);
     const broken = JSON.stringify({ Item: { doc: { S: '{' } } });
     expect(await read(() => [200, broken])).toBeInstanceOf(SyntaxError);

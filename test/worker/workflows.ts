@@ -16,7 +16,7 @@ steps:
 export const POST = `
 name: post
 steps:
-  - { id: tell, tool: slack.message.post, with: { channel: "#incidents", text: "hello" } }
+  - { id: post, tool: slack.message.post, with: { channel: "#incidents", text: "hello" } }
 `;
 
 /** A step of each effect: inner, natural, probed in the journal, natural again. */

@@ -31,7 +31,7 @@ export const SYS_ID = '1'.repeat(32);
 export const ISSUE = 'octo-org/payments#7';
 const TENANT = 'acme';
 
-/** Not a divisor of the lease: whoever takes a run over comes some time after it could. */
+/** Not a divisor of the lease: a worker takes a run over some time after the lease has ended. */
 const LOOKS_EVERY_MS = 45_000;
 const PROBES_MAX = 400;
 

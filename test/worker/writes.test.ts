@@ -23,7 +23,7 @@ const notes = () => shop.outside.incidents.get(SYS_ID)?.workNotes ?? [];
 describe('a write that was refused', () => {
   const waitedMs = () => shop.queue.delaysMs();
 
-  it('climbs the ladder 5 s, 30 s, 2 min, 10 min, with jitter, and then gives up', async () => {
+  it('waits up to 5 s, 30 s, 2 min, 10 min, with jitter, and then gives up', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', ...Array(5).fill('unreachable'));
     const waits: number[] = [];
@@ -33,7 +33,7 @@ describe('a write that was refused', () => {
       shop.clock.advance(waits.at(-1) ?? 0);
       shop.queue.receive();
     }
-    // Half of each rung, since the dice always show one half here.
+    // Half of each delay, because the random number is always one half here.
     expect(waits.slice(0, 4)).toEqual([2_500, 15_000, 60_000, 300_000]);
     const now = await shop.now(message);
     expect(now.run).toMatchObject({ status: 'failed_terminal', error: { code: 'RETRIES_EXHAUSTED' } });
@@ -41,7 +41,7 @@ describe('a write that was refused', () => {
     expect(labels()).toEqual(['bug']);
   });
 
-  it('waits in failed_retryable, is due when its backoff is over, and not taken up before', async () => {
+  it('waits in failed_retryable until its backoff is over, and is not claimed before', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', 'unreachable');
     await shop.work(message);
@@ -65,21 +65,21 @@ describe('a write that was refused', () => {
     expect(waitedMs()).toEqual([90_000]);
   });
 
-  it('waits a minute when the target does not say how long', async () => {
+  it('waits a minute when the target does not say how long to wait', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', { status: 429 });
     await shop.work(message);
     expect(waitedMs()).toEqual([60_000]);
   });
 
-  it('tries as often as the workflow says', async () => {
+  it('is tried as often as the workflow says', async () => {
     const message = await shop.begin(LABEL.replace('tool: github', 'retry: { attempts: 1 }, tool: github'));
     shop.outside.next('POST github', { status: 429 });
     await shop.work(message);
     expect((await shop.now(message)).run).toMatchObject({ status: 'failed_terminal' });
   });
 
-  it('for good fails the run at once', async () => {
+  it('with an error that is not retryable fails the run at once', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', { status: 422 });
     await shop.work(message);
@@ -88,7 +88,7 @@ describe('a write that was refused', () => {
     expect(eventTypes(now)).not.toContain('step.retry_scheduled');
   });
 
-  it('because nobody was there is tried again', async () => {
+  it('because the target could not be reached is tried again', async () => {
     const message = await shop.begin(NOTE);
     shop.outside.next('PATCH servicenow', 'unreachable');
     const { run } = await shop.finish(message);
@@ -100,7 +100,7 @@ describe('a write that was refused', () => {
 });
 
 describe('a write whose outcome is unknown', () => {
-  it('is quarantined before anyone tries again, whatever the dice say', async () => {
+  it('is quarantined before it is retried, with any jitter', async () => {
     open({ random: () => 0 });
     const message = await shop.begin(NOTE);
     shop.outside.next('PATCH servicenow', 'lost_answer');
@@ -134,7 +134,7 @@ describe('a write whose outcome is unknown', () => {
     expect(now.receipts[0]).not.toHaveProperty('recovered');
   });
 
-  it('is simply repeated when doing it twice equals once, and remembers what was there before', async () => {
+  it('is repeated without a probe when it is natural, and stores the values from before', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', 'lost_answer');
     const now = await shop.finish(message);
@@ -144,7 +144,7 @@ describe('a write whose outcome is unknown', () => {
     expect(now.receipts).toMatchObject([{ before: { triage: false } }]);
   });
 
-  it('stays unknown after a clear "no": the earlier request may have been the one that worked', async () => {
+  it('stays unknown after a refusal: the earlier request may have worked', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', 'lost_answer', { status: 422 });
     const now = await shop.finish(message);
@@ -152,7 +152,7 @@ describe('a write whose outcome is unknown', () => {
     expect(await shop.runs.receipts('acme', [writeKey(now)])).toMatchObject([{ outcome: 'unknown' }]);
   });
 
-  it('goes to a person when every attempt was, and every look at the target', async () => {
+  it('needs a human when every attempt and every probe was unknown', async () => {
     const message = await shop.begin(LABEL);
     shop.outside.next('POST github', { status: 500 });
     await shop.work(message);
@@ -162,7 +162,7 @@ describe('a write whose outcome is unknown', () => {
     expect(steps).toMatchObject([{ status: 'failed_terminal', attempt: 8 }]);
   });
 
-  it('is never repeated by a probe that got no answer', async () => {
+  it('is never repeated after a probe that got no answer', async () => {
     const message = await shop.begin(NOTE);
     shop.outside.next('PATCH servicenow', 'lost_answer');
     shop.outside.next('GET servicenow', { status: 503 }, 'lost_answer');
@@ -171,7 +171,7 @@ describe('a write whose outcome is unknown', () => {
     expect(notes()).toHaveLength(1);
   });
 
-  it('in Slack is recovered however late its worker is replaced', async () => {
+  it('in Slack is recovered even if its worker is replaced late', async () => {
     const message = await shop.begin(POST);
     shop.outside.next('POST slack', 'lost_answer');
     await shop.work(message);
@@ -188,7 +188,7 @@ const writeKey = (now: Awaited<ReturnType<Workshop['now']>>): string =>
   )[0] ?? '';
 
 describe('an identical write', () => {
-  it('of a second run is not made: it gets the receipt of the first', async () => {
+  it('of a second run is not made: that run gets the receipt of the first', async () => {
     const [first, second] = [await shop.begin(NOTE), await shop.begin(NOTE)];
     await shop.work(first);
     await shop.work(second);
@@ -210,7 +210,7 @@ describe('an identical write', () => {
     expect((await shop.now(second)).receipts).toMatchObject([{ runId: second.runId }]);
   });
 
-  it('under way elsewhere is waited for, then reused', async () => {
+  it('that another run is making is waited for, then reused', async () => {
     const [first, second] = [await shop.begin(NOTE), await shop.begin(NOTE)];
     shop.outside.next('PATCH servicenow', 'lost_answer');
     await shop.work(first);
