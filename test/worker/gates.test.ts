@@ -391,7 +391,7 @@ describe('the text of an approval', () => {
     const now = await shop.now(message);
     expect(now.run).toMatchObject({
       status: 'failed_terminal',
-      error: { code: 'INPUT_INVALID', message: expect.stringMatching(/56\d{4} bytes .* holds 491520/) },
+      error: { code: 'INPUT_INVALID', message: expect.stringMatching(/56\d{4} bytes .* limit is 491520/) },
     });
     expect(eventTypes(now)).not.toContain('approval.requested');
   });
