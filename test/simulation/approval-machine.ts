@@ -3,7 +3,7 @@ import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Functions } from './functions.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** As in lib/approval-flow.ts: a rung whose function fails is tried again until the next one is due. */
+/** As in lib/approval-flow.ts: a stage whose function fails is retried until the next one is due. */
 const FIRST_RETRY_MS = 2_000;
 const RETRY_BACKOFF = 2;
 const LONGEST_RETRY_MS = 60_000;
@@ -17,7 +17,7 @@ export interface Execution {
   ended: 'no' | 'woken' | 'found_closed' | 'time_is_up';
 }
 
-/** Step Functions: one execution per name climbs the ladder, until its token is answered or its time is up. */
+/** Step Functions: one execution for each name goes through the escalation stages until its token is used or it expires. */
 export class ApprovalMachine {
   readonly executions = new Map<string, Execution>();
   readonly #time: VirtualTime;
@@ -36,7 +36,7 @@ export class ApprovalMachine {
     if (this.executions.has(approvalId)) return;
     const execution: Execution = { approvalId, token: undefined, ended: 'no' };
     this.executions.set(approvalId, execution);
-    this.#time.after(10, () => this.#climb(execution, entry, 0));
+    this.#time.after(10, () => this.#enterStage(execution, entry, 0));
   }
 
   /** False if nobody waits with this token any more. */
@@ -49,7 +49,7 @@ export class ApprovalMachine {
     return true;
   }
 
-  #climb(execution: Execution, entry: Start, at: number): void {
+  #enterStage(execution: Execution, entry: Start, at: number): void {
     const escalationStage = ESCALATION_STAGES[at];
     if (!escalationStage) {
       this.#end(execution, entry, 'time_is_up');
@@ -59,7 +59,7 @@ export class ApprovalMachine {
     const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[escalationStage];
     this.#hold(execution, entry, escalationStage, 1);
     this.#time.after(Date.parse(dueAt) - this.#time.now(), () => {
-      if (execution.ended === 'no') this.#climb(execution, entry, at + 1);
+      if (execution.ended === 'no') this.#enterStage(execution, entry, at + 1);
     });
   }
 

@@ -7,7 +7,7 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const INSISTS_AFTER_MS = 20_000;
 const INSISTS_TIMES = 30;
-/** Every edit is asked about anew: without an end to it, people alone would keep a world busy. */
+/** People are asked again after every edit: without a limit, a simulation would never end. */
 const WORDS_MAX = 80;
 const CHANNELS: readonly Channel[] = ['slack', 'slack', 'api', 'console'];
 const SOON_MS = 40_000;
@@ -21,7 +21,7 @@ interface Word {
 
 /** How the people of a world answer what they are asked. */
 const MANNERS = {
-  /** Someone away and whoever takes their place are one; the others may not decide at all. */
+  /** An absent person and their delegate count as one; the others may not decide at all. */
   not_enough: [
     { person: 'fay', afterMs: SOON_MS / 4, decision: 'approve' },
     { person: 'eli', afterMs: SOON_MS / 2, decision: 'approve' },
@@ -45,7 +45,7 @@ const MANNERS = {
   ],
 } satisfies Record<string, readonly Word[]>;
 /** Asked about the same payload again, its editor is still none of those who may agree to it. */
-const ASKED_ANEW: readonly Word[] = ['bo', 'ana', 'ivy'].map((person, at) => ({
+const ASKED_AGAIN: readonly Word[] = ['bo', 'ana', 'ivy'].map((person, at) => ({
   person,
   afterMs: SOON_MS + at * 900,
   decision: 'approve',
@@ -80,7 +80,7 @@ export class Approvers {
     this.#seen = known.seen;
   }
 
-  /** An approval was opened, or edited, which asks everyone anew. */
+  /** An approval was opened, or edited, after which everyone is asked again. */
   asked(approval: Approval): void {
     if (this.#manners === 'anyone') this.#anybody(approval);
     else if (approval.edits.length === 0) this.#asArranged(approval, this.#manners);
@@ -88,14 +88,14 @@ export class Approvers {
 
   #asArranged(approval: Approval, manners: keyof typeof MANNERS): void {
     const step = `${approval.runId} ${approval.stepIndex}`;
-    const anew = this.#asked.has(step) && manners === 'edited_first';
+    const askedAgain = this.#asked.has(step) && manners === 'edited_first';
     this.#asked.add(step);
-    for (const word of anew ? ASKED_ANEW : MANNERS[manners]) {
+    for (const word of askedAgain ? ASKED_AGAIN : MANNERS[manners]) {
       this.#time.after(word.afterMs, () => this.#insist(approval.approvalId, word, 1));
     }
   }
 
-  /** Says it until somebody has listened, whatever the answer. */
+  /** Repeats the decision until there is a response. */
   #insist(approvalId: string, word: Word, times: number): void {
     const approval = this.#seen(approvalId);
     if (!approval) return;

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { doJob, type Job } from './trials.ts';
 
-/** Does jobs, one after the other, and tells what came of each. */
+/** Runs jobs in sequence and reports the result of each. */
 parentPort?.on('message', async (job: Job) => {
   parentPort?.postMessage(await doJob(job));
 });

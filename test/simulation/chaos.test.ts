@@ -27,13 +27,13 @@ async function doAll(jobs: Job[]) {
   return sum;
 }
 
-const told = ({ invariant, what, again, lastEvents }: NonNullable<ReturnType<typeof emptyTally>['found']>) =>
+const described = ({ invariant, what, again, lastEvents }: NonNullable<ReturnType<typeof emptyTally>['found']>) =>
   [invariant, what, `npm run chaos -- ${again}`, ...lastEvents].join('\n');
 
 describe('chaos', () => {
   it(`breaks no invariant in ${SEEDS} worlds, and meets every fault and situation there is`, async () => {
     const { seeds, found, injected, situations } = await doAll(seedJobs(1, SEEDS));
-    expect(found && told(found)).toBeUndefined();
+    expect(found && described(found)).toBeUndefined();
     expect(seeds).toBe(SEEDS);
     expect(ALL_FAULTS.filter((fault) => !injected[fault])).toEqual([]);
     expect(SITUATIONS.filter((situation) => !situations[situation] && !SELDOM.includes(situation))).toEqual([]);
@@ -41,7 +41,7 @@ describe('chaos', () => {
 
   it.each(PARTS)('breaks no invariant at any crash point of a %s run', async (shape, faults) => {
     const { points, found, injected } = await doAll(pointJobs([shape], faults));
-    expect(found && told(found)).toBeUndefined();
+    expect(found && described(found)).toBeUndefined();
     expect(points).toBeGreaterThan(100);
     expect(points % faults.length).toBe(0);
     // Every point was met: none of the calls is missing in the run with the fault.
@@ -64,7 +64,7 @@ describe('chaos', () => {
     expect([...statuses].sort()).toEqual(['canceled', 'failed_terminal', 'needs_human', 'succeeded', 'timed_out']);
   });
 
-  it('tells the same story for the same seed, and another for another', async () => {
+  it('has the same events for the same seed, and others for another seed', async () => {
     const story = async (seed: number) => {
       const lines: string[] = [];
       await new World(scenarioOf(seed), (line) => lines.push(line)).run();

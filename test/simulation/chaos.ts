@@ -27,7 +27,7 @@ const { values } = parseArgs({
     /** Seeds with runs of these shapes only, by commas. */
     worlds: { type: 'string' },
     threads: { type: 'string' },
-    /** Tells the whole story of a seed or point. */
+    /** Prints all events of a seed or crash point. */
     verbose: { type: 'boolean', default: false },
   },
 });

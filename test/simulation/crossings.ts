@@ -5,13 +5,13 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const SLOW_MS = [800, 9_000] as const;
 const CONFLICT_MS = [50, 1_500] as const;
-/** Longer than a lease: just so long that whoever took over is still at work, or longer whatever the clocks. */
+/** Longer than a lease: so that the next worker is still running, or longer than any clock skew. */
 const PAUSES_MS = [
   [61_000, 70_000],
   [75_000, 240_000],
 ] as const;
 
-/** What a call does where it arrives; it is told of faults that are its own matter: a stale view, a lost message. */
+/** The effect of a call. It gets the faults that it must simulate itself: a stale read, a lost message. */
 export type CallEffect<T> = (fault: Fault | undefined) => Promise<T>;
 
 /**
@@ -22,26 +22,26 @@ export class Crossings {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
   readonly #plan: FaultPlan;
-  readonly #tell: (line: string) => void;
+  readonly #log: (line: string) => void;
   readonly #nearMs: readonly [from: number, to: number];
 
   constructor(
     time: VirtualTime,
     random: SeededRandom,
     { plan, nearMs }: { plan: FaultPlan; nearMs: readonly [from: number, to: number] },
-    tell: (line: string) => void,
+    log: (line: string) => void,
   ) {
     this.#time = time;
     this.#random = random;
     this.#plan = plan;
-    this.#tell = tell;
+    this.#log = log;
     this.#nearMs = nearMs;
   }
 
-  /** What befalls this call; the outside has faults of its own and asks for itself. */
+  /** The fault of this call; simulated targets have their own faults and ask separately. */
   decide(by: Invocation, call: PortCall): Fault | undefined {
     const fault = this.#plan.decide(call);
-    this.#tell(`${by.id} ${call.name}${fault ? `  <- ${fault}` : ''}`);
+    this.#log(`${by.id} ${call.name}${fault ? `  <- ${fault}` : ''}`);
     return fault;
   }
 
@@ -94,7 +94,7 @@ export class Crossings {
   }
 
   #reply(by: Invocation, fault: Fault | undefined, then: () => void): void {
-    if (fault === 'pause') by.standStill(this.pauseMs());
+    if (fault === 'pause') by.pause(this.pauseMs());
     this.#time.after(this.delayMs(), () => by.goOn(then));
   }
 }

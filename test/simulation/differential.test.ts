@@ -13,7 +13,7 @@ const OPERATIONS = 20;
 const SIDE_BY_SIDE = 6;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What the simulation proves about the memory store holds for DynamoDB, because nobody can tell the two apart. */
+/** What the simulation proves about the memory store holds for DynamoDB, because both behave identically. */
 describe('the memory store and DynamoDB', () => {
   let table: Awaited<ReturnType<typeof openRunTable>>;
   beforeAll(async () => {

@@ -106,9 +106,9 @@ const TRIALS: Trial[] = [
   },
   { fault: '21. with every step message lost the sweeper finishes the runs', losesEveryMessage: true, meets: [] },
   {
-    fault: '22 and 23. a promise sent twice, by a commit and by the sweeper, is kept once',
+    fault: '22 and 23. an outbox entry that a commit and the sweeper send has one effect',
     rates: { message_doubled: 0.5, lost_reply: 0.1, crash_before: 0.05 },
-    meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
+    meets: ['evidence is sealed a second time', 'the sweeper sends an outbox entry again'],
     seeds: 30,
   },
   {
@@ -133,7 +133,7 @@ const TRIALS: Trial[] = [
     fault: '27. a decision is stored and its answer crashes: the sweeper answers',
     rates: { message_lost: 0.6, crash_before: 0.04 },
     world: { ...ASKED, manners: 'two_agree' },
-    meets: ['a promise is sent again by the sweeper', 'a decision wakes its execution'],
+    meets: ['the sweeper sends an outbox entry again', 'a decision wakes its execution'],
   },
   {
     fault: '28. a token times out as the approval arrives: one outcome',
@@ -142,7 +142,7 @@ const TRIALS: Trial[] = [
     meets: ['an approval expires', 'an approval is approved', 'a decision comes too late'],
   },
   {
-    fault: '29. approve against reject: the first conditional write wins, the loser is told',
+    fault: '29. approve against reject: the first conditional write wins, the loser gets an error',
     rates: { slow: 0.05 },
     world: ASKED,
     meets: [
@@ -165,7 +165,7 @@ const TRIALS: Trial[] = [
     ],
   },
   {
-    fault: '32. a payload that was changed is asked about anew, and votes for the former are void',
+    fault: '32. after a change of the payload people are asked again, and earlier votes are void',
     rates: { slow: 0.05 },
     world: { shapes: ['edited-first', 'policy-asks'], manners: 'anyone' },
     meets: ['a write is edited before it is approved', 'a decision is about what has been changed since'],
@@ -215,7 +215,7 @@ const TRIALS: Trial[] = [
     fault: '41. evidence that could not be put is put later, complete and never early',
     rates: { throttle: 0.1, crash_after: 0.05, lost_reply: 0.1, message_doubled: 0.3 },
     world: { troubleMs: 900_000 },
-    meets: ['evidence is sealed a second time', 'a promise is sent again by the sweeper'],
+    meets: ['evidence is sealed a second time', 'the sweeper sends an outbox entry again'],
   },
   {
     fault: '42. runs under way end on the workflow version they began with',
@@ -232,7 +232,7 @@ const TRIALS: Trial[] = [
     fault: '44. counters equal the runs in running under crashes',
     rates: { crash_before: 0.05, crash_after: 0.05, lost_reply: 0.05, repeated: 0.05 },
     world: { settings: CAPPED, deliveries: 6 },
-    meets: ['there is no room under a cap', 'a run leaves the queue after waiting for room'],
+    meets: ['there is no free slot', 'a run leaves the queue after waiting for a slot'],
   },
   {
     fault: 'orphans: a run that no worker moved for half an hour is resumed',
@@ -241,13 +241,13 @@ const TRIALS: Trial[] = [
     meets: ['an orphaned run is resumed'],
   },
   {
-    fault: 'retries: people agree before a write that reaches far is sent again',
+    fault: 'retries: people agree before a write with high blast radius is sent again',
     rates: { server_error: 0.3, rate_limited: 0.3 },
-    world: { shapes: ['reaches-far'], manners: 'anyone' },
+    world: { shapes: ['high-blast-radius'], manners: 'anyone' },
     meets: ['people agree that a write is sent again'],
   },
   {
-    fault: 'rollback: each write is taken back once, newest first, under crashes',
+    fault: 'rollback: each write is undone once, newest first, under crashes',
     rates: { crash_before: 0.03, crash_after: 0.03, lost_reply: 0.05, server_error_after: 0.05 },
     world: { shapes: ['third-write-fails', 'partly-irreversible', 'undone-by-hand'], nervousness: 0.3 },
     meets: ['an undo ends as reversed', 'an undo ends as irreversible', 'an undo ends as unknown'],

@@ -53,7 +53,7 @@ const POSSIBLE: Record<CallKind, readonly Fault[]> = {
   outbox: [...ANYWHERE, ...MESSAGES],
   reading: ANYWHERE,
   evidence: ANYWHERE,
-  /** It runs in the caller's own process, and answers whatever happens. */
+  /** It runs in the caller's own process, and always answers. */
   policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policies_unreadable', 'policy_error', 'policy_slow'],
   /** Cards and task tokens. */
   people: ANYWHERE,
@@ -137,7 +137,7 @@ export function seededFaults(random: SeededRandom): FaultPlan {
   return new ChosenFaults(random, rates, random.chance(0.05));
 }
 
-/** The error a caller gets for a fault: the simulation tells its own errors from the engine's by this class. */
+/** The error that a caller gets for a fault. The class distinguishes it from errors of the engine. */
 export class InjectedFault extends Error {
   constructor(fault: Fault, call: PortCall) {
     super(`${fault} at ${call.name}`);

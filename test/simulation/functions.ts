@@ -24,7 +24,7 @@ const SWEEP_ENDS_BEFORE_MS = 8_000;
 /** A sandbox is used again within minutes, or never. */
 const THAW_MS = [1_000, 400_000] as const;
 
-/** What a person may be told when a command cannot be carried out. */
+/** Errors that a person may get for a command. */
 const REFUSALS = [
   'RUN_RESUME_FAILED',
   'APPROVAL_REQUIRED',
@@ -40,7 +40,7 @@ const DECISION_REFUSALS = [
   ...['APPROVAL_CLOSED', 'APPROVAL_STALE', 'APPROVAL_SELF', 'APPROVAL_FORBIDDEN', 'INPUT_INVALID', 'POLICY_DENIED'],
 ];
 
-/** Commands that make whoever gives them a maker of what follows: given by somebody who will be asked to approve it. */
+/** Commands that make their sender a maker of later writes: sent by a person who will be asked to approve these. */
 const BY_AN_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
 
 type Ports = ReturnType<typeof portsOf>;
@@ -102,13 +102,13 @@ export class Functions {
     this.#invoke('follower', message, ended, (ports) => publishDecision(ports, message));
   }
 
-  /** Whoever is told no has been answered too. */
+  /** A rejection is a response too. */
   decide(deciding: Deciding, ended: (ending: Ending) => void): void {
     const { tenant, approvalId, person, decision } = deciding;
     const about = { tenant, runId: runIdOf(approvalId) };
     this.#invoke(`${person} says ${decision.kind}:`, about, ended, async (ports) => {
       try {
-        this.#witness.told(deciding, await decide(ports, deciding));
+        this.#witness.decided(deciding, await decide(ports, deciding));
       } catch (error) {
         if (!(error instanceof CountersignError) || !DECISION_REFUSALS.includes(error.code)) throw error;
         this.#witness.refused(deciding, error.code);

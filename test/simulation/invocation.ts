@@ -11,11 +11,11 @@ export class Invocation {
   readonly id: string;
   readonly tenant: string;
   readonly runId: string | undefined;
-  /** Which sandbox it runs in: what one invocation kept there, the next one finds. */
+  /** The sandbox: the next invocation in it finds the state of the previous one. */
   readonly machine: number;
   readonly clock: Clock;
   readonly beganAtMs: number;
-  /** A machine that does not kill what runs too long: its zombies still reach the store, and whatever they may send to. */
+  /** A machine that does not stop functions after their timeout: they still reach the store and the targets. */
   readonly lingers: boolean;
   readonly #time: VirtualTime;
   readonly #frozen: (() => void)[] = [];
@@ -79,7 +79,7 @@ export class Invocation {
     if (wasAtWork) this.#onEnd('died');
   }
 
-  /** The handler has answered; whatever it did not wait for freezes, and thaws if the sandbox is used again. */
+  /** The handler has returned; work that it did not await freezes, and continues if the sandbox is used again. */
   answer(ending: 'returned' | 'threw', thawsAfterMs: number | undefined): void {
     if (this.#state !== 'at work') return;
     this.#state = 'over';
@@ -94,8 +94,8 @@ export class Invocation {
     });
   }
 
-  /** All of it stands still for a while, timers too: its machine is busy, or asleep. */
-  standStill(ms: number): void {
+  /** Pauses everything for a while, timers too: the machine is busy, or asleep. */
+  pause(ms: number): void {
     this.#stillUntilMs = Math.max(this.#stillUntilMs, this.#time.now() + ms);
   }
 

@@ -18,7 +18,7 @@ const REFUSALS: Partial<Record<ErrorCode, Situation>> = {
 export class Noticing {
   readonly #situations: Situations;
   readonly #isOutdated: (run: Run) => boolean;
-  /** Runs that found no room when they were to start. */
+  /** Runs that found no free slot when they should start. */
   readonly #waited = new Set<string>();
 
   constructor(situations: Situations, isOutdated: (run: Run) => boolean) {
@@ -36,7 +36,7 @@ export class Noticing {
     if (outcome === 'lost' && by.remainingMs < 0) situations.meet("a zombie's commit is refused");
     if (outcome === 'receipt_held') situations.meet('a run waits for the identical write of another');
     if (outcome === 'no_slot') {
-      situations.meet('there is no room under a cap');
+      situations.meet('there is no free slot');
       if (change.expectedSeq === 1) this.#waited.add(change.run.runId);
     }
   }
@@ -61,7 +61,7 @@ export class Noticing {
         situations.meet('somebody decides in the place of another');
     }
     if (change.expectedSeq === 1 && this.#waited.has(run.runId)) {
-      situations.meet('a run leaves the queue after waiting for room');
+      situations.meet('a run leaves the queue after waiting for a slot');
     }
     if (TERMINAL.has(run.status) && this.#isOutdated(run)) {
       situations.meet('an old run ends after a new version was published');

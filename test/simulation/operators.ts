@@ -41,7 +41,7 @@ export class Operators {
     const command = this.#random.pick(COMMANDS);
     const times = this.#random.chance(0.2) ? 2 : 1;
     for (let time = 0; time < times; time += 1) this.#functions.command({ tenant, runId }, command, () => {});
-    // Whoever paused something comes back for it, mostly.
+    // Operators usually resume what they have paused.
     if (command.kind !== 'pause' || this.#random.chance(0.3)) return;
     const back = this.#random.pick<Command>([
       { kind: 'resume' },
@@ -63,7 +63,7 @@ export class Operators {
     this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, obvious, () => {}));
   }
 
-  /** Tells every run that goes on, again and again until it could be told. */
+  /** Sends the command to every running run, and repeats it until it succeeds. */
   insist(command: Command, times = 1): void {
     for (const { tenant, runId } of this.#runs().filter((run) => !isTerminal(run))) {
       this.#functions.command({ tenant, runId }, command, (ending) => {

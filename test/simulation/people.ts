@@ -24,7 +24,7 @@ export const PEOPLE: readonly Person[] = [
   }),
   // Has named a delegate whom no owner allowed.
   someone('joe', 'approver', { tier: 'high', groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'dee' } }),
-  // Made by whoever wrote the workflows: for what these write, they do not count.
+  // Created by the author of the workflows: their votes do not count for writes of these workflows.
   someone('pip', 'approver', { tier: 'high', groups: ['ops'], rights: givenBy('wanda') }),
   someone('quin', 'admin', { groups: ['ops'], rights: givenBy('pip', 'wanda') }),
   // Each names the other: nobody takes their places, and nothing goes round in circles.

@@ -29,10 +29,10 @@ const VOTES = 'lambdas/approval/votes.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
 const TWICE = 'a marked write lands at most once';
-/** Something in the engine itself stumbled over what the bug left. */
+/** The engine itself failed because of the bug. */
 const OTHERWISE = 'nothing fails but by the faults we make';
 const NOTHING_HAPPENED = 'a receipt of failure means that nothing happened';
-const TOLD = 'people are told what was decided';
+const DECISION_SHOWN = 'people see what was decided';
 const QUORUM = 'a quorum is of different people who had no hand in it';
 const NO_INTENT = 'no write without a committed intent';
 
@@ -120,7 +120,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'workers-away',
   },
   {
-    name: 'a worker that stood still sends without a look at its lease',
+    name: 'a worker that paused sends without checking its lease',
     edits: [
       {
         file: 'lambdas/proposal/attempt-time.ts',
@@ -138,7 +138,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'pause',
   },
   {
-    name: 'what reaches far is sent again without anybody being asked',
+    name: 'a write with high blast radius is sent again without approval',
     edits: [
       {
         file: 'lambdas/worker/4-claim-step.ts',
@@ -146,9 +146,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'wasSent(earlier) && unsettled',
       },
     ],
-    violates: ['what reaches far is sent again only if people agree'],
+    violates: ['a write with high blast radius is sent again only if people agree'],
     shapes: 'none',
-    worlds: 'reaches-far',
+    worlds: 'high-blast-radius',
   },
   {
     name: 'an unknown outcome is taken for a failure',
@@ -178,7 +178,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: [
       NO_INTENT,
       TWICE,
-      TOLD,
+      DECISION_SHOWN,
       'a stopped run makes no call',
       'every commit follows the one before it',
       OTHERWISE,
@@ -186,7 +186,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'none',
   },
   {
-    name: 'a write whose key is held is made all the same',
+    name: 'a write is made although another run holds its key',
     edits: [
       {
         file: STORE,
@@ -513,7 +513,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'not-enough-people',
   },
   {
-    name: 'an editor counts once it is asked about anew',
+    name: 'an editor counts when people are asked again',
     edits: [
       {
         file: 'lambdas/proposal/propose-call.ts',
@@ -549,7 +549,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'signaled-then-asked',
   },
   {
-    name: 'whoever asked for a rollback counts',
+    name: 'the person who asked for a rollback counts',
     edits: [{ file: CONTROL, find: "if (kind === 'rollback') draft.addMaker(actor);", replace: '' }],
     violates: [QUORUM],
     shapes: 'undone-if-people-agree',
@@ -591,7 +591,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'changed-by-others',
   },
   {
-    name: 'nobody is told that a run rests on a write',
+    name: 'a reused write is not marked as reused',
     edits: [
       {
         file: 'lambdas/worker/reuse-identical-write.ts',
@@ -599,7 +599,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'held.reusedBy !== undefined',
       },
     ],
-    violates: ['a write that another run rests on stays'],
+    violates: ['a write that another run reuses is not undone'],
     shapes: 'none',
     worlds: 'shares-its-write',
   },

@@ -17,8 +17,8 @@ import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import type { Crossings } from './crossings.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
-import type { SimulatedOutside } from './simulated-outside.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
+import type { SimulatedOutside } from './simulated-targets.ts';
 import type { Situations } from './situations.ts';
 import type { StaleViews } from './stale-views.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -103,7 +103,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
       store.outboxEntries(...args),
     ),
     bumpOutbox: at('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => {
-      watcher.situations.meet('a promise is sent again by the sweeper');
+      watcher.situations.meet('the sweeper sends an outbox entry again');
       return store.bumpOutbox(...args);
     }),
     stuckOutbox: at('store', 'stuckOutbox', (...args: Parameters<RunStore['stuckOutbox']>) =>

@@ -25,7 +25,7 @@ const SLOTS = [0, 1].flatMap((shard) => ['first', 'second'].map((workspace) => (
 
 /**
  * Operations on few runs, keys and counters, so that they meet: with right and wrong expectations, new and stale. What
- * is asked next depends on what is there now, which the memory store can tell.
+ * is asked next depends on what is there now, which the memory store shows.
  */
 export class RandomOperations {
   readonly #random: SeededRandom;
@@ -42,7 +42,7 @@ export class RandomOperations {
     this.#known = known;
     this.#tenant = tenant;
     this.#at = at;
-    // Run ids are unique across tenants, as those of the system are: a promise is found by its run's id alone.
+    // Run ids are unique across tenants, as those of the system are: an outbox entry is found by its run's id alone.
     this.#runIds = ['a', 'b', 'c'].map((each) => `run_${each}_${tenant}`);
   }
 

@@ -10,13 +10,13 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 /** What the lease allows for; see lambdas/run/lease.ts. */
 const SMALL_SKEW_MS = 5 * SECOND_MS;
-/** faults.md 6: fencing must hold all the same, though nobody can say any more when a lease is over. */
+/** Fault 6: fencing must still hold, although the end of a lease is not certain. */
 const WILD_SKEW_MS = 5 * MINUTE_MS;
 
 const QUICK_MS = [1, 40] as const;
 const USUALLY = { afterMs: 0, rules: 'usual' } as const;
 const NORMAL_FLIGHT_MS = [20, 300] as const;
-/** Whoever took a step over is still at work when its former holder wakes up. */
+/** The next worker is still running when the paused one continues. */
 const SLOW_FLIGHT_MS = [3_500, 4_990] as const;
 
 /** Everything a seed decides about a world before it begins. */

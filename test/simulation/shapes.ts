@@ -13,10 +13,10 @@ const LABEL = (id: string, label: string, more = '') =>
   `  - {id: ${id}, tool: github.labels.add, with: {owner: octo-org, repo: payments, number: 7, labels: [${label}]}${more}}`;
 const COMMENT = (id: string, text: string) =>
   `  - {id: ${id}, tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7, body: "${text}"}}`;
-/** There is no such incident: whatever writes to it fails for good. */
+/** There is no such incident: every write to it fails for good. */
 const GONE = (id: string, more = '') =>
   `  - {id: ${id}, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}${more}}`;
-/** An opaque write: when its answer is lost, neither a look nor a repeat can tell what happened. */
+/** An opaque write: when its response is lost, neither a probe nor a retry can find out what happened. */
 const HOOK = (id: string, more = '') =>
   `  - {id: ${id}, tool: http.request, with: {method: POST, url: "${HOOKS_URL}/deploy", body: {about: ${SYS_ID}}}${more}}`;
 const OWN = '"{% trigger.sysId %}"';
@@ -31,7 +31,7 @@ const TEXTS: Record<string, string[]> = {
   ],
   'marked-writes': [
     'steps:',
-    NOTE('note', 'taken up'),
+    NOTE('note', 'started'),
     POST('post', 'about {% trigger.sysId %}'),
     LABEL('label', OWN),
     NOTE('end', 'done'),
@@ -88,13 +88,13 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('beside', 'assignment_group: network', ', needs: []'),
     POST('after', 'about {% trigger.sysId %}', ', needs: [first, beside]'),
     COMMENT('comment', 'said').replace('}}', '}, needs: [after]}'),
-    '  - {id: told, tool: servicenow.incident.add_work_note, needs: [comment], with: {sysId: "{% trigger.sysId %}", note: "comment {% steps.comment.output.commentId %}"}}',
+    '  - {id: report, tool: servicenow.incident.add_work_note, needs: [comment], with: {sysId: "{% trigger.sysId %}", note: "comment {% steps.comment.output.commentId %}"}}',
   ],
   'model-chooses': [
     'steps:',
     '  - {id: classify, tool: model.invoke, when: "{% false %}", with: {prompt: which team}}',
     `  - {id: post, tool: slack.message.post, with: {channel: "{% steps.classify.output.team = \\"db\\" ? \\"C099999\\" : \\"C012345\\" %}", text: "about {% trigger.sysId %}"}}`,
-    NOTE('note', 'told'),
+    NOTE('note', 'reported'),
   ],
   'asks-a-person': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
   'pauses-on-failure': [
@@ -134,7 +134,7 @@ const TEXTS: Record<string, string[]> = {
     POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),
     UPDATE('close', 'state: "6"'),
   ],
-  'reaches-far': [
+  'high-blast-radius': [
     'blastRadius: medium',
     'steps:',
     NOTE('note', 'to everybody'),
@@ -156,7 +156,7 @@ const TEXTS: Record<string, string[]> = {
   'workers-away': [
     'steps:',
     UPDATE('take', 'state: "2"'),
-    NOTE('note', 'taken up'),
+    NOTE('note', 'started'),
     UPDATE('close', 'state: "6"', ', risk: high'),
   ],
   'asks-side-by-side': [

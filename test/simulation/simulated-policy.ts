@@ -24,7 +24,7 @@ const RULES = {
   stricter: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? TWO_OF_OPS : risk === 'medium' ? ONE : 'allow'),
   milder: (): Ruling => 'allow',
   denying: ({ risk }: ProposedAction): Ruling => (risk === 'low' ? 'allow' : 'deny'),
-  no_way_back: ({ risk, undo }: ProposedAction): Ruling => (undo ? 'deny' : risk === 'high' ? ONE : 'allow'),
+  no_undo: ({ risk, undo }: ProposedAction): Ruling => (undo ? 'deny' : risk === 'high' ? ONE : 'allow'),
 } satisfies Record<string, (action: ProposedAction) => Ruling>;
 export type Rules = keyof typeof RULES;
 export const ALL_RULES = Object.keys(RULES) as Rules[];
@@ -140,6 +140,6 @@ function decisionOf(ruling: Ruling, grounds: { policyHash: string; policies: str
   return { verdict: 'needs_approval' as const, requirement: ruling, ...grounds };
 }
 
-/** Questions are kept as documents, so their text tells them apart. */
+/** Requests are stored as documents, so they are compared by their text. */
 const answerOf = (request: PolicyRequest, { verdict, policyHash }: PolicyDecision) =>
   `${verdict} ${policyHash} ${JSON.stringify(request)}`;

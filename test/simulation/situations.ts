@@ -1,4 +1,4 @@
-/** What the faults are there to bring about. A test that never met one of these has proved nothing about it. */
+/** The situations that faults must cause. A test that never met one has proved nothing about it. */
 export const SITUATIONS = [
   'a lease is taken over',
   "a zombie's commit is refused",
@@ -11,8 +11,8 @@ export const SITUATIONS = [
   'an outcome is unknown',
   "another run's receipt is reused",
   'a run waits for the identical write of another',
-  'there is no room under a cap',
-  'a run leaves the queue after waiting for room',
+  'there is no free slot',
+  'a run leaves the queue after waiting for a slot',
   'a delivery comes again',
   'a delivery comes again with another body',
   'the same event comes under another id',
@@ -24,7 +24,7 @@ export const SITUATIONS = [
   'an old run ends after a new version was published',
   'an index gives a stale answer',
   'evidence is sealed a second time',
-  'a promise is sent again by the sweeper',
+  'the sweeper sends an outbox entry again',
   'a run is swept again and again',
   'policy denies a write',
   'an approval is approved',

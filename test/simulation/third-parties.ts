@@ -1,5 +1,5 @@
 import type { SeededRandom } from './seeded-random.ts';
-import type { SimulatedOutside } from './simulated-outside.ts';
+import type { SimulatedOutside } from './simulated-targets.ts';
 
 export const NEW_INCIDENT = { state: '1', assignment_group: '' };
 const FIELDS = ['state', 'assignment_group'] as const;

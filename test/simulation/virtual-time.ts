@@ -6,7 +6,7 @@ interface Appointment {
   run: () => void;
 }
 
-/** Time that moves only from one appointment to the next; those of one moment are kept in the order they were made. */
+/** Time that moves only from one appointment to the next; appointments at the same time run in the order in which they were made. */
 export class VirtualTime implements Clock {
   #nowMs: number;
   #order = 0;
@@ -31,7 +31,7 @@ export class VirtualTime implements Clock {
     return this.#heap[0]?.atMs;
   }
 
-  /** Moves on to the next appointment and keeps it. */
+  /** Advances to the next appointment and runs it. */
   keepNext(): void {
     const [first] = this.#heap;
     const last = this.#heap.pop();
@@ -76,8 +76,8 @@ export class VirtualTime implements Clock {
   }
 
   #swap(a: number, b: number): void {
-    const kept = this.#heap[a] as Appointment;
+    const swapped = this.#heap[a] as Appointment;
     this.#heap[a] = this.#heap[b] as Appointment;
-    this.#heap[b] = kept;
+    this.#heap[b] = swapped;
   }
 }

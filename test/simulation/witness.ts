@@ -15,14 +15,14 @@ import { DeliveriesJudge } from './invariants/deliveries.ts';
 import { EffectsJudge } from './invariants/effects.ts';
 import { GovernedWritesJudge } from './invariants/governed-writes.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
-import { PlacesJudge } from './invariants/places.ts';
 import type { Report } from './invariants/report.ts';
 import { RollbackJudge } from './invariants/rollback.ts';
 import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
+import { SlotsJudge } from './invariants/slots.ts';
 import type { Invocation } from './invocation.ts';
 import { Noticing } from './noticing.ts';
-import type { OutsideRequest } from './simulated-outside.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
+import type { OutsideRequest } from './simulated-targets.ts';
 import { Situations } from './situations.ts';
 
 /** Sees everything that happens in a world, at the moment it takes effect, and reports what must never be. */
@@ -33,7 +33,7 @@ export class Witness {
   readonly approvals: ApprovalsJudge;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
-  readonly #places: PlacesJudge;
+  readonly #places: SlotsJudge;
   readonly #workflow: (run: Run) => Workflow | undefined;
   readonly #governed: GovernedWritesJudge;
   readonly #rollback: RollbackJudge;
@@ -48,7 +48,7 @@ export class Witness {
       settings: (tenant: string) => TenantSettings;
       workflow: (run: Run) => Workflow | undefined;
       clocksAreSane: boolean;
-      /** Nobody tells a run to try again at once. */
+      /** No operator asks for an immediate retry. */
       nobodyHurries: boolean;
       time: Clock;
       skewMs: number;
@@ -70,7 +70,7 @@ export class Witness {
     this.approvals = new ApprovalsJudge(report);
     this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);
     this.#rollback = new RollbackJudge(report, store);
-    this.#places = new PlacesJudge(report, store, known.settings, known.workflow);
+    this.#places = new SlotsJudge(report, store, known.settings, known.workflow);
   }
 
   committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult> {
@@ -94,7 +94,7 @@ export class Witness {
     this.#governed.committed(change);
     this.#rollback.committed(before, after, change.commit);
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
-      this.#report('an ended run is promised its evidence', `${runId}, ended by ${by.id}`);
+      this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
     this.#noticing.change(change, before, after.run);
     this.#onChange(after.run);
@@ -171,8 +171,8 @@ export class Witness {
     );
   }
 
-  told({ approvalId }: Deciding, decided: Decided): void {
-    this.approvals.told(approvalId, decided);
+  decided({ approvalId }: Deciding, decided: Decided): void {
+    this.approvals.decided(approvalId, decided);
     if (decided.outcome === 'already') this.situations.meet('a person says the same again');
   }
 
@@ -180,11 +180,11 @@ export class Witness {
     this.#noticing.refusal(code);
     const approval = this.approvals.now(approvalId);
     if (code === 'APPROVAL_SELF' && !approval?.makers.includes(person)) {
-      this.#report('people are told what was decided', `${person} is no maker of ${approvalId}`);
+      this.#report('people see what was decided', `${person} is no maker of ${approvalId}`);
     }
   }
 
-  /** Whatever an invocation did not wait for would go on in a sandbox that thaws minutes later (faults.md 24). */
+  /** Work that an invocation did not await would continue in a sandbox that is reused minutes later (fault 24). */
   answered(by: Invocation): void {
     if (by.underWay > 0) this.#report('an invocation waits for all it has begun', `${by.id}: ${by.underWay} calls`);
   }

@@ -12,6 +12,7 @@ import { ApprovalMachine } from './approval-machine.ts';
 import { Approvers } from './approvers.ts';
 import { Crossings } from './crossings.ts';
 import { define, type Published } from './defined.ts';
+import { Story } from './event-lines.ts';
 import type { Fault } from './faults.ts';
 import { Functions } from './functions.ts';
 import { judgeRest } from './invariants/rest.ts';
@@ -20,12 +21,11 @@ import type { Surroundings } from './ports.ts';
 import type { Scenario } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
-import { SimulatedOutside } from './simulated-outside.ts';
 import { SimulatedPolicy } from './simulated-policy.ts';
 import { SimulatedQueue } from './simulated-queue.ts';
+import { SimulatedOutside } from './simulated-targets.ts';
 import type { Situation } from './situations.ts';
 import { StaleViews } from './stale-views.ts';
-import { Story } from './story-told.ts';
 import { NEW_INCIDENT, ThirdParties } from './third-parties.ts';
 import { VirtualTime } from './virtual-time.ts';
 import { Witness } from './witness.ts';
@@ -57,7 +57,7 @@ export interface Outcome {
 export class World {
   readonly time = new VirtualTime(STORY_BEGINS_AT);
   readonly story: Story;
-  /** Pages of one entry: whoever forgets to read on misses the second. */
+  /** Pages of one entry: a reader that ignores the cursor misses the second. */
   readonly store = new MemoryRunStore(undefined, { duePageMax: 1 });
   readonly evidence = new MemoryEvidenceStore();
   readonly outside: SimulatedOutside;
@@ -77,11 +77,11 @@ export class World {
   #lastSweepMs = 0;
   #sweeping = false;
 
-  constructor(scenario: Scenario, tell?: (line: string) => void) {
+  constructor(scenario: Scenario, print?: (line: string) => void) {
     this.#scenario = scenario;
     const { seed, settings, plan, workers } = scenario;
     this.#random = new SeededRandom(seed * 7 + 3);
-    this.story = new Story(this.time, tell);
+    this.story = new Story(this.time, print);
     const definitions = new MemoryDefinitions();
     this.published = define(definitions, scenario);
     this.#policy = new SimulatedPolicy(this.time, definitions);
@@ -106,7 +106,7 @@ export class World {
         }
       },
     });
-    const crossings = new Crossings(this.time, this.#random, scenario, (line) => this.story.tell(line));
+    const crossings = new Crossings(this.time, this.#random, scenario, (line) => this.story.add(line));
     this.outside = new SimulatedOutside(this.time, crossings, this.witness, scenario.farMs);
     const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) => {
       if (this.#outageEndsMs() === 0) this.#functions.work(message, ended);
@@ -166,7 +166,7 @@ export class World {
   }
 
   violate(invariant: string, what: string): void {
-    this.story.tell(`VIOLATED: ${invariant}: ${what}`);
+    this.story.add(`VIOLATED: ${invariant}: ${what}`);
     this.#violation ??= { invariant, what };
   }
 
@@ -175,7 +175,7 @@ export class World {
     const { timeout: realTimeout } = AbortSignal;
     globalThis.fetch = this.outside.fetch;
     const sendHttpAsBefore = sendHttpThroughFetch();
-    // Real timers have no place here; the outside itself gives up on requests that take too long.
+    // No real timers here: the simulated targets end requests that take too long.
     const never = new AbortController().signal;
     AbortSignal.timeout = () => never;
     try {
@@ -202,7 +202,7 @@ export class World {
     const { troubleMs, plan } = this.#scenario;
     this.#begin();
     this.time.after(troubleMs, () => {
-      this.story.tell('trouble is over');
+      this.story.add('trouble is over');
       plan.over = true;
     });
     await this.#untilRest();

@@ -70,11 +70,11 @@ export class ApprovalsJudge {
     this.#changed(held);
   }
 
-  /** What a person was told became true, and stays so. */
-  told(approvalId: string, { outcome }: Decided): void {
+  /** The decision that a person saw is stored and does not change. */
+  decided(approvalId: string, { outcome }: Decided): void {
     const status = this.#approvals.get(approvalId)?.status;
     if ((outcome === 'approved' || outcome === 'rejected') && status !== outcome) {
-      this.#report('people are told what was decided', `${approvalId} is ${status}, somebody was told ${outcome}`);
+      this.#report('people see what was decided', `${approvalId} is ${status}, somebody saw ${outcome}`);
     }
   }
 
@@ -139,7 +139,7 @@ export class ApprovalsJudge {
     }
   }
 
-  /** Whoever started the run, wrote its workflow, or has put something into what is written since. */
+  /** People who started the run, wrote its workflow, or added input to the write since. */
   #makersOf({ runId, trigger, enrichment }: Run, { stepIndex }: Approval): Set<string> {
     const undoes = stepIndex >= UNDO_INDEX_OFFSET ? stepIndex - UNDO_INDEX_OFFSET : undefined;
     const actor = enrichment?.actor;

@@ -3,7 +3,7 @@ import type { Commit } from '../../../lambdas/run/commit.ts';
 interface Contributed {
   /** Who gave the run something, and with which commit. */
   duringRun: { person: string; seq: number }[];
-  /** Whose doing an attempt at one step is: whoever edited its payload, or had it tried again after it had failed. */
+  /** The makers of an attempt at one step: people who edited its payload, or had it retried after it had failed. */
   toStep: Map<number, Set<string>>;
   /** The commit with which a step's values were fixed. */
   proposedIn: Map<number, number>;

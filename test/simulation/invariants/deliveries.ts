@@ -5,7 +5,7 @@ import type { Ingest } from '../../../lambdas/run/run-store.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { Report } from './report.ts';
 
-/** A delivery starts its runs once, however often, from wherever and under whatever id it comes. */
+/** A delivery starts its runs once, even if it is repeated, through several hooks and under several ids. */
 export class DeliveriesJudge {
   readonly #report: Report;
   readonly #store: MemoryRunStore;

@@ -6,7 +6,7 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { OutsideRequest } from '../simulated-outside.ts';
+import type { OutsideRequest } from '../simulated-targets.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 import { carriesOut } from './request-content.ts';
@@ -17,7 +17,7 @@ const MARK = /countersign:[0-9a-f]{20}/;
 export class EffectsJudge {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
-  /** Clocks that differ by more than the design allows for cannot promise when a lease is over. */
+  /** With clocks that differ by more than the design allows, the end of a lease is not certain. */
   readonly #clocksAreSane: boolean;
   readonly #known: {
     nobodyHurries: boolean;
@@ -26,7 +26,7 @@ export class EffectsJudge {
     approval: (id: string) => Approval | undefined;
   };
   /** Until when a request must not be repeated, by its content, and since when that is known. */
-  readonly #waits = new Map<string, { untilMs: number; toldAtMs: number }>();
+  readonly #waits = new Map<string, { untilMs: number; knownAtMs: number }>();
   readonly #landed = new Map<string, number>();
   /** When a marked write of a run was sent last. */
   readonly #sentAtMs = new Map<string, number>();
@@ -66,15 +66,15 @@ export class EffectsJudge {
     }
     const wait = this.#waits.get(contentOf(request));
     const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
-    // Two may look for people at the same moment: whoever was at work already has not heard of it.
-    const unaware = method === 'GET' && wait !== undefined && by.beganAtMs < wait.toldAtMs;
+    // Two workers may probe at the same moment: one that was already running does not know it.
+    const unaware = method === 'GET' && wait !== undefined && by.beganAtMs < wait.knownAtMs;
     if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
     if (method !== 'GET') this.#judgeRetry(request, what);
   }
 
-  /** Source 001, 7.2: what reaches far is sent again only once people have agreed to that, after it was sent. */
+  /** Source 001, 7.2: a write with high blast radius is sent again only after people have agreed to the retry. */
   #judgeRetry(request: OutsideRequest, what: string): void {
     const mark = markIn(request);
     if (mark === undefined) return;
@@ -87,11 +87,11 @@ export class EffectsJudge {
     const asked = approvalId === undefined ? undefined : this.#known.approval(approvalId);
     const askedAtMs = Date.parse(asked?.requestedAt ?? '') + this.#known.skewMs;
     if (asked?.status === 'approved' && askedAtMs >= sentAtMs) return;
-    this.#report('what reaches far is sent again only if people agree', `${what} with ${approvalId}`);
+    this.#report('a write with high blast radius is sent again only if people agree', `${what} with ${approvalId}`);
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
-    this.#waits.set(contentOf(request), { untilMs, toldAtMs: this.#known.time.now() });
+    this.#waits.set(contentOf(request), { untilMs, knownAtMs: this.#known.time.now() });
   }
 
   landed(request: OutsideRequest): void {
@@ -116,7 +116,7 @@ export class EffectsJudge {
       this.#report('a receipt of success stands', receipt.key);
     }
     this.#settled.set(id, receipt);
-    // Taken back: the same may be written again, under the same mark.
+    // Undone: the same may be written again, with the same mark.
     if (receipt.outcome === 'reversed') {
       this.#landed.delete(markOf(receipt.tenant, receipt.key));
       this.#sentAtMs.delete(`${receipt.runId} ${markOf(receipt.tenant, receipt.key)}`);
@@ -124,14 +124,14 @@ export class EffectsJudge {
     if (receipt.effect !== 'probe') return;
     const times = this.times(receipt.tenant, receipt.key);
     if (receipt.outcome === 'succeeded' && times === 0) {
-      this.#report('a receipt of success rests on an effect', receipt.key);
+      this.#report('a successful receipt has an effect', receipt.key);
     }
     if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreSane) {
       this.#report('a receipt of failure means that nothing happened', receipt.key);
     }
   }
 
-  /** What an intent of this very run for this very content rests on, if one is committed and not known to have failed. */
+  /** The grounds of an intent of this run for this content, if one is committed and not known to have failed. */
   #intending(request: OutsideRequest): { action: ProposedAction; approvalId?: string } | undefined {
     const { tenant, runId = '' } = request.by;
     const mark = markIn(request);

@@ -8,7 +8,7 @@ import type { SimulatedPolicy } from '../simulated-policy.ts';
 import type { ApprovalsJudge } from './approvals.ts';
 import type { Report } from './report.ts';
 
-/** Every intent rests on a decision of its own commit, and on people where policy or the write itself asks for them. */
+/** Every intent has a decision in its own commit, and an approval where policy or the write itself requires one. */
 export class GovernedWritesJudge {
   readonly #report: Report;
   readonly #policy: SimulatedPolicy;
@@ -57,7 +57,7 @@ export class GovernedWritesJudge {
       this.#judgeApproval(commit, step, approvalId, actionHash);
       const said = approvalId === undefined ? undefined : this.#approvals.now(approvalId)?.action?.derived;
       if (!said?.some(({ field }) => field === 'channel')) {
-        this.#report('people are told when a model chose where a write goes', what);
+        this.#report('people see when a model chose the target of a write', what);
       }
     }
   }
@@ -76,13 +76,13 @@ export class GovernedWritesJudge {
   }
 }
 
-/** By the design, not by the engine's code: policy asks, or it hits much or takes something away for good. */
+/** By the design, not by the engine's code: policy asks, the blast radius is high, or the write is destructive. */
 function asksPeople({ effect, blastRadius, destructive }: ProposedAction, verdict: string): boolean {
   return verdict === 'needs_approval' || (effect !== 'read' && (blastRadius === 'high' || destructive));
 }
 
 function hashOfAction(
-  { makers: _whoever, ...action }: ProposedAction,
+  { makers: _makers, ...action }: ProposedAction,
   step: Step,
   policyHash: string,
   { workflow }: Run,

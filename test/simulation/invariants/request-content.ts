@@ -1,5 +1,5 @@
 import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
-import type { OutsideRequest } from '../simulated-outside.ts';
+import type { OutsideRequest } from '../simulated-targets.ts';
 
 /** Whether a request, as it leaves, is what was proposed and decided on: this target, these values, nothing else. */
 export function carriesOut({ method, url, body = {} }: OutsideRequest, { target, fields }: ProposedAction): boolean {

@@ -21,7 +21,7 @@ export function judgeRest(world: World): void {
     }
     judgeEvidence(world, run);
   }
-  for (const entry of inside.outbox()) world.violate('every promise is kept', entry.id);
+  for (const entry of inside.outbox()) world.violate('every outbox entry is completed', entry.id);
   for (const counter of inside.caps.counters()) {
     if (counter.running !== 0) world.violate('every place is given back', `${counter.shard} counts ${counter.running}`);
   }
@@ -67,17 +67,17 @@ function judgeReceipt(world: World, receipt: Receipt): void {
   const { tenant, key, runId, outcome } = receipt;
   const run = world.store.inside.run(tenant, runId);
   if (outcome === 'intent') world.violate('every intent gets an outcome', `${key} of ${runId}, ${run?.status}`);
-  // An attempt that failed before somebody edited the write has left a receipt that no step rests on.
-  const restsOn = world.store.inside.steps(tenant, runId).some((step) => receiptKeyOf(step) === key);
-  if (run?.status === 'succeeded' && outcome !== 'succeeded' && (restsOn || outcome !== 'failed')) {
+  // An attempt that failed before an edit of the write has left a receipt that no step uses.
+  const isUsed = world.store.inside.steps(tenant, runId).some((step) => receiptKeyOf(step) === key);
+  if (run?.status === 'succeeded' && outcome !== 'succeeded' && (isUsed || outcome !== 'failed')) {
     world.violate('a run that succeeded made its writes', `${key} of ${runId} is ${outcome}`);
   }
   if (receipt.effect !== 'probe' || outcome !== 'succeeded') return;
   const times = world.witness.effects.times(tenant, key);
-  if (times === 0) world.violate('a receipt of success rests on an effect', key);
+  if (times === 0) world.violate('a successful receipt has an effect', key);
 }
 
-/** Later writes to a field come after earlier ones: the last step's value is what stays, unless all were taken back. */
+/** Later writes to a field come after earlier ones: the last step's value remains, unless all were undone. */
 function judgeFields(world: World): void {
   for (const run of world.store.inside.runs()) {
     const workflow = world.published.workflow(run);

@@ -4,13 +4,13 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { OutsideRequest } from '../simulated-outside.ts';
+import type { OutsideRequest } from '../simulated-targets.ts';
 import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';
 
-/** What was written is taken back newest first, only if it is ours and still there, and every write gets its word. */
+/** Writes are undone newest first, only if they are ours and unchanged, and every write has an entry in the log. */
 export class RollbackJudge {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
@@ -40,18 +40,21 @@ export class RollbackJudge {
     if (TERMINAL.has(run.status)) this.#judgeLog(run, steps);
   }
 
-  /** Two may have asked for the identical write: then it is not only its maker's to take back. */
+  /** Two runs may have asked for the identical write: then neither may undo it alone. */
   #judgeReversed({ tenant, runId }: Run, receiptKey: string): void {
     for (const other of this.#store.inside.runs()) {
       if (other.tenant !== tenant || other.runId === runId) continue;
       const steps = this.#store.inside.steps(tenant, other.runId);
       if (steps.some((step) => step.status === 'succeeded' && step.receiptKey === receiptKey)) {
-        this.#report('a write that another run rests on stays', `${runId} took back what ${other.runId} rests on`);
+        this.#report(
+          'a write that another run reuses is not undone',
+          `${runId} undid a write that ${other.runId} reuses`,
+        );
       }
     }
   }
 
-  /** A deadline ends what goes on, but not what is taken back: that waits as long as it must. */
+  /** A deadline ends a run, but not its rollback, which waits as long as necessary. */
   #judgeRetry(run: Run, undo: Step): void {
     const receipt = this.#receiptOf(run, undo);
     if (undo.status !== 'failed_retryable' || receipt?.outcome !== 'unknown') return;
@@ -68,9 +71,9 @@ export class RollbackJudge {
     if (receipt?.runId !== run.runId || receipt.outcome !== 'succeeded') {
       this.#report('a run undoes its own writes only', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
     }
-    const told = new Set(run.compensation?.map(({ step }) => step));
+    const logged = new Set(run.compensation?.map(({ step }) => step));
     const newer = before.steps.filter(
-      (step) => wrote(step) && step.status === 'succeeded' && !told.has(step.id) && this.#isLater(run, step, undoes),
+      (step) => wrote(step) && step.status === 'succeeded' && !logged.has(step.id) && this.#isLater(run, step, undoes),
     );
     if (newer.length > 0) this.#report('the newest write is undone first', `${what} before ${newer[0]?.id}`);
   }
@@ -79,7 +82,7 @@ export class RollbackJudge {
     return (this.#doneAt.get(keyOf(run, step.index)) ?? '') > (this.#doneAt.get(keyOf(run, than)) ?? '');
   }
 
-  /** A run that was rolled back or canceled says of each of its writes what became of it, newest first. */
+  /** A run that was rolled back or canceled has a result for each of its writes, newest first. */
   #judgeLog(run: Run, steps: readonly Step[]): void {
     const log = run.compensation ?? [];
     const stopped = run.status === 'canceled' || run.rollback !== undefined;
@@ -101,7 +104,10 @@ export class RollbackJudge {
       const reversed = step?.status === 'rolled_back';
       const undo = steps.find(({ undoes }) => undoes === step?.index);
       if (outcome === 'kept' && undo && this.#isOpen(run, undo)) {
-        this.#report('the compensation log is true', `${run.runId}/${id} may have been taken back, said to be kept`);
+        this.#report(
+          'the compensation log is true',
+          `${run.runId}/${id} may have been undone, but the log says that it remains`,
+        );
       }
       const receipt = step && this.#receiptOf(run, step);
       if (
@@ -123,7 +129,7 @@ export class RollbackJudge {
     return this.#store.inside.receipt(tenant, receiptKeyOf(step) ?? '');
   }
 
-  /** An answer has left the target: what it told is what the caller knows. */
+  /** The target has sent its response, which the caller now knows. */
   landed({ by, method, url }: OutsideRequest, fields: Record<string, string> | undefined): void {
     if (method === 'GET' && fields) this.#saw.set(`${by.id} ${url.pathname}`, { ...fields });
   }

@@ -48,7 +48,7 @@ export function judgeHistory(
   judgeStop(report, store, before.run, run);
 }
 
-/** Asked to stop, and not told to go on: what is in flight may come home, but nothing new begins. */
+/** After a request to stop, open requests may finish, but nothing new starts until a request to continue. */
 function judgeStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
   if (before?.stopRequest?.kind === 'rollback' && run.status === 'failed_terminal' && !run.rollback) {
     report("an operator's rollback is carried out", run.runId);
@@ -97,7 +97,7 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
     status = event.to;
   }
   if (status !== run.status)
-    report('events tell the status', `${run.runId} is ${run.status}, its events say ${status}`);
+    report('events show the status', `${run.runId} is ${run.status}, its events say ${status}`);
 }
 
 /** Whose doing an error is, and the ways out of waiting that nobody but people and time open. */
@@ -115,7 +115,7 @@ function hasRightInitiator(event: StatusChanged, approved: boolean): boolean {
   if (from === 'queued' && to === 'enriching') return initiator === 'webhook' && externalEvent?.id !== undefined;
   if (to === 'waiting_approval') return approval !== undefined && approval.decision === undefined;
   if (initiator === 'approval') return approval?.decidedBy?.includes(actor) === true;
-  // What a rollback ends as is told of with what began it.
+  // The event that starts a rollback says how it ends.
   const code = from === 'rolling_back' ? undefined : (error?.code ?? (to === 'paused' ? reason : undefined));
   const wanted = code === undefined ? undefined : INITIATOR_OF[code];
   if (wanted !== undefined) return initiator === wanted;

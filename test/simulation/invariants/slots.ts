@@ -6,8 +6,8 @@ import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
-/** Places under the caps: counters say exactly what the runs say, whatever crashed when. */
-export class PlacesJudge {
+/** Slots: counters always match the runs, also after crashes. */
+export class SlotsJudge {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #settings: (tenant: string) => TenantSettings;
@@ -66,8 +66,11 @@ export class PlacesJudge {
       const { workspaces } = counter;
       if (counter.workflow === undefined) taken += counter.running;
       const key = counterOf(counter);
-      const told: [string, number][] = Object.entries(workspaces).map(([name, value]) => [`${key}/${name}`, value]);
-      for (const [each, value] of [[key, counter.running] as [string, number], ...told]) {
+      const perWorkspace: [string, number][] = Object.entries(workspaces).map(([name, value]) => [
+        `${key}/${name}`,
+        value,
+      ]);
+      for (const [each, value] of [[key, counter.running] as [string, number], ...perWorkspace]) {
         if (value === (expected.get(each) ?? 0)) continue;
         this.#report('counters equal the runs that hold a place', `${each} counts ${value}, not ${expected.get(each)}`);
       }

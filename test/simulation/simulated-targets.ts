@@ -50,7 +50,7 @@ export class SimulatedOutside {
     this.#farMs = farMs;
   }
 
-  /** Access whose credential names the invocation: the one thing that reaches the outside and tells who calls. */
+  /** Access whose credential names the invocation: only it reaches the target and identifies the caller. */
   accessFor(by: Invocation): Record<string, Access> {
     this.#callers.set(by.id, by);
     const { servicenow, github, slack, http } = this.systems.access();
@@ -88,7 +88,7 @@ export class SimulatedOutside {
       if (fault === 'crash_after') by.die();
       if (fault === 'lost_reply') this.#fail(by, 'ECONNRESET', this.#farMs, reject);
       this.#fly(request, fault, init, resolve);
-      // A caller that stands still does not even notice that its request has timed out.
+      // A paused caller does not notice that its request has timed out.
       if (fault === 'pause') return;
       this.#time.after(EXCHANGE_TIMEOUT_MS, () =>
         by.goOn(() => reject(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))),
@@ -106,7 +106,7 @@ export class SimulatedOutside {
           this.#watcher.landed(request, this.systems.incidents.get(url.pathname.split('/').at(-1) ?? '')?.fields);
         if (fault === 'lost_reply') return;
         const heard = fault === 'server_error_after' ? new Response('{}', { status: 502 }) : response;
-        if (fault === 'pause') by.standStill(this.#crossings.pauseMs());
+        if (fault === 'pause') by.pause(this.#crossings.pauseMs());
         this.#time.after(this.#crossings.delayMs(this.#farMs), () =>
           by.goOn(() => {
             if (heard.status === TOO_MANY_REQUESTS) {
