@@ -105,7 +105,7 @@ const receiptFacts = {
 };
 const written = {
   settledAt: Timestamp,
-  restedOnBy: z.string().optional().meta({ description: 'Another run that reuses this write' }),
+  reusedBy: z.string().optional().meta({ description: 'Another run that reuses this write' }),
   output,
   before,
   reversal: json<Reversal>('How to undo the write, or why it cannot be undone'),
