@@ -1,32 +1,33 @@
 import { type HttpResponse, Problem } from '../entry/http.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
+import type { Omitted } from './contract/schemas.ts';
 
-/** Lambda hands over 6 MB at most, of the answer as JSON, its body escaped once more. */
-const ANSWER_MAX_BYTES = 6_200_000;
-/** What a page of a list takes of it; the item that reaches the limit is the last one. */
+/** Lambda returns at most 6 MB. They include the response as JSON, in which the body is escaped once more. */
+const RESPONSE_MAX_BYTES = 6_200_000;
+/** The limit of one page of a list. The item that would exceed it begins the next page. */
 export const PAGE_MAX_BYTES = 3_000_000;
-/** A larger value is shown by its size and hash. */
+/** A larger value of a list item is replaced by its size and hash. */
 const VALUE_MAX_BYTES = 16 * 1024;
 const NESTED_MAX_BYTES = 64 * 1024;
 const DEPTH_MAX = 3;
 
-/** The bytes of a value in an answer, where quotes are escaped. */
+/** The size of a value in a response, where quotation marks are escaped. */
 export const bytesInResponse = (value: unknown): number =>
   Buffer.byteLength(JSON.stringify(JSON.stringify(value) ?? ''));
 
-/** Too large an answer would become a 500 that says nothing. */
-export function assertResponseFits(answer: HttpResponse): HttpResponse {
-  const bytes = Buffer.byteLength(JSON.stringify(answer));
-  if (bytes <= ANSWER_MAX_BYTES) return answer;
+/** Throws a 413. Without it, Lambda would turn the response into a 500 without a reason. */
+export function assertResponseFits(response: HttpResponse): HttpResponse {
+  const bytes = Buffer.byteLength(JSON.stringify(response));
+  if (bytes <= RESPONSE_MAX_BYTES) return response;
   throw new Problem(
     413,
     'TOO_LARGE',
-    `the answer has ${bytes} bytes, and ${ANSWER_MAX_BYTES} can be sent; ask for less at once, with a smaller limit or for one part`,
+    `the response has ${bytes} bytes; at most ${RESPONSE_MAX_BYTES} can be sent; use a smaller limit, or request one part`,
   );
 }
 
-/** As much of a page as one answer holds, at least one item; the next page goes on where it ends. */
+/** The items of a page that fit in one response, at least one. The next page begins after them. */
 export function cutToFit<Item>(
   page: Page<Item>,
   placeOf: (item: Item) => string,
@@ -43,12 +44,7 @@ export function cutToFit<Item>(
   return { items, next: placeOf(last) };
 }
 
-/** What stands in the place of a value that is too large to be shown with others. */
-export interface Omitted {
-  omitted: { bytes: number; sha256: string };
-}
-
-/** An item of a list, its large values replaced by their size and hash. */
+/** Replaces the large values of a list item by their size and hash. */
 export function withoutLargeValues<Item extends object>(item: Item): Item {
   const fields = Object.entries(item).map(([name, value]) => [name, bounded(value, DEPTH_MAX)]);
   return Object.fromEntries(fields) as Item;

@@ -1,13 +1,42 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.ts';
 import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
+import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs.ts';
 import { page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
+import type { Receipt } from '../../lambdas/run/receipt.ts';
+import type { Step } from '../../lambdas/run/step.ts';
 import { allRoutes, eventFor } from './every-route.ts';
+
+type KeysOf<Union> = Union extends unknown ? keyof Union : never;
+
+/**
+ * The compiler checks that a response shows every field of a stored row except these: a new field is either added to the
+ * contract or listed here.
+ */
+const HIDDEN: {
+  step: Exclude<KeysOf<Step>, KeysOf<StepView>>;
+  receipt: Exclude<KeysOf<Receipt>, KeysOf<ReceiptView>>;
+  approval: Exclude<KeysOf<Approval>, KeysOf<ApprovalView>>;
+} extends {
+  step: 'schemaVersion';
+  receipt: 'schemaVersion' | 'tenant';
+  approval: 'schemaVersion' | 'tenant' | 'revision';
+}
+  ? string[]
+  : never = ['schemaVersion', 'tenant', 'revision'];
 
 const AS = { tenant: 'acme', person: 'olivia', role: 'owner' as const };
 
 describe('the contract', () => {
+  it('hides what only the storage of a row needs', () => {
+    for (const schema of [...StepView.options, ...ReceiptView.options, ApprovalView]) {
+      expect(Object.keys(schema.shape).filter((field) => HIDDEN.includes(field))).toEqual([]);
+    }
+  });
+
   it('has each route and each operation name once', () => {
     const keys = allRoutes.map(({ route }) => routeKey(route));
     expect(new Set(keys).size).toBe(keys.length);

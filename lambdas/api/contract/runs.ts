@@ -99,9 +99,9 @@ const receiptFacts = {
   intentAt: Timestamp,
   openSince: Timestamp,
   spentBefore: cost,
-  grounds: z
-    .object({ policyHash: z.string(), policies: z.array(z.string()), approvalId: z.string().optional() })
-    .optional(),
+  grounds: large(
+    z.object({ policyHash: z.string(), policies: z.array(z.string()), approvalId: z.string().optional() }),
+  ).optional(),
 };
 const written = {
   settledAt: Timestamp,

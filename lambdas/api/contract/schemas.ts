@@ -10,13 +10,17 @@ export const Timestamp = z.string().meta({ format: 'date-time', example: '2026-1
 export const json = <Type = unknown>(description: string): z.ZodType<Type, Type> =>
   z.unknown().meta({ description }) as unknown as z.ZodType<Type, Type>;
 
-/** Replaces a value that is too large for the response. */
-const Omitted = z.object({ omitted: z.object({ bytes: z.int(), sha256: z.string() }) });
-export type Omitted = z.infer<typeof Omitted>;
+/** Replaces a value that is too large for the response, or a part of one. */
+export interface Omitted {
+  omitted: { bytes: number; sha256: string };
+}
 
-/** A value that lists show by size and hash if it is large. Types leave that out: clients print it like any value. */
+/** A value whose large parts can be omitted. Types leave that out: clients print an omission like any other value. */
 export const large = <Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>, z.input<Schema>> =>
-  z.union([schema, Omitted]) as unknown as z.ZodType<z.output<Schema>, z.input<Schema>>;
+  z.union([schema, json('The same value; each large part is `{ omitted: { bytes, sha256 } }`')]) as unknown as z.ZodType<
+    z.output<Schema>,
+    z.input<Schema>
+  >;
 
 /** The query of every list. */
 export const PageQuery = z.strictObject({

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { PlannedCall } from '../../plan/plan-call.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import { route } from './route.ts';
-import { json, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
+import { json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
 
 const WorkflowVersion = z.object({
   name: z.string(),
@@ -97,7 +97,7 @@ const PlannedStep = z.discriminatedUnion('kind', [
     ...plannedFacts,
     kind: z.literal('call'),
     effect: z.enum(['read', 'natural', 'probe', 'opaque']),
-    target: z.string(),
+    target: large(z.string()),
     fields: json<PlannedCall['fields']>('The values to write'),
     provisional: z.boolean().meta({ description: 'Some values are known only when the run reaches the step' }),
     risk: z.enum(['low', 'medium', 'high']),
