@@ -19,11 +19,11 @@ interface ApiProps {
   cursors: ListCursors;
   runTable: RunTable;
   worker: Worker;
-  /** Whose dead letters are shown and sent back, by the name they are shown under. */
+  /** The queues whose dead letters the API counts and redrives, by the name that it shows. */
   queues: Record<string, WorkQueue>;
 }
 
-/** What people and programs ask of runs. */
+/** The routes about runs, approvals and operations. */
 export class Api extends Construct {
   constructor(scope: Construct, id: string, props: ApiProps) {
     super(scope, id);
@@ -38,7 +38,7 @@ export class Api extends Construct {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs/runs',
-      description: 'Shows runs to those who may see them',
+      description: 'Returns runs, their steps and their events',
       schema: ApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, ...cursors.environment },
       timeout: API_TIMEOUT,
@@ -55,7 +55,7 @@ export class Api extends Construct {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/runs/control',
-      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; sends outbox entries again',
+      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; redrives outbox entries',
       schema: RunChangerEnvironment,
       environment: worker.runChangerEnvironment,
       timeout: API_TIMEOUT,
@@ -69,7 +69,7 @@ export class Api extends Construct {
     const decisions = new NodeFunction(this, 'Approvals', {
       bundles,
       entry: 'api/approvals/approvals',
-      description: 'Shows approvals and takes decisions on them',
+      description: 'Returns approvals and records decisions',
       schema: ApprovalsApiEnvironment,
       environment: { ...worker.runChangerEnvironment, ...cursors.environment },
       timeout: API_TIMEOUT,
@@ -85,7 +85,7 @@ export class Api extends Construct {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/operations/dead-letters',
-      description: 'Counts the dead letters of a tenant and sends them back',
+      description: 'Counts and redrives the dead letters of a tenant',
       schema: RedriveEnvironment,
       environment: {
         DEAD_LETTER_QUEUES: Stack.of(this).toJsonString(
@@ -106,7 +106,7 @@ export class Api extends Construct {
     const health = new NodeFunction(this, 'Health', {
       bundles,
       entry: 'api/operations/health',
-      description: 'Says that requests reach the stage',
+      description: 'Responds if requests reach the stage',
       schema: z.object({}),
       environment: {},
       timeout: API_TIMEOUT,

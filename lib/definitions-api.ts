@@ -10,9 +10,9 @@ import type { StageConfig } from './stage-config.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 
 const DEFINITIONS_TIMEOUT = seconds(10);
-/** How long a widened right to approve does not count, where the stage does not say. */
+/** The default of `approverCoolDownHours`: for this time a widened right to approve does not count. */
 const COOL_DOWN_HOURS = { prod: 24, staging: 0, dev: 0 };
-/** A plan looks at one target after the other; API Gateway waits 30 s for an answer. */
+/** A plan reads its targets one after the other, and API Gateway waits at most 30 s for a response. */
 const PLAN_TIMEOUT = seconds(29);
 
 interface DefinitionsApiProps {
@@ -23,7 +23,7 @@ interface DefinitionsApiProps {
   runTable: RunTable;
 }
 
-/** What people define: workflows, published and planned, the automations that run them, the people themselves, and the history of it. */
+/** The routes about definitions: workflows and their plans, automations, people, and the history of changes. */
 export class DefinitionsApi extends Construct {
   constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable }: DefinitionsApiProps) {
     super(scope, id);
@@ -31,7 +31,7 @@ export class DefinitionsApi extends Construct {
     const definitions = new NodeFunction(this, 'Definitions', {
       bundles,
       entry: 'api/definitions/definitions',
-      description: 'Publishes and shows workflows, automations and people',
+      description: 'Changes and returns workflows, automations and people',
       schema: DefinitionsEnvironment,
       environment: {
         RUN_TABLE,
@@ -46,7 +46,7 @@ export class DefinitionsApi extends Construct {
     runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
     httpApi.serve('definitions', definitions);
 
-    // Plans look at targets with credentials of their own, which the operator gives no right to write.
+    // Plans read targets with their own credentials, which the operator creates without write permissions.
     const planSecrets = new TenantSecrets(this, 'PlanSecrets', {
       ...config,
       purpose: 'plan-connections',
@@ -56,7 +56,7 @@ export class DefinitionsApi extends Construct {
     const plan = new NodeFunction(this, 'Plan', {
       bundles,
       entry: 'api/definitions/plan',
-      description: 'Says what a run would do, without doing it',
+      description: 'Returns the plan of a run',
       schema: PlanEnvironment,
       environment: { RUN_TABLE, ...planSecrets.environment, STAGE_KIND: config.kind },
       timeout: PLAN_TIMEOUT,

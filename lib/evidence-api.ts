@@ -8,7 +8,7 @@ import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
-/** A bundle of some megabytes is read whole and sent in parts. */
+/** Reads a bundle of several megabytes, of which each response sends a part. */
 const EVIDENCE_API_TIMEOUT = seconds(15);
 
 interface EvidenceApiProps {
@@ -18,14 +18,14 @@ interface EvidenceApiProps {
   evidence: EvidenceBucket;
 }
 
-/** Hands bundles out to whoever may see their runs. */
+/** The routes that return evidence bundles. */
 export class EvidenceApi extends Construct {
   constructor(scope: Construct, id: string, { bundles, httpApi, runTable, evidence }: EvidenceApiProps) {
     super(scope, id);
     const fetch = new NodeFunction(this, 'Fetch', {
       bundles,
       entry: 'api/evidence/evidence',
-      description: 'Hands out the evidence of a run',
+      description: 'Returns the evidence of a run',
       schema: EvidenceApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_BUCKET: evidence.bucket.bucketName },
       timeout: EVIDENCE_API_TIMEOUT,

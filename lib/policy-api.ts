@@ -6,7 +6,7 @@ import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
-/** A page of a replay reads ten runs and decides about each of their steps again. */
+/** A page of a replay reads ten runs and decides each of their steps again. */
 const POLICY_API_TIMEOUT = seconds(20);
 
 interface PolicyApiProps {
@@ -16,14 +16,14 @@ interface PolicyApiProps {
   runTable: RunTable;
 }
 
-/** What decides about writes: shown, published, and tried on recorded decisions. */
+/** The routes about policies: read, publish, and replay recorded decisions. */
 export class PolicyApi extends Construct {
   constructor(scope: Construct, id: string, { bundles, httpApi, cursors, runTable }: PolicyApiProps) {
     super(scope, id);
     const policies = new NodeFunction(this, 'Policies', {
       bundles,
       entry: 'api/policies/policies',
-      description: 'Shows, publishes and replays policies',
+      description: 'Returns, publishes and replays policies',
       schema: ApiEnvironment,
       environment: { RUN_TABLE: runTable.table.tableName, ...cursors.environment },
       timeout: POLICY_API_TIMEOUT,

@@ -6,7 +6,7 @@ export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
 const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), sourceUrl: z.string() }));
 
 export const RedriveEnvironment = z.object({
-  /** JSON: name and URL of each dead-letter queue, and the URL of the queue that it belongs to. */
+  /** JSON: name and URL of each dead-letter queue, and the URL of its source queue. */
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
 
@@ -16,6 +16,6 @@ export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_AR
 
 export const DefinitionsEnvironment = ApiEnvironment.extend({
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
-  /** How long a widened right to approve does not count yet. */
+  /** For this time a widened right to approve does not count. */
   APPROVER_COOL_DOWN_HOURS: z.coerce.number().nonnegative(),
 });

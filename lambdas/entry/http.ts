@@ -9,7 +9,7 @@ export type HttpEvent = Omit<APIGatewayProxyEventV2, 'requestContext'> & {
 };
 export type HttpResponse = APIGatewayProxyStructuredResultV2;
 
-/** An error meant for the caller: status, our code, and a sentence that says what to do. */
+/** An error for the caller: HTTP status, error code, and a sentence that says what is wrong and what to do. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
@@ -20,7 +20,7 @@ export class Problem extends Error {
   }
 }
 
-/** The bytes as they were sent: signatures are made over these, never over a re-serialised body. */
+/** The body as it was sent. Signatures cover these bytes; a re-serialised body would have other bytes. */
 export function rawBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
   return Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
 }
@@ -39,15 +39,15 @@ export function json(status: number, body: unknown): HttpResponse {
   return { statusCode: status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** A handler that answers HTTP: problems become `application/problem+json`, anything else a 500 that reveals nothing. */
-export function httpHandler(answer: (event: HttpEvent, context: Context) => Promise<HttpResponse>) {
+/** Makes a Lambda handler. A `Problem` becomes `application/problem+json`, any other error a 500 without details. */
+export function httpHandler(handle: (event: HttpEvent, context: Context) => Promise<HttpResponse>) {
   return functionHandler<HttpEvent, HttpResponse>()
     .use({
       onError: (request) => {
         request.response = problemResponse(request.error, request.event);
       },
     })
-    .handler(answer);
+    .handler(handle);
 }
 
 function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
@@ -68,7 +68,7 @@ function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
 function unexpected(error: unknown, event: HttpEvent): Problem {
   const requestId = event.requestContext.requestId;
   systemLog.error('an unexpected error', { error, requestId });
-  return new Problem(500, 'INTERNAL', `something went wrong on our side; try again, or ask with request ${requestId}`);
+  return new Problem(500, 'INTERNAL', `an internal error occurred; try again, or report request ${requestId}`);
 }
 
 const TITLES: Record<number, string> = {

@@ -7,8 +7,8 @@ import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
 import { type ApiKeys, apiKeyHash } from './api-keys.ts';
 import type { Caller } from './caller.ts';
 
-/** The history names a key by the start of its hash, which tells keys apart and lets nobody in. */
-const SHOWN_OF_HASH = 12;
+/** The history of changes identifies a key by the first digits of its hash, which are useless for a login. */
+const SHOWN_HASH_DIGITS = 12;
 
 export class DynamoApiKeys implements ApiKeys {
   readonly #rows: DynamoRows;
@@ -26,7 +26,7 @@ export class DynamoApiKeys implements ApiKeys {
   save(apiKey: string, caller: Caller, by: ChangeAuthor): Promise<void> {
     const hash = apiKeyHash(apiKey);
     const { tenant } = caller;
-    const name = hash.slice(0, SHOWN_OF_HASH);
+    const name = hash.slice(0, SHOWN_HASH_DIGITS);
     return this.#changes.save({ tenant, kind: 'api_key', name, key: apiKeyKey(hash), by }, caller);
   }
 }

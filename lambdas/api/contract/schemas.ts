@@ -17,10 +17,10 @@ export interface Omitted {
 
 /** A value whose large parts can be omitted. Types leave that out: clients print an omission like any other value. */
 export const large = <Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>, z.input<Schema>> =>
-  z.union([schema, json('The same value; each large part is `{ omitted: { bytes, sha256 } }`')]) as unknown as z.ZodType<
-    z.output<Schema>,
-    z.input<Schema>
-  >;
+  z.union([
+    schema,
+    json('The same value; each large part is `{ omitted: { bytes, sha256 } }`'),
+  ]) as unknown as z.ZodType<z.output<Schema>, z.input<Schema>>;
 
 /** The query of every list. */
 export const PageQuery = z.strictObject({

@@ -10,14 +10,14 @@ import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
 
-/** Another owner has this long to confirm a change. */
+/** A pending change expires unless another owner confirms it within this time. */
 const PENDING_EXPIRES_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
-/** More than these at once nobody reads before confirming. */
+/** Nobody would read more than these before confirming. */
 const PENDING_MAX = 50;
 
-/** How the stage guards who may approve. */
+/** The stage's rules for changes of who may approve. */
 export interface PeopleRules {
-  /** A right that was widened counts only after this time. */
+  /** A widened right counts only after this time. */
   coolDownMs: number;
   /** Changes that widen who may approve wait for a second owner. */
   secondOwner: boolean;
@@ -33,7 +33,7 @@ export interface PeopleChanger {
   peopleRules: PeopleRules;
 }
 
-/** Who changes something now, as the history records it. */
+/** Who makes a change, and when, for the history of changes. */
 export const authorOf = ({ clock, ids }: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor => ({
   actor: person,
   at: isoNow(clock),
@@ -61,65 +61,65 @@ export async function currentCaller(
 
 /** Makes a change, or stores it until a second owner confirms it. */
 export async function changePerson(
-  api: PeopleChanger,
+  ports: PeopleChanger,
   caller: Caller,
   people: readonly Person[],
   after: Person,
 ): Promise<{ person: Person } | { pending: PendingChange }> {
-  const by = authorOf(api, caller);
-  await assertValid(api, caller.tenant, people, after);
+  const by = authorOf(ports, caller);
+  await assertValid(ports, caller.tenant, people, after);
   const before = people.find(({ id }) => id === after.id);
   const widens = widenings(before, after);
   if (widens.length > 0) requirePerson(caller, 'widen who may approve');
-  if (widens.length > 0 && api.peopleRules.secondOwner) {
-    return { pending: await askSecondOwner(api, caller.tenant, people, { by, before, after, widens }) };
+  if (widens.length > 0 && ports.peopleRules.secondOwner) {
+    return { pending: await requestConfirmation(ports, caller.tenant, people, { by, before, after, widens }) };
   }
-  const { coolDownMs } = api.peopleRules;
-  const person = vouchedFor(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
-  await api.definitions.savePerson(caller.tenant, person, by, { replaces: before ?? null });
+  const { coolDownMs } = ports.peopleRules;
+  const person = withProvenance(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
+  await ports.definitions.savePerson(caller.tenant, person, by, { replaces: before ?? null });
   return { person };
 }
 
-/** The changed person, with who vouches for what the change widens. */
-export function vouchedFor(
+/** The changed person, with the people whom the widened rights depend on. */
+export function withProvenance(
   people: readonly Person[],
   before: Person | undefined,
-  { rights: _asked, ...after }: Person,
-  vouching: RightsChange,
+  { rights: _ignored, ...after }: Person,
+  grant: RightsChange,
 ): Person {
-  const given = provenanceOf(people, vouching);
-  const isSame = before && !becomesSomebodyElse(before, after);
-  const rights = isSame ? before.rights : provenanceOf(people, { ...vouching, before: before?.rights });
+  const given = provenanceOf(people, grant);
+  const isSame = before && !changesRights(before, after);
+  const rights = isSame ? before.rights : provenanceOf(people, { ...grant, before: before?.rights });
   const delegates = after.delegates?.map(
     ({ person }) => before?.delegates?.find((each) => each.person === person) ?? { person, rights: given },
   );
   return { ...after, ...(delegates && { delegates }), ...(rights && { rights }) };
 }
 
-/** With other rights, or other names elsewhere: those decide whose votes are theirs, also if they may approve only later. */
-function becomesSomebodyElse(before: Person, after: Person): boolean {
+/** Identities count too: they determine which writes a person made, so whose approval does not count. */
+function changesRights(before: Person, after: Person): boolean {
   const names = (person: Person) => JSON.stringify([...person.identities].sort());
   return widenings(before, { ...after, delegates: before.delegates }).length > 0 || names(before) !== names(after);
 }
 
-interface Asked {
+interface WideningChange {
   by: ChangeAuthor;
   before: Person | undefined;
   after: Person;
   widens: string[];
 }
 
-async function askSecondOwner(
+async function requestConfirmation(
   { definitions }: PeopleChanger,
   tenant: string,
   people: readonly Person[],
-  { by, before, after, widens }: Asked,
+  { by, before, after, widens }: WideningChange,
 ): Promise<PendingChange> {
   if (!people.some(({ id, role }) => role === 'owner' && id !== by.actor)) {
     throw new Problem(
       422,
       'PERSON_INVALID',
-      `this widens who may approve (${widens.join('; ')}), and there is no second owner who could confirm it; the operator of the stage adds one, see RUNBOOK, "A second owner"`,
+      `this widens who may approve (${widens.join('; ')}), and there is no second owner to confirm it; the operator of the stage can add one, see RUNBOOK, "A second owner"`,
     );
   }
   const open = await definitions.pendingChanges(tenant, { limit: PENDING_MAX });
@@ -140,7 +140,7 @@ async function askSecondOwner(
   return pending;
 }
 
-/** What must hold of a person among the others, whoever asks and confirms. */
+/** Checks a person against the other people of the tenant. */
 export async function assertValid(
   { definitions, clock }: Pick<PeopleChanger, 'definitions' | 'clock'>,
   tenant: string,
@@ -153,52 +153,61 @@ export async function assertValid(
     throw new Problem(
       422,
       'PERSON_INVALID',
-      `somebody called ${person.id} was deleted, and their API keys must not work for another; choose another id`,
+      `the ID ${person.id} belonged to a person who was deleted, and their API keys must not work for another; choose another ID`,
     );
   }
   if (!isNew && person.role !== 'owner') assertOwnerLeft(people, others);
   assertOwnIdentities(person, others);
   assertDelegates(person, others);
-  assertSomebodyActs(person, others, isoNow(clock));
+  assertDelegateCanAct(person, others, isoNow(clock));
 }
 
-/** Only an owner can make another one. */
+/** A tenant keeps at least one owner, because only an owner can make another one. */
 export function assertOwnerLeft(people: readonly Person[], others: readonly Person[]): void {
   const isOwner = ({ role }: Person) => role === 'owner';
   if (!people.some(isOwner) || others.some(isOwner)) return;
   throw new Problem(422, 'PERSON_INVALID', 'this is the last owner; make somebody else an owner first');
 }
 
-/** An identity of two people would let one of them be counted twice. */
+/** With an identity of two people, one of them would count twice. */
 function assertOwnIdentities({ id, identities }: Person, others: readonly Person[]): void {
   for (const other of others) {
     const shared = identities.find((identity) => hasIdentity(other, identity));
-    if (shared) throw new Problem(422, 'PERSON_INVALID', `${shared} is ${other.id}; it cannot be ${id} too`);
+    if (shared)
+      throw new Problem(
+        422,
+        'PERSON_INVALID',
+        `the identity ${shared} belongs to ${other.id}; it cannot belong to ${id} too`,
+      );
   }
 }
 
 function assertDelegates({ id, delegates = [] }: Person, others: readonly Person[]): void {
   const stranger = delegates.find(({ person }) => !others.some((other) => other.id === person));
   if (!stranger) return;
-  throw new Problem(422, 'PERSON_INVALID', `there is nobody called ${stranger.person} who could take ${id}'s place`);
+  throw new Problem(422, 'PERSON_INVALID', `there is no person ${stranger.person} who could decide for ${id}`);
 }
 
-/** A delegate who is away themselves passes the place on; where that leads round in a circle, nobody would act. */
-function assertSomebodyActs(person: Person, others: readonly Person[], now: string): void {
+/** Refuses absences without anybody who decides: no delegate, a delegate without the rights, a circle of delegates. */
+function assertDelegateCanAct(person: Person, others: readonly Person[], now: string): void {
   if (!person.away || person.away.until <= now) return;
   const { delegate: id } = person.away;
   const delegate = others.find((other) => other.id === id);
   if (!delegate) {
-    throw new Problem(422, 'PERSON_INVALID', `there is nobody called ${id} who could take ${person.id}'s place`);
+    throw new Problem(422, 'PERSON_INVALID', `there is no person ${id} who could decide for ${person.id}`);
   }
   if (!coversRightsOf(delegate, person) && !person.delegates?.some((allowed) => allowed.person === id)) {
     throw new Problem(
       422,
       'PERSON_INVALID',
-      `${id} may not approve all that ${person.id} may; name somebody who may, or ask an owner to allow it: countersign people delegates ${person.id} --add ${id}`,
+      `${id} may not approve everything that ${person.id} may; name somebody who may, or ask an owner to allow it: countersign people delegates ${person.id} --add ${id}`,
     );
   }
   if (standIn(person, [...others, person], now) === undefined) {
-    throw new Problem(422, 'PERSON_INVALID', `${id} is away too, and their delegates lead back to ${person.id}`);
+    throw new Problem(
+      422,
+      'PERSON_INVALID',
+      `${id} is away too, and the chain of delegates leads back to ${person.id}`,
+    );
   }
 }

@@ -9,7 +9,7 @@ import type { changeRoutes } from '../contract/people.ts';
 import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
 import type { Handlers } from '../router.ts';
-import { assertValid, authorOf, currentCaller, type PeopleChanger, vouchedFor } from './change-person.ts';
+import { assertValid, authorOf, currentCaller, type PeopleChanger, withProvenance } from './change-person.ts';
 
 export interface ChangesPorts extends PeopleChanger, Paged {
   definitions: PeopleChanger['definitions'] & Pick<Definitions, 'changes' | 'pendingChange' | 'dismissChange'>;
@@ -66,8 +66,8 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
     await assertValid(ports, current.tenant, people, after);
     const by = authorOf(ports, current);
     const { coolDownMs } = ports.peopleRules;
-    const vouching = { changedBy: requestedBy, confirmedBy: current.person, at: by.at, coolDownMs };
-    const person = vouchedFor(people, before, after, vouching);
+    const grant = { changedBy: requestedBy, confirmedBy: current.person, at: by.at, coolDownMs };
+    const person = withProvenance(people, before, after, grant);
     await ports.definitions.savePerson(current.tenant, person, by, { replaces: before ?? null, confirms: pending });
     return { status: 200, body: person };
   },

@@ -13,8 +13,8 @@ import { DynamoRunReads } from '../../run/dynamo/dynamo-run-reads.ts';
 import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { handlePlan } from './plan.ts';
 
-/** What is left after the slowest read must do for the rest of the plan. */
-const READ_TAKES_AT_MOST_MS = EXCHANGE_TIMEOUT_MS + 2_000;
+/** The time for one more read at a target, and for the rest of the plan after it. */
+const READ_MAX_MS = EXCHANGE_TIMEOUT_MS + 2_000;
 
 const environment = readEnvironment(PlanEnvironment.extend({ AWS_REGION: z.string() }));
 const dynamo = new DynamoDBClient();
@@ -33,5 +33,5 @@ const planner = {
 };
 
 export const handler = httpHandler((event, context) =>
-  handlePlan({ ...planner, hasTime: () => context.getRemainingTimeInMillis() > READ_TAKES_AT_MOST_MS }, event),
+  handlePlan({ ...planner, hasTime: () => context.getRemainingTimeInMillis() > READ_MAX_MS }, event),
 );

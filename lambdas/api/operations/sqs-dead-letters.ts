@@ -10,25 +10,25 @@ import { tryParseJson } from '../../entry/parse-json.ts';
 import type { QueueCount } from '../contract/operations.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
-/** SQS gives at most this many messages at once, and takes as many in a batch. */
+/** SQS returns at most this many messages at once, and accepts as many in a batch. */
 const BATCH_MAX = 10;
-/** Read by one request of each queue: 30 receives take about a second of the function's ten. */
+/** The messages that one request reads from each queue: 30 calls take about one of the function's ten seconds. */
 const MESSAGES_READ_MAX = 300;
-/** While a request reads, nobody else sees the messages; if it dies, they are back after this time. */
+/** A request hides the messages that it reads. If it fails, they are visible again after this time. */
 const HIDDEN_SECONDS = 30;
-/** Long polling asks all servers of SQS: only then does no message mean that there is none. */
+/** Long polling queries all SQS servers: only then does an empty result mean that the queue is empty. */
 const WAIT_SECONDS = 1;
 
 export interface DeadLetterQueue {
   name: string;
   url: string;
-  /** Where its messages came from. */
+  /** The queue that its messages came from. */
   sourceUrl: string;
 }
 
 /**
- * SQS cannot select by tenant, so messages are read, and returned at once if they are not the caller's. Whatever happens,
- * no message is lost: one is deleted only after it was sent, and one that is neither becomes visible again by itself.
+ * SQS cannot select by tenant, so this reads all messages and returns those of other tenants at once. No message is lost:
+ * it is deleted only after it was sent, and otherwise becomes visible again.
  */
 export class SqsDeadLetters implements DeadLetters {
   readonly #client: SQSClient;
@@ -52,7 +52,7 @@ export class SqsDeadLetters implements DeadLetters {
     });
   }
 
-  /** Counts a tenant's messages and does this with each; one that is not removed by it goes back to its queue. */
+  /** Counts a tenant's messages and applies `act` to each. A message that `act` does not remove returns to its queue. */
   #each(tenant: string, act: (queue: DeadLetterQueue, message: Message) => Promise<boolean>): Promise<QueueCount[]> {
     return Promise.all(
       this.#queues.map(async (queue) => {
@@ -103,7 +103,7 @@ export class SqsDeadLetters implements DeadLetters {
   }
 }
 
-/** Every message of ours names its tenant; what cannot be read belongs to whom it was sent for. */
+/** Every message has its tenant in the body. For a body that cannot be read, the message group is the tenant. */
 function tenantOf({ Body = '', Attributes }: Message): string | undefined {
   const body = tryParseJson(Body);
   const named = typeof body === 'object' && body !== null && 'tenant' in body ? body.tenant : undefined;

@@ -4,12 +4,12 @@ import { systemClock } from '../../entry/system.ts';
 
 const SECRET_CACHED_MS = 5 * 60_000;
 
-/** The secret that cursors are signed with, read when the first is made and kept for a while. */
+/** Reads the secret that signs cursors when it is first needed, and caches it. */
 export function cursorSecret(SecretId: string): () => Promise<string> {
   const client = new SecretsManagerClient();
-  const kept = new Cached<string>(SECRET_CACHED_MS, systemClock.now);
+  const cache = new Cached<string>(SECRET_CACHED_MS, systemClock.now);
   return () =>
-    kept.get('cursor', async () => {
+    cache.get('cursor', async () => {
       const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId }));
       if (!SecretString) throw new Error('the cursor secret is empty');
       return SecretString;

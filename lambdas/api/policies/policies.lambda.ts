@@ -23,7 +23,7 @@ const api: PoliciesPorts = {
   engines,
   tools: toolNames(),
   shipped: readShippedPolicies,
-  // A tool that has gone since was one when it was decided about.
+  // A recorded decision can name a tool that has been removed since.
   policyOf: (policies) => wirePolicy({ policies: async () => policies }, { isTool: () => true, engines }),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
 };

@@ -4,9 +4,9 @@ import type { RunStatus } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 
 /**
- * Our words in the vocabulary of source 001 (worker orchestration, 2.1 and 3.2), which the executions API and the live
- * envelope speak. Two of its words mean something else than ours: its `approval.expired` is an approval whose SLA has
- * passed and that still waits (4.3), and its `approval.resolved` is any end of an approval, ours by expiry included.
+ * Translates our states and events to the vocabulary of source 001 (worker orchestration, 2.1 and 3.2), which the
+ * executions API and the live envelope use. Two of its names mean something else than ours: `approval.expired` is an open
+ * approval whose SLA has passed (4.3), and `approval.resolved` is every end of an approval, including our expiry.
  */
 export const EXECUTION_EVENTS = [
   'session.created',
@@ -56,7 +56,7 @@ export const STEP_STATE = {
   rolled_back: 'rolled_back',
 } as const satisfies Record<Step['status'] | 'pending', string>;
 
-/** An approval that its run no longer needs was not rejected by anybody: of the words there are, it has expired. */
+/** Nobody rejected an approval that its run no longer needs. `expired` is the closest state. */
 export const APPROVAL_TASK_STATE = {
   requested: 'pending',
   notified: 'notified',
@@ -66,7 +66,7 @@ export const APPROVAL_TASK_STATE = {
   canceled: 'expired',
 } as const satisfies Record<ApprovalStatus, string>;
 
-type MovedTo = Extract<CommitEvent, { type: 'run.status_changed' }>;
+type StatusChanged = Extract<CommitEvent, { type: 'run.status_changed' }>;
 
 const REACHED: Partial<Record<RunStatus, ExecutionEvent>> = {
   paused: 'session.paused',
@@ -78,20 +78,20 @@ const REACHED: Partial<Record<RunStatus, ExecutionEvent>> = {
   canceled: 'session.failed',
 };
 
-function movedTo({ from, to }: MovedTo): ExecutionEvent[] {
+function statusEvents({ from, to }: StatusChanged): ExecutionEvent[] {
   const left: ExecutionEvent[] = from === 'rolling_back' ? ['execution.rollback.completed'] : [];
   if (from === 'ready' && to === 'running') return ['session.assigned'];
   const reached = REACHED[to];
   return reached ? [...left, reached] : left;
 }
 
-/** What an event of ours is called there, in order; nothing for what source 001 has no word for. */
+/** The names of one of our events there, in order. Empty if source 001 has no name for it. */
 export function executionEventsOf(event: CommitEvent): ExecutionEvent[] {
   switch (event.type) {
     case 'run.accepted':
       return ['session.created'];
     case 'run.status_changed':
-      return movedTo(event);
+      return statusEvents(event);
     case 'step.claimed':
       return ['execution.step.started'];
     case 'step.succeeded':

@@ -8,22 +8,22 @@ import type { Step as StepView } from '../contract/runs.ts';
 import { pageOf } from '../paging/paging.ts';
 import { cutToFit, withoutLargeValues } from '../response-size.ts';
 
-/** Behind all steps of a workflow and all that undo them. */
+/** Larger than the index of any step. */
 const LAST_INDEX = 99_999;
 
-/** All steps of a run as they are shown: those of its workflow in order, then those that undo others, newest first. */
+/** All steps of a run: the workflow's steps in order, then the undo steps, the newest first. */
 export function stepsOf(workflow: Workflow | undefined, rows: readonly Step[]): StepView[] {
   const byIndex = new Map(rows.map((row) => [row.index, row]));
   const defined = (workflow?.steps ?? []).map(({ id, tool }, index): StepView => {
     const row = byIndex.get(index);
-    // A step that no commit has reached has no row.
+    // A step that the run has not reached has no row.
     return row ?? { id, index, tool, status: 'pending' };
   });
-  const undoing = rows.filter(({ undoes }) => undoes !== undefined).toReversed();
-  return [...defined, ...undoing];
+  const undoSteps = rows.filter(({ undoes }) => undoes !== undefined).toReversed();
+  return [...defined, ...undoSteps];
 }
 
-/** Stays the same while steps that undo others are added in front of one another. */
+/** Sorts like `stepsOf`, and stays the same when further undo steps are added before the others. */
 const placeOf = ({ index }: { index: number }): string =>
   String(index < UNDO_INDEX_OFFSET ? index : LAST_INDEX - index).padStart(5, '0');
 
@@ -39,11 +39,11 @@ interface Shown {
   runId: string;
   steps: readonly StepView[];
   rows: readonly Step[];
-  /** The commits that say which approvals were asked for. */
+  /** They record which approvals were requested. */
   commits: readonly Commit[];
 }
 
-/** One page of steps with their receipts and approvals, as much as one answer holds. */
+/** One page of steps with their receipts and approvals, as many as fit in one response. */
 export async function stepPage(
   { runs }: { runs: Pick<RunStore, 'receipts' | 'approvals'> },
   { tenant, runId, steps, rows, commits }: Shown,
@@ -52,29 +52,29 @@ export async function stepPage(
   const wanted = await pageOf(steps, place, placeOf);
   const ids = new Set(wanted.items.map(({ id }) => id));
   const ofPage = rows.filter((row) => ids.has(row.id));
-  const asked = approvalIdsOf(ofPage, ids, commits);
+  const approvalIds = approvalIdsOf(ofPage, ids, commits);
   const [receipts, approvals] = await Promise.all([
     runs.receipts(
       tenant,
       ofPage.flatMap((row) => receiptKeyOf(row) ?? []),
     ),
-    runs.approvals(tenant, runId, asked),
+    runs.approvals(tenant, runId, approvalIds),
   ]);
   receipts.sort((a, b) => a.stepIndex - b.stepIndex);
-  approvals.sort((a, b) => asked.indexOf(a.approvalId) - asked.indexOf(b.approvalId));
+  approvals.sort((a, b) => approvalIds.indexOf(a.approvalId) - approvalIds.indexOf(b.approvalId));
   const parts = wanted.items.map((step) => partOf(step, receipts, approvals));
   const { items, next } = cutToFit({ ...wanted, items: parts }, ({ step }) => placeOf(step));
   const receiptKeys = new Set<string>();
   return {
     steps: items.map(({ step }) => step),
-    // Two steps may rest on one receipt.
+    // Two steps can share one receipt.
     receipts: items.flatMap((part) => part.receipts).filter(({ key }) => !receiptKeys.has(key) && receiptKeys.add(key)),
     approvals: items.flatMap((part) => part.approvals),
     ...(next !== undefined && { next }),
   };
 }
 
-/** A step and what belongs to it. */
+/** A step with its receipt and approvals, without large values. */
 function partOf(step: StepView, receipts: readonly Receipt[], approvals: readonly Approval[]) {
   const receiptKey = 'receiptKey' in step ? step.receiptKey : undefined;
   return {
@@ -84,13 +84,13 @@ function partOf(step: StepView, receipts: readonly Receipt[], approvals: readonl
   };
 }
 
-/** What these steps asked for, by the commits, and what they wait for or rest on now: oldest first. */
+/** The approvals that these steps requested according to the commits, then the current ones: the oldest first. */
 export function approvalIdsOf(rows: readonly Step[], ids: ReadonlySet<string>, commits: readonly Commit[]): string[] {
-  const told = commits
+  const requested = commits
     .flatMap(({ events }) => events)
     .flatMap((event) => (event.type === 'approval.requested' && ids.has(event.step) ? [event.approvalId] : []));
   const current = rows.flatMap((row) =>
     row.status === 'waiting_approval' ? [row.approvalId] : (row.governed?.approvalId ?? []),
   );
-  return [...new Set([...told, ...current])];
+  return [...new Set([...requested, ...current])];
 }
