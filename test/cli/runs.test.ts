@@ -87,10 +87,10 @@ describe('runs list', () => {
     expect(stderr).toBe('');
   });
 
-  test('refuses a cursor that is not one of ours with what the API says', async () => {
+  test('refuses a cursor of another list with the sentence of the API', async () => {
     const { exitCode, stderr } = await cli('runs', 'list', '--cursor', 'made-up');
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('start the list again without it');
+    expect(stderr).toContain('start again without a cursor');
   });
 
   test('fits a terminal of 100 columns', async () => {
