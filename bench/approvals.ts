@@ -8,8 +8,7 @@ interface ShownRun {
 }
 
 /**
- * From a decision to the step it lets go on, by the times of the commits that hold them: what a person waits for after
- * pressing a button, the click itself left out.
+ * The time from a decision to the start of the approved step, by the times of their commits.
  */
 export async function decisionToStepMs(url: string, runIds: string[]): Promise<number[]> {
   const headers = { 'x-api-key': 'local-approver-key' };
@@ -23,7 +22,7 @@ export async function decisionToStepMs(url: string, runIds: string[]): Promise<n
     const actionHash = (await shown(runId)).approvals.at(-1)?.actionHash;
     const body = JSON.stringify({ actionHash });
     const decided = await fetch(`${url}/api/v1/runs/${runId}/approve`, { method: 'POST', headers, body });
-    if (!decided.ok) throw new Error(`the approval of ${runId} was answered ${decided.status}`);
+    if (!decided.ok) throw new Error(`the response to the approval of ${runId} was ${decided.status}`);
     await until(async () => (await shown(runId)).status === 'succeeded');
     const { commits } = await shown(runId);
     const at = (type: string) =>

@@ -18,8 +18,8 @@ import { decisionToStepMs } from './approvals.ts';
 import { policyDecisionMs } from './policy.ts';
 
 /**
- * Measures a run of five natural writes on the local host. Counts of requests are exact and comparable between machines;
- * times are this machine's, and include the simulated targets.
+ * Measures a run of five natural writes on the local host. The request counts are exact and comparable between machines. The
+ * times are for this machine and include the simulated targets.
  */
 const { values: options } = parseArgs({
   options: {
@@ -36,32 +36,32 @@ const STEPS = 5;
 const APPROVALS = 100;
 const WORKFLOW_SIZES = [5, 50, 500];
 const WAIT_MAX_MS = 15 * 60_000;
-/** Only these move a run from webhook to terminal commit; sealing and looking at runs come after. */
+/** The functions between the webhook and the last commit of a run. Sealing and reading runs are not included. */
 const PATH_FUNCTIONS = /^(Intake|Worker)/;
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
+const print = (text: string) => process.stderr.write(`${text}\n`);
 
 async function main() {
   const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
-  // What a stage exports of its runs besides their evidence is its choice; without it a run costs what it must.
+  // Exports are optional for a stage, so the cost of a run is measured without them.
   const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
   try {
     const bench = new Bench(host);
     await bench.define();
-    // Warm functions are measured: each reads its definitions once, and how often one is started is not what a run costs.
+    // Warm functions are measured, because each function reads its definitions once after its start.
     await bench.atOnce(2 * CONCURRENCY, CONCURRENCY);
 
-    say(`${SEQUENTIAL} runs, one at a time`);
+    print(`${SEQUENTIAL} runs, one at a time`);
     const alone = await bench.oneAtATime(SEQUENTIAL);
-    say(`${RUNS} runs, ${CONCURRENCY} at a time`);
+    print(`${RUNS} runs, ${CONCURRENCY} at a time`);
     const together = await bench.atOnce(RUNS, CONCURRENCY);
-    say('runs of 5, 50 and 500 steps');
+    print('runs with 5, 50 and 500 steps');
     const requestsPerStep: Record<string, number> = {};
     for (const steps of WORKFLOW_SIZES) {
       const { perRun } = await bench.counted(() => bench.oneAtATime(1, steps), 1);
       requestsPerStep[steps] = round(perRun.dynamodb / steps);
     }
-    say(`${APPROVALS} approvals`);
+    print(`${APPROVALS} approvals`);
     const decisions = await bench.decisions(APPROVALS);
     const policy = await policyDecisionMs();
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
@@ -130,11 +130,11 @@ class Bench {
       );
     }
     client.destroy();
-    // A function that has just asked keeps its answer for a minute.
+    // Functions cache definitions for a minute.
     await this.#control('POST', 'clock', { advanceSeconds: 61 });
   }
 
-  /** Runs that wait for somebody each, decided one after the other. */
+  /** Starts runs that wait for an approval, and decides them one after the other. */
   async decisions(count: number): Promise<number[]> {
     const runIds: string[] = [];
     for (let each = 0; each < count; each += 1) runIds.push(await this.send('gated'));
@@ -163,7 +163,7 @@ class Bench {
     });
     const { runIds } = (await answer.json()) as { runIds?: string[] };
     const runId = runIds?.[0];
-    if (answer.status !== 202 || !runId) throw new Error(`the webhook was answered ${answer.status} without a run`);
+    if (answer.status !== 202 || !runId) throw new Error(`the webhook response was ${answer.status}, without a run`);
     return runId;
   }
 
@@ -201,7 +201,7 @@ class Bench {
     return { ...counted, runsPerSecond: round(count / ((performance.now() - startedAt) / 1000)) };
   }
 
-  /** Counts the requests of some runs, from the first webhook until nothing is left to do. */
+  /** Counts the requests of runs from the first webhook until all work is done. */
   async counted(work: () => Promise<unknown>, runs: number) {
     await this.settle();
     await this.#control('DELETE', 'requests');
@@ -218,7 +218,7 @@ class Bench {
     };
   }
 
-  /** Until no run is queued or running and every finished one is sealed. */
+  /** Waits until no run is queued or running and every finished run is sealed. */
   async settle(): Promise<void> {
     const until = Date.now() + WAIT_MAX_MS;
     while (Date.now() < until) {
@@ -230,7 +230,7 @@ class Bench {
       if (!open) return;
       await pause(50);
     }
-    throw new Error('the runs do not come to an end');
+    throw new Error(`the runs did not finish within ${WAIT_MAX_MS / 60_000} minutes`);
   }
 
   async #open(status: string): Promise<boolean> {
@@ -251,7 +251,7 @@ class Bench {
 
   async #api(path: string): Promise<unknown> {
     const answer = await fetch(`${this.#host.url}${path}`, { headers: { 'x-api-key': 'local-owner-key' } });
-    if (!answer.ok) throw new Error(`${path} was answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`the response of ${path} was ${answer.status}`);
     return answer.json();
   }
 
@@ -280,7 +280,7 @@ function labelling(size: number): Workflow {
   });
 }
 
-/** A write that policy wants somebody to look at. */
+/** A write that needs an approval. */
 function gated(): Workflow {
   const [step] = labelling(1).steps;
   return Workflow.parse({ name: 'bench-gated', steps: [{ ...step, risk: 'medium' }] });

@@ -27,7 +27,7 @@ const request = (risk: 'low' | 'medium'): PolicyRequest => ({
   },
 });
 
-/** The first decision of a function loads the engine and reads the policies; all others only ask. */
+/** The first decision of a function loads the engine and reads the policies. */
 export async function policyDecisionMs(): Promise<{ coldMs: number; warmMs: number }> {
   const policy = wirePolicy({ policies: async () => ({ engine: 'cedar', files: {} }) }, { isTool: () => true });
   const cold = performance.now();

@@ -89,7 +89,7 @@ function format(source: string, line: string, quiet: boolean): string | undefine
   const details = Object.entries(entry)
     .filter(([key]) => !NOISE.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  return `${time} ${level.padEnd(5)} ${source.padEnd(24)} ${entry.message ?? ''} ${details.join(' ')}`.trimEnd();
+  return `${time} ${level.padEnd(5)} ${source.padEnd(24)} ${entry.message ?? ('_aws' in entry ? 'metrics' : '')} ${details.join(' ')}`.trimEnd();
 }
 
 function parse(line: string): Record<string, unknown> | undefined {

@@ -161,7 +161,7 @@ export class LocalS3 implements RestService {
     );
   }
 
-  /** Deletes one version. Object Lock refuses this, whoever asks, until the retention has passed. */
+  /** Deletes one version. Object Lock refuses this to every caller until the retention has passed. */
   #delete(bucket: BucketDefinition, key: string, versionId: string | null): WireReply {
     if (versionId === null) throw notImplemented('DeleteObject without a versionId');
     const object = this.#object(bucket, key);

@@ -71,7 +71,7 @@ export class SqsStore {
     else inTransaction(this.#database, insert);
   }
 
-  /** Takes up to `max` ready messages, one group after another, and hides them for `visibilityMs`. */
+  /** Receives at most `max` ready messages, one group after another, and hides them for `visibilityMs`. */
   take(rules: QueueTimeRules, max: number, visibilityMs: number, nowMs: number, newReceipt: () => string) {
     return inTransaction(this.#database, () => {
       const deadLettered = this.#settle(rules, nowMs);

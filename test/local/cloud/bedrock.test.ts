@@ -37,8 +37,8 @@ function ask(input: object, functionLogicalId = 'Worker') {
   return invokeModel.perform(parsed, { access, mark: 'm', openSince: STORY_BEGINS_AT });
 }
 
-describe('the local Bedrock, asked as a step asks', () => {
-  it('answers as it was told: the newest script that fits model and text', async () => {
+describe('the local Bedrock, called as a step calls it', () => {
+  it('returns the newest scripted answer that matches the model and the text', async () => {
     bedrock.script({ answer: 'by default' });
     bedrock.script({ contains: 'printer', answer: { group: 'hardware' } });
     bedrock.script({ model: 'amazon.nova-pro-v1:0', answer: 'another model' });
@@ -46,25 +46,25 @@ describe('the local Bedrock, asked as a step asks', () => {
     expect((await ask({ input: 'my printer burns', json: true })).output).toEqual({ group: 'hardware' });
   });
 
-  it('uses a script as often as it says', async () => {
+  it('uses a scripted answer as many times as it allows', async () => {
     bedrock.script({ answer: 'then' });
     bedrock.script({ answer: 'first', times: 1 });
     expect([(await ask({})).output, (await ask({})).output]).toMatchObject([{ text: 'first' }, { text: 'then' }]);
   });
 
-  it('says how to tell it, if nobody has; in JSON, if that is asked for', async () => {
+  it('explains how to script an answer if none matches, in JSON if the prompt asks for JSON', async () => {
     expect((await ask({})).output).toMatchObject({ text: expect.stringContaining('POST /_local/models') });
     expect((await ask({ json: true })).output).toMatchObject({ answer: expect.stringContaining('/_local/models') });
   });
 
-  it('counts tokens by length, and ends where maxTokens does', async () => {
+  it('counts tokens by length, and cuts the answer at maxTokens', async () => {
     bedrock.script({ answer: 'x'.repeat(100) });
     const { output, cost } = await ask({ prompt: 'y'.repeat(40), maxTokens: 10 });
     expect(output).toEqual({ text: 'x'.repeat(40), stopReason: 'max_tokens' });
     expect(cost).toMatchObject({ inputTokens: 10, outputTokens: 10 });
   });
 
-  it('shows what it was asked', async () => {
+  it('shows the questions', async () => {
     await ask({ system: 'Be brief.' });
     expect(bedrock.report().questions).toMatchObject([
       { model: 'amazon.nova-lite-v1:0', system: [{ text: 'Be brief.' }], messages: [{ role: 'user' }] },
@@ -76,7 +76,7 @@ describe('the local Bedrock, asked as a step asks', () => {
     expect(host.requests.report().functions).toEqual({ Worker: { bedrock: { Converse: 1 } } });
   });
 
-  it('asks IAM about the model, and for a profile about the model behind it too', async () => {
+  it('needs a grant for the model, and for a profile also for its model', async () => {
     const denied = { code: 'TARGET_REFUSED', retryable: false, message: expect.stringContaining('cdk.json') };
     await expect(ask({}, 'Other')).rejects.toMatchObject(denied);
     await expect(ask({ model: 'amazon.nova-pro-v1:0' })).rejects.toMatchObject(denied);
@@ -87,14 +87,14 @@ describe('the local Bedrock, asked as a step asks', () => {
     expect(host.lines.join('\n')).toContain(`Other is not authorized to perform bedrock:InvokeModel on ${LITE}`);
   });
 
-  it('can be throttled and broken', async () => {
+  it('can have throttling and error faults', async () => {
     host.faults.add({ service: 'bedrock', kind: 'throttle' });
     await expect(ask({})).rejects.toMatchObject({ retryable: true, message: expect.stringContaining('429') });
     host.faults.add({ service: 'bedrock', operation: 'Converse', kind: 'lost_reply' });
     await expect(ask({})).rejects.toMatchObject({ retryable: true });
   });
 
-  it('refuses what Bedrock refuses', async () => {
+  it('refuses the requests that Bedrock refuses', async () => {
     const { endpoint, credentials } = host.as('host');
     const authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/20260101/us-east-1/bedrock/aws4_request`;
     const post = async (path: string, body: string) => {

@@ -92,7 +92,7 @@ describe('the local S3, seen through the AWS SDK', () => {
     await expect(get('x')).rejects.toMatchObject({ name: 'NoSuchKey', $metadata: { httpStatusCode: 404 } });
   });
 
-  it('names what is missing', async () => {
+  it('names a missing bucket or object', async () => {
     await expect(get('x', 'nowhere')).rejects.toMatchObject({ name: 'NoSuchBucket' });
     const head = client.send(new HeadObjectCommand({ Bucket: 'plain', Key: 'x' }));
     await expect(head).rejects.toMatchObject({ name: 'NotFound' });

@@ -101,7 +101,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     expect(await bodies()).toEqual(['x']);
   });
 
-  it('keeps messages, their age and their receive count when the data folder is opened again', async () => {
+  it('keeps messages, their age and their receive count across a restart', async () => {
     await send('waiting');
     await send('in flight', { MessageGroupId: 'a' });
     await receive({ MaxNumberOfMessages: 1, VisibilityTimeout: 60 });
@@ -116,7 +116,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     expect(received.map(({ Attributes }) => Attributes?.ApproximateReceiveCount).sort()).toEqual(['1', '2']);
   });
 
-  it('deletes with the latest receipt only; an older one is harmless, a foreign one is refused', async () => {
+  it('deletes only with the latest receipt; an older one has no effect, and one of another queue is refused', async () => {
     await send('x');
     const [first] = await receive({ VisibilityTimeout: 1 });
     clock.advance(1_000);
@@ -129,7 +129,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     await expect(remove('bm9uc2Vuc2U=')).rejects.toMatchObject({ name: 'ReceiptHandleIsInvalid' });
   });
 
-  it('serves message groups in turn, oldest first within each, so that a noisy tenant starves nobody', async () => {
+  it('serves message groups in turn, oldest message first, so that a busy tenant does not block others', async () => {
     for (let n = 0; n < 8; n++) await send(`noisy ${n}`, { MessageGroupId: 'noisy' });
     await send('quiet 0', { MessageGroupId: 'quiet' });
     await send('calm 0', { MessageGroupId: 'calm' });
@@ -152,7 +152,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     expect(dead).toMatchObject({ Body: 'poison', Attributes: { ApproximateReceiveCount: '1' } });
   });
 
-  it('holds a delayed message back and drops one older than the retention', async () => {
+  it('delivers a delayed message after its delay, and deletes a message after its retention', async () => {
     await send('later', { DelaySeconds: 900 });
     expect(await counts()).toMatchObject({ ApproximateNumberOfMessagesDelayed: '1', ApproximateNumberOfMessages: '0' });
     clock.advance(900_000);
@@ -162,7 +162,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     expect(await counts()).toMatchObject({ ApproximateNumberOfMessages: '0' });
   });
 
-  it('wakes a long poll by a send, by a visibility timeout, or not at all before its wait is over', async () => {
+  it('ends a long poll on a send, on a visibility timeout, or after its wait', async () => {
     // Called in process: each call has parked before the next line runs.
     const poll = async () => {
       const { Messages = [] } = await sqs.call('ReceiveMessage', {
@@ -191,7 +191,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('refuses what AWS refuses, with its codes', async () => {
+  it('refuses the requests that AWS refuses, with the same codes', async () => {
     const unknown = send('x', { QueueUrl: 'http://127.0.0.1/000000000000/nowhere' });
     await expect(unknown).rejects.toMatchObject({
       name: 'QueueDoesNotExist',
@@ -213,7 +213,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     await expect(send('\u0000')).rejects.toMatchObject({ name: 'InvalidMessageContents' });
   });
 
-  it('answers a batch entry by entry', async () => {
+  it('returns a result for each entry of a batch', async () => {
     const Entries = [
       { Id: 'good', MessageBody: 'x' },
       { Id: 'bad', MessageBody: 'x', DelaySeconds: 1_000 },
@@ -234,7 +234,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
     await expect(batch).rejects.toThrow('does not support the parameter MessageAttributes');
   });
 
-  it('takes no longer for a message because thousands of others wait', async () => {
+  it('needs the same time for a message when thousands of others wait', async () => {
     const cpuMsEach = async (total: number) => {
       const began = process.cpuUsage();
       await sendAndReceive(total);

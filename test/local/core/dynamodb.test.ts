@@ -34,13 +34,13 @@ const stack = resolveTemplate(template(runsTable), { stackName: 'Test' });
 const clientOf = (endpoint: string) =>
   new DynamoDBClient({ endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'x' } });
 
-it('creates the tables of the template with keys and indexes, and keeps items over a restart', async () => {
+it('creates the tables of the template with keys and indexes, and keeps items across a restart', async () => {
   const url = await start();
   await createTables(url, stack);
   const { Table } = await clientOf(url).send(new DescribeTableCommand({ TableName: 'Test-Runs' }));
   expect(Table?.KeySchema).toEqual(runsTable.Runs?.Properties?.KeySchema);
   expect(Table?.GlobalSecondaryIndexes?.map(({ IndexName }) => IndexName)).toEqual(['byOwner']);
-  const Item = { pk: { S: 'kept' }, sk: { S: '1' } };
+  const Item = { pk: { S: 'stored' }, sk: { S: '1' } };
   await clientOf(url).send(new PutItemCommand({ TableName: 'Test-Runs', Item }));
   await running?.stop();
 
@@ -49,7 +49,7 @@ it('creates the tables of the template with keys and indexes, and keeps items ov
   expect((await clientOf(again).send(new GetItemCommand({ TableName: 'Test-Runs', Key: Item }))).Item).toEqual(Item);
 });
 
-it('refuses stored tables that differ from the template, and says how to go on', async () => {
+it('refuses stored tables that differ from the template, and names the option to delete them', async () => {
   const url = await start();
   await createTables(url, stack);
   const changed = structuredClone(runsTable);
@@ -63,14 +63,14 @@ it('uses the DynamoDB that the environment names', async () => {
   expect((await startDynamoDb({ dataFolder: folder.path, log: () => {}, env })).url).toBe('http://127.0.0.1:8000');
 });
 
-it('says why the engine does not start', async () => {
+it('reports why the engine does not start', async () => {
   const env = { DYNOXIDE_BIN: '/nonexistent/dynoxide' };
   await expect(startDynamoDb({ dataFolder: folder.path, log: () => {}, env })).rejects.toThrow(
     /did not start.*dynoxide/,
   );
 });
 
-it('dies with a host that is killed, and the next host waits for it', async () => {
+it('ends with a killed host, and the next host waits for it', async () => {
   const program = `
     import { startDynamoDb } from ${JSON.stringify(join(REPOSITORY, 'local/dynamodb/dynamodb.ts'))};
     const { url } = await startDynamoDb({ dataFolder: ${JSON.stringify(folder.path)}, log: () => {}, env: {} });
@@ -96,7 +96,7 @@ it('is not shared by two hosts', async () => {
   await expect(second).rejects.toThrow(/another local host is using/);
 });
 
-it('leaves no process behind when it stops', async () => {
+it('leaves no process when it stops', async () => {
   await start();
   const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
   await running?.stop();
@@ -123,19 +123,19 @@ const choosy = (refused: number) => `
   } else {${LISTEN}}`;
 const portsTried = () => readFileSync(join(folder.path, 'starts'), 'utf8').trim().split('\n');
 
-it('starts on another port when somebody has taken the first', async () => {
+it('starts on another port when the first is in use', async () => {
   running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(2)) });
   expect(portsTried()).toHaveLength(3);
   expect(running.url).toBe(`http://127.0.0.1:${portsTried().at(-1)}`);
 });
 
-it('gives up after three ports, with what the engine said', async () => {
+it('fails after three ports, with the output of the engine', async () => {
   const started = startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(3)) });
   await expect(started).rejects.toThrow(/did not start: it exited with 1: the port is taken/);
   expect(portsTried()).toHaveLength(3);
 });
 
-it('leaves no process behind when the engine does not end by itself', async () => {
+it('leaves no process when the engine does not stop on request', async () => {
   const env = engineOf(`process.on('SIGTERM', () => {});${LISTEN}`);
   running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env, stopWithinMs: 50 });
   const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));

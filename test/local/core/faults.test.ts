@@ -6,7 +6,7 @@ const kindsOf = (faults: Faults, times: number) =>
   Array.from({ length: times }, () => faults.forCall(call).rule?.kind ?? '-').join(' ');
 
 describe('a fault rule', () => {
-  it('strikes the nth matching call since it was added, as often as it says', () => {
+  it('affects the nth matching call since it was added, as many times as it says', () => {
     const faults = new Faults();
     faults.forCall(call);
     faults.add({ kind: 'error', nth: 2, times: 2 });
@@ -23,7 +23,7 @@ describe('a fault rule', () => {
     expect(kindsOf(faults, 3)).toBe('- lost_reply -');
   });
 
-  it('strikes always, or by chance from a seed that repeats', () => {
+  it('affects every call, or random calls from a repeatable seed', () => {
     const always = new Faults();
     always.add({ kind: 'throttle', times: 'always' });
     expect(kindsOf(always, 3)).toBe('throttle throttle throttle');
@@ -37,7 +37,7 @@ describe('a fault rule', () => {
     expect(drawn[0]).toMatch(/-/);
   });
 
-  it('adds delays to the failure of another', () => {
+  it('adds its delay to the failure of another rule', () => {
     const faults = new Faults();
     faults.add({ kind: 'delay', delayMs: 5 });
     faults.add({ kind: 'delay', delayMs: 7 });
@@ -45,14 +45,14 @@ describe('a fault rule', () => {
     expect(faults.forCall(call)).toMatchObject({ delayMs: 12, rule: { kind: 'crash_after' } });
   });
 
-  it('conflicts only in DynamoDB', () => {
+  it('has conflicts only for DynamoDB', () => {
     const faults = new Faults();
     faults.add({ kind: 'conflict' });
     expect(faults.forCall({ ...call, service: 'sqs' }).rule).toBeUndefined();
     expect(faults.forCall(call).rule?.kind).toBe('conflict');
   });
 
-  it('names a function by the beginning of its logical id or by its short name', () => {
+  it('names a function by the start of its logical id or by its short name', () => {
     for (const name of ['stepworker', 'Step-Worker', 'worker', 'StepWorkerFunction8A1B2C3D', 'step']) {
       expect(namesFunction(name, call.functionLogicalId)).toBe(true);
     }

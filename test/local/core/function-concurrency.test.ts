@@ -45,7 +45,7 @@ afterAll(async () => {
   await host.stop();
 });
 
-it('runs as many invocations at once as it may, the rest in order of arrival', async () => {
+it('runs invocations up to its limit at the same time, and the others in their order', async () => {
   const invocations = ['a', 'b', 'c', 'd'].map((name) => host.functions.invoke('Two', { name }));
   await waiting(2);
   expect(host.functions.stats().Two).toMatchObject({ threads: 2, busy: 2, queued: 2 });
@@ -66,7 +66,7 @@ it('runs as many invocations at once as it may, the rest in order of arrival', a
   });
 });
 
-it('gives way to a smaller reservation in the template', async () => {
+it('uses a smaller reservation of the template', async () => {
   arrived.length = 0;
   const invocations = ['a', 'b'].map((name) => host.functions.invoke('One', { name }));
   await waiting(1);
@@ -78,7 +78,7 @@ it('gives way to a smaller reservation in the template', async () => {
   await expect(host.functions.invoke('None', {})).rejects.toMatchObject({ errorType: 'TooManyRequestsException' });
 });
 
-it('stops, whatever runs or waits: none of them would ever end by itself', async () => {
+it('stops running and waiting invocations that would not end', async () => {
   arrived.length = 0;
   const invocations = Promise.allSettled(['a', 'b', 'c'].map((name) => host.functions.invoke('Two', { name })));
   await waiting(2);

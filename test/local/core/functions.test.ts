@@ -92,7 +92,7 @@ const exists = async (pk: string) => {
 };
 
 describe('a function', () => {
-  it('calls AWS through the gateway as itself', async () => {
+  it('calls AWS with its own credentials', async () => {
     host.requests.reset();
     const arn = host.stack.resources.get('Writer')?.arn ?? '';
     expect(await host.functions.invoke(`${arn}:live`, { pk: 'w1' })).toEqual({ wrote: 'w1' });
@@ -100,7 +100,7 @@ describe('a function', () => {
     expect(host.requests.report().functions).toEqual({ Writer: { dynamodb: { PutItem: 1 } } });
   });
 
-  it('sees exactly its own environment and nothing of the host', async () => {
+  it('has only its own environment variables and none of the host', async () => {
     expect(await probe('environment')).toEqual({
       GREETING: 'hello',
       AWS_REGION: 'us-east-1',
@@ -120,7 +120,7 @@ describe('a function', () => {
     });
   });
 
-  it('follows the host clock with its Date, and nothing else', async () => {
+  it('uses the host clock only for Date', async () => {
     const before = host.clock.now();
     host.clock.advance(HOUR_MS);
     const seen = (await probe('clock')) as Record<string, number>;
@@ -156,18 +156,18 @@ describe('a function', () => {
     expect(context.remainingMs).toBeLessThanOrEqual(TIMEOUT_SECONDS * 1000);
   });
 
-  it('answers what JSON can carry, as Lambda does', async () => {
+  it('returns JSON, as Lambda does', async () => {
     expect(await probe('nothing')).toBeNull();
     expect(await probe('date')).toEqual({ at: '1970-01-01T00:00:00.000Z' });
   });
 
-  it('is held to the payload limits', async () => {
+  it('has the payload limits of Lambda', async () => {
     await expect(probe('bigAnswer')).rejects.toMatchObject({ errorType: 'Function.ResponseSizeTooLarge' });
     const large = host.functions.invoke('Probe', 'x'.repeat(6 * 1024 * 1024));
     await expect(large).rejects.toMatchObject({ errorType: 'RequestEntityTooLargeException' });
   });
 
-  it('logs by line, and its embedded metrics are collected before it answers', async () => {
+  it('logs by line, and its embedded metrics are collected before it returns', async () => {
     await probe('log');
     await probe('log');
     expect(host.lines.slice(0, 3)).toEqual(['Probe: first', 'Probe: second', 'Probe: third']);
@@ -188,7 +188,7 @@ describe('a function', () => {
 });
 
 describe('a failing function', () => {
-  it('rejects with the name and message of what it threw, and lives on', async () => {
+  it('rejects with the name and message of the thrown error, and continues', async () => {
     const before = (await probe('count')) as number;
     await expect(probe('fail')).rejects.toMatchObject({ errorType: 'RangeError', message: 'too far' });
     await expect(probe('failOddly')).rejects.toMatchObject({ errorType: 'string', message: 'a string' });
@@ -201,12 +201,12 @@ describe('a failing function', () => {
     expect(await host.functions.invoke('Hasty', { read: 'count' })).toBe(1);
   });
 
-  it.each(['exit', 'unhandled'])('reports an exited runtime and starts anew (%s)', async (read) => {
+  it.each(['exit', 'unhandled'])('reports an exited runtime and starts again (%s)', async (read) => {
     await expect(probe(read)).rejects.toMatchObject({ errorType: 'Runtime.ExitError' });
     expect(await probe('count')).toBe(1);
   });
 
-  it('that cannot be loaded says so at every invocation', async () => {
+  it('that cannot be loaded reports this for every invocation', async () => {
     for (const _attempt of [1, 2]) {
       await expect(host.functions.invoke('Broken', {})).rejects.toMatchObject({
         message: expect.stringContaining('missing.mjs'),

@@ -143,7 +143,7 @@ describe('a request', () => {
     ['application/cloudevents+json', '{}', false],
     ['application/x-www-form-urlencoded', 'payload=%7B%7D', true],
     ['application/octet-stream', 'bytes', true],
-  ])('with a body of %s is text or base64 as on an HTTP API', async (contentType, body, isBase64Encoded) => {
+  ])('with a body of %s is text or base64, as on an HTTP API', async (contentType, body, isBase64Encoded) => {
     const event = await eventOf('/hooks/slack/x', { method: 'POST', body, headers: { 'content-type': contentType } });
     const expected = isBase64Encoded ? Buffer.from(body).toString('base64') : body;
     expect(event).toMatchObject({ body: expected, isBase64Encoded });
@@ -171,7 +171,7 @@ describe('a request', () => {
     }
   });
 
-  it('of over 10 MB is refused', async () => {
+  it('with more than 10 MB is refused', async () => {
     const response = await fetch(`${url}/hooks/a/b`, { method: 'POST', body: Buffer.alloc(10 * 1024 * 1024 + 1) });
     expect([response.status, await response.json()]).toEqual([413, { message: 'Request Entity Too Large' }]);
     expect(invoked).toEqual([]);
@@ -212,7 +212,7 @@ describe('a response', () => {
     expect([response.status, await response.json()]).toEqual([500, { message: 'Internal Server Error' }]);
   });
 
-  it('that comes too late is service unavailable', async () => {
+  it('that is too late is 503', async () => {
     const hasty = structuredClone({ TimeoutInMillis: 50 });
     const slow = resolveTemplate(withIntegration(hasty), { stackName: 'Test' });
     const slowApi = new HttpApi({

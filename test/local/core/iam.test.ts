@@ -23,7 +23,7 @@ function decide(grants: Grant[], request: Partial<AccessRequest> = {}) {
 const allows = (grants: Grant[], request?: Partial<AccessRequest>) => decide(grants, request).allowed;
 
 describe('a role', () => {
-  it('grants only what a statement names, wildcards included', () => {
+  it('grants only what a statement names, including wildcards', () => {
     expect(allows([{ Action: 'sqs:SendMessage', Resource: 'arn:q' }])).toBe(true);
     expect(allows([{ Action: 'sqs:Send*', Resource: 'arn:?' }])).toBe(true);
     expect(allows([{ Action: 'SQS:sendmessage', Resource: '*' }])).toBe(true);

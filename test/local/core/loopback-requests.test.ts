@@ -42,7 +42,7 @@ describe('a request to the local port', () => {
     expect(asked({ host: HOST, ...link, 'sec-fetch-dest': 'iframe' }, 'GET')).toBeTypeOf('string');
   });
 
-  it('of a foreign page gets 403 with the reason, before anything behind the port sees it', async () => {
+  it('of a page of another site gets 403 with the reason, before it is handled', async () => {
     const world = await startHttpServer(0);
     const status = await new Promise<{ code?: number; text: string }>((resolve, reject) => {
       const sent = httpRequest(`${world.url}/_local/clock`, { headers: { host: 'rebound.example' } }, (answer) => {

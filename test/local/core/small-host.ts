@@ -26,7 +26,7 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Writes each function's index.mjs and tells where. */
+/** Writes the index.mjs of each function. Returns the folder of a function. */
 export function writeHandlers(folder: string, handlers: Record<string, string>): (logicalId: string) => string {
   const folderOf = (logicalId: string) => join(folder, 'code', logicalId);
   for (const [logicalId, source] of Object.entries(handlers)) {

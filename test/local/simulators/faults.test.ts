@@ -12,7 +12,7 @@ const comment = () => world.ask('POST', COMMENTS, { body: 'hello' }, BEARER);
 const comments = async () => (await world.ask('GET', COMMENTS, undefined, BEARER)).body.length;
 const order = (fault: Record<string, unknown>) => world.ask('POST', '/faults', fault);
 
-test('a status fault refuses before any effect, in the words of the system', async () => {
+test('a status fault refuses before any effect, with the error format of the system', async () => {
   expect(
     (await order({ system: 'github', method: 'post', path: '/comments', kind: 'status', status: 429 })).status,
   ).toBe(201);
@@ -33,12 +33,12 @@ test('a ServiceNow 429 has the documented shape and headers', async () => {
   expect(limited.headers.get('x-ratelimit-limit')).toBe('5000');
 });
 
-test('a fault may bring its own body', async () => {
+test('a fault can have its own body', async () => {
   await order({ system: 'slack', kind: 'status', status: 503, body: { maintenance: true } });
   expect((await world.ask('POST', '/slack/api/auth.test', {})).body).toEqual({ maintenance: true });
 });
 
-test('a lost answer had its effect exactly once', async () => {
+test('a call with a lost response has its effect once', async () => {
   await order({ system: 'github', method: 'POST', kind: 'lost_answer' });
   await expect(comment()).rejects.toThrow();
   expect(await comments()).toBe(1);
@@ -46,7 +46,7 @@ test('a lost answer had its effect exactly once', async () => {
   expect(lost).toMatchObject({ status: 201, answer: 'lost', body: { body: 'hello' } });
 });
 
-test('a truncated body announces its whole length, ends early, and had its effect', async () => {
+test('a truncated response has the whole content-length, ends early, and its call has its effect', async () => {
   await order({ system: 'github', method: 'POST', kind: 'truncated_body' });
   const response = await fetch(`${world.url}/_sim${COMMENTS}`, {
     method: 'POST',
@@ -66,7 +66,7 @@ test('a truncated body announces its whole length, ends early, and had its effec
   expect((await world.calls('?method=POST'))[0]).toMatchObject({ status: 201, answer: 'truncated' });
 });
 
-test('a delayed call waits, then has its effect and its answer', async () => {
+test('a delayed call waits, then has its effect and its response', async () => {
   await order({ system: 'github', method: 'POST', kind: 'delay', delayMs: 40 });
   const startedAt = performance.now();
   expect((await comment()).status).toBe(201);
@@ -75,7 +75,7 @@ test('a delayed call waits, then has its effect and its answer', async () => {
   expect(await comments()).toBe(1);
 });
 
-test('a call that is still delayed when the faults are cleared goes on at once', async () => {
+test('a delayed call continues when the faults are cleared', async () => {
   await order({ system: 'github', method: 'POST', kind: 'delay', delayMs: 600_000 });
   const answered = comment();
   while ((await world.ask('GET', '/faults')).body.faults[0].hits === 0);
@@ -84,7 +84,7 @@ test('a call that is still delayed when the faults are cleared goes on at once',
   expect(await comments()).toBe(1);
 });
 
-test('a call that is still delayed when the simulators close has no effect', async () => {
+test('a call that is delayed when the simulators close has no effect', async () => {
   await order({ system: 'github', method: 'POST', kind: 'delay', delayMs: 600_000 });
   const refused = expect(comment()).rejects.toThrow();
   // The fault is taken when the call arrives, so its hit says that the call is waiting.
@@ -93,7 +93,7 @@ test('a call that is still delayed when the simulators close has no effect', asy
   await refused;
 });
 
-test('nth and times choose which of the matching calls suffer', async () => {
+test('nth and times select the matching calls that fail', async () => {
   const { body: fault } = await order({
     system: 'github',
     method: 'POST',
@@ -109,7 +109,7 @@ test('nth and times choose which of the matching calls suffer', async () => {
   expect((await world.ask('GET', '/faults')).body.faults).toMatchObject([{ id: fault.id, hits: 2 }]);
 });
 
-test('cleared faults do nothing; a restart does not clear them', async () => {
+test('cleared faults have no effect; a restart does not clear faults', async () => {
   await order({ system: 'github', kind: 'status', status: 500, times: 5 });
   world.reopen();
   expect((await comment()).status).toBe(500);
@@ -117,7 +117,7 @@ test('cleared faults do nothing; a restart does not clear them', async () => {
   expect((await comment()).status).toBe(201);
 });
 
-test('a wrong fault is 400 and says what is wrong', async () => {
+test('an invalid fault is refused with 400 and the reason', async () => {
   const wrong = await order({ system: 'github', kind: 'status' });
   expect(wrong.status).toBe(400);
   expect(wrong.body.error).toContain('at status');

@@ -11,7 +11,7 @@ const ISSUE = '/repos/octo-org/payments/issues/1';
 const github = (method: string, path: string, body?: unknown) => world.ask(method, `/github${path}`, body, BEARER);
 const names = (labels: { name: string }[]) => labels.map(({ name }) => name);
 
-test('adding a label that is there changes nothing; removing one that is not is 404', async () => {
+test('adding an existing label changes nothing; removing a missing label is 404', async () => {
   const first = await github('POST', `${ISSUE}/labels`, { labels: ['triage'] });
   expect([first.status, names(first.body)]).toEqual([200, ['bug', 'triage']]);
   world.nowMs += 60_000;
@@ -59,7 +59,7 @@ test('commit statuses are listed newest first', async () => {
   expect((await github('GET', path)).body.map(({ state }: { state: string }) => state)).toEqual(['success', 'pending']);
 });
 
-test('every answer carries the rate limit, refusals too', async () => {
+test('every response has the rate limit headers, including refusals', async () => {
   for (const headers of [BEARER, undefined]) {
     const answer = await world.ask('GET', `/github${ISSUE}`, undefined, headers);
     for (const name of ['limit', 'remaining', 'used', 'reset', 'resource'])
@@ -67,7 +67,7 @@ test('every answer carries the rate limit, refusals too', async () => {
   }
 });
 
-test('no token and a bad token are 401; an installation token lives an hour', async () => {
+test('a missing or invalid token is 401; an installation token expires after an hour', async () => {
   const ask = (authorization?: string) =>
     world.ask('GET', `/github${ISSUE}`, undefined, authorization ? { authorization } : {});
   expect((await ask()).body.message).toBe('Requires authentication');

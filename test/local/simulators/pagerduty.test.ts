@@ -36,7 +36,7 @@ test('another routing key cannot resolve the alert', async () => {
   expect(await alerts()).toMatchObject([{ status: 'triggered' }]);
 });
 
-test('an invalid event is 400 and says why', async () => {
+test('an invalid event is refused with 400 and the reason', async () => {
   const short = await enqueue({ routing_key: 'short', event_action: 'trigger', payload });
   expect(short.status).toBe(400);
   expect(short.body).toEqual({
@@ -49,7 +49,7 @@ test('an invalid event is 400 and says why', async () => {
   expect((await world.ask('POST', '/pagerduty/v2/enqueue', '{')).status).toBe(400);
 });
 
-test('the record of calls shows no routing key: it is a credential', async () => {
+test('the record of calls does not show routing keys', async () => {
   await enqueue({ event_action: 'resolve', dedup_key: 'a' });
   expect(await world.calls()).toMatchObject([{ body: { event_action: 'resolve', routing_key: '[redacted]' } }]);
 });

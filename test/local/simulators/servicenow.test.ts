@@ -14,7 +14,7 @@ async function seeded(number: string): Promise<Record<string, string>> {
   return (await now('GET', `/incident?sysparm_query=number=${number}`)).body.result[0];
 }
 
-test('six incidents and four groups are there from the start, with stable ids', async () => {
+test('six incidents and four groups are seeded with stable ids', async () => {
   const { body } = await now('GET', '/incident?sysparm_query=ORDERBYnumber&sysparm_fields=number,priority');
   expect(body.result).toHaveLength(6);
   expect(body.result[0]).toEqual({ number: 'INC0010001', priority: '1' });
@@ -28,7 +28,7 @@ test('six incidents and four groups are there from the start, with stable ids', 
   for (const { sys_id } of groups) expect(sys_id).toMatch(/^[0-9a-f]{32}$/);
 });
 
-test('work notes only ever append, and the record itself never shows them as a value', async () => {
+test('work notes are appended, and the record does not show them as a value', async () => {
   const { sys_id } = await seeded('INC0010001');
   await now('PATCH', `/incident/${sys_id}`, { work_notes: 'first' });
   await now('PATCH', `/incident/${sys_id}`, { work_notes: 'second' });
@@ -47,7 +47,7 @@ test('work notes only ever append, and the record itself never shows them as a v
   expect(shown.indexOf('second')).toBeLessThan(shown.indexOf('first'));
 });
 
-test('sys_mod_count counts effective changes and nothing else', async () => {
+test('sys_mod_count counts only changes that change a value', async () => {
   const { sys_id } = await seeded('INC0010002');
   expect((await now('PATCH', `/incident/${sys_id}`, { state: 2 })).body.result).toMatchObject({
     state: '2',
@@ -64,7 +64,7 @@ test('sys_mod_count counts effective changes and nothing else', async () => {
   });
 });
 
-test('a date is kept with a time, and a column that a customer added is empty until it is set', async () => {
+test('a date is stored with a time, and a custom column is empty until it is set', async () => {
   const { sys_id } = await seeded('INC0010002');
   const fields = `/incident/${sys_id}?sysparm_fields=due_date,u_region,no_such_column`;
   expect((await now('GET', fields)).body.result).toEqual({ due_date: '', u_region: '' });
@@ -72,7 +72,7 @@ test('a date is kept with a time, and a column that a customer added is empty un
   expect((await now('GET', fields)).body.result).toEqual({ due_date: '2026-12-01 00:00:00', u_region: 'emea' });
 });
 
-test('references are answered as link and value, or plain, or with their display value', async () => {
+test('references are returned as link and value, as plain values, or with display values', async () => {
   const { sys_id } = await seeded('INC0010002');
   const group = (await now('GET', '/sys_user_group?sysparm_query=name=Database')).body.result[0].sys_id;
   await now('PATCH', `/incident/${sys_id}`, { assignment_group: group });
@@ -84,7 +84,7 @@ test('references are answered as link and value, or plain, or with their display
   expect(await read('sysparm_display_value=all')).toEqual({ display_value: 'Database', link, value: group });
 });
 
-test("a missing record and missing credentials are answered in ServiceNow's shapes", async () => {
+test("a missing record and missing credentials have ServiceNow's error format", async () => {
   const nobody = 'f'.repeat(32);
   for (const method of ['GET', 'PATCH']) {
     const missing = await now(method, `/incident/${nobody}`, method === 'PATCH' ? { state: '2' } : undefined);
@@ -116,7 +116,7 @@ test('an OAuth token works until it expires', async () => {
   expect(JSON.stringify(await world.calls())).not.toContain('hush');
 });
 
-test("incidents can be filed, with a sys_id of the caller's choice, once", async () => {
+test('an incident can be created once with a given sys_id', async () => {
   const sys_id = 'a'.repeat(32);
   const filed = await now('POST', '/incident', {
     sys_id,
@@ -136,7 +136,7 @@ test("incidents can be filed, with a sys_id of the caller's choice, once", async
   expect((await now('POST', '/incident', {})).body.result.number).toBe('INC0010008');
 });
 
-test('lists are ordered, cut and counted', async () => {
+test('lists are ordered, limited and counted', async () => {
   const answer = await now(
     'GET',
     '/incident?sysparm_query=priority=2^ORDERBYDESCnumber&sysparm_limit=1&sysparm_offset=1&sysparm_fields=number',

@@ -11,7 +11,7 @@ afterEach(() => world.close());
 const ISSUE = '/github/repos/octo-org/payments/issues/1';
 const HOSTILE = '<img src=x onerror=alert(1)>"\'&';
 
-test('calls are recorded in order, reads and refusals included, without credentials', async () => {
+test('calls are recorded in order, including reads and refusals, without credentials', async () => {
   await world.ask('GET', `${ISSUE}?page=1`, undefined, BEARER);
   await world.ask('POST', `${ISSUE}/labels`, { labels: ['triage'] }, BEARER);
   await world.ask('GET', '/servicenow/api/now/table/incident');
@@ -50,7 +50,7 @@ test('clearing the calls does not reuse their numbers', async () => {
   expect(Number(after[0]?.seq)).toBeGreaterThan(Number(first?.seq));
 });
 
-test('what was acknowledged is there after a restart, with its calls', async () => {
+test('acknowledged changes and their calls survive a restart', async () => {
   await world.ask('POST', `${ISSUE}/labels`, { labels: ['triage'] }, BEARER);
   const posted = await world.ask(
     'POST',
@@ -80,14 +80,14 @@ test('what was acknowledged is there after a restart, with its calls', async () 
   ]);
 });
 
-test('the page is one file without outside assets, and runs no script but its own', async () => {
+test('the page is one file without external assets, and runs only its own script', async () => {
   const page = await world.ask('GET', '');
   expect(page.headers.get('content-type')).toContain('text/html');
   expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*script-src 'sha256-/);
   expect(page.body).not.toMatch(/(src|href)="(https?:)?\/\//);
 });
 
-test('whatever the payloads say, the cards escape it', async () => {
+test('the cards escape all payloads', async () => {
   const slack = { authorization: 'Bearer xoxb-1' };
   const plain = { type: 'plain_text', text: HOSTILE };
   await world.ask(
@@ -132,14 +132,14 @@ test('mrkdwn becomes bold, italic, code and links, and only safe links', () => {
   );
 });
 
-test('the state is sent only when something happened', async () => {
+test('the state is sent only after a change', async () => {
   const { version } = (await world.ask('GET', '/state?form=cards')).body;
   expect((await world.ask('GET', `/state?form=cards&since=${version}`)).status).toBe(204);
   await world.ask('GET', ISSUE, undefined, BEARER);
   expect((await world.ask('GET', `/state?form=cards&since=${version}`)).status).toBe(200);
 });
 
-test('an unknown path is 404 and names the valid ones', async () => {
+test('an unknown path is 404 and lists the valid paths', async () => {
   const unknown = await world.ask('GET', '/nothing');
   expect(unknown.status).toBe(404);
   expect(unknown.body.valid).toContain('GET|DELETE /_sim/calls');

@@ -37,7 +37,7 @@ const MODAL = {
   ],
 };
 
-test('timestamps are unique and increase, also when the clock stands still', async () => {
+test('timestamps are unique and increase, also when the clock does not', async () => {
   const posted = await Promise.all(
     Array.from({ length: 20 }, () => slack('chat.postMessage', { channel: '#ops', text: 'x' })),
   );
@@ -81,7 +81,7 @@ test('each team has its own workspace, named by the end of the token', async () 
   });
 });
 
-test('a form call means the same as a JSON call', async () => {
+test('a form call and a JSON call have the same effect', async () => {
   const form = new URLSearchParams({ channel: '#ops', text: 'card', blocks: JSON.stringify(CARD) }).toString();
   const headers = { ...TOKEN, 'content-type': 'application/x-www-form-urlencoded' };
   const posted = (await world.ask('POST', '/slack/api/chat.postMessage', form, headers)).body;
@@ -117,7 +117,7 @@ test('history is newest first without replies, bounded by oldest, in pages; repl
   expect(texts(await slack('conversations.replies', { channel, ts: first.ts }))).toEqual(['first', 'reply']);
 });
 
-test('an update with text alone takes the buttons away', async () => {
+test('an update with only text removes the buttons', async () => {
   const { channel, ts } = await slack('chat.postMessage', { channel: '#ops', text: 'card', blocks: CARD });
   const updated = await slack('chat.update', { channel, ts, text: 'Approved by Ana' });
   expect(updated.message.text).toBe('Approved by Ana');
@@ -126,7 +126,7 @@ test('an update with text alone takes the buttons away', async () => {
   expect((await slack('chat.update', { channel, ts: '1.2', text: 'x' })).error).toBe('message_not_found');
 });
 
-test('blocks that Slack would refuse are refused', async () => {
+test('blocks that Slack refuses are refused', async () => {
   const long = [{ type: 'header', text: { type: 'plain_text', text: 'x'.repeat(151) } }];
   expect(await slack('chat.postMessage', { channel: '#ops', text: 'x', blocks: long })).toMatchObject({
     ok: false,
@@ -218,15 +218,15 @@ describe('a person in the workspace', () => {
     });
   });
 
-  test('sees what the product tells them and nobody else about a click', async () => {
+  test('sees a private message as the result of a click', async () => {
     meanwhile = ({ response_url }) =>
-      world.ask('POST', new URL(response_url).pathname.replace('/_sim', ''), { text: 'You had a hand in it.' });
-    expect((await clickApprove()).outcome.body).toMatchObject({ isPrivate: true, message: 'You had a hand in it.' });
+      world.ask('POST', new URL(response_url).pathname.replace('/_sim', ''), { text: 'You are a maker of it.' });
+    expect((await clickApprove()).outcome.body).toMatchObject({ isPrivate: true, message: 'You are a maker of it.' });
     meanwhile = async () => {};
     expect((await clickApprove()).outcome.body).not.toHaveProperty('isPrivate');
   });
 
-  test('of another team sends what they do signed for that team', async () => {
+  test('of another team sends callbacks with the secret of that team', async () => {
     const globex = { authorization: 'Bearer xoxb-local-globex' };
     const card = { channel: '#ops', text: 'card', blocks: CARD };
     const { channel, ts } = (await world.ask('POST', '/slack/api/chat.postMessage', card, globex)).body;
@@ -234,7 +234,7 @@ describe('a person in the workspace', () => {
     expect(received[0]?.payload).toMatchObject({ team: { id: 'T200GLOBEX' }, user: { team_id: 'T200GLOBEX' } });
   });
 
-  test('cannot click what is no longer on the card', async () => {
+  test('cannot click a button that the card no longer has', async () => {
     const { channel, ts } = await clickApprove();
     await slack('chat.update', { channel, ts, text: 'Done' });
     const again = await act('_click', { user: 'U200BEN', channel, ts, action_id: 'approve' });
@@ -242,7 +242,7 @@ describe('a person in the workspace', () => {
     expect((await act('_click', { user: 'U999EVE', channel, ts, action_id: 'approve' })).status).toBe(400);
   });
 
-  test('can be shown one modal per click, within three seconds', async () => {
+  test('gets at most one modal per click, within three seconds', async () => {
     const view_id = await openModal();
     expect(view_id).toMatch(/^V/);
     const trigger_id = received[0]?.payload.trigger_id;
@@ -254,7 +254,7 @@ describe('a person in the workspace', () => {
     );
   });
 
-  test('submits a modal; errors keep it open, acceptance closes it', async () => {
+  test('submits a modal: it stays open with errors and closes when it is accepted', async () => {
     const view_id = await openModal();
     const submit = (reason: string, user = 'U100ANA') =>
       act('_submit', { user, view_id, values: { reason: { text: reason } } });

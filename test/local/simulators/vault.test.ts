@@ -10,7 +10,7 @@ afterEach(() => world.close());
 const vault = (method: string, path: string, body?: unknown, token = 'local-root') =>
   world.ask(method, `/vault/v1${path}`, body, { 'x-vault-token': token });
 
-test('a login gives a token that works until it expires', async () => {
+test('a login returns a token that is valid until it expires', async () => {
   const wrong = await vault('POST', '/auth/approle/login', { role_id: 'r', secret_id: 'guess' }, '');
   expect([wrong.status, wrong.body]).toEqual([400, { errors: ['invalid role or secret ID'] }]);
   const { auth } = (await vault('POST', '/auth/approle/login', { role_id: 'r', secret_id: 'local-secret-id' }, ''))
@@ -37,7 +37,7 @@ test('every version of a secret can be read', async () => {
   expect((await vault('GET', '/secret/data/nothing')).body).toEqual({ errors: [] });
 });
 
-test('a lease is renewed while it lives, and not after it expired or was revoked', async () => {
+test('a lease can be renewed until it expires or is revoked', async () => {
   const lease = async () => (await vault('GET', '/database/creds/readonly')).body;
   const { lease_id, lease_duration } = await lease();
   const renew = (id: string) => vault('POST', '/sys/leases/renew', { lease_id: id, increment: lease_duration });

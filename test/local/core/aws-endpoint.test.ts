@@ -21,7 +21,7 @@ const TABLE = 'Test-Runs';
 const TABLE_ARN = `arn:aws:dynamodb:us-east-1:000000000000:table/${TABLE}`;
 const item = (pk: string, sk = '1') => ({ pk: { S: pk }, sk: { S: sk } });
 
-/** Answers every operation, or fails as told, so that only the gateway is under test. */
+/** Returns the same result for every operation, or fails on request, so that only the endpoint is tested. */
 const calls: string[] = [];
 const echo = (answer: Record<string, unknown>): JsonService => ({
   call: async (operation, input) => {
@@ -96,7 +96,7 @@ beforeEach(() => {
 });
 
 describe('a call its role grants', () => {
-  it('reaches the DynamoDB engine and comes back', async () => {
+  it('reaches the DynamoDB engine', async () => {
     const worker = host.dynamodbAs('Worker');
     await worker.send(new PutItemCommand({ TableName: TABLE, Item: { ...item('granted'), n: { N: '7' } } }));
     const { Item } = await worker.send(new GetItemCommand({ TableName: TABLE, Key: item('granted') }));
@@ -138,7 +138,7 @@ describe('a call its role grants', () => {
     ]);
   });
 
-  it('is counted by function, service and operation, and the host apart from the functions', async () => {
+  it('is counted by function, service and operation, separately for the host', async () => {
     await host.dynamodbAs('Worker').send(new GetItemCommand({ TableName: TABLE, Key: item('x') }));
     await host.dynamodbAs('Worker').send(new GetItemCommand({ TableName: TABLE, Key: item('x') }));
     await host.dynamodbAs('host').send(new DeleteItemCommand({ TableName: TABLE, Key: item('x') }));
@@ -186,7 +186,7 @@ describe('a call its role does not grant', () => {
     expect(Item).toBeUndefined();
   });
 
-  it('is refused in the shape of each service', async () => {
+  it('is refused with the error format of each service', async () => {
     const settings = host.as('Worker');
     const sending = new SQSClient(settings).send(
       new SendMessageCommand({ QueueUrl: host.stack.resources.get('Other')?.ref, MessageBody: 'x' }),
@@ -214,7 +214,7 @@ describe('a call its role does not grant', () => {
     expect(calls).toEqual([]);
   });
 
-  it('is refused for an access key that belongs to no function', async () => {
+  it('is refused for an unknown access key', async () => {
     const settings = { ...host.as('host'), credentials: { accessKeyId: 'AKIASTRANGER', secretAccessKey: 'x' } };
     const reading = new SecretsManagerClient(settings).send(
       new GetSecretValueCommand({ SecretId: 'countersign/token' }),
@@ -230,7 +230,7 @@ describe('leading keys', () => {
   };
   const put = (pk: string) => new PutItemCommand({ TableName: TABLE, Item: { ...item(pk), owner: { S: pk } } });
 
-  it('bound a put, each item of a transaction and of a batch', async () => {
+  it('limit a put, each item of a transaction and each key of a batch', async () => {
     const tenant = host.dynamodbAs('Tenant');
     await tenant.send(put('acme#1'));
     await expect(tenant.send(put('globex#1'))).rejects.toMatchObject(refused);
@@ -249,7 +249,7 @@ describe('leading keys', () => {
     await expect(host.dynamodbAs('Tenant').send(batch)).rejects.toThrow('does not support BatchWriteItem');
   });
 
-  it('bound a query by the key it names, also through #names and on an index', async () => {
+  it('limit the key of a query, also with #names and on an index', async () => {
     const tenant = host.dynamodbAs('Tenant');
     const query = (value: string, index?: string) =>
       new QueryCommand({
@@ -298,7 +298,7 @@ describe('an injected fault', () => {
     return Item !== undefined;
   };
 
-  it('throttles or fails the call without effect, once, and then lets it pass', async () => {
+  it('throttles or fails the call once, without effect', async () => {
     const worker = host.dynamodbAs('Worker');
     host.faults.add({ function: 'worker', service: 'dynamodb', operation: 'PutItem', kind: 'throttle' });
     await expect(worker.send(put('throttled'))).rejects.toMatchObject({
@@ -311,7 +311,7 @@ describe('an injected fault', () => {
     expect(host.faults.list().map(({ hits }) => hits)).toEqual([1, 1]);
   });
 
-  it('loses the reply of a write that happened', async () => {
+  it('loses the reply of a successful write', async () => {
     host.faults.add({ operation: 'PutItem', nth: 2, kind: 'lost_reply' });
     await host.dynamodbAs('Worker').send(put('answered'));
     await expect(host.dynamodbAs('Worker').send(put('unanswered'))).rejects.toThrow();
@@ -329,7 +329,7 @@ describe('an injected fault', () => {
     expect(await exists('c1')).toBe(false);
   });
 
-  it('delays the call and still carries it out', async () => {
+  it('delays the call and then executes it', async () => {
     host.faults.add({ function: 'Worker', kind: 'delay', delayMs: 30 });
     const before = performance.now();
     await host.dynamodbAs('Worker').send(put('late'));
@@ -337,7 +337,7 @@ describe('an injected fault', () => {
     expect(await exists('late')).toBe(true);
   });
 
-  it('spares the functions it does not name', async () => {
+  it('does not affect other functions', async () => {
     host.faults.add({ function: 'Tenant', times: 'always', kind: 'error' });
     await host.dynamodbAs('Worker').send(put('spared'));
     expect(host.faults.list()[0]?.hits).toBe(0);
