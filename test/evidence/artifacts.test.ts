@@ -22,12 +22,12 @@ const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
 const ENRICHMENT = 'artifacts/acme/run_00000001/enrichment.json';
 const COMPLETION = 'artifacts/acme/run_00000001/completion.json';
 
-/** A bucket that refuses some keys, until it is mended. */
+/** A bucket that rejects some keys until it is repaired. */
 class FaultyStore extends MemoryEvidenceStore {
   refused: string[] = [];
 
   override async putOnce(key: string, content: Buffer, contentType: string): Promise<boolean> {
-    if (this.refused.includes(key)) throw new Error(`no room for ${key}`);
+    if (this.refused.includes(key)) throw new Error(`the bucket rejects ${key}`);
     return super.putOnce(key, content, contentType);
   }
 }
@@ -71,7 +71,7 @@ describe('the exports of a finished run', () => {
     expect(parsed(COMPLETION).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
   });
 
-  it('tell how it ended, with the words of its errors', async () => {
+  it('say how it ended, with the texts of its errors', async () => {
     await exportRun(exports(), run, drafted(), log);
     expect(parsed(COMPLETION)).toMatchObject({
       runId: 'run_00000001',
@@ -86,7 +86,7 @@ describe('the exports of a finished run', () => {
     expect(store.keys()).toEqual([SIEM, COMPLETION]);
   });
 
-  it('do not wait for each other: what can be written is, and the failure is told', async () => {
+  it('do not depend on each other: the others are written, and the failure is reported', async () => {
     store.refused = [ENRICHMENT];
     expect(await exportRun(exports(), run, drafted(), log)).toBe(false);
     expect(store.keys()).toEqual([SIEM, COMPLETION]);
@@ -110,7 +110,7 @@ describe('an export that failed', () => {
   });
   beforeEach(() => completed.splice(0));
 
-  it('is promised; one that did not is not', async () => {
+  it('gets an outbox entry; one that succeeded does not', async () => {
     const clock = new FakeClock();
     expect(await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
     store = new FaultyStore();
@@ -119,7 +119,7 @@ describe('an export that failed', () => {
     expect(entries).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
   });
 
-  it('is made up for, and only then is the promise gone', async () => {
+  it('is repeated, and its outbox entry is completed only then', async () => {
     store.refused = [SIEM];
     await expect(exportSealedRun(exporter(whole), message)).rejects.toThrow('not all of run_00000001 is exported');
     expect(completed).toEqual([]);

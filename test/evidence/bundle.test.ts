@@ -9,7 +9,7 @@ import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-js
 import type { Receipt, SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { type BundleContents, builtDocument } from './built-bundle.ts';
-import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
+import { GovernedStory, TEXT_CANARIES } from './governed-story.ts';
 
 const { contents } = new GovernedStory();
 const bundle = builtDocument(contents);
@@ -19,7 +19,7 @@ const documentOf = (changes: Partial<BundleContents>): EvidenceDocument =>
   JSON.parse(builtDocument({ ...contents, ...changes }).toString());
 
 describe('an evidence document', () => {
-  it('tells the run, what began it, its steps and how they ended', () => {
+  it('has the run, its trigger, its steps and how they ended', () => {
     expect(document).toMatchObject({
       format: 'countersign.evidence/1',
       run: {
@@ -37,13 +37,13 @@ describe('an evidence document', () => {
     expect(document.steps.map(({ id, status, undoes }) => [id, status, undoes])).toEqual([
       ['classify', 'succeeded', undefined],
       ['assign', 'rolled_back', undefined],
-      ['tell', 'failed_terminal', undefined],
+      ['post', 'failed_terminal', undefined],
       ['undo_assign', 'succeeded', 1],
     ]);
     expect(document.commits.map(({ hash }) => hash)).toEqual(contents.commits.map(({ hash }) => hash));
   });
 
-  it('tells every decision of policy with its grounds and the commit that holds it', () => {
+  it('has every policy decision with its grounds and its commit', () => {
     expect(document.decisions).toHaveLength(6);
     expect(document.decisions[1]).toEqual({
       commit: 3,
@@ -62,7 +62,7 @@ describe('an evidence document', () => {
     });
   });
 
-  it('tells who was asked, who said what by which channel, and who changed what before', () => {
+  it('has the approvers, their votes with channels, and the edits', () => {
     expect(document.approvals).toHaveLength(1);
     expect(document.approvals[0]).toMatchObject({
       step: 'assign',
@@ -88,11 +88,11 @@ describe('an evidence document', () => {
     });
   });
 
-  it('tells each write with what it rested on, what became of it, and the way back', () => {
+  it('has each write with its grounds, its outcome and its reversal', () => {
     expect(document.receipts.map(({ step, outcome }) => [step, outcome])).toEqual([
       ['classify', 'succeeded'],
       ['assign', 'reversed'],
-      ['tell', 'failed'],
+      ['post', 'failed'],
       ['undo_assign', 'succeeded'],
     ]);
     expect(document.receipts[1]).toMatchObject({
@@ -118,8 +118,8 @@ describe('an evidence document', () => {
   });
 
   it('carries metadata only: nothing that people, systems or secrets said', () => {
-    expect(TOLD_CANARIES.filter((canary) => JSON.stringify(contents).includes(canary))).toEqual(TOLD_CANARIES);
-    expect(TOLD_CANARIES.filter((canary) => text.includes(canary))).toEqual([]);
+    expect(TEXT_CANARIES.filter((canary) => JSON.stringify(contents).includes(canary))).toEqual(TEXT_CANARIES);
+    expect(TEXT_CANARIES.filter((canary) => text.includes(canary))).toEqual([]);
   });
 
   it('is canonical, and the same whenever it is built', () => {
@@ -128,7 +128,7 @@ describe('an evidence document', () => {
     expect(again.equals(bundle)).toBe(true);
   });
 
-  it('is kept under the run’s own name', () => {
+  it('is stored under the run’s own name', () => {
     expect([documentKey(contents.run), envelopeKey(contents.run)]).toEqual([
       'evidence/acme/run_00000001/bundle.json',
       'evidence/acme/run_00000001/bundle.dsse.json',

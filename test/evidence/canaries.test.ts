@@ -4,7 +4,7 @@ import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { controlRun } from '../../lambdas/run-changes/control-run.ts';
 import type { OutsideFault } from '../fakes/fake-outside.ts';
 import { Workshop } from '../worker/workshop.ts';
-import { CANARIES, TELLING, TELLING_TRIGGER } from './sealed-story.ts';
+import { CANARIES, TRIGGER_WITH_TEXTS, WORKFLOW_WITH_TEXTS } from './sealed-story.ts';
 
 let shop: Workshop;
 beforeEach(() => {
@@ -26,23 +26,23 @@ const found = (text: string) => CANARIES.filter((canary) => text.includes(canary
 
 describe('the bundle of a real run carries nothing that people or systems wrote', () => {
   it.each<[string, string, OutsideFault[], string]>([
-    ['succeeds', TELLING, [], 'succeeded'],
-    ['is refused by its target', TELLING, [{ status: 422 }], 'failed_terminal'],
-    ['gets no answer to the end', TELLING, Array(5).fill({ status: 500 }), 'failed_terminal'],
+    ['succeeds', WORKFLOW_WITH_TEXTS, [], 'succeeded'],
+    ['is refused by its target', WORKFLOW_WITH_TEXTS, [{ status: 422 }], 'failed_terminal'],
+    ['gets no answer to the end', WORKFLOW_WITH_TEXTS, Array(5).fill({ status: 500 }), 'failed_terminal'],
     [
       'has an expression that breaks over a text',
-      TELLING.replace('"CANARY-group", text', '"{% $number(trigger.title) %}", text'),
+      WORKFLOW_WITH_TEXTS.replace('"CANARY-group", text', '"{% $number(trigger.title) %}", text'),
       [],
       'failed_terminal',
     ],
     [
       'has input whose very property names are somebody’s text',
-      TELLING.replace('{ assignment_group: "CANARY-group" }', '"{% trigger.payload %}"'),
+      WORKFLOW_WITH_TEXTS.replace('{ assignment_group: "CANARY-group" }', '"{% trigger.payload %}"'),
       [],
       'failed_terminal',
     ],
   ])('when it %s', async (_what, yaml, faults, status) => {
-    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
     shop.outside.next('POST github', ...faults);
     await shop.finish(message);
     const { text, status: ended } = await sealed();
@@ -53,7 +53,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
   it('when an operator says why it was canceled', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
-    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
     await shop.work(message);
     await controlRun(shop.worker, message, { kind: 'cancel', reason: 'CANARY-note: it is Ana’s fault' }, 'olivia');
     const { commits } = await shop.finish(message);
@@ -66,7 +66,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
   it('when it is in the name of a signal, which timelines show', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: "CANARY-signal {% trigger.title %}" } }\n';
-    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
     await shop.work(message);
     const signal = { kind: 'signal' as const, event: 'CANARY-signal CANARY-title', payload: null };
     await controlRun(shop.worker, message, signal, 'olivia');
@@ -80,7 +80,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
   it('when a signal brought it, as the output of the step that waited', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
-    const message = await shop.begin(yaml, { trigger: TELLING_TRIGGER });
+    const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
     await shop.work(message);
     const signal = { kind: 'signal' as const, event: 'go', payload: { 'CANARY-label': 'CANARY-note' } };
     await controlRun(shop.worker, message, signal, 'olivia');

@@ -87,7 +87,7 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('a bundle that has a flaw in itself', () => {
+  it('a bundle with a problem of its own', () => {
     expect(findings({ checkBundle: ({ name }) => (name === 'run_b' ? 'commit 4 was edited' : undefined) })).toEqual([
       'run_b commit 4 was edited',
     ]);
@@ -175,7 +175,7 @@ describe('an audit names', () => {
     }
   });
 
-  it('a log made anew without a bundle and signed with the right key, by the day after', async () => {
+  it('a log created again without a bundle and signed with the right key, by the next day', async () => {
     bundles = without(bundles, 'run_a');
     await replaceLog('2026-03-01', (log) => buildDayLog({ ...log, entries: log.entries.slice(1) }));
     expect(findings()).toEqual(['2026-03-02 was made after another log of 2026-03-01 than the one that is here']);

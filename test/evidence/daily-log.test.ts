@@ -146,7 +146,7 @@ describe('a closer that dies', () => {
     },
   );
 
-  it('between writing and signing leaves a log that is signed as it is, whatever was entered meanwhile', async () => {
+  it('between writing and signing leaves a log that is signed as it is, even if more was entered meanwhile', async () => {
     await days.close();
     await days.seal('run_a');
     days.goTo('2026-03-02T10:00:00.000Z');

@@ -13,7 +13,7 @@ import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { BundleContents } from './built-bundle.ts';
 
 /** Texts that people, systems and secrets left all over the story; none may be found in its evidence. */
-export const TOLD_CANARIES = [
+export const TEXT_CANARIES = [
   'CANARY-payload',
   'CANARY-title',
   'CANARY-key',
@@ -86,11 +86,11 @@ const action = (tool: string, target: string, fields: Record<string, unknown>, u
 const ACTIONS = {
   classify: action('model.invoke', 'model:claude', { prompt: 'CANARY-value' }),
   assign: action('servicenow.incident.update', TARGET, { assignment_group: 'CANARY-value' }),
-  tell: action('slack.message.post', 'slack:#incidents', { text: 'CANARY-value' }),
+  post: action('slack.message.post', 'slack:#incidents', { text: 'CANARY-value' }),
   undo_assign: action('servicenow.incident.update', TARGET, { assignment_group: 'CANARY-before' }, true),
 };
 type Named = keyof typeof ACTIONS;
-const INDEXES: Record<Named, number> = { classify: 0, assign: 1, tell: 2, undo_assign: 5001 };
+const INDEXES: Record<Named, number> = { classify: 0, assign: 1, post: 2, undo_assign: 5001 };
 const REQUIREMENT = { tier: 'medium' as const, quorum: 2, groups: [['dba']] };
 const BEFORE_THE_EDIT = sha256Hex('before the edit');
 
@@ -101,21 +101,21 @@ export interface StoryOptions {
   heartbeats?: number;
 }
 
-/** A run in which everything happened that evidence tells of: decisions, two votes, an edit, costs, an undo, a failure. */
+/** A run with everything that evidence shows: decisions, two votes, an edit, costs, an undo, a failure. */
 export class GovernedStory {
   readonly #chronicle: Chronicle;
   readonly #tenant: string;
   readonly #runId: string;
   readonly #heartbeats: number;
-  /** When each thing that is told was committed. */
-  readonly #toldAt = new Map<string, string>();
+  /** When each recorded event was committed. */
+  readonly #recordedAt = new Map<string, string>();
 
   constructor({ tenant = 'acme', runId = 'run_00000001', heartbeats = 0 }: StoryOptions = {}) {
     this.#tenant = tenant;
     this.#runId = runId;
     this.#heartbeats = heartbeats;
     this.#chronicle = new Chronicle(tenant, runId);
-    this.#tell();
+    this.#record();
   }
 
   get contents(): BundleContents {
@@ -129,7 +129,7 @@ export class GovernedStory {
     };
   }
 
-  #tell(): void {
+  #record(): void {
     const { payload, source, event } = this.#trigger();
     const key = `github:${this.#runId}`;
     const accepted = { automation: 'triage', workflow: WORKFLOW, source, event, key, triggerHash: hashOf(payload) };
@@ -155,11 +155,11 @@ export class GovernedStory {
     }
     this.#chronicle
       .commit(...this.#decided('assign', 'needs_approval'), ...this.#begun('assign'))
-      .commit(...this.#wrote('assign'), ...this.#decided('tell', 'allow'), ...this.#begun('tell'))
+      .commit(...this.#wrote('assign'), ...this.#decided('post', 'allow'), ...this.#begun('post'))
       .commit(
-        { type: 'write.settled', step: 'tell', receiptKey: this.#key('tell'), outcome: 'failed' },
-        { type: 'step.failed', step: 'tell', index: 2, error: ERROR },
-        this.#told('tell ended', moved('running', 'rolling_back', ERROR)),
+        { type: 'write.settled', step: 'post', receiptKey: this.#key('post'), outcome: 'failed' },
+        { type: 'step.failed', step: 'post', index: 2, error: ERROR },
+        this.#recorded('post ended', moved('running', 'rolling_back', ERROR)),
         ...this.#decided('undo_assign', 'allow'),
         ...this.#begun('undo_assign'),
       )
@@ -176,13 +176,13 @@ export class GovernedStory {
       );
   }
 
-  #told<Event extends CommitEvent>(what: string, event: Event): Event {
-    this.#toldAt.set(what, this.#chronicle.at);
+  #recorded<Event extends CommitEvent>(what: string, event: Event): Event {
+    this.#recordedAt.set(what, this.#chronicle.at);
     return event;
   }
 
   #when(what: string): string {
-    return this.#toldAt.get(what) ?? this.#chronicle.at;
+    return this.#recordedAt.get(what) ?? this.#chronicle.at;
   }
 
   #key = (step: Named) => `${ACTIONS[step].tool}:acme:${step}:${this.#runId}`;
@@ -204,7 +204,7 @@ export class GovernedStory {
     const { at } = this.#chronicle;
     return [
       { type: 'step.claimed', ...claimed, leaseExpiresAt: later(at, 60_000), inputHash: hashOf(fields) },
-      this.#told(`${step} begun`, {
+      this.#recorded(`${step} begun`, {
         type: 'write.intended',
         step,
         receiptKey: this.#key(step),
@@ -219,14 +219,14 @@ export class GovernedStory {
     const outputHash = hashOf(this.#output(step));
     return [
       { type: 'write.settled', step, receiptKey: this.#key(step), outcome: 'succeeded' },
-      this.#told(`${step} ended`, { type: 'step.succeeded', step, index: INDEXES[step], outputHash }),
+      this.#recorded(`${step} ended`, { type: 'step.succeeded', step, index: INDEXES[step], outputHash }),
     ];
   }
 
   #asked(): CommitEvent[] {
     const { slaAt, expiresAt, asks } = this.#approval();
     return [
-      this.#told('asked', {
+      this.#recorded('asked', {
         type: 'approval.requested',
         step: 'assign',
         approvalId: this.#approvalId(),
@@ -246,14 +246,14 @@ export class GovernedStory {
     const edit = { person: 'dora', via: 'slack' as const, fields: ['assignment_group'], previousHash: BEFORE_THE_EDIT };
     const asks = { actionHash: this.#actionHash('assign'), ...REQUIREMENT, makers };
     const approvalId = this.#approvalId();
-    return this.#told('edited', { type: 'approval.edited', step: 'assign', approvalId, ...edit, ...asks });
+    return this.#recorded('edited', { type: 'approval.edited', step: 'assign', approvalId, ...edit, ...asks });
   }
 
   #voted(person: string, reason?: string): CommitEvent {
     const said = reason === undefined ? {} : { reasonHash: sha256Hex(reason) };
     const vote = { person, via: 'slack' as const, decision: 'approve' as const, ...said };
     const approvalId = this.#approvalId();
-    return this.#told(`${person} voted`, { type: 'approval.voted', step: 'assign', approvalId, ...vote });
+    return this.#recorded(`${person} voted`, { type: 'approval.voted', step: 'assign', approvalId, ...vote });
   }
 
   #agreed(): CommitEvent[] {
@@ -285,7 +285,7 @@ export class GovernedStory {
       startedAt: later(STORY_BEGINS_AT, 1_250),
       deadlineAt: later(STORY_BEGINS_AT, 7_200_000),
       writes: 4,
-      rollback: { endsAs: 'failed_terminal', actor: 'worker', at: this.#when('tell ended'), error: ERROR },
+      rollback: { endsAs: 'failed_terminal', actor: 'worker', at: this.#when('post ended'), error: ERROR },
       compensation: [this.#compensation()],
       status: 'failed_terminal',
       completedAt,
@@ -334,12 +334,12 @@ export class GovernedStory {
       { ...facts('classify'), status: 'succeeded', ...ended('classify') },
       { ...facts('assign'), status: 'rolled_back', ...ended('assign') },
       {
-        ...facts('tell'),
+        ...facts('post'),
         status: 'failed_terminal',
-        input: ACTIONS.tell.fields,
-        receiptKey: this.#key('tell'),
+        input: ACTIONS.post.fields,
+        receiptKey: this.#key('post'),
         error: ERROR,
-        completedAt: this.#when('tell ended'),
+        completedAt: this.#when('post ended'),
       },
       {
         ...facts('undo_assign'),
@@ -403,7 +403,7 @@ export class GovernedStory {
         reversedAt: this.#when('undo_assign ended'),
         reversedBy: this.#key('undo_assign'),
       },
-      { ...facts('tell'), outcome: 'failed', settledAt: this.#when('tell ended'), error: ERROR },
+      { ...facts('post'), outcome: 'failed', settledAt: this.#when('post ended'), error: ERROR },
       written('undo_assign'),
     ];
   }

@@ -22,7 +22,7 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;
   const runTable = new RunTable(stack, 'RunTable', config);
-  const httpApi = new CountersignHttpApi(stack, 'FrontDoor', { bundles, runTable });
+  const httpApi = new CountersignHttpApi(stack, 'HttpApi', { bundles, runTable });
   const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
   const evidence = new EvidenceBucket(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
   new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });
@@ -47,7 +47,7 @@ it('a key that was rotated stays, is published, and signs nothing any more', () 
       .filter(({ Action }) => [Action].flat().includes(action))
       .map(({ Resource }) => [Resource].flat().map((resource) => resource['Fn::GetAtt'][0]));
   expect(granted('kms:Sign')).toEqual([[current], [current]]);
-  // Whoever signs, publishes or outputs the keys.
+  // The functions that sign, publish or output the keys.
   expect(granted('kms:GetPublicKey')).toEqual(Array(4).fill([former, current]));
 
   template.resourcePropertiesCountIs(

@@ -102,7 +102,7 @@ describe('a stack that asks for a key', () => {
     });
   });
 
-  it('is told of a failure, which would else keep it waiting, and may always remove what it made', async () => {
+  it('gets a response also after a failure, and can always delete the resource', async () => {
     const unknown = { ...event, ResourceProperties: { KeyId: arn('unknown') } };
     expect(await answerStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
       ...asked,
@@ -118,7 +118,7 @@ describe('a stage', () => {
   const stage = (evidenceKeys?: object[]) =>
     StageConfig.safeParse({ kind: 'dev', tenants: ['acme'], evidenceRetentionDays: 1, evidenceKeys });
 
-  it('signs with one Ed25519 key unless told otherwise', () => {
+  it('signs with one Ed25519 key by default', () => {
     expect(stage().data?.evidenceKeys).toEqual([{ name: 'first', algorithm: 'ed25519' }]);
   });
 

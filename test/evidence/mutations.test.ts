@@ -31,7 +31,7 @@ const which = fc.constantFrom<(0 | 1)[]>(0, 1, 1);
 const dice = fc.tuple(fc.nat(), fc.nat(), fc.nat());
 const ALL = { ...MUTATIONS, ...RESEALED_MUTATIONS };
 const mutations = fc.constantFrom(...Object.entries(MUTATIONS));
-// What is signed anew takes three times as long, and each value that can be edited so has its own trial below.
+// Signing again takes three times as long, and each value that can be edited has its own trial below.
 const allMutations = fc.constantFrom(...Object.entries(MUTATIONS), ...Object.entries(ALL));
 
 it(`${MUTATIONS_TRIED} bundles mutated at random are all caught, and the edited entry is the one that is named`, async () => {
@@ -54,7 +54,7 @@ it(`${MUTATIONS_TRIED} bundles mutated at random are all caught, and the edited 
   expect([...tried].sort()).toEqual(Object.keys(ALL).sort());
 });
 
-it('no value that the commits tell of can be edited, not even by who signs it anew with the key of the stage', async () => {
+it('no value that is in the commits can be edited, not even with a new signature by the key of the stage', async () => {
   const unnoticed: string[] = [];
   let edits = 0;
   for (const bundle of bundles) {
@@ -68,7 +68,7 @@ it('no value that the commits tell of can be edited, not even by who signs it an
   expect(edits).toBeGreaterThan(300);
 });
 
-it('whatever was done to a bundle, signing it anew with another key does not make it good', async () => {
+it('a changed bundle is not valid with a new signature by another key', async () => {
   const mallory = new SeededSigner('mallory');
   await fc.assert(
     fc.asyncProperty(which, mutations, dice, async (index, [, mutate], numbers) => {

@@ -1,7 +1,7 @@
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
 import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 
-/** Numbers that say where and how, whatever the mutation makes of them. */
+/** Random numbers that choose place and kind of the mutation. */
 export type Dice = readonly [number, number, number];
 
 /** What a mutation did: the bundle as it is now, and how the verifier must call the entry, where that is certain. */
@@ -26,11 +26,11 @@ function flipped(bytes: Buffer, [where, how]: Dice): Buffer {
 
 type Parts = Record<string, unknown>;
 
-const parsed = kept((bundle: HeldBundle) => JSON.parse(bundle.document.toString()) as EvidenceDocument & Parts);
-const textOf = kept((part: object) => JSON.stringify(part));
+const parsed = memoized((bundle: HeldBundle) => JSON.parse(bundle.document.toString()) as EvidenceDocument & Parts);
+const textOf = memoized((part: object) => JSON.stringify(part));
 
 /** Bundles and their parts are never changed, only replaced: so each is read and written once. */
-function kept<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
+function memoized<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
   const made = new WeakMap<Of, { value: Made }>();
   return (of) => {
     const entry = made.get(of) ?? { value: make(of) };
@@ -39,7 +39,7 @@ function kept<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made
   };
 }
 
-/** The bundle with other parts in its document. What was canonical stays so: the order of keys is kept. */
+/** The bundle with other parts in its document. What was canonical stays so: the order of keys does not change. */
 function withParts(bundle: HeldBundle, parts: Parts): HeldBundle {
   const written = Object.entries(parts).map(([name, part]) => {
     const text = part !== null && typeof part === 'object' ? textOf(part) : JSON.stringify(part);
@@ -62,7 +62,7 @@ const inList = (change: (list: readonly unknown[], at: number, to: number, other
 type Path = readonly string[];
 
 /** The way to every object and array in the document, and to the document itself. */
-const containers = kept((bundle: HeldBundle): Path[] => containersIn(parsed(bundle), []));
+const containers = memoized((bundle: HeldBundle): Path[] => containersIn(parsed(bundle), []));
 
 function containersIn(value: unknown, path: Path): Path[] {
   if (value === null || typeof value !== 'object') return [];
@@ -160,7 +160,7 @@ function editSignature(bundle: HeldBundle, _other: HeldBundle, dice: Dice): Muta
   return { bundle: { ...bundle, envelope: Buffer.from(JSON.stringify(envelope)) } };
 }
 
-/** By whoever has no key. All of them change the bundle, or leave it as it was where the dice say so. */
+/** Without a key. Each one changes the bundle, or leaves it unchanged for some random numbers. */
 export const MUTATIONS: Record<string, Mutation> = {
   'a byte of the document is flipped': (bundle, _other, dice) => ({
     bundle: { ...bundle, document: flipped(bundle.document, dice) },

@@ -12,7 +12,7 @@ import { later } from '../../lambdas/run/lease.ts';
 import type { Mutation } from './mutations.ts';
 import { parsedDocument, SIGNER } from './sealed-bundle.ts';
 
-/** What no commit tells ("the stage's word alone" in docs/evidence-format.md); everything else of an entry is proved. */
+/** Fields that no commit proves (docs/evidence-format.md); all other fields of an entry are proved. */
 const STAGES_WORD_ALONE = [
   /^run\.(workspace|subject|deadlineAt|writes|concurrencyKey)(\.|$)/,
   /^trigger\.payload\.(bytes|shape)/,
@@ -29,8 +29,8 @@ const STAGES_WORD_ALONE = [
 
 type Place = readonly [holder: Record<string, unknown>, name: string, path: string];
 
-/** Every value in the entries that the commits tell of. */
-function toldPlaces(document: EvidenceDocument): Place[] {
+/** Every value in the entries that the commits prove. */
+function provedPlaces(document: EvidenceDocument): Place[] {
   const places = INDEXED_SECTIONS.flatMap((section) => placesIn(document, section, section));
   return places.filter(([, , path]) => !STAGES_WORD_ALONE.some((pattern) => pattern.test(path)));
 }
@@ -64,7 +64,7 @@ const LIKELY: Record<string, string> = {
   allow: 'deny',
 };
 
-/** Changes the entries as whoever holds the key of the stage could: index and envelope fit them again. */
+/** Changes the entries like an owner of the stage's key: with a new index and envelope. */
 const resealing =
   (change: (document: EvidenceDocument, dice: readonly [number, number, number]) => unknown): Mutation =>
   async (bundle, _other, dice) => {
@@ -95,31 +95,31 @@ const resealingList = (change: (list: unknown[], at: number, to: number) => unkn
 const mayBeMissing = (entry: unknown) => ['failed', 'reversed'].includes(String(Object(entry).outcome));
 
 export const RESEALED_MUTATIONS: Record<string, Mutation> = {
-  'a value is edited, and all of it signed anew': resealing((document, [where]) => {
-    const places = toldPlaces(document);
+  'a value is edited, and all of it signed again': resealing((document, [where]) => {
+    const places = provedPlaces(document);
     const [holder, name] = places[where % places.length] ?? [];
     if (holder && name !== undefined) holder[name] = likely(holder[name]);
   }),
-  'a value is left out, and all of it signed anew': resealing((document, [where]) => {
-    const places = toldPlaces(document).filter(([holder]) => !Array.isArray(holder));
+  'a value is left out, and all of it signed again': resealing((document, [where]) => {
+    const places = provedPlaces(document).filter(([holder]) => !Array.isArray(holder));
     const [holder, name] = places[where % places.length] ?? [];
     if (holder && name !== undefined) delete holder[name];
   }),
-  'an entry is dropped, and all of it signed anew': resealingList((list, at) => {
+  'an entry is dropped, and all of it signed again': resealingList((list, at) => {
     if (!mayBeMissing(list[at])) list.splice(at, 1);
   }),
-  'an entry is doubled, and all of it signed anew': resealingList((list, at, to) => list.splice(to, 0, list[at])),
-  'two entries are swapped, and all of it signed anew': resealingList((list, at, to) => {
+  'an entry is doubled, and all of it signed again': resealingList((list, at, to) => list.splice(to, 0, list[at])),
+  'two entries are swapped, and all of it signed again': resealingList((list, at, to) => {
     [list[at], list[to]] = [list[to], list[at]];
   }),
 };
 
-/** Each value that the commits tell of, edited on its own; by the way to it. */
+/** Each value that the commits prove, edited separately; by its path. */
 export function* everyEdit(bundle: HeldBundle): Iterable<{ path: string; document: EvidenceDocument }> {
-  const count = toldPlaces(parsedDocument(bundle)).length;
+  const count = provedPlaces(parsedDocument(bundle)).length;
   for (let at = 0; at < count; at += 1) {
     const document = parsedDocument(bundle);
-    const [holder, name, path] = toldPlaces(document)[at] ?? [];
+    const [holder, name, path] = provedPlaces(document)[at] ?? [];
     if (!holder || name === undefined || path === undefined) continue;
     holder[name] = likely(holder[name]);
     yield { path, document };

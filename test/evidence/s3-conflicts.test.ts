@@ -4,7 +4,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { afterEach, expect, it } from 'vitest';
 import { S3EvidenceStore } from '../../lambdas/evidence/s3-evidence-store.ts';
 
-/** What S3 answers when it cannot tell yet which of two conditional writes wins. */
+/** The response of S3 while it is undecided which of two conditional writes wins. */
 const CONFLICT = { status: 409, code: 'ConditionalRequestConflict' };
 const TAKEN = { status: 412, code: 'PreconditionFailed' };
 const DENIED = { status: 403, code: 'AccessDenied' };
@@ -51,7 +51,7 @@ it('a write that S3 could not decide on is sent again, after ever longer waits, 
   expect(waits).toEqual([100, 200]);
 });
 
-it('one that lost to the other is told so', async () => {
+it('a lost write gets an error', async () => {
   const { store } = await storeAnswering(CONFLICT, TAKEN);
   expect(await put(store)).toBe(false);
 });

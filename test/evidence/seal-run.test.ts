@@ -73,7 +73,7 @@ async function endedRun(): Promise<StepMessage> {
 }
 
 describe('sealing', () => {
-  it('writes document and envelope, records them, and clears the promise', async () => {
+  it('writes document and envelope, records them, and completes the outbox entry', async () => {
     const message = await endedRun();
     await seal(message);
     const document = await shop.evidence.get(DOCUMENT);
@@ -219,7 +219,7 @@ describe('sealing', () => {
         row.kind === 'commit' && row.commit.seq === 2 ? { ...row, commit: { ...row.commit, events: [] } } : row,
     ],
     [
-      'have a step that its commits tell otherwise of',
+      'have a step that contradicts its commits',
       (row) => (row.kind === 'step' ? { ...row, step: { ...row.step, id: 'another' } } : row),
     ],
   ])('refuses rows that %s, and writes nothing', async (_what, change) => {

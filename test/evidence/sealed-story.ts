@@ -13,13 +13,13 @@ export const CANARIES = [
 ];
 
 /** A trigger full of canaries, for a workflow that carries them on into inputs, outputs and writes. */
-export const TELLING_TRIGGER = {
+export const TRIGGER_WITH_TEXTS = {
   fields: { title: 'CANARY-title', actor: 'CANARY-actor', number: 7 },
   payload: { text: 'CANARY-payload', 'CANARY-property of a person': 'CANARY-payload' },
 };
 
-export const TELLING = `
-name: telling
+export const WORKFLOW_WITH_TEXTS = `
+name: with-texts
 steps:
   - { id: route, tool: transform, with: { group: "CANARY-group", text: "{% trigger.payload.text %}" } }
   - { id: assign, tool: servicenow.incident.update, with: { sysId: "${'1'.repeat(32)}", fields: { assignment_group: "CANARY-group" } } }

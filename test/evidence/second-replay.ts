@@ -1,6 +1,6 @@
 import { at, canonical, type Fields, isSorted, type Json, listAt } from './second-verifier.ts';
 
-/** "What the commits tell", as questions about the list of all events. */
+/** "What the commits prove", as questions about the list of all events. */
 interface History {
   runId: string;
   events: Event[];
@@ -22,8 +22,8 @@ export function matchesCommits(document: Json): boolean {
     events: events.map((event, place) => ({ ...event, place })) as Event[],
   };
   return (
-    shows(at(document, 'run'), runTold(history)) &&
-    shows(at(document, 'trigger'), triggerTold(history)) &&
+    shows(at(document, 'run'), expectedRun(history)) &&
+    shows(at(document, 'trigger'), expectedTrigger(history)) &&
     areSteps(listAt(document, 'steps'), history) &&
     areReceipts(listAt(document, 'receipts'), history) &&
     areApprovals(listAt(document, 'approvals'), history) &&
@@ -55,7 +55,7 @@ const lastOf = (events: Event[], ...types: string[]) => events.findLast(({ type 
 const after = (events: Event[], place: number) => events.filter((event) => event.place > place);
 const until = (events: Event[], place: number) => events.filter((event) => event.place <= place);
 
-function runTold({ events }: History): Expected {
+function expectedRun({ events }: History): Expected {
   const accepted = events.find(({ type, commit }) => type === 'run.accepted' && commit === 1);
   const moved = lastOf(events, 'run.status_changed');
   const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
@@ -80,7 +80,7 @@ function runTold({ events }: History): Expected {
   };
 }
 
-function triggerTold({ events }: History): Expected {
+function expectedTrigger({ events }: History): Expected {
   const { source, event, triggerHash, saidAt } = events.find(({ type }) => type === 'run.accepted') as Event;
   return { source, event, receivedAt: saidAt, payload: digest(triggerHash) };
 }
@@ -107,7 +107,7 @@ function claimIn(story: Event[]): Event | undefined {
 
 const keyOf = ({ events }: History, claim: Event | undefined) => claim && events[claim.place + 1]?.receiptKey;
 
-/** The approval that a step rests on at some place. */
+/** The approval of a step at some position. */
 function approvalAt(history: History, index: Json, place: number): Json | undefined {
   const before = until(history.events, place);
   const asked = before.findLast(
@@ -229,12 +229,12 @@ function isReceipt(receipt: Json, history: History): boolean {
       },
       ...{ settledAt: settled?.saidAt, recovered: settled?.recovered },
       ...{ reversedAt: reversed?.saidAt, reversedBy: reversed?.reversedBy },
-      ...outputTold(story, claim, settled),
+      ...expectedOutput(story, claim, settled),
     })
   );
 }
 
-function outputTold(story: Event[], claim: Event, settled: Event | undefined): Expected {
+function expectedOutput(story: Event[], claim: Event, settled: Event | undefined): Expected {
   if (settled?.outcome !== 'succeeded') return { output: undefined };
   const gave = after(story, claim.place).find(
     ({ type, place }) => type === 'step.succeeded' && claimIn(until(story, place)) === claim,
@@ -275,7 +275,7 @@ function isApproval(approval: Json, history: History): boolean {
       action: { tool: decided.tool, target: decided.target, derived: decided.derived },
       grounds: { policyHash: decided.policyHash, policies: decided.policies, reasons: decided.reasons },
     }),
-    phase: phaseTold(asked.phase, edits.at(-1)),
+    phase: expectedPhase(asked.phase, edits.at(-1)),
     edits: edits.map(({ person, via, previousHash, saidAt, fields }) => ({
       ...{ person, via, previousHash, at: saidAt },
       changes: (fields as Json[]).map((field) => ({ field })),
@@ -291,7 +291,7 @@ function isApproval(approval: Json, history: History): boolean {
 }
 
 /** The other writes of a phase, each by what it calls and where; after an edit, with the hash of the edited write. */
-function phaseTold(phase: unknown, edit: Event | undefined): Expected | undefined {
+function expectedPhase(phase: unknown, edit: Event | undefined): Expected | undefined {
   if (!phase) return undefined;
   const { writes, ...rest } = phase as { writes: Record<string, Json>[] };
   return {

@@ -33,7 +33,7 @@ const namesOf = (value: Json | undefined) =>
     .sort()
     .join();
 
-/** Whether each of these holds; whatever cannot even be looked at does not. */
+/** Whether all checks hold; a check that throws does not. */
 function holds(...checks: (() => boolean)[]): boolean {
   try {
     return checks.every((check) => check());

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { siemKey, siemLines } from '../../lambdas/evidence/export/siem.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
-import { GovernedStory, TOLD_CANARIES } from './governed-story.ts';
+import { GovernedStory, TEXT_CANARIES } from './governed-story.ts';
 
 const { run, commits } = new GovernedStory().contents;
 const lines = siemLines(run, commits).toString().split('\n');
@@ -33,7 +33,7 @@ const ApiActivity = z.looseObject({
 const events = lines.slice(0, -1).map((line) => ApiActivity.parse(JSON.parse(line)));
 
 /** What the export says of a commit with just this in it. */
-function told(...of: CommitEvent[]) {
+function exported(...of: CommitEvent[]) {
   const commit: Commit = { seq: 2, prevHash: 'a', at: '2026-01-02T03:04:05.678Z', events: of, hash: 'b' };
   return ApiActivity.parse(JSON.parse(siemLines(run, [commit]).toString()));
 }
@@ -53,7 +53,7 @@ describe('the SIEM export of a run', () => {
   });
 
   it('carries no text that people or targets wrote', () => {
-    for (const canary of TOLD_CANARIES) expect(lines.join('\n')).not.toContain(canary);
+    for (const canary of TEXT_CANARIES) expect(lines.join('\n')).not.toContain(canary);
   });
 
   it('creates with the first commit and updates with the others, and says so in the type too', () => {
@@ -63,8 +63,8 @@ describe('the SIEM export of a run', () => {
     ]);
   });
 
-  it('tells the time in milliseconds, and names every kind of event of the commit', () => {
-    const event = told(
+  it('has the time in milliseconds, and names every kind of event of the commit', () => {
+    const event = exported(
       { type: 'step.succeeded', step: 'a', index: 0, outputHash: 'c' },
       { type: 'step.canceled', step: 'b', index: 1 },
     );
@@ -91,12 +91,12 @@ describe('the SIEM export of a run', () => {
     ['who sent a signal', { type: 'step.retry_requested', step: 'a', index: 0, actor: 'oscar' }, { name: 'oscar' }],
     ['nobody for what the worker does by itself', moved('waiting_approval'), undefined],
   ])('names %s as the actor', (_who, event, user) => {
-    expect(told(event).actor.user).toEqual(user);
+    expect(exported(event).actor.user).toEqual(user);
   });
 
   it('lists the run and what its writes are about', () => {
     const event = { type: 'write.intended', step: 'a', receiptKey: 'k', tool: 't', requestHash: 'h' } as const;
-    expect(told({ ...event, target: 'github:octo-org/payments#7' }).resources).toEqual([
+    expect(exported({ ...event, target: 'github:octo-org/payments#7' }).resources).toEqual([
       { type: 'run', uid: 'run_00000001', name: 'triage' },
       { type: 'target', uid: 'github:octo-org/payments#7' },
     ]);
@@ -126,10 +126,12 @@ describe('the SIEM export of a run', () => {
       2,
     ],
   ])('grades %s', (_what, event, severity, status) => {
-    expect(told(event)).toMatchObject({ severity_id: severity, status_id: status });
+    expect(exported(event)).toMatchObject({ severity_id: severity, status_id: status });
   });
 
   it('gives the code of an error, not its words', () => {
-    expect(told({ type: 'step.failed', step: 'a', index: 0, error })).toMatchObject({ status_code: 'TARGET_REFUSED' });
+    expect(exported({ type: 'step.failed', step: 'a', index: 0, error })).toMatchObject({
+      status_code: 'TARGET_REFUSED',
+    });
   });
 });

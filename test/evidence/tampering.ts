@@ -21,7 +21,7 @@ export function changed(change: Change): HeldBundle {
   return { ...bundle, document: Buffer.from(canonicalJson(document)) };
 }
 
-/** As whoever holds the signing key could seal it: only the story it tells can give it away. */
+/** Sealed with the signing key: only its contradicting content shows the change. */
 export async function resealed(change: Change): Promise<HeldBundle> {
   const { document } = changed((each) => {
     change(each);

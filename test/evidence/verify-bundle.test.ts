@@ -57,7 +57,7 @@ describe('a bundle as it was sealed', () => {
     expect(problemOf({ ...bundle, envelope })).toMatchObject({ entry: 'signature' });
   });
 
-  it('tells events of kinds that are not known yet as part of the chain', async () => {
+  it('shows events of unknown kinds as part of the chain', async () => {
     const document = parsedDocument(bundle);
     const last = document.commits.at(-1);
     rehash(last, { events: [...(last?.events ?? []), { type: 'run.blessed', by: 'someone' }] });

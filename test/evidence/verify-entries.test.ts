@@ -65,7 +65,7 @@ describe('of the other entries, the verifier names the one that', () => {
       ({ receipts }) => receipts.push(...receipts.slice(0, 1)),
       { entry: 'receipt 5 (classify)', problem: /twice/ },
     ],
-    ['was moved', ({ steps }) => swap(steps, 1, 2), { entry: 'step 2 (tell)', problem: /in the place of another/ }],
+    ['was moved', ({ steps }) => swap(steps, 1, 2), { entry: 'step 2 (post)', problem: /in the place of another/ }],
     [
       'was added',
       ({ receipts }) => receipts.splice(1, 0, ...other.receipts.slice(1, 2)),
@@ -89,7 +89,7 @@ describe('of the other entries, the verifier names the one that', () => {
     [
       'has a field that evidence does not have',
       ({ receipts }) => Object.assign(receipts[2] ?? {}, { note: 'x' }),
-      { entry: 'receipt 3 (tell)', problem: /was edited/ },
+      { entry: 'receipt 3 (post)', problem: /was edited/ },
     ],
     [
       'has a value of another kind',

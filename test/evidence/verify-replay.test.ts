@@ -61,12 +61,12 @@ const RETOLD: Retold[] = [
   [STEP, 'approvalId', 'made-up', stepOf],
   [STEP, 'receiptKey', 'made-up', stepOf],
   [STEP, 'output.sha256', OTHER_HASH, stepOf],
-  ['step 3 (tell)', 'status', 'succeeded', ({ steps }) => steps[2]],
-  ['step 3 (tell)', 'input.sha256', OTHER_HASH, ({ steps }) => steps[2]],
-  ['step 3 (tell)', 'error.code', 'OUTCOME_UNKNOWN', ({ steps }) => steps[2]],
-  ['step 3 (tell)', 'receiptKey', undefined, ({ steps }) => steps[2]],
+  ['step 3 (post)', 'status', 'succeeded', ({ steps }) => steps[2]],
+  ['step 3 (post)', 'input.sha256', OTHER_HASH, ({ steps }) => steps[2]],
+  ['step 3 (post)', 'error.code', 'OUTCOME_UNKNOWN', ({ steps }) => steps[2]],
+  ['step 3 (post)', 'receiptKey', undefined, ({ steps }) => steps[2]],
   ['step 4 (undo_assign)', 'undoes', undefined, ({ steps }) => steps[3]],
-  ['receipt 2 (tell)', 'step', 'tell', receiptOf],
+  ['receipt 2 (post)', 'step', 'post', receiptOf],
   [RECEIPT, 'index', 9, receiptOf],
   [RECEIPT, 'tool', 'http.get', receiptOf],
   [RECEIPT, 'target', 'x', receiptOf],
@@ -87,7 +87,7 @@ const RETOLD: Retold[] = [
   [RECEIPT, 'reversedAt', EARLIER, receiptOf],
   [RECEIPT, 'reversedBy', 'made-up', receiptOf],
   ['receipt 1 (classify)', 'grounds.approvalId', 'run_00000001.3-1', ({ receipts }) => receipts[0]],
-  ['approval 1 (tell)', 'step', 'tell', approvalOf],
+  ['approval 1 (post)', 'step', 'post', approvalOf],
   [APPROVAL, 'index', 2, approvalOf],
   [APPROVAL, 'status', 'rejected', approvalOf],
   [APPROVAL, 'asks', 'mode', approvalOf],
@@ -117,7 +117,7 @@ const RETOLD: Retold[] = [
   [APPROVAL, 'field', 'other', ({ approvals }) => approvals[0]?.edits[0]?.changes[0]],
 ];
 
-describe('even of a bundle that is signed, the verifier names the entry and the field that its commits tell otherwise', () => {
+describe('even in a signed bundle, the verifier names the entry and the field that contradict the commits', () => {
   it.each(RETOLD)('%s: %s becomes %o', async (entry, field, value, of) => {
     const held = await resealed((document) => {
       const [name = '', inner] = field.split('.');
@@ -131,7 +131,7 @@ describe('even of a bundle that is signed, the verifier names the entry and the 
 it.each([
   ['accepts', 'run.accepted', 'automation'],
   ['ends', 'run.status_changed', 'status'],
-])('a run that no commit %s is not believed, whatever its entry says', async (_what, type, field) => {
+])('a run that no commit %s is rejected, even if its entry says so', async (_what, type, field) => {
   const held = await resealed(({ commits, head }) => {
     for (const [index, commit] of commits.entries()) {
       const events = commit.events.map((event) => (event.type === type ? { type: 'run.blessed' } : event));
@@ -161,7 +161,7 @@ it('the deadline of a run must be the one that its commits extended it to', asyn
 
 describe('even of a bundle that is signed, the verifier names the entry that', () => {
   it.each<Case>([
-    ['is a step left out', ({ steps }) => steps.splice(2, 1), { entry: 'step of tell', problem: /missing/ }],
+    ['is a step left out', ({ steps }) => steps.splice(2, 1), { entry: 'step of post', problem: /missing/ }],
     ['is a step out of order', ({ steps }) => swap(steps, 0, 1), { entry: 'step 2 (classify)', problem: /order/ }],
     [
       'is a step that is there twice',
@@ -169,7 +169,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
       { entry: 'step 2 (classify)', problem: /duplicated/ },
     ],
     [
-      'is a step no commit tells of',
+      'is a step that is in no commit',
       ({ steps }) => edit(steps[0], { index: 7 }),
       { entry: 'step 1 (classify)', problem: /no commit/ },
     ],
@@ -231,7 +231,7 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     [
       'is not as the format has it',
       ({ receipts }) => edit(receipts[2], { note: 'x' }),
-      { entry: 'receipt 3 (tell)', problem: /is not as the format has it: Unrecognized key: "note"/ },
+      { entry: 'receipt 3 (post)', problem: /is not as the format has it: Unrecognized key: "note"/ },
     ],
     [
       'has a time without milliseconds',

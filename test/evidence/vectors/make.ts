@@ -1,4 +1,4 @@
-/** Writes vectors.json anew: `node test/evidence/vectors/make.ts`. Only a new version of the format is a reason to. */
+/** Writes vectors.json: `node test/evidence/vectors/make.ts`. Only needed for a new version of the format. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

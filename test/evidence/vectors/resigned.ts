@@ -11,7 +11,7 @@ export interface Resigned {
   verdict: 'tampered' | 'unreadable';
   /** Which entry a verifier has to name. */
   entry?: string;
-  /** What is done to the valid document of the vectors, before its index is made anew and it is written canonically. */
+  /** Edits of the valid document, after which its index is computed again and it is written canonically. */
   patch: Operation[];
   keepsIndex?: true;
   /** And then to its text. */
@@ -33,7 +33,7 @@ export async function resignedVectors(document: string): Promise<Resigned[]> {
     const envelope = String(await signClaim(claim(bundleClaim(bytes)), SIGNER));
     return { what, step, verdict, entry, patch, keepsIndex, write, envelope };
   };
-  const told = (what: string, entry: string, ...patch: Operation[]) => one(8, what, entry, { patch });
+  const contradicting = (what: string, entry: string, ...patch: Operation[]) => one(8, what, entry, { patch });
   const [step, receipt, approval] = ['step 2 \\(assign\\)', 'receipt 2 \\(assign\\)', 'approval 1 \\(assign\\)'];
   return Promise.all([
     one(1, 'it is about something else', undefined, {
@@ -61,30 +61,39 @@ export async function resignedVectors(document: string): Promise<Resigned[]> {
     one(7, 'an entry has one field more', 'run', { patch: [{ op: 'add', path: '/run/note', value: 'x' }] }),
     one(7, 'an entry has one field less', receipt, { patch: [remove('/receipts/1/effect')] }),
     one(7, 'a time has no milliseconds', 'run', { patch: [replace('/run/deadlineAt', '2026-01-02T05:04:05Z')] }),
-    told('the run was accepted at another time', 'run', replace('/run/createdAt', '2026-01-01T00:00:00.000Z')),
-    told('the run took another time', 'run', replace('/run/durationMs', 1)),
-    told('the run was not rolled back', 'run', remove('/run/rollback')),
-    told('nothing was compensated', 'run', remove('/run/compensation')),
-    told('the trigger has another source', 'trigger', replace('/trigger/source', 'servicenow')),
-    told('a step has another tool', step, replace('/steps/1/tool', 'http.get')),
-    told('a step was not rolled back', step, replace('/steps/1/status', 'succeeded')),
-    told('a step rests on no approval', step, remove('/steps/1/approvalId')),
-    told('steps are out of order', 'step 2', replace('/steps/0', read.steps[1]), replace('/steps/1', read.steps[0])),
-    told('a receipt rests on another approval', receipt, replace('/receipts/1/grounds/approvalId', 'made-up')),
-    told('a receipt rests on other policies', receipt, replace('/receipts/1/grounds/policyHash', '0'.repeat(64))),
-    told('a receipt was recovered', receipt, { op: 'add', path: '/receipts/1/recovered', value: true }),
-    told('a receipt was reversed by another', receipt, replace('/receipts/1/reversedBy', 'made-up')),
-    told('a receipt is there twice', 'receipt 5', { op: 'add', path: '/receipts/-', value: read.receipts[3] }),
-    told('a receipt is missing', 'receipt of undo_assign', remove('/receipts/3')),
-    told('fewer people were asked for', approval, replace('/approvals/0/requirement/quorum', 1)),
-    told('nobody was a maker', approval, replace('/approvals/0/makers', [])),
-    told('nothing was edited', approval, replace('/approvals/0/edits', [])),
-    told('somebody voted in the place of another', approval, {
+    contradicting('the run was accepted at another time', 'run', replace('/run/createdAt', '2026-01-01T00:00:00.000Z')),
+    contradicting('the run took another time', 'run', replace('/run/durationMs', 1)),
+    contradicting('the run was not rolled back', 'run', remove('/run/rollback')),
+    contradicting('nothing was compensated', 'run', remove('/run/compensation')),
+    contradicting('the trigger has another source', 'trigger', replace('/trigger/source', 'servicenow')),
+    contradicting('a step has another tool', step, replace('/steps/1/tool', 'http.get')),
+    contradicting('a step was not rolled back', step, replace('/steps/1/status', 'succeeded')),
+    contradicting('a step has no approval', step, remove('/steps/1/approvalId')),
+    contradicting(
+      'steps are out of order',
+      'step 2',
+      replace('/steps/0', read.steps[1]),
+      replace('/steps/1', read.steps[0]),
+    ),
+    contradicting('a receipt names another approval', receipt, replace('/receipts/1/grounds/approvalId', 'made-up')),
+    contradicting('a receipt names other policies', receipt, replace('/receipts/1/grounds/policyHash', '0'.repeat(64))),
+    contradicting('a receipt was recovered', receipt, { op: 'add', path: '/receipts/1/recovered', value: true }),
+    contradicting('a receipt was reversed by another', receipt, replace('/receipts/1/reversedBy', 'made-up')),
+    contradicting('a receipt is there twice', 'receipt 5', { op: 'add', path: '/receipts/-', value: read.receipts[3] }),
+    contradicting('a receipt is missing', 'receipt of undo_assign', remove('/receipts/3')),
+    contradicting('fewer people were asked for', approval, replace('/approvals/0/requirement/quorum', 1)),
+    contradicting('nobody was a maker', approval, replace('/approvals/0/makers', [])),
+    contradicting('nothing was edited', approval, replace('/approvals/0/edits', [])),
+    contradicting('somebody voted in the place of another', approval, {
       ...{ op: 'add', path: '/approvals/0/votes/0/onBehalfOf', value: 'mallory' },
     }),
-    told('somebody voted at another time', approval, replace('/approvals/0/votes/0/at', '2026-01-02T03:04:05.000Z')),
-    told('policy said something else', 'decision 2', replace('/decisions/1/verdict', 'allow')),
-    told('it cost nothing', 'cost', replace('/cost', [])),
+    contradicting(
+      'somebody voted at another time',
+      approval,
+      replace('/approvals/0/votes/0/at', '2026-01-02T03:04:05.000Z'),
+    ),
+    contradicting('policy said something else', 'decision 2', replace('/decisions/1/verdict', 'allow')),
+    contradicting('it cost nothing', 'cost', replace('/cost', [])),
     one(9, 'it is not written canonically', 'document', { write: ['{', '{ '] }),
   ]);
 }
