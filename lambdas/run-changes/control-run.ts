@@ -3,7 +3,7 @@ import { CountersignError } from '../run/errors.ts';
 import { later, leaseTimesOf } from '../run/lease.ts';
 import type { StopRequest } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
-import { type FailedStep, factsOf, type Governed, type RetryableStep } from '../run/step.ts';
+import { type FailedStep, factsOf, type RetryableStep, withoutApproval } from '../run/step.ts';
 import { changeRun } from './change-run.ts';
 import type { FollowUp } from './commit-run.ts';
 import { concludeRun } from './conclude-run.ts';
@@ -113,9 +113,10 @@ async function retryFailed(
         ...factsOf(step, draft.at),
         // A retry by a person starts with new attempts.
         attempt: 0,
-        // Who only shortens the backoff is no maker; who retries a step that had failed for good is.
+        // A person who only shortens the backoff is no maker. After a final failure, people are asked again, and the
+        // person who retries is a maker.
         ...(step.status === 'failed_terminal' && {
-          ...(step.governed && { governed: withoutApproval(step.governed) }),
+          ...(step.governed && { governed: withoutApproval(step.governed, step.governed) }),
           retriedBy: [...new Set([...(step.retriedBy ?? []), actor])],
         }),
         input,
@@ -126,11 +127,6 @@ async function retryFailed(
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
   }
-}
-
-/** An approval, or a rejection, was for the attempts that failed: people are asked again. */
-function withoutApproval({ request, decision, approvalId, askedBefore = approvalId }: Governed): Governed {
-  return { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
 }
 
 /** Now, but not before the quarantine of a write of unknown outcome ends. */

@@ -41,6 +41,12 @@ export interface Governed {
   askedBefore?: string;
 }
 
+/** A decision of policy. An approval of before no longer counts for it, but the next gate requires no less. */
+export const withoutApproval = (
+  { request, decision }: Pick<Governed, 'request' | 'decision'>,
+  { approvalId, askedBefore = approvalId }: Partial<Governed> = {},
+): Governed => ({ request, decision, ...(askedBefore !== undefined && { askedBefore }) });
+
 /** A step's input is fixed when it is first claimed, so that a repeat repeats the same write. */
 export interface Prepared {
   input: unknown;

@@ -15,7 +15,7 @@ import { type Approval, isOpen } from '../run/approval.ts';
 import { approvedHashOf } from '../run/approval-phase.ts';
 import { recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Governed, Prepared, StepFacts } from '../run/step.ts';
+import { type Governed, type Prepared, type StepFacts, withoutApproval } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, scheduleRetry } from '../run-changes/step-endings.ts';
 import type { Worker } from './worker.ts';
@@ -68,7 +68,7 @@ export async function authorizeCall(
     const { threshold } = gate;
     draft.record({ type: 'approval.auto_approved', step: step.id, confidence: gate.confidence, threshold });
   }
-  return { ...step, governed: governedBy(step, judged) };
+  return { ...step, governed: withoutApproval(judged, step.governed) };
 }
 
 async function judge(
@@ -83,12 +83,6 @@ async function judge(
   const usesApproval = step.governed?.approvalId !== undefined || workflow.validation?.mode === 'per_phase';
   const { index, undoes } = step;
   return await judgeCall(worker, draft.run, proposed, { workflow, index, undoes, makers }, usesApproval);
-}
-
-/** An approval that the step was stopped for and does not use: the next gate asks no less than it did. */
-function governedBy({ governed }: StepFacts, { request, decision }: JudgedCall): Governed {
-  const { approvalId, askedBefore = approvalId } = governed ?? {};
-  return { request, decision, ...(askedBefore !== undefined && { askedBefore }) };
 }
 
 function deny(
@@ -108,7 +102,7 @@ function deny(
   draft.record(policyDecided(step, judged));
   const error = recordedError(decision.code, whyOf(decision) || 'no policy permits it');
   const actor = decision.policyHash === '' ? 'policy' : `policy:${decision.policyHash}`;
-  const denied = { ...step, governed: governedBy(step, judged) };
+  const denied = { ...step, governed: withoutApproval(judged, step.governed) };
   fail(draft, denied, error, { input, by: { initiator: 'policy', actor } });
 }
 
@@ -161,7 +155,7 @@ async function passClosedGate(
   gate: Extract<Gate, { kind: 'closed' }>,
 ): Promise<StepFacts | undefined> {
   const { action, actionHash } = judged;
-  const governed = governedBy(step, judged);
+  const governed = withoutApproval(judged, step.governed);
   const { askedBefore } = governed;
   const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
   const covering =

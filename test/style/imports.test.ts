@@ -73,6 +73,14 @@ describe('imports', () => {
     expect(violations(values, ({ path }, from) => isOurs(from) && layerOf(from) > layerOf(path))).toEqual([]);
   });
 
+  it('the engine imports nothing from higher layers, not even types', () => {
+    const engine = ['proposal', 'run-changes', 'approval', 'worker'];
+    const files = lambdas.filter(({ path }) => engine.includes(folderOf(path)) && !WIRING.test(path));
+    const isHigher = ({ path }: SourceFile, from: string) =>
+      isOurs(from) && engine.indexOf(folderOf(from)) > engine.indexOf(folderOf(path));
+    expect(violations(files, isHigher)).toEqual([]);
+  });
+
   it('only files named for a technology import an AWS client', () => {
     expect(
       violations(lambdas, ({ path }, from) => from.startsWith('@aws-sdk/') && !NAMED_FOR_TECHNOLOGY.test(path)),
