@@ -21,6 +21,8 @@ export interface Command {
   /** Further lines for `--help`. */
   details?: string;
   options: Record<string, Option>;
+  /** Uses no API, so `--url` and `--key` do not apply. */
+  offline?: true;
   run(call: Call): Promise<ExitCode>;
 }
 

@@ -26,8 +26,14 @@ export function helpOf(command: Command): string {
     ...(command.details ? ['', command.details] : []),
     '',
     // Own options come first; an own option replaces a global one of the same name.
-    ...optionLines({ ...command.options, ...GLOBAL_OPTIONS, ...command.options }),
+    ...optionLines({ ...command.options, ...globalOptions(command), ...command.options }),
   ].join('\n');
+}
+
+function globalOptions({ offline }: Command): Record<string, Option> {
+  if (!offline) return GLOBAL_OPTIONS;
+  const { url: _url, key: _key, ...others } = GLOBAL_OPTIONS;
+  return others;
 }
 
 const USAGE_COLUMNS = 90;

@@ -17,7 +17,9 @@ export const redrive: Command = {
     else {
       for (const { queue, messages, complete } of queues) {
         const more = complete ? '' : '; there may be more, so repeat the command';
-        call.terminal.print(`${queue}: ${messages} ${dryRun ? 'dead' : 'returned'}${more}`);
+        call.terminal.print(
+          `${queue}: ${messages} messages ${dryRun ? 'in the dead-letter queue' : 'returned'}${more}`,
+        );
       }
     }
     return EXIT.ok;

@@ -27,10 +27,12 @@ export async function checkPolicies(
       const { risk, effect } = request.action;
       const decide = async () => set.decide(request);
       await decide().catch((error: unknown) =>
-        problems.push(`the policies cannot decide a ${risk}-risk ${effect}: ${error}`),
+        problems.push(
+          `the policies cannot decide a ${risk}-risk ${effect === 'read' ? 'read' : 'write'}: ${error instanceof Error ? error.message : error}`,
+        ),
       );
     }
-    return problems.length > 0 ? { problems } : { hash: set.hash, policies: set.ids };
+    return problems.length > 0 ? { problems: [...new Set(problems)] } : { hash: set.hash, policies: set.ids };
   } catch (error) {
     if (error instanceof InvalidPolicies) return { problems: error.problems };
     throw error;

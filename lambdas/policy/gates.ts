@@ -5,7 +5,7 @@ import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
 
-/** Whatever policy says, two people must approve a destructive write or one with high blast radius. */
+/** Regardless of policy, two people must approve a destructive write or one with high blast radius. */
 const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
 
 export type Gate =

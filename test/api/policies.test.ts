@@ -148,7 +148,7 @@ describe('publishing', () => {
         },
       },
       422,
-      'cannot be decided',
+      'cannot decide a low-risk read',
     ],
     [
       'a tool that is none',
@@ -160,9 +160,9 @@ describe('publishing', () => {
       'a tool that is none among others',
       aForbid('resource', 'resource in [Operation::"slack.message.post", Operation::"slack.post"]'),
       422,
-      '"slack.post"; there are slack.message.post',
+      '"slack.post"; known: slack.message.post',
     ],
-    ['a connector that is none', aForbid('resource in Connector::"ServiceNow"'), 422, 'there are servicenow, github'],
+    ['a connector that is none', aForbid('resource in Connector::"ServiceNow"'), 422, 'did you mean "servicenow"?'],
     [
       'a file without a policy',
       { engine: 'cedar', files: { 'mine.cedar': '// soon\n' } },
@@ -172,7 +172,7 @@ describe('publishing', () => {
     ['a name that is none', { engine: 'cedar', files: { '../mine.cedar': '' } }, 400, 'change-freeze.cedar'],
     ['more than a row can hold', { engine: 'cedar', files: { 'mine.cedar': '/'.repeat(310_000) } }, 400, 'at most'],
     ['no engine', { files: {} }, 400, 'engine'],
-    ['a module that is none', { engine: 'rego', wasmGzipBase64: 'AAAA' }, 422, 'not gzip'],
+    ['a module that is none', { engine: 'rego', wasmGzipBase64: 'AAAA' }, 422, 'must be gzip'],
   ])('refuses %s and keeps what was there', async (_, policies, status, said) => {
     const answer = await ask(PUBLISH, policies);
     expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(said) } });
@@ -224,7 +224,7 @@ describe('a replay over recorded decisions', () => {
       from: { verdict: 'deny' },
       to: { verdict: 'allow' },
       loosens: true,
-      reasons: ['the write puts little at risk'],
+      reasons: ['a low-risk write needs no approval'],
     });
   });
 

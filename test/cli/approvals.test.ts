@@ -122,7 +122,7 @@ describe('approvals show', () => {
       '+ tags: ["a"]',
       'because     required by policy: two must agree (two-people)',
       'needs       2 people for high risk, from dba',
-      'excluded    ana, chloe (made this write)',
+      'excluded    ana, chloe (makers of this write)',
       'expires     2026-03-03 09:00:00 UTC',
       'risk medium, blast radius low, in prod; reversible',
       `EDITS\nchloe in slack; earlier votes are void\n~ assignment_group: "x" → "${GROUP}"`,

@@ -47,7 +47,7 @@ export class Running {
   }
 }
 
-/** The environment of whoever runs the tests, without what would change the output. */
+/** The environment without variables that change the output. */
 export function plainEnvironment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const {
     FORCE_COLOR: _force,

@@ -30,7 +30,7 @@ describe('npm run demo', () => {
   const demo = (environment: NodeJS.ProcessEnv = {}) =>
     new Running(process.execPath, ['local/demo.ts'], plainEnvironment({ TMPDIR: temporary, ...environment }));
 
-  test('tells the whole story, each claim checked, and leaves nothing on disk', async () => {
+  test('shows all acts, checks each claim, and leaves nothing on disk', async () => {
     const { exitCode, stdout, stderr } = await demo().ended;
     expect(exitCode, stdout + stderr).toBe(0);
     expect([...stdout.matchAll(/^\d+ {2}(.*)$/gm)].map(([, title]) => title)).toEqual(CHAPTERS);

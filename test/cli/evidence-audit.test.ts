@@ -98,7 +98,7 @@ describe('countersign evidence audit', () => {
     expect(stdout).toContain('acme: 1 problem (');
   });
 
-  it('expects the log of yesterday unless told otherwise', async () => {
+  it('expects the log of yesterday by default', async () => {
     const { exitCode, stdout } = await onTerminal(200, ['evidence', 'audit', folder.path, '--key', key]);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^2026-01-05 {2}its log and all up to that of \d{4}-\d\d-\d\d are missing$/m);
@@ -126,7 +126,7 @@ describe('countersign evidence audit', () => {
     expect(lines[0]).toBe('2026-01-02  its log is not signed by that key');
   });
 
-  it('tells programs the same', async () => {
+  it('prints the same as JSON', async () => {
     rmSync(bundleAt('run_00000002'));
     const { exitCode, stdout } = await audit('--json');
     expect(exitCode).toBe(1);

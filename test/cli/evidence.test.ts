@@ -165,7 +165,7 @@ describe('evidence verify', () => {
 });
 
 describe('evidence show', () => {
-  it('tells the story: what was decided by whom, what was written and taken back, commit by commit', async () => {
+  it('shows decisions, approvals, writes, the rollback and every commit', async () => {
     const { exitCode, stdout } = await onTerminal(400, ['evidence', 'show', bundle, '--key', key]);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^acme\/run_00000001: failed_terminal\n/);

@@ -99,9 +99,13 @@ describe('policy test', () => {
     [
       'a tool that is none',
       'forbid (principal, action, resource == Operation::"servicenow.incident.updat");',
-      'no tool',
+      'unknown tool',
     ],
-    ['a connector that is none', 'forbid (principal, action, resource in Connector::"ServiceNow");', 'no connector'],
+    [
+      'a connector that is none',
+      'forbid (principal, action, resource in Connector::"ServiceNow");',
+      'unknown connector',
+    ],
     ['no policy at all', '// forbid (principal, action, resource);', 'contains no policy'],
   ])('refuses a file with %s, which would guard nothing', async (_, text, said) => {
     const policies = dirname(file('idle/mine.cedar', text));
@@ -143,7 +147,7 @@ const flip = (n: number, from: string, to: string, { loosens }: { loosens: boole
   from: outcome(from),
   to: outcome(to),
   loosens,
-  reasons: ['the write puts little at risk'],
+  reasons: ['a low-risk write needs no approval'],
 });
 
 /** An API whose replay has these pages. */
@@ -169,9 +173,9 @@ describe('policy replay', () => {
     expect(api?.asked).toEqual(Array(3).fill('POST /api/v1/policies/replay'));
     expect(lines.slice(0, 4)).toEqual([
       expect.stringMatching(/^tightens {4}run_0+1 label: github.labels.add at github:acme:octo-org\/payments#1$/),
-      '            allow → deny: the write puts little at risk',
+      '            allow → deny: a low-risk write needs no approval',
       expect.stringMatching(/^loosens {5}run_0+2 label: github.labels.add at/),
-      '            needs_approval (2 people for high risk, from sre) → allow: the write puts little at risk',
+      '            needs_approval (2 people for high risk, from sre) → allow: a low-risk write needs no approval',
     ]);
     expect(stdout).toContain('90 decisions of 30 runs: 2 would change, 1 loosens');
   });
@@ -180,7 +184,7 @@ describe('policy replay', () => {
     const args = await replaying([flip(2, 'needs_approval', 'allow', { loosens: true })]);
     const { lines, stdout } = await onTerminal(40, args);
     expect(lines.filter(({ length }) => length > 40)).toEqual([]);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('from sre) → allow: the write puts little at risk');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('from sre) → allow: a low-risk write needs no approval');
   });
 
   it('exits with 1 if anything loosens, unless that is acknowledged', async () => {
@@ -237,7 +241,7 @@ describe('policy publish', () => {
     });
   });
 
-  it('tells what is wrong with it', async () => {
+  it('names the problem', async () => {
     api = await stubApi(() => ({ status: 422, body: { detail: 'mine.cedar:1: unexpected token' } }));
     const policies = dirname(file('changed/mine.cedar', FREEZE));
     const { exitCode, stderr } = await onTerminal(100, ['policy', 'publish', policies, '--url', api.url]);

@@ -51,7 +51,7 @@ async function shown(facts: object, columns = 120): Promise<string> {
   return (await onTerminal(columns, ['runs', 'show', RUN_ID, '--url', api.url])).stdout;
 }
 
-test('what happens on another day is told with its date', async () => {
+test('an event of another day shows its date', async () => {
   const asked: CommitEvent = {
     type: 'approval.requested',
     step: 'assign',

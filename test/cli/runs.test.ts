@@ -167,7 +167,7 @@ describe('runs watch', () => {
       service: 'dynamodb',
       operation: 'TransactWriteItems',
       kind: 'crash_before',
-      // It opens the gate; once that is passed it claims `assign`, settles it, and dies before it settles `note`.
+      // The fourth transaction settles `assign` and claims `note`; the worker dies before the next one.
       nth: 4,
     });
     const runId = await host.fileIncident(incident('followed'));
@@ -210,7 +210,7 @@ describe('approvals', () => {
   const ANA = 'local-approver-key';
   const BEN = 'local-approver2-key';
 
-  test('from the list to the write: a maker is refused, another’s yes lets it happen', async () => {
+  test('a maker cannot approve; after the approval of another person the write is made', async () => {
     const runId = await host.fileIncident(incident('countersigned', { sys_updated_by: 'ana' }));
     await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
     const { stdout } = await cli('approvals', 'list');
@@ -234,8 +234,8 @@ describe('approvals', () => {
     expect(late.stderr).toMatch(/^this was approved by ben at /);
   });
 
-  test('an operator takes back what a run wrote, which then says so', async () => {
-    const filed = incident('taken back');
+  test('an operator rolls a run back', async () => {
+    const filed = incident('rolled back');
     const runId = await host.fileIncident(filed);
     await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
     const { exitCode, stdout } = await cli('runs', 'rollback', runId, '--reason', 'wrong incident');

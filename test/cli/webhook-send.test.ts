@@ -32,7 +32,7 @@ describe('webhook send', () => {
     expect((await send('servicenow-incident-p1.json')).stdout).toContain(`duplicate, no new run: ${first.runIds[0]}`);
   });
 
-  test('sends one delivery twice if it is told its id', async () => {
+  test('sends the same delivery again with --delivery', async () => {
     const first = JSON.parse((await send('github-issue-opened-other.json', '--json', '--delivery', 'the-same')).stdout);
     const second = JSON.parse(
       (await send('github-issue-opened-other.json', '--json', '--delivery', 'the-same')).stdout,
@@ -63,12 +63,7 @@ describe('webhook send', () => {
     ['github-malformed.json', [], 1, 'responded with 400: the body is not JSON'],
     ['servicenow-incident-missing-sys-id.json', [], 1, 'sys_id'],
     ['servicenow-not-an-object.json', [], 1, 'responded with 400: the body is not a payload of the business rule'],
-    [
-      'github-issue-opened.json',
-      ['--secret', 'a-guess-of-a-secret'],
-      3,
-      'responded with 401: the signature does not match',
-    ],
+    ['github-issue-opened.json', ['--secret', 'a-guess-of-a-secret'], 3, 'responded with 401: the signature does'],
     [
       'github-issue-opened.json',
       ['--source', 'pagerduty'],

@@ -29,7 +29,7 @@ describe('workflow validate', () => {
     expect(lines).toEqual([
       `${GOOD}: label-new-issue is valid (1 step)`,
       expect.stringContaining(`${bad}:4: steps.0.tool: unknown tool "github.labels.delete"`),
-      expect.stringContaining(`${bad}:5: steps.0.needs: "b" is no other step`),
+      expect.stringContaining(`${bad}:5: steps.0.needs: unknown step "b"`),
     ]);
   });
 
@@ -207,13 +207,13 @@ describe('workflow simulate', () => {
       'abababab… (if its condition is true)',
       '      denied: because',
       '  bad: x (not reached)\n      fails: CAP_EXCEEDED: m',
-      '2 writes of 5 a run may make; policy denies it',
+      '2 writes of at most 5 per run; policy denies it',
     ]) {
       expect(stdout).toContain(line);
     }
   });
 
-  test('shows what is made already as such, and no change', async () => {
+  test('shows an identical write without changes', async () => {
     const { lines } = await simulate(
       plan('runs', { ...call, madeBy: { runId: 'run_1' } }, { ...note, madeBy: { step: 'assign' } }),
     );

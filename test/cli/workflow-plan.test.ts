@@ -32,7 +32,7 @@ function changed(change: (text: string) => string): string {
   return path;
 }
 
-test('a plan reads the targets, tells before from after and who must agree, and writes nothing', async () => {
+test('a plan reads the targets, shows changes and required approvals, and writes nothing', async () => {
   const { exitCode, stdout } = await countersign('workflow', 'simulate', FILE, '--event', EVENT);
   expect(exitCode).toBe(0);
   expect(stdout).toContain(
@@ -115,7 +115,7 @@ test('a published version is what the automation runs, with its author', async (
   expect(run).toMatchObject({ status: 'succeeded', workflow: { name: 'triage-incident', version: 2 } });
 });
 
-test('the example that waits after its first write can be taken back while it does', async () => {
+test('the example workflow can be rolled back while it waits', async () => {
   const issue = JSON.parse(readFileSync(join(ROOT, 'events/github-issue-reopened.json'), 'utf8'));
   const [runId = ''] = (await host.sendGithub(issue)).body.runIds;
   await host.waitForRun(runId, ({ status }) => status === 'waiting_external');

@@ -34,12 +34,12 @@ describe('the shipped policies', () => {
       verdict: 'allow',
       policyHash: set.hash,
       policies: ['low-risk-writes'],
-      reasons: ['the write puts little at risk'],
+      reasons: ['a low-risk write needs no approval'],
     });
   });
 
   it.each([
-    ['a read, whatever its risk', { effect: 'read', risk: 'high', blastRadius: 'high' }],
+    ['a read of any risk', { effect: 'read', risk: 'high', blastRadius: 'high' }],
     ['a low-risk write', { risk: 'low' }],
     ['an undo of a medium risk', { undo: true, risk: 'medium' }],
   ] as const)('allow %s', async (_, action) => {
@@ -52,7 +52,7 @@ describe('the shipped policies', () => {
     ['a far reaching write of low risk: two people', { blastRadius: 'high' }, { tier: 'low', quorum: 2 }],
     ['a destructive write: two people', { destructive: true, risk: 'medium' }, { tier: 'medium', quorum: 2 }],
     ['an undo of high risk: two people', { undo: true, risk: 'high' }, { tier: 'high', quorum: 2 }],
-    ['an undo that reaches far: two people', { undo: true, blastRadius: 'high' }, { tier: 'low', quorum: 2 }],
+    ['an undo with high blast radius: two people', { undo: true, blastRadius: 'high' }, { tier: 'low', quorum: 2 }],
   ] as const)('ask for %s', async (_, action, requirement) => {
     expect(await decide(aRequest(action))).toMatchObject({
       verdict: 'needs_approval',
@@ -100,7 +100,7 @@ describe("a tenant's policies", () => {
       verdict: 'needs_approval',
       requirement: { tier: 'low', quorum: 1 },
       policies: ['ask', 'one-person'],
-      reasons: ['closing needs a person', 'somebody who may approve this risk must agree'],
+      reasons: ['closing needs a person', 'one person must approve a write of this risk'],
     });
     expect((await decide(aRequest({ fields: { state: 6 } }), text)).verdict).toBe('allow');
   });

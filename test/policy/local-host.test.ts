@@ -71,7 +71,7 @@ it('a replay finds the recorded decisions that other policies would change', asy
   ]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining('--acknowledge') });
   expect(lines[0]).toMatch(/^loosens +run_\w+ \w+: github\.labels\.add at .*#1$/);
-  expect(lines[1]).toMatch(/^ +deny → allow: the write puts little at risk$/);
+  expect(lines[1]).toMatch(/^ +deny → allow: a low-risk write needs no approval$/);
   expect(lines.at(-1)).toBe('2 decisions of 2 runs: 1 would change, 1 loosens');
 });
 

@@ -22,7 +22,7 @@ const recorded = (step: string, decision: PolicyDecision): RecordedDecision => (
   governed: { request: aRequest({ target: step }), decision },
 });
 
-/** Each step is decided anew by its name. */
+/** Decides each step again by its name. */
 const policyOf = (decisions: Record<string, PolicyDecision>) =>
   new FakePolicy((request) => decisions[request.action.target] ?? ALLOWED);
 

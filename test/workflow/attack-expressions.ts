@@ -2,7 +2,7 @@
 const DOUBLED = '$d := function($v, $n) { $n = 0 ? $v : $d([$v, $v], $n - 1) }';
 const NESTED = '$d := function($v, $n) { $n = 0 ? $v : $d({"a": $v, "b": $v}, $n - 1) }';
 
-/** Takes as long as it is let, whatever it is evaluated on. */
+/** Never ends, regardless of its context. */
 export const ENDLESS = `(${NESTED}; $d(1, 40) != $d(1, 40))`;
 
 /** Expressions that take for ever, or all memory, most of them within few evaluations. */

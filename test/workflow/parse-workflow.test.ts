@@ -271,7 +271,7 @@ describe('a workflow file', () => {
     [
       'an invalid field name whose value is an expression',
       update(`{ sysId: ${SYS_ID}, fields: { work_notes: "{% trigger.x %}" } }`),
-      'steps.1.with.fields.work_notes: work notes and comments append, they are not set',
+      'steps.1.with.fields.work_notes: work notes and comments cannot be set',
     ],
     [
       'markdown in a text that an expression is part of',

@@ -35,7 +35,7 @@ describe('triage-incident', () => {
 
   it.each([
     [DATABASE, 'Database'],
-    // Chosen by whoever approved.
+    // Chosen by the approver.
     [NETWORK, 'Network Operations'],
     ['of-no-list', 'of-no-list'],
   ])('reports the written group, %s, regardless of the proposed one', async (written, name) => {

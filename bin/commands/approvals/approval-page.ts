@@ -37,7 +37,7 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('because', approvalReason(approval));
   for (const text of derivedText(approval.action?.derived)) page.field('note', text);
   page.field('needs', requirementText(approval.requirement));
-  page.field('excluded', makers.length > 0 ? `${makers.join(', ')} (made this write)` : '-');
+  page.field('excluded', makers.length > 0 ? `${makers.join(', ')} (makers of this write)` : '-');
   page.field('requested', moment(requestedAt));
   if (approval.decidedAt) page.field('closed', moment(approval.decidedAt));
   if (!isOpen(approval)) return;

@@ -25,10 +25,11 @@ export const evidenceAudit: Command = {
   description: 'compare a copy of the evidence bucket with its daily logs',
   details: [
     'FOLDER is the result of `aws s3 sync s3://<bucket> FOLDER`: bundles in evidence/, logs in log/.',
-    'The audit finds deleted, modified and added bundles. It works offline. Name every expected tenant with',
-    '--tenant: if all logs and bundles of a tenant were deleted, no trace of it is left to find.',
+    'The audit finds deleted, modified and added bundles. It works offline.',
+    'Name every expected tenant with --tenant: a tenant whose files were all deleted leaves no trace.',
     'Exit codes: 0 everything is as it was sealed; 1 there are problems; 2 a file cannot be read.',
   ].join('\n'),
+  offline: true,
   options: {
     key: KEY_OPTION,
     tenant: { value: 'TENANT', repeatable: true, description: 'a tenant that must exist' },

@@ -10,6 +10,7 @@ export const evidenceHtml: Command = {
   args: ['FILE'],
   description: 'convert a bundle to an HTML page',
   details: `${FILE_DETAILS}\nThe page is self-contained: no scripts, fonts or images.`,
+  offline: true,
   options: { key: KEY_OPTION, out: { value: 'FILE', description: 'file to write (default: standard output)' } },
   async run(call) {
     const evidence = readEvidence(call);

@@ -11,6 +11,7 @@ export const evidenceShow: Command = {
   args: ['FILE'],
   description: 'show a bundle: decisions, approvals, writes and rollback',
   details: `${FILE_DETAILS}\nA bundle that was tampered with is not shown; evidence verify names the problem.`,
+  offline: true,
   options: { key: KEY_OPTION },
   async run(call) {
     const evidence = readEvidence(call);

@@ -14,6 +14,7 @@ export const evidenceVerify: Command = {
     'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
     'is missing or unreadable, or because no key was given; 70 a bug in this program.',
   ].join('\n'),
+  offline: true,
   options: { key: KEY_OPTION },
   async run(call) {
     const verdict = verifyBundle(readBundle(call));

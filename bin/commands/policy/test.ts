@@ -22,6 +22,7 @@ export const policyTest: Command = {
     '    expect: { verdict: needs_approval, tier: high, quorum: 2, groups: [network] }\n' +
     'expect may also be just allow, deny or needs_approval. Missing fields of a request default to the\n' +
     'values of the tool, or to low risk. policies/README.md lists all fields.',
+  offline: true,
   options: POLICIES_OPTION,
   async run(call) {
     // Loaded here: the policy engines would slow down the start of every other command.
@@ -62,7 +63,7 @@ function printCases({ terminal }: Call, tried: readonly TriedCase[], failed: num
   terminal.print(`${tried.length} cases, ${failed === 0 ? 'all passed' : `${failed} failed`}`);
 }
 
-/** `allow by low-risk-writes: the write puts little at risk` */
+/** `allow by low-risk-writes: a low-risk write needs no approval` */
 function decisionText(decision: PolicyDecision): string {
   const by = decision.policies.length > 0 ? ` by ${decision.policies.join(', ')}` : '';
   return `${outcomeText(decision)}${by}: ${whyOf(decision)}`;

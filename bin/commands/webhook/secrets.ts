@@ -10,6 +10,7 @@ export const webhookSecrets: Command = {
   details:
     'FILE has the content of countersign/<stage>/<tenant>/webhook-signing: {"github": ["…"]}.' +
     '\nThe command works offline and prints no secret.',
+  offline: true,
   options: {},
   async run(call) {
     const file = call.arg(0);

@@ -51,7 +51,7 @@ export const automations: readonly Command[] = [
       'name: close-duplicates\n' +
       'trigger:\n' +
       '  source: github                      # or servicenow\n' +
-      '  event: issues.labeled               # or issues for any action; ServiceNow: incident.insert, .update, .delete\n' +
+      '  event: issues.labeled               # or issues: any action; ServiceNow: incident.insert, …\n' +
       '  filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: start a run only if this is true\n' +
       'workflow: { name: close-duplicates, version: 1 }              # printed by workflow publish\n' +
       'enabled: true                         # optional, like description and workspace',

@@ -10,6 +10,7 @@ export const workflowValidate: Command = {
   args: ['FILE…'],
   description: 'check workflow files offline',
   details: 'Prints each problem as file:line: path: message. Exit code: 1 if there are problems.',
+  offline: true,
   options: {},
   async run(call) {
     const checked: CheckedFile[] = [];
