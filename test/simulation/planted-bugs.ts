@@ -1,4 +1,4 @@
-import type { CrashPointFault } from './trials.ts';
+import type { CrashPointFault, Job } from './trials.ts';
 
 /** A bug as somebody might write it: small edits of the real code, each of a text that stands there exactly once. */
 export interface PlantedBug {
@@ -6,6 +6,8 @@ export interface PlantedBug {
   edits: { file: string; find: string; replace: string }[];
   /** What the simulation may say when it meets the bug. */
   violates: string[];
+  /** The job that found it last, tried first to save time. If it finds nothing any more, the whole search follows. */
+  foundBy?: Job;
   /** The shapes whose crash points are tried first; most bugs show there already. */
   shapes: string;
   /** Under all faults, or under the one that brings it out. */
