@@ -46,6 +46,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { file: STORE, find: ' && current.leaseVersion === receipt.leaseVersion', replace: '' },
     ],
     violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
+    foundBy: { points: { shape: 'side-by-side', fault: 'pause' } },
     shapes: 'side-by-side',
     worlds: 'marked-writes,side-by-side',
   },
