@@ -46,9 +46,9 @@ describe('plain text in a GitHub comment', () => {
     for (const pattern of ACTED_ON) expect(shown(html)).not.toMatch(pattern);
   };
 
-  it.each(HOSTILE)('shows %j as it is', (text) => expectPlain(text));
+  it.each(HOSTILE)('displays %j literally', (text) => expectPlain(text));
 
-  it('shows any text as it is', () => {
+  it('displays any text literally', () => {
     const pieces = fc.constantFrom(
       ...HOSTILE.flatMap((text) => text.split(/\b/)),
       '\n',
@@ -70,23 +70,23 @@ describe('plain text in a GitHub comment', () => {
   });
 });
 
-describe('a text that comes from outside', () => {
+describe('external text', () => {
   const comment = (input: object) => createComment.propose(createComment.parse({ ...ISSUE, ...input }), 'acme');
   const note = (input: object) => addWorkNote.propose(addWorkNote.parse({ sysId: SYS_ID, ...input }), 'acme');
 
-  it('is shown to approvers as it will be written', () => {
+  it('is shown to approvers in the form in which it is written', () => {
     expect(comment({ body: 'ask @octocat about #7' }).fields).toEqual({ body: 'ask @&#8203;octocat about #&#8203;7' });
     expect(note({ note: '[code]<b>x</b>[/CODE] @[6816f79cc0a8016401c5a33be04be441:Abel]' }).fields).toEqual({
       note: '[ code]<b>x</b>[ /CODE] @[ 6816f79cc0a8016401c5a33be04be441:Abel]',
     });
   });
 
-  it('is written as it is if the workflow says it is markdown', () => {
+  it('is not escaped if the workflow marks it as markdown', () => {
     expect(comment({ body: 'ask @octocat', markdown: true }).fields).toEqual({ body: 'ask @octocat' });
     expect(note({ note: '[code]<b>x</b>[/code]', markdown: true }).fields).toEqual({ note: '[code]<b>x</b>[/code]' });
   });
 
-  it('is another write than the same letters as markdown, unless they have no markup', () => {
+  it('is another write than the same text as markdown, unless it has no markup', () => {
     expect(comment({ body: '*x*' }).key).not.toBe(comment({ body: '*x*', markdown: true }).key);
     expect(comment({ body: 'x' }).key).toBe(comment({ body: 'x', markdown: true }).key);
   });
@@ -103,7 +103,7 @@ describe('a text that comes from outside', () => {
     }
   });
 
-  it('must fit once it is escaped', () => {
+  it('must fit after escaping', () => {
     const long = { ...ISSUE, body: '@'.repeat(15_000) };
     expect(() => createComment.parse(long)).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }));
     expect(createComment.parse({ ...long, markdown: true })).toMatchObject({ markdown: true });

@@ -132,7 +132,7 @@ const ANSWERS: [string, Answering, object, object][] = [
   ],
 ];
 
-describe('an answer that is too large', () => {
+describe('a response that is too large', () => {
   /** Writes for as long as somebody reads. */
   let written = 0;
   const endless =
@@ -157,16 +157,16 @@ describe('an answer that is too large', () => {
     ['a small answer that unpacks to a huge one', says(200, PACKED, { 'content-encoding': 'gzip' })],
   ];
 
-  it.each(TOO_LARGE)('leaves the outcome of a write open: %s', async (_what, how) => {
+  it.each(TOO_LARGE)('leaves the outcome of a write unknown: %s', async (_what, how) => {
     await expect(ask('POST', how)).rejects.toMatchObject({ ...UNKNOWN, message: expect.stringContaining('8388608') });
     expect(received).toHaveLength(1);
   });
 
-  it.each(TOO_LARGE)('is refused to a read, which would get it again: %s', async (_what, how) => {
+  it.each(TOO_LARGE)('fails a read, which is not retried: %s', async (_what, how) => {
     await expect(ask('GET', how)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('8388608') });
   });
 
-  it.each([200, 301, 400, 429, 500])('with status %i is not read to its end', async (status) => {
+  it.each([200, 301, 400, 429, 500])('with status %i is not read to the end', async (status) => {
     const closed = Promise.withResolvers<void>();
     const watched: Answering = (request, response) => {
       response.once('close', () => closed.resolve());
@@ -178,7 +178,7 @@ describe('an answer that is too large', () => {
     expect(written).toBeLessThan(4 * RESPONSE_MAX_BYTES);
   });
 
-  it('of exactly the bound is read', async () => {
+  it('of exactly the limit is read', async () => {
     const whole = `{"done":true${' '.repeat(RESPONSE_MAX_BYTES - DONE.length)}}`;
     expect(await ask('GET', says(200, whole))).toMatchObject({ body: { done: true } });
     await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
@@ -186,7 +186,7 @@ describe('an answer that is too large', () => {
 });
 
 describe('an exchange', () => {
-  it('sends what it was given once, and gives the answer', async () => {
+  it('sends one request and returns the response', async () => {
     expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
       status: 201,
       body: { done: true },
@@ -199,16 +199,16 @@ describe('an exchange', () => {
     });
   });
 
-  it.each(ANSWERS)('takes %s for what it means to a write, and asks no second time', async (_what, how, meaning) => {
+  it.each(ANSWERS)('maps %s to the outcome of a write, and sends no second request', async (_what, how, meaning) => {
     await expect(ask('POST', how)).rejects.toMatchObject(meaning);
     expect(received).toHaveLength(1);
   });
 
-  it.each(ANSWERS)('takes %s for what it means to a read: it changed nothing', async (_what, how, _write, meaning) => {
+  it.each(ANSWERS)('maps %s to the outcome of a read, which changed nothing', async (_what, how, _write, meaning) => {
     await expect(ask('GET', how)).rejects.toMatchObject(meaning);
   });
 
-  it('with nobody there was certainly not made', async () => {
+  it('to an unreachable host was not made', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
   });
@@ -227,14 +227,14 @@ describe('an exchange', () => {
     ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],
     ['a connection that was closed', failure('UND_ERR_SOCKET'), UNKNOWN],
     ['one address that may have got it', new AggregateError([failure('ECONNREFUSED'), failure('EPIPE')]), UNKNOWN],
-  ])('takes %s for what it means to a write', async (_what, cause, meaning) => {
+  ])('maps %s to the outcome of a write', async (_what, cause, meaning) => {
     vi.stubGlobal('fetch', async () => {
       throw new TypeError('fetch failed', { cause });
     });
     await expect(ask('POST', says(200, DONE))).rejects.toMatchObject(meaning);
   });
 
-  it('never quotes the target: its text may echo what was sent', async () => {
+  it('never quotes the target, which may echo the request', async () => {
     for (const status of [200, 301, 400, 429, 500]) {
       const how = says(status, 'CANARY', { location: `${url}/CANARY` });
       const failed = await ask('POST', how).catch((error: Error) => error);
@@ -242,7 +242,7 @@ describe('an exchange', () => {
     }
   });
 
-  it('takes an answer without a body where none is expected, and only there', async () => {
+  it('accepts an empty body only if none is expected', async () => {
     answering = says(204, '');
     const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
     expect(await exchange({ ...request, responseSchema: z.undefined() })).toMatchObject({
@@ -253,7 +253,7 @@ describe('an exchange', () => {
     await expect(exchange({ ...request, responseSchema: z.undefined() })).rejects.toMatchObject(UNKNOWN);
   });
 
-  it('sends a form as a form, and takes a question that got no answer as not asked', async () => {
+  it('sends a form as a form, and a read-only POST without a response may be repeated', async () => {
     received = [];
     answering = says(503, '');
     const body = new URLSearchParams({ a: 'b c' });
@@ -273,7 +273,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('gives no half characters on: nothing could hash them', async () => {
+  it('replaces lone surrogates, which cannot be hashed', async () => {
     answering = says(200, '{"done":"\\ud83d"}');
     const responseSchema = z.object({ done: z.string() });
     const request = { system: 'Target', method: 'GET', url, headers: {}, responseSchema } as const;

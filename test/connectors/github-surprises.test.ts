@@ -28,19 +28,19 @@ const perform = async (operation: Operation, input: object, differing: Partial<W
   operation.perform(operation.parse(input), { ...performance, ...differing });
 const reads = async () => (await world.calls('?system=github&method=GET')).length;
 
-it('a secondary rate limit of unknown length is waited out for a minute', async () => {
+it('a secondary rate limit without a duration is retried after a minute', async () => {
   await surprise('secondary_limit', 'POST');
   const limited = { code: 'TARGET_REFUSED', retryable: true, retryAfterMs: 60_000 };
   await expect(perform(addLabels, { ...ISSUE, labels: ['x'] })).rejects.toMatchObject(limited);
 });
 
-it('people who were not assigned, without a word, are a refusal', async () => {
+it('people whom GitHub silently did not assign are a refusal', async () => {
   await surprise('assignees_ignored', 'POST');
   const refused = { code: 'TARGET_REFUSED', retryable: false, message: expect.stringContaining('ignored ana') };
   await expect(perform(addAssignees, { ...ISSUE, assignees: ['ana'] })).rejects.toMatchObject(refused);
 });
 
-it('a comment is found behind short pages, and not called absent before all were read', async () => {
+it('a comment is found after short pages, and is absent only after all pages were read', async () => {
   for (const body of ['one', 'two', 'three'])
     await perform(createComment, { ...ISSUE, body }, { mark: `other:${body}` });
   await surprise('short_pages', 'GET');
@@ -51,7 +51,7 @@ it('a comment is found behind short pages, and not called absent before all were
   expect(await createComment.probe?.(input, performance)).toMatchObject({ output, recovered: true });
 });
 
-it('more comments than are read settle nothing', async () => {
+it('more comments than are read leave the outcome unknown', async () => {
   for (let count = 0; count < 11; count += 1) {
     await perform(createComment, { ...ISSUE, body: `${count}` }, { mark: `other:${count}` });
   }
@@ -61,7 +61,7 @@ it('more comments than are read settle nothing', async () => {
   expect(await reads()).toBe(10);
 });
 
-it('the status of a context is found behind short pages, in any letter case', async () => {
+it('the status of a context is found after short pages, in any letter case', async () => {
   for (const context of ['CI/Build', 'lint', 'deploy'])
     await perform(setStatus, { ...COMMIT, context, state: 'pending' });
   await surprise('short_pages', 'GET');
@@ -69,7 +69,7 @@ it('the status of a context is found behind short pages, in any letter case', as
   expect(await setStatus.before?.(input, performance.access)).toMatchObject({ state: 'pending' });
 });
 
-it('a surprise that a system does not have is refused by name', async () => {
+it('an unknown fault of a simulator is refused by name', async () => {
   const { status, body } = await world.ask('POST', '/faults', {
     system: 'github',
     kind: 'surprise',

@@ -34,13 +34,13 @@ it('a write whose target already has the values changes nothing and has no rever
   expect(outside.callsOf('DELETE github')).toEqual([]);
 });
 
-it('only the labels that a write took away come back', async () => {
+it('an undo adds only the labels that the write removed', async () => {
   const { reversal } = await perform(removeLabels, { ...issue, labels: ['bug', 'gone'] });
   const back = { tool: 'github.labels.add', input: { ...issue, labels: ['bug'] }, expects: { bug: false } };
   expect(reversal).toEqual(back);
 });
 
-describe('labels taken away in part', () => {
+describe('labels that were removed in part', () => {
   const input = { ...issue, labels: ['bug', 'triage'] };
   /** The first is taken away, the second refused. */
   const removeWith = async (status: number) => {
@@ -55,14 +55,14 @@ describe('labels taken away in part', () => {
   };
   const about = expect.stringContaining('1 of 2');
 
-  it('leave an open outcome if the rest may be taken away later, which a repeat settles', async () => {
+  it('leave the outcome unknown if a repeat can remove the rest', async () => {
     await expect(removeWith(429)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: about });
     expect(outside.issueLabels.get('octo-org/payments#7')).toEqual(['triage']);
     await removeLabels.perform(input, performance);
     expect(outside.issueLabels.get('octo-org/payments#7')).toEqual([]);
   });
 
-  it('are an incomplete write if the rest was refused for good, and come back alone', async () => {
+  it('are an incomplete write if the rest was refused, and only they are undone', async () => {
     expect(await removeWith(403)).toMatchObject({
       incomplete: about,
       output: { removed: ['bug'] },
@@ -72,7 +72,7 @@ describe('labels taken away in part', () => {
   });
 });
 
-it('a comment that quotes ours is not taken for it', async () => {
+it('a comment that quotes the mark is not the marked comment', async () => {
   const path = 'http://github/repos/octo-org/payments/issues/7/comments';
   const quoting = { body: `> It is so.\n> \n> <!-- ${MARK} -->\n\nIs it?` };
   await outside.fetch(path, { method: 'POST', body: JSON.stringify(quoting) });
@@ -98,7 +98,7 @@ describe('a list of several pages', () => {
     return asked;
   };
 
-  it('is read by GitHub’s own links, however short its pages are, until ours is found', async () => {
+  it('is read by GitHub’s links until the comment is found, also with short pages', async () => {
     const next = (page: number) => `http://github/repositories/9/issues/7/comments?page=${page}`;
     const ours = [{ id: 500, body: `x\r\n\r\n<!-- ${MARK} -->` }];
     const asked = pages((count) => (count < 3 ? next(count + 1) : undefined), ours);
@@ -106,20 +106,20 @@ describe('a list of several pages', () => {
     expect(asked.slice(1)).toEqual([next(2), next(3)]);
   });
 
-  it('ends where GitHub links no further, also if its last page is full', async () => {
+  it('ends with the page without a next link, also if it is full', async () => {
     const full = Array.from({ length: 100 }, (_, id) => ({ id, body: 'another' }));
     const asked = pages(() => undefined, full);
     expect(await probe()).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
 
-  it('that never ends settles nothing', async () => {
+  it('that never ends leaves the outcome unknown', async () => {
     const asked = pages(() => 'http://github/repositories/9/issues/7/comments?page=2');
     await expect(probe()).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
     expect(asked).toHaveLength(10);
   });
 
-  it('is not read on at another address: the credential is for this one', async () => {
+  it('is not read from another address, because the credential is for this one', async () => {
     for (const elsewhere of [
       'http://evil.example/repositories/9',
       'http://github.evil.example/x',
@@ -137,7 +137,7 @@ describe('a list of several pages', () => {
 });
 
 describe('every call of GitHub', () => {
-  it('names the product, and goes to the right path also if the address ends in a slash', async () => {
+  it('has the product name, and the right path also if the address ends with a slash', async () => {
     const calls: { url: string; agent: string | null }[] = [];
     vi.stubGlobal('fetch', async (url: string, { headers }: RequestInit) => {
       calls.push({ url, agent: new Headers(headers).get('user-agent') });
@@ -153,20 +153,20 @@ describe('every call of GitHub', () => {
   it.each([
     ['You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', {}],
     ['You have triggered an abuse detection mechanism.', { 'x-ratelimit-remaining': '4999' }],
-  ])('that meets a secondary rate limit of unknown length comes back after a minute: %s', async (message, headers) => {
+  ])('is retried after a minute for a secondary rate limit without a duration: %s', async (message, headers) => {
     vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403, headers }));
     const limited = { code: 'TARGET_REFUSED', retryable: true, retryAfterMs: 60_000 };
     await expect(perform(addLabels, { ...issue, labels: ['x'] })).rejects.toMatchObject(limited);
   });
 
-  it('that meets a secondary rate limit comes back when GitHub says', async () => {
+  it('is retried when GitHub allows it after a secondary rate limit', async () => {
     const message = 'You have exceeded a secondary rate limit.';
     const headers = { 'retry-after': '90' };
     vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403, headers }));
     await expect(perform(addLabels, { ...issue, labels: ['x'] })).rejects.toMatchObject({ retryAfterMs: 90_000 });
   });
 
-  it('that is forbidden stays refused', async () => {
+  it('that is forbidden is not retried', async () => {
     const message = 'Resource not accessible by integration';
     vi.stubGlobal('fetch', async () => Response.json({ message }, { status: 403 }));
     const refused = { code: 'TARGET_REFUSED', retryable: false };
@@ -174,7 +174,7 @@ describe('every call of GitHub', () => {
   });
 });
 
-it('a status context counts without regard to case, in its target, its key and what is read', async () => {
+it('a status context is case-insensitive in its target, its key and its read', async () => {
   const named = (context: string) => setStatus.parse({ ...commit, context, state: 'success' });
   expect(setStatus.propose(named('CI/Build'), 'acme')).toMatchObject({
     target: setStatus.propose(named('ci/build'), 'acme').target,
@@ -185,7 +185,7 @@ it('a status context counts without regard to case, in its target, its key and w
   expect(reversal).toMatchObject({ tool: 'github.status.set', input: { state: 'pending' } });
 });
 
-it('a comment that somebody changed is not what its undo expects', async () => {
+it('a comment that was changed does not match what its undo expects', async () => {
   const { reversal } = await perform(createComment, { ...issue, body: 'first' });
   if (!('tool' in reversal)) throw new Error(reversal.irreversible);
   const change = async () => Response.json({ id: 1, body: 'changed' });
@@ -193,14 +193,14 @@ it('a comment that somebody changed is not what its undo expects', async () => {
   expect(await readBefore(deleteComment, reversal.input)).not.toEqual(reversal.expects);
 });
 
-it('deleting a comment that was never there is refused, not called done', async () => {
+it('deleting a comment that never existed is refused', async () => {
   const never = { owner: 'octo-org', repo: 'payments', commentId: 99 };
   expect(await readBefore(deleteComment, never)).toEqual({ comment: null });
   await expect(perform(deleteComment, never)).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
   expect(outside.callsOf('DELETE github')).toEqual([]);
 });
 
-it('the first status of a context cannot be taken away; a later one gives way to the one before, whole', async () => {
+it('the first status of a context cannot be undone; a later one is replaced by the previous one', async () => {
   const first = { ...commit, context: 'gate', state: 'pending', description: 'waiting', targetUrl: 'https://e.com/1' };
   await perform(setStatus, { ...commit, context: 'another', state: 'error' });
   expect((await perform(setStatus, first)).reversal).toHaveProperty('irreversible');

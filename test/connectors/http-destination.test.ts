@@ -14,7 +14,7 @@ describe('a URL', () => {
     'https://xn--mnchen-3ya.example/x',
     'http://127.0.0.1:4500/_sim/github',
     'https://[2606:4700::1111]/x',
-  ])('written plainly is taken: %s', (url) => {
+  ])('in canonical form is accepted: %s', (url) => {
     expect(PlainUrl.safeParse(url).success).toBe(true);
   });
 
@@ -71,12 +71,12 @@ describe('a URL', () => {
     ['one up as a leader of two dots', 'https://api.example.com/a/%E2%80%A5/b'],
     ['one up in too many bytes', 'https://api.example.com/a/%c0%ae%c0%ae/b'],
     ['too much', `https://api.example.com/${'x'.repeat(2_000)}`],
-  ])('written in another way is refused: %s', (_what, url) => {
+  ])('in another form is refused: %s', (_what, url) => {
     expect(PlainUrl.safeParse(url).success).toBe(false);
   });
 });
 
-it('a URL is given as it will be requested', () => {
+it('a URL is returned as it will be requested', () => {
   expect(PlainUrl.parse('https://api.example.com')).toBe('https://api.example.com/');
   expect(PlainUrl.parse('https://api.example.com:443/x')).toBe('https://api.example.com/x');
   expect(PlainUrl.parse("https://api.example.com/a..b/...x/.well-known?q='..'")).toBe(
@@ -93,7 +93,7 @@ describe('a request', () => {
     return destinationOf(url, access, async () => addresses.map(addressOf));
   };
 
-  it('goes to a host that is allowed, at the addresses that were checked', async () => {
+  it('goes to an allowed host, at the checked addresses', async () => {
     const destination = await go('https://api.example.com/v1', { addresses: ['1.1.1.1', '2606:4700::1111'] });
     expect(destination).toMatchObject({ host: 'api.example.com', addresses: [{ address: '1.1.1.1' }, { family: 6 }] });
     expect(await go('https://api.example.com:8443/v1')).toMatchObject({ host: 'api.example.com:8443' });
@@ -112,24 +112,24 @@ describe('a request', () => {
     ['allowed metadata over TLS', 'https://169.254.169.254/latest/meta-data/'],
     ['loopback over TLS', 'https://[::1]/'],
     ['loopback mapped into IPv6', 'https://[::ffff:7f00:1]/'],
-  ])('to %s is refused for good', async (_what, url) => {
+  ])('to %s is refused and not retried', async (_what, url) => {
     await expect(go(url)).rejects.toMatchObject(REFUSED);
   });
 
-  it('to an allowed name that leads inside is refused for good', async () => {
+  it('to an allowed name with a private address is refused and not retried', async () => {
     const inside = { addresses: ['127.0.0.1'] };
     await expect(go('https://localhost/', inside)).rejects.toMatchObject(REFUSED);
     await expect(go('https://api.example.com/', inside)).rejects.toMatchObject(REFUSED);
   });
 
-  it('reaches nothing without an allow list', async () => {
+  it('is refused without an allow list', async () => {
     const access = { baseUrl: 'https://example.com', instance: 'acme', credential: undefined };
     const going = destinationOf('https://api.example.com/', access, async () => [addressOf('1.1.1.1')]);
     await expect(going).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('allowedHosts') });
   });
 
   describe('to loopback', () => {
-    it('reaches the port of the local host itself, if that is allowed', async () => {
+    it('is sent to the port of the local host itself, if that is allowed', async () => {
       expect(await go(`${OWN}/x`, { ownUrl: OWN })).toMatchObject({ addresses: [{ address: '127.0.0.1', family: 4 }] });
     });
 
@@ -139,7 +139,7 @@ describe('a request', () => {
       ['the port by name', 'http://localhost:4500/'],
       ['the port over TLS', 'https://127.0.0.1:4500/'],
       ['a port that is not allowed', 'http://127.0.0.1:4501/'],
-    ])('reaches nothing else there: %s', async (_what, url) => {
+    ])('is refused for any other port: %s', async (_what, url) => {
       const addresses = ['127.0.0.1'];
       await expect(go(url, { ownUrl: OWN, addresses })).rejects.toMatchObject(REFUSED);
     });

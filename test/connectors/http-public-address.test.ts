@@ -51,7 +51,7 @@ describe('an address', () => {
     expect(addresses.filter((address) => isPublic(addressOf(address)))).toEqual([]);
   });
 
-  it('of anybody else is public, right up to the borders', () => {
+  it('outside the special ranges is public, up to their borders', () => {
     expect(PUBLIC.filter((address) => !isPublic(addressOf(address)))).toEqual([]);
   });
 });
@@ -59,19 +59,19 @@ describe('an address', () => {
 describe('the addresses behind a host', () => {
   const named = (...addresses: string[]) => publicAddresses('api.example.com', async () => addresses.map(addressOf));
 
-  it('are all of them, if all are public', async () => {
+  it('are all returned if all are public', async () => {
     expect(await named('1.1.1.1', '2606:4700::1111')).toEqual([
       { address: '1.1.1.1', family: 4 },
       { address: '2606:4700::1111', family: 6 },
     ]);
   });
 
-  it('are none, if a single one is not public: which one answers is not ours to choose', async () => {
+  it('are refused if one of them is not public', async () => {
     await expect(named('1.1.1.1', '10.0.0.1')).rejects.toMatchObject(REFUSED);
     await expect(named('1.1.1.1', '::1')).rejects.toMatchObject(REFUSED);
   });
 
-  it('may be there later, if there are none now', async () => {
+  it('may be retried if there are none', async () => {
     await expect(named()).rejects.toMatchObject(LATER);
     const notFound = async (): Promise<Address[]> => {
       throw new Error('ENOTFOUND');
@@ -79,14 +79,14 @@ describe('the addresses behind a host', () => {
     await expect(publicAddresses('api.example.com', notFound)).rejects.toMatchObject(LATER);
   });
 
-  it('are looked up once: what a name is later does not matter', async () => {
+  it('are resolved once: later changes of the name have no effect', async () => {
     const answers = [['1.1.1.1'], ['127.0.0.1']];
     const rebinding = async () => (answers.shift() ?? []).map(addressOf);
     expect(await publicAddresses('api.example.com', rebinding)).toEqual([{ address: '1.1.1.1', family: 4 }]);
     expect(answers).toHaveLength(1);
   });
 
-  it('are the host itself where it is a number, and nobody is asked', async () => {
+  it('are the host itself if it is an IP address, without a lookup', async () => {
     const nobody = async (): Promise<Address[]> => {
       throw new Error('the name was resolved');
     };

@@ -87,7 +87,7 @@ const ANSWERS: [string, Answering, object, object][] = [
 ];
 
 describe('an http request', () => {
-  it('sends what it was given once, and gives the answer', async () => {
+  it('sends one request and returns the response', async () => {
     const body = { a: [1, 'ä'] };
     const result = await ask(
       { body, headers: { 'X-Kind': 'test' } },
@@ -107,7 +107,7 @@ describe('an http request', () => {
     });
   });
 
-  it('sends text as it is', async () => {
+  it('sends text unchanged', async () => {
     const { output } = await ask({ method: 'PUT', body: 'plain' }, says(200, 'done', { 'content-type': 'text/plain' }));
     expect(output).toMatchObject({ body: 'done' });
     expect(received[0]).toMatchObject({ body: 'plain', headers: { 'content-type': 'text/plain; charset=utf-8' } });
@@ -118,12 +118,12 @@ describe('an http request', () => {
     expect(received[0]?.method).toBe(method);
   });
 
-  it.each(ANSWERS)('takes %s for what it means to a write: once, and never elsewhere', async (_what, how, meaning) => {
+  it.each(ANSWERS)('maps %s to the outcome of a write: one request, to this host only', async (_what, how, meaning) => {
     await expect(ask({}, how)).rejects.toMatchObject(meaning);
     expect(received.map(({ path }) => path)).toEqual(['/things']);
   });
 
-  it.each(ANSWERS)('takes %s for what it means to a read: it changed nothing', async (_what, how, _write, meaning) => {
+  it.each(ANSWERS)('maps %s to the outcome of a read, which changed nothing', async (_what, how, _write, meaning) => {
     await expect(ask({ method: 'GET' }, how)).rejects.toMatchObject(meaning);
     expect(received.map(({ path }) => path)).toEqual(['/things']);
   });
@@ -137,7 +137,7 @@ describe('an http request', () => {
     await expect(ask({ expectStatus: 201 }, says(200))).rejects.toMatchObject(UNKNOWN);
   });
 
-  it('with nobody there was certainly not made', async () => {
+  it('to an unreachable host was not made', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     const making = request.perform(request.parse({ method: 'POST', url: nobody }), performanceAt(nobody));
     await expect(making).rejects.toMatchObject(LATER);
@@ -150,14 +150,14 @@ describe('an http request', () => {
     }
   });
 
-  it('carries its mark in the header that the target takes an idempotency key in', async () => {
+  it('has its mark in the target’s header for an idempotency key', async () => {
     await ask({ idempotencyHeader: 'idempotency-key' }, says(200));
     expect(received[0]?.headers['idempotency-key']).toBe(MARK);
     await ask({}, says(200));
     expect(received[0]?.headers).not.toHaveProperty('idempotency-key');
   });
 
-  it('that reads is an operation of its own, which repeats without harm', async () => {
+  it('that reads is its own operation, which can be repeated', async () => {
     expect([request.effect, get.effect]).toEqual(['opaque', 'read']);
     received = [];
     answering = says(200, '[1]', JSON_TYPE);
@@ -175,18 +175,18 @@ describe('an answer', () => {
     ['text', 'x'.repeat(200_000), {}],
     ['JSON', JSON.stringify('x'.repeat(200_000)), JSON_TYPE],
     ['text that JSON spells out', '\u0001'.repeat(60_000), {}],
-  ])('longer than a step can keep is cut, and says so: %s', async (_what, body, headers) => {
+  ])('longer than a step can store is shortened and marked as truncated: %s', async (_what, body, headers) => {
     const output = await outputFor(body, headers);
     expect(output).toMatchObject({ truncated: true, body: body.slice(0, 8_000) });
     expect(Buffer.byteLength(JSON.stringify(output))).toBeLessThan(64 * 1024);
   });
 
-  it('that fits is whole', async () => {
+  it('that fits is complete', async () => {
     const items = Array.from({ length: 1_000 }, (_, index) => index);
     expect(await outputFor(JSON.stringify(items), JSON_TYPE)).not.toHaveProperty('truncated');
   });
 
-  it('gives no half characters on: nothing could hash them', async () => {
+  it('replaces lone surrogates, which cannot be hashed', async () => {
     expect((await outputFor('{"a":"\\ud83d"}', JSON_TYPE)).body).toEqual({ a: '\ufffd' });
   });
 });
@@ -201,19 +201,19 @@ describe('the credential', () => {
     response.writeHead(200, { ...JSON_TYPE, location: `/${headers['x-api-key']}` }).end(JSON.stringify(seen));
   };
 
-  it('is sent to the host it is for, and shown nowhere, not even if the target echoes it', async () => {
+  it('is sent to its host and shown nowhere, not even if the target echoes it', async () => {
     const result = await ask({ body: {} }, echo, credentialFor(new URL(ownUrl).host));
     expect(received[0]?.headers).toMatchObject({ authorization: `Bearer ${SECRET}`, 'x-api-key': 'CANARY-key-2' });
     expect(JSON.stringify(result)).not.toContain('CANARY');
     expect(result.output).toMatchObject({ body: { bare: '[secret]' } });
   });
 
-  it('of another host stays at home', async () => {
+  it('of another host is not sent', async () => {
     await ask({}, echo, credentialFor('api.example.com'));
     expect(JSON.stringify(received)).not.toContain('CANARY');
   });
 
-  it('of another form is refused with the right one, before anything is sent', async () => {
+  it('in another form is refused with the right form, before anything is sent', async () => {
     const failure = { code: 'CONNECTION_MISSING', message: expect.stringContaining('"hosts"') };
     await expect(ask({}, echo, { token: 'CANARY' })).rejects.toMatchObject(failure);
     const elsewhere = { hosts: { [new URL(ownUrl).host]: { headers: { Host: 'localhost' } } } };
@@ -250,7 +250,7 @@ describe('a proposal', () => {
   const proposalOf = (input: object) =>
     request.propose(request.parse({ method: 'POST', url: 'https://api.example.com/v1?q=CANARY', ...input }), 'acme');
 
-  it('shows what will be sent, and keeps its values out of target and key', () => {
+  it('shows what will be sent, without its values in target and key', () => {
     const { target, fields, key } = proposalOf({ body: { note: 'CANARY' } });
     expect(target).toMatch(/^http:https:\/\/api\.example\.com:[0-9a-f]{16}$/);
     expect(fields).toEqual({ method: 'POST', url: 'https://api.example.com/v1?q=CANARY', body: { note: 'CANARY' } });
@@ -278,7 +278,7 @@ describe('a proposal', () => {
 });
 
 describe('a name that changes its address', () => {
-  it('is connected to at the address that was checked, and asked for only once', async () => {
+  it('is contacted at the checked address and resolved once', async () => {
     const sent: SentRequest[] = [];
     const addresses = [['1.1.1.1'], ['127.0.0.1']];
     const { request: rebound } = httpOperations({
@@ -303,7 +303,7 @@ describe('a name that changes its address', () => {
     body: undefined,
   });
 
-  it('is reached at the checked address under its own name', async () => {
+  it('is contacted at the checked address with its own host name', async () => {
     received = [];
     answering = says(200, 'here');
     const { port } = new URL(ownUrl);
@@ -311,7 +311,7 @@ describe('a name that changes its address', () => {
     expect(received[0]?.headers.host).toBe(`api.invalid:${port}`);
   });
 
-  it('must show a certificate for its own name', async () => {
+  it('must have a certificate for its own name', async () => {
     const names: string[] = [];
     const tls = createTlsServer({
       SNICallback: (name, refuse) => {

@@ -19,7 +19,7 @@ const send = (input: unknown) =>
     openSince: STORY_BEGINS_AT,
   });
 
-it('an alert of our own is resolved by its undo', async () => {
+it('an alert with the key of the write is resolved by its undo', async () => {
   const { reversal } = await send(trigger);
   expect(outside.calls.at(-1)?.body).toEqual({
     routing_key: 'x',
@@ -37,11 +37,11 @@ it('the response of PagerDuty is stored without the key of the alert, which may 
   expect((await send({ ...trigger, dedupKey: 'refunds' })).response).toEqual({ status: 202 });
 });
 
-it('an alert that may have been open before is not ours to resolve', async () => {
+it('an alert that may have been open before is not resolved by an undo', async () => {
   expect((await send({ ...trigger, dedupKey: 'refunds' })).reversal).toHaveProperty('irreversible');
 });
 
-it('an alert is acknowledged and resolved by its key, for good', async () => {
+it('acknowledging and resolving an alert cannot be undone', async () => {
   await send({ ...trigger, dedupKey: 'refunds' });
   const acknowledged = await send({ action: 'acknowledge', dedupKey: 'refunds' });
   expect(outside.alerts).toEqual([{ dedup_key: 'refunds', status: 'acknowledged' }]);

@@ -14,7 +14,7 @@ const commit = { owner: 'o', repo: 'r', sha: '0'.repeat(40), description: '', ta
 const issue = { owner: 'o', repo: 'r', number: 7 };
 
 describe('a proposal', () => {
-  it('has the same key for the same write, however its input was put', () => {
+  it('has the same key for the same write, for any order of its input', () => {
     const key = (labels: string[]) =>
       addLabels.propose(addLabels.parse({ owner: 'o', repo: 'r', number: 7, labels }), 'acme').key;
     expect(key(['b', 'a'])).toBe(key(['a', 'b']));
@@ -39,7 +39,7 @@ describe('a proposal', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('carries no values in its key and target', () => {
+  it('has no values in its key and target', () => {
     const note = addWorkNote.propose({ sysId, note: 'CANARY' }, 'acme');
     const message = postMessage.propose({ channel: '#incidents', text: 'CANARY' }, 'acme');
     const comment = createComment.propose({ ...issue, body: 'CANARY' }, 'acme');
@@ -106,18 +106,18 @@ it('a login of a managed user may be assigned', () => {
   expect(addAssignees.parse(managed)).toEqual(managed);
 });
 
-it('a mark is short, the same for every attempt of one write, and different for any other', () => {
+it('a mark is short, the same for every attempt at one write, and different for any other', () => {
   expect(markOf('acme', 'key')).toMatch(/^countersign:[0-9a-f]{20}$/);
   expect(markOf('acme', 'key')).toBe(markOf('acme', 'key'));
   expect(new Set([markOf('acme', 'key'), markOf('acme', 'key2'), markOf('globex', 'key')]).size).toBe(3);
 });
 
-it('an operation that must be probed says how', () => {
+it('an operation of effect probe must have a probe function', () => {
   const { probe: _none, ...without } = postMessage;
   expect(() => operation(without)).toThrow(/needs a probe function/);
 });
 
-it('every tool that reaches outside is found by its name', () => {
+it('every tool is found by its name', () => {
   expect(toolNames().length).toBeGreaterThan(3);
   for (const name of toolNames()) expect(findOperation(name)?.tool).toBe(name);
   expect(findOperation('transform')).toBeUndefined();

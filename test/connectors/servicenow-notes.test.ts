@@ -34,12 +34,12 @@ const ACTIVITY = 'sysparm_display_value=true';
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('does not show') };
 
 describe('a work note', () => {
-  it('is read back from the journal', async () => {
+  it('is read from the journal after the write', async () => {
     expect(await perform()).toMatchObject({ response: { status: 200, journalEntry: expect.any(String) } });
     expect(await probe()).toMatchObject({ recovered: true, response: { journalEntry: expect.any(String) } });
   });
 
-  it('that an ACL dropped is refused, not called done', async () => {
+  it('that an ACL dropped is refused', async () => {
     await surprise('fields_dropped', 'PATCH', 'incident');
     const refused = {
       code: 'TARGET_REFUSED',
@@ -53,7 +53,7 @@ describe('a work note', () => {
   it.each([
     ['is hidden in the journal', () => surprise('rows_hidden', 'GET', JOURNAL)],
     ['is in a journal that may not be read', () => forbid(JOURNAL)],
-  ])('that %s is found where the incident shows it', async (_what, hide) => {
+  ])('that %s is found in the field of the incident', async (_what, hide) => {
     await hide();
     expect(await perform()).toMatchObject({ output: { sysId: SYS_ID }, response: { status: 200 } });
     expect(await probe()).toMatchObject({ recovered: true });
@@ -63,7 +63,7 @@ describe('a work note', () => {
     ['rows hidden by an ACL', () => surprise('rows_hidden', 'GET', JOURNAL)],
     ['a journal that may not be read', () => forbid(JOURNAL)],
     ['a journal without its count', () => uncounted()],
-  ])('is of unknown outcome with %s and a field that is not shown, whether it is there or not', async (_what, hide) => {
+  ])('has an unknown outcome with %s and a hidden field, whether it exists or not', async (_what, hide) => {
     await hide();
     await surprise('fields_hidden', 'GET', ACTIVITY);
     await expect(probe()).rejects.toMatchObject(UNKNOWN);
@@ -82,14 +82,14 @@ describe('a work note', () => {
       times: 9,
     });
 
-  it('that the journal lists as absent is of unknown outcome if the incident does not show its notes', async () => {
+  it('that the journal does not list has an unknown outcome if the incident hides its notes', async () => {
     await surprise('fields_hidden', 'GET', ACTIVITY);
     await expect(probe()).rejects.toMatchObject(UNKNOWN);
     await perform();
     expect(await probe()).toMatchObject({ recovered: true });
   });
 
-  it('of somebody else is not taken for ours if ServiceNow ignores the clause with our mark', async () => {
+  it('of another author is not the marked note if ServiceNow ignores the clause with the mark', async () => {
     await say('something else');
     await say(`quoted: [${MARK}], they say`);
     await surprise('clause_ignored', 'GET', JOURNAL);
@@ -98,14 +98,14 @@ describe('a work note', () => {
     expect(await probe()).toMatchObject({ recovered: true });
   });
 
-  it('among more notes than are listed settles nothing by the journal', async () => {
+  it('among more notes than are listed is not decided by the journal', async () => {
     for (let count = 0; count < 12; count += 1) await say(`note ${count}`);
     await surprise('clause_ignored', 'GET', JOURNAL);
     await surprise('fields_hidden', 'GET', ACTIVITY);
     await expect(probe()).rejects.toMatchObject(UNKNOWN);
   });
 
-  it('that was sent and cannot be read back is of unknown outcome', async () => {
+  it('that was sent and cannot be read has an unknown outcome', async () => {
     await world.ask('POST', '/faults', { system: 'servicenow', kind: 'status', status: 503, method: 'GET' });
     await expect(perform()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     expect(await writes()).toBe(1);
@@ -124,12 +124,12 @@ describe('fields of an incident', () => {
     await expect(updated()).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
   });
 
-  it('that are not shown after a write leave its outcome unknown', async () => {
+  it('that are hidden after a write leave its outcome unknown', async () => {
     await surprise('fields_hidden', 'PATCH', 'incident');
     await expect(updated()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   });
 
-  it('that are not shown are refused before anything is written, and are no state to read', async () => {
+  it('that are hidden are refused before anything is written', async () => {
     await surprise('fields_hidden', 'GET', 'incident');
     const refused = { code: 'TARGET_REFUSED', retryable: false };
     await expect(updated()).rejects.toMatchObject(refused);

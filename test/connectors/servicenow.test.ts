@@ -18,7 +18,7 @@ describe('an update of an incident', () => {
     return updateIncident.perform(input, { access, mark: 'm', openSince: STORY_BEGINS_AT, ...found });
   };
 
-  it('to which a business rule gave another value is done, and expects that value when it is undone', async () => {
+  it('to which a business rule gave another value succeeds, and its undo expects that value', async () => {
     const result = await update({ priority: 1 }, { priority: '4' }, { priority: '2' });
     expect(result).toMatchObject({
       output: { fields: { priority: '2' } },
@@ -27,7 +27,7 @@ describe('an update of an incident', () => {
     expect(result).not.toHaveProperty('incomplete');
   });
 
-  it('gives back only what it has changed', async () => {
+  it('undoes only what it has changed', async () => {
     const before = { state: '2', assignment_group: 'a' };
     const { reversal, output } = await update({ state: 2, assignment_group: 'b' }, before, {
       state: '2',
@@ -45,43 +45,43 @@ describe('an update of an incident', () => {
     expect(reversal).toEqual({ irreversible: expect.stringContaining('nothing was changed') });
   });
 
-  it('that left everything as it was is refused, also where some of it was as asked', async () => {
+  it('that changed nothing is refused, also if some fields already had the value', async () => {
     const about = { ...REFUSED, message: expect.stringMatching(/did not change priority/) };
     const shown = { state: '2', priority: '4' };
     await expect(update({ priority: '1' }, { priority: '4' }, shown)).rejects.toMatchObject(about);
     await expect(update({ state: '2', priority: '1' }, shown, shown)).rejects.toMatchObject(about);
   });
 
-  describe('repeated after a lost answer', () => {
+  describe('repeated after a lost response', () => {
     const asked = { due_date: '2026-12-01', state: '2' };
     const first = { due_date: '', state: '1' };
     const stored = { due_date: '2026-12-01 00:00:00', state: '2' };
 
-    it('that finds things as it leaves them has worked the first time, and goes back to what was there then', async () => {
+    it('that changes nothing succeeded the first time, and its undo restores the state before that', async () => {
       expect(await update(asked, stored, stored, first)).toMatchObject({
         before: first,
         reversal: { input: { fields: first }, expects: stored },
       });
     });
 
-    it('goes back to what others have set since', async () => {
+    it('restores values that others set in between', async () => {
       expect(await update(asked, { ...stored, state: '3' }, stored, first)).toMatchObject({
         before: { due_date: '', state: '3' },
         reversal: { input: { fields: { due_date: '', state: '3' } }, expects: stored },
       });
     });
 
-    it('is refused if nothing has ever changed', async () => {
+    it('is refused if neither attempt changed anything', async () => {
       const shown = { due_date: '' };
       await expect(update({ due_date: '2026-12-01' }, shown, shown, shown)).rejects.toMatchObject(REFUSED);
     });
   });
 
-  it('whose fields are not shown any more is of unknown outcome', async () => {
+  it('whose fields are hidden afterwards has an unknown outcome', async () => {
     await expect(update({ state: '2' }, { state: '1' }, {})).rejects.toMatchObject(UNKNOWN);
   });
 
-  it('that shows another value is of unknown outcome if nobody knows what was there before', async () => {
+  it('with another value has an unknown outcome if the earlier value is not known', async () => {
     await expect(update({ state: '2' }, undefined, { state: '1' })).rejects.toMatchObject(UNKNOWN);
     expect((await update({ state: '2' }, undefined, { state: '2' })).reversal).toHaveProperty('irreversible');
   });
@@ -117,7 +117,7 @@ describe('a run', () => {
     expect(fields().due_date).toBe('');
   });
 
-  it('writes nothing where it would write a field that is not there', async () => {
+  it('writes nothing if a field does not exist', async () => {
     const asked = updating('{ assignment_group: network, no_such_column: "1" }');
     const message = await shop.begin(`name: typo\nonFailure: rollback\nsteps:\n  - ${labelled}\n  - ${asked}\n`);
     const { run, steps } = await shop.finish(message);
@@ -159,7 +159,7 @@ describe('a run', () => {
     });
   });
 
-  it('whose note nobody can see needs a human, and writes it once', async () => {
+  it('whose note is hidden needs a person, and writes it once', async () => {
     const incident = shop.outside.incidents.get(SYS_ID);
     if (incident) incident.hidesNotes = true;
     shop.outside.next('PATCH servicenow', 'lost_answer');

@@ -26,7 +26,7 @@ const activeParts = (message: { blocks: { elements: { elements: Record<string, u
     elements.flatMap((part) => part.elements.filter(({ type, style }) => type !== 'text' || style !== undefined)),
   );
 
-describe('a text from outside stays text in Slack', () => {
+describe('external text stays text in Slack', () => {
   let outside: Outside;
   beforeEach(async () => {
     outside = await openSimulatedOutside();
@@ -48,7 +48,7 @@ describe('a text from outside stays text in Slack', () => {
     expect(await readBefore(outside, updateMessage, { channel, ts, text: 'x' })).toEqual({ text });
   });
 
-  it.each(HOSTILE)('%s that replaces another text, and is replaced by what was there', async (_what, text) => {
+  it.each(HOSTILE)('%s that replaces another text, and its undo', async (_what, text) => {
     const first = await perform(outside, postMessage, { channel: CHANNEL, text: 'a <@U100ANA> first' });
     const where = first.output as { channel: string; ts: string };
     const edit = { ...where, text };
@@ -62,7 +62,7 @@ describe('a text from outside stays text in Slack', () => {
     expect(await readBefore(outside, updateMessage, edit)).toEqual({ text: 'a <@U100ANA> first' });
   });
 
-  it('unless the workflow says that its own text is mrkdwn, which another write of the same letters is not', async () => {
+  it('unless the workflow marks its own text as mrkdwn, which is another write than the same text', async () => {
     const text = 'ask <@U100ANA>';
     const { output } = await perform(outside, postMessage, { channel: CHANNEL, text, markdown: true });
     const { channel, ts } = output as { channel: string; ts: string };
@@ -73,7 +73,7 @@ describe('a text from outside stays text in Slack', () => {
     expect(postMessage.propose({ channel, text, markdown: true }, 'acme').fields).toEqual({ text, markdown: true });
   });
 
-  it('and a message with mentions is put back with them', async () => {
+  it('and an undo restores a message with its mentions', async () => {
     const posted = { channel: CHANNEL, text: 'ask <@U100ANA> about R&D' };
     const { channel, ts } = await outside.ask('slack', 'POST', '/api/chat.postMessage', posted);
     const edit = { channel, ts, text: 'done' };
@@ -85,14 +85,14 @@ describe('a text from outside stays text in Slack', () => {
     expect(await readBefore(outside, updateMessage, edit)).toEqual(before);
   });
 
-  it('and a message that Countersign posted can be changed: its metadata comes without its payload', async () => {
+  it('and a message of Countersign can be updated, although its metadata comes without its payload', async () => {
     const { output } = await perform(outside, postMessage, { channel: CHANNEL, text: 'looking' });
     const { ts } = output as { ts: string };
     await perform(outside, updateMessage, { channel: CHANNEL, ts, text: 'resolved' });
     expect(await readBefore(outside, updateMessage, { channel: CHANNEL, ts, text: 'x' })).toEqual({ text: 'resolved' });
   });
 
-  it('and one that Slack would refuse as too long is refused before anything is sent', async () => {
+  it('and text that is too long for Slack is refused before anything is sent', async () => {
     const calls = await outside.calls('slack', 'POST');
     const text = '\u0001'.repeat(3_000);
     expect(() => postMessage.parse({ channel: CHANNEL, text })).toThrow('too long for one Slack message');

@@ -10,7 +10,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 const answers = (body: object) => vi.stubGlobal('fetch', async () => Response.json(body));
 
-describe('Slack says no with status 200', () => {
+describe('Slack reports errors with status 200', () => {
   it.each([
     [
       'channel_not_found',
@@ -21,18 +21,18 @@ describe('Slack says no with status 200', () => {
     // Of these it says that part of the operation may have succeeded.
     ['internal_error', { code: 'OUTCOME_UNKNOWN' }],
     ['fatal_error', { code: 'OUTCOME_UNKNOWN' }],
-  ])('and %s means to a write what it says', async (error, meaning) => {
+  ])('and %s is mapped to its meaning for a write', async (error, meaning) => {
     answers({ ok: false, error });
     await expect(postMessage.perform(message, performance)).rejects.toMatchObject(meaning);
   });
 
-  it('and a read that failed may be asked again', async () => {
+  it('and a failed read may be retried', async () => {
     answers({ ok: false, error: 'internal_error' });
     const probing = postMessage.probe?.(message, performance);
     await expect(probing).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: true });
   });
 
-  it('and a word that is not known here is not repeated', async () => {
+  it('and an unknown error is not quoted', async () => {
     answers({ ok: false, error: 'xoxb_canary' });
     const failure = await postMessage.perform(message, performance).catch((error: Error) => error);
     expect(failure).toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
@@ -95,7 +95,7 @@ describe('a channel by its name', () => {
   const update = { ...edit, channel: '#c-3-998' };
   const shown = { ok: true, messages: [{ ts: edit.ts, text: 'before' }] };
 
-  it('is looked up once for a step, in four requests for 4,000 channels', async () => {
+  it('is resolved once per step, in four requests for 4,000 channels', async () => {
     const asked = workspace(shown);
     const own = fresh();
     expect(await updateMessage.before?.(update, own)).toEqual({ text: 'before' });
@@ -105,14 +105,14 @@ describe('a channel by its name', () => {
     expect(asked.filter((path) => path.endsWith('users.conversations'))).toHaveLength(4);
   });
 
-  it('that is on none of the pages we may read is asked for by its id', async () => {
+  it('that is not in the readable pages must be given by its id', async () => {
     const asked = workspace(shown);
     const looking = updateMessage.before?.({ ...update, channel: '#nowhere' }, fresh());
     await expect(looking).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('use the id') });
     expect(asked).toHaveLength(20);
   });
 
-  it('waits as long as Slack asks when the list is rate limited', async () => {
+  it('is retried when Slack allows it if the list is rate limited', async () => {
     vi.stubGlobal('fetch', async () => new Response('{}', { status: 429, headers: { 'retry-after': '30' } }));
     const looking = updateMessage.before?.(update, fresh());
     await expect(looking).rejects.toMatchObject({ retryable: true, retryAfterMs: 30_000 });
@@ -120,7 +120,7 @@ describe('a channel by its name', () => {
 });
 
 describe('a probe in Slack', () => {
-  it('reads on, page after page, until it finds its mark', async () => {
+  it('reads page after page until it finds its mark', async () => {
     const asked: string[] = [];
     const page = (messages: object[], next_cursor: string) => ({
       ok: true,
@@ -137,7 +137,7 @@ describe('a probe in Slack', () => {
     expect(asked.map((url) => new URL(url).searchParams.get('cursor'))).toEqual([null, 'page 2', 'page 3']);
   });
 
-  it('that is refused says nothing about the message', async () => {
+  it('that is refused leaves the outcome unknown', async () => {
     answers({ ok: false, error: 'missing_scope' });
     const probing = postMessage.probe?.(message, performance);
     await expect(probing).rejects.toMatchObject({ code: 'TARGET_REFUSED', retryable: false });
@@ -158,7 +158,7 @@ describe('an updated message', () => {
   });
   const shows = (blocks: object[]) => answers({ ok: true, messages: [{ ts: '1.000002', text: 'before', blocks }] });
 
-  it('is expected to say what was written, although Slack stores it with entities', async () => {
+  it('matches the written text, although Slack stores it with entities', async () => {
     shows([richText('before')]);
     const before = await updateMessage.before?.(edit, access);
     expect(before).toEqual({ text: 'before' });
@@ -168,7 +168,7 @@ describe('an updated message', () => {
     expect(reversal).toEqual({ tool: 'slack.message.update', input, expects: { text: 'R&D' } });
   });
 
-  it('by an attempt whose answer was lost is put back to what that attempt found, not to its own text', async () => {
+  it('by an attempt whose response was lost is restored to the text before that attempt', async () => {
     answers(updated);
     const first = { text: 'before' };
     const repeated = await updateMessage.perform(edit, { ...performance, before: { text: 'R&D' }, first });
@@ -188,7 +188,7 @@ describe('an updated message', () => {
     expect(await updateMessage.before?.({ ...edit, threadTs: '1.000001' }, access)).toEqual({ text: 'the reply' });
   });
 
-  it('that a person had formatted is put back with its format', async () => {
+  it('that a person had formatted is restored with its format', async () => {
     shows([richText('before', { bold: true })]);
     const before = await updateMessage.before?.(edit, access);
     expect(before).toEqual({ text: 'before', markdown: true });
@@ -197,7 +197,7 @@ describe('an updated message', () => {
     expect(reversal).toMatchObject({ input: { ...edit, text: 'before', markdown: true } });
   });
 
-  it('whose layout the text replaced cannot be put back', async () => {
+  it('whose layout was replaced cannot be restored', async () => {
     shows([{ type: 'section' }, { type: 'actions' }]);
     const before = await updateMessage.before?.(edit, access);
     expect(before).toEqual({ text: 'before', blocks: 2 });

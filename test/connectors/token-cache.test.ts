@@ -68,7 +68,7 @@ describe.each(KINDS)(
     const order = (fault: object) => world.ask('POST', '/faults', { system, kind: 'status', ...fault });
     const notGranting = { method, path: method === 'GET' ? 'incident' : 'labels' };
 
-    it('is granted once for many calls, side by side or one after another', async () => {
+    it('is granted once for many calls, concurrent or successive', async () => {
       await Promise.all([call(), call()]);
       await call();
       expect(await grants()).toBe(1);
@@ -85,7 +85,7 @@ describe.each(KINDS)(
       expect(await grants()).toBe(2);
     });
 
-    it('is dropped when the target takes it no longer, and the call may be retried with a new one', async () => {
+    it('is dropped when the target rejects it, and the call may be retried with a new one', async () => {
       await call();
       await order({ ...notGranting, status: 401 });
       await expect(call()).rejects.toMatchObject(LATER);
@@ -94,7 +94,7 @@ describe.each(KINDS)(
       expect(await grants()).toBe(2);
     });
 
-    it('is no use getting again when one fresh from the grant is refused', async () => {
+    it('is not requested again if a new one is rejected', async () => {
       await order({ ...notGranting, status: 401 });
       await expect(call()).rejects.toMatchObject(REFUSED);
       expect(await grants()).toBe(1);
@@ -105,7 +105,7 @@ describe.each(KINDS)(
       [{ kind: 'lost_answer' }, LATER],
       [{ kind: 'other_body', body: { token: CANARY } }, LATER],
       [{ status: 401, body: { error: CANARY } }, REFUSED],
-    ])('that is not granted, for %j, leaves the call certainly unmade', async (fault, meaning) => {
+    ])('that is not granted, for %j, means that the call was not made', async (fault, meaning) => {
       await order({ path: grantPath, ...fault });
       const failure = await call().catch((error: unknown) => error);
       expect(failure).toMatchObject(meaning);
@@ -114,7 +114,7 @@ describe.each(KINDS)(
       await call();
     });
 
-    it('is not to be had from a connection that keeps none', async () => {
+    it('cannot be used on a connection that cannot cache one', async () => {
       const { token: _none, ...keepsNone } = access;
       const calling = operation.perform(input, { access: keepsNone, mark: 'm', openSince: STORY_BEGINS_AT });
       await expect(calling).rejects.toMatchObject({ code: 'CONNECTION_MISSING' });
@@ -136,7 +136,7 @@ describe('a GitHub App', () => {
     openSince: STORY_BEGINS_AT,
   });
 
-  it('says who it is in a signed claim, and then acts with the token it is granted', async () => {
+  it('authenticates with a signed JWT and then uses the granted token', async () => {
     const sent: { url: string; authorization: string }[] = [];
     vi.stubGlobal('fetch', async (url: string, { headers }: { headers: { authorization: string } }) => {
       sent.push({ url, authorization: headers.authorization });
@@ -161,7 +161,7 @@ describe('a GitHub App', () => {
   });
 });
 
-it('a connection keeps its token while its credential stays the same', async () => {
+it('a connection reuses its token until its credential changes', async () => {
   const definitions = new MemoryDefinitions();
   await definitions.saveConnection('acme', { name: 'github', baseUrl: 'https://api.github.com', instance: 'acme' });
   let secret = { github: { token: 'first' } };

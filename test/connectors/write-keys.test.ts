@@ -106,7 +106,7 @@ const KEYS: [tool: string, input: object, key: string, fields: string][] = [
   ],
 ];
 
-it.each(KEYS)('%s has the key that its receipts have', (tool, input, key, fields) => {
+it.each(KEYS)('%s has the key of its receipts', (tool, input, key, fields) => {
   const operation = findOperation(tool);
   const proposal = operation?.propose(operation.parse(input), 'acme');
   expect(proposal?.key).toBe(`${key}:${createHash('sha256').update(fields).digest('hex')}`);
@@ -118,6 +118,6 @@ it.each(KEYS)('%s of another instance is another write', (tool, input) => {
   expect(here).not.toBe(there);
 });
 
-it('the key of every tool is known here', () => {
+it('this table has the key of every tool', () => {
   expect([...new Set(KEYS.map(([tool]) => tool))].sort()).toEqual(toolNames().sort());
 });

@@ -26,7 +26,7 @@ const accept = (differing: Partial<Delivery> = {}, requestHash = 'hash') =>
 const count = async (tenant = 'acme') => (await intake.runs.listRuns(tenant, { limit: 100 })).items.length;
 
 describe('a delivery', () => {
-  it('becomes a queued run, pinned to its workflow version, with a chain that begins here and a message', async () => {
+  it('becomes a queued run with a pinned workflow version, the first commit of its chain and a message', async () => {
     const { runIds, deduplicated } = await accept();
     expect(deduplicated).toBe(false);
     const [runId = ''] = runIds;
@@ -49,7 +49,7 @@ describe('a delivery', () => {
     expect(intake.queue.receive()).toEqual([{ tenant: 'acme', runId }]);
   });
 
-  it('again gives the same runs and starts nothing', async () => {
+  it('repeated returns the same runs and starts none', async () => {
     const first = await accept();
     intake.queue.receive();
     expect(await accept()).toEqual({ runIds: first.runIds, deduplicated: true });
@@ -64,13 +64,13 @@ describe('a delivery', () => {
     expect(await count()).toBe(1);
   });
 
-  it('again with another body is a conflict, and starts nothing', async () => {
+  it('repeated with another body is a conflict and starts no run', async () => {
     await accept();
     await expect(accept({}, 'another')).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
     expect(await count()).toBe(1);
   });
 
-  it('is remembered as long as GitHub can send it again, and no longer', async () => {
+  it('has an idempotency record for as long as GitHub can send it again', async () => {
     await accept();
     intake.clock.advance(8 * DAY_MS - 1);
     expect(await accept()).toMatchObject({ deduplicated: true });
@@ -87,13 +87,13 @@ describe('a delivery', () => {
     expect(items.map(({ runId }) => runId).sort()).toEqual([...runIds].sort());
   });
 
-  it('that nothing matches starts nothing and is not remembered', async () => {
+  it('without a matching automation starts no run and has no idempotency record', async () => {
     expect(await accept({ event: 'issues.closed' })).toEqual({ runIds: [], deduplicated: false });
     expect(await count()).toBe(0);
     expect(await accept()).toMatchObject({ deduplicated: false });
   });
 
-  it('is the tenant’s own: the same key of another tenant is another delivery', async () => {
+  it('belongs to one tenant: the same key of another tenant is another delivery', async () => {
     await intake.definitions.saveAutomation('globex', automation('theirs'));
     await accept();
     const theirs = await acceptDelivery(intake, 'globex', delivery, 'hash');
@@ -108,7 +108,7 @@ describe('a delivery', () => {
     expect(intake.log.messages('warn')).toEqual(['the step message could not be sent; the sweeper will send it']);
   });
 
-  it('that more automations match than one transaction holds is refused as a whole', async () => {
+  it('is refused if it matches more automations than one transaction can start', async () => {
     for (let index = 0; index < 33; index += 1) {
       await intake.definitions.saveAutomation('acme', automation(`automation-${index}`));
     }

@@ -42,14 +42,14 @@ describe('the event that the unsigned header names', () => {
     expect(mistaken).toEqual([]);
   });
 
-  it('is checked for every event that an automation can ask for', () => {
+  it('is checked for every event that an automation can name', () => {
     const unchecked = EVENTS.filter(({ name }) => accepts(name, { zen: 'x', issue: {}, forkee: {}, commits: [] }));
     expect(unchecked.map(({ name }) => name).filter((event) => !checkEventName({ source: 'github', event }))).toEqual(
       [],
     );
   });
 
-  it('is refused in words that name the header and what does not fit', () => {
+  it('is refused with an error that names the header and the member', () => {
     const review = { action: 'edited', pull_request: {}, number: 7, review: {} };
     expect(() => checkGithubEvent('pull_request', review)).toThrow(
       'X-GitHub-Event is pull_request, but the body belongs to another event: it has `review`',

@@ -13,7 +13,7 @@ describe('a GitHub delivery', () => {
     sender: { login: 'octocat' },
   };
 
-  it('says what happened to what, in the words every source shares', () => {
+  it('has the fields that all sources share', () => {
     expect(githubDelivery(headers, payload)).toEqual({
       source: 'github',
       event: 'issues.opened',
@@ -34,7 +34,7 @@ describe('a GitHub delivery', () => {
     });
   });
 
-  it('without an action is named by its event, and without a title by what it is about', () => {
+  it('without an action is named by its event; without a title it gets one from event and repository', () => {
     const { event, subject, fields } = githubDelivery(
       { ...headers, 'x-github-event': 'push' },
       { ref: 'refs/heads/main', before: 'a', after: 'b', commits: [], pusher: {}, repository: payload.repository },
@@ -57,7 +57,7 @@ describe('a GitHub delivery', () => {
     expect(() => githubDelivery(given, body)).toThrow(expect.objectContaining({ status: 400, code: 'BAD_REQUEST' }));
   });
 
-  it('is understood for every sample GitHub publishes', () => {
+  it('is accepted for every sample that GitHub publishes', () => {
     const path = createRequire(import.meta.url).resolve('@octokit/webhooks-examples/api.github.com/index.json');
     const events: { name: string; examples: unknown[] }[] = JSON.parse(readFileSync(path, 'utf8'));
     expect(events.length).toBeGreaterThan(50);
@@ -87,7 +87,7 @@ describe('a ServiceNow delivery', () => {
     },
   };
 
-  it('says which change of which record this is', () => {
+  it('has the record and the number of its change', () => {
     expect(servicenowDelivery(payload)).toMatchObject({
       source: 'servicenow',
       event: 'incident.insert',

@@ -43,7 +43,7 @@ const started = async () =>
 const payloadOf = async (runId = '') => (await intake.runs.load('acme', runId))?.trigger.payload as never;
 
 describe('events about one pull request within five seconds', () => {
-  it('start each their own automation: two labels are two events', async () => {
+  it('start their own automations: two labels are two events', async () => {
     await save('on-bug', 'pull_request.labeled', "{% trigger.payload.label.name = 'bug' %}");
     await save('on-urgent', 'pull_request.labeled', "{% trigger.payload.label.name = 'urgent' %}");
     await send(labeled('bug'), { id: 'd-1' });
@@ -51,7 +51,7 @@ describe('events about one pull request within five seconds', () => {
     expect(await started()).toEqual(['on-bug', 'on-urgent']);
   });
 
-  it('start an automation once within five seconds, also one that only a later hook has started', async () => {
+  it('start an automation once within five seconds, also an automation that only a later hook started', async () => {
     await save('on-label', 'pull_request.labeled');
     await save('on-app', 'pull_request.labeled', '{% $exists(trigger.payload.installation) %}');
     const byApp = labeled('bug', { installation: { id: 1 } });
@@ -65,7 +65,7 @@ describe('events about one pull request within five seconds', () => {
     expect((await started()).filter((name) => name === 'on-app')).toEqual(['on-app']);
   });
 
-  it('start one automation once for each: two labels, two review comments', async () => {
+  it('start an automation once per event: two labels, two review comments', async () => {
     await save('on-label', 'pull_request.labeled');
     await save('on-comment', 'pull_request_review_comment.created');
     await send(labeled('bug'), { id: 'd-1' });
@@ -75,7 +75,7 @@ describe('events about one pull request within five seconds', () => {
     expect(await started()).toEqual(['on-comment', 'on-comment', 'on-label', 'on-label']);
   });
 
-  it('that are the same event under another id start nothing again, through whichever hook they come', async () => {
+  it('that are the same event under another id start no further runs, from any hook', async () => {
     await save('on-label', 'pull_request.labeled');
     const first = await send(labeled('bug'), { id: 'd-1', hook: '1' });
     intake.clock.advance(4_999);
@@ -86,7 +86,7 @@ describe('events about one pull request within five seconds', () => {
 });
 
 describe('a signed body under another delivery id', () => {
-  it('starts nothing while the delivery is remembered, for any hook and event in its headers', async () => {
+  it('starts no run while the delivery has its record, for any hook and event in its headers', async () => {
     await save('on-label', 'pull_request.labeled');
     const first = await send(labeled('bug'), { id: 'd-1', hook: '1' });
     for (const [days, sent] of [
@@ -101,14 +101,14 @@ describe('a signed body under another delivery id', () => {
     expect(intake.log.messages('warn')).toContain('a signed body was sent again; no run is started');
   });
 
-  it('cannot be passed off as another event', async () => {
+  it('cannot be sent as another event', async () => {
     await save('on-edit', 'pull_request.edited');
     const review = { ...labeled('bug'), action: 'edited', label: undefined, review: { id: 1 } };
     await expect(send(review, { id: 'd-1', event: 'pull_request' })).rejects.toMatchObject({ status: 400 });
     expect(await started()).toEqual([]);
   });
 
-  it('starts nothing either if it came through a second hook first', async () => {
+  it('starts no run either if a second hook delivered it first', async () => {
     await save('on-label', 'pull_request.labeled');
     await send(labeled('bug'), { id: 'd-1', hook: '1' });
     await send(labeled('bug', { installation: { id: 5 } }), { id: 'd-1', hook: '2' });
@@ -123,7 +123,7 @@ describe('one event through several hooks, under one delivery id', () => {
   const issue = (more: object = {}) => ({ action: 'opened', issue: { number: 7, title: 'x' }, repository, ...more });
   const issues = (id: string, hook?: string) => ({ id, event: 'issues', ...(hook && { hook }) });
 
-  it('is no conflict, and starts an automation once', async () => {
+  it('is not a conflict and starts an automation once', async () => {
     await save('on-issue', 'issues.opened');
     const first = await send(issue(), issues('d-1', '1'));
     const second = await send(issue({ installation: { id: 5 } }), issues('d-1', '2'));
@@ -150,7 +150,7 @@ describe('one event through several hooks, under one delivery id', () => {
     expect(await started()).toEqual(['on-app', 'on-issue']);
   });
 
-  it('is a conflict when the same hook sends another body, or nothing says which hook it was', async () => {
+  it('is a conflict if the same hook, or an unknown hook, sends another body', async () => {
     await save('on-issue', 'issues.opened');
     await send(issue(), issues('d-1', '1'));
     await expect(send(issue({ changed: 1 }), issues('d-1', '1'))).rejects.toMatchObject({ status: 409 });
@@ -168,7 +168,7 @@ describe('a delivery as a form', () => {
     expect(await payloadOf(runIds[0])).toEqual(labeled('needs triage + 1'));
   });
 
-  it('is what its bytes say, not its content type: text inside signed JSON never becomes a payload', async () => {
+  it('is recognized by its bytes, not its content type: text inside signed JSON never becomes a payload', async () => {
     await save('on-label', 'pull_request.labeled');
     const forged = labeled(`x&payload=${encodeURIComponent(JSON.stringify(labeled('forged')))}`);
     const { runIds } = await send(forged, { id: 'd-1' });
@@ -201,7 +201,7 @@ describe('a large delivery', () => {
     }),
   });
 
-  it('is stored whole: a push of 2,048 commits', async () => {
+  it('is stored in full: a push of 2,048 commits', async () => {
     await save('on-push', 'push');
     const body = push(2_048);
     expect(JSON.stringify(body).length).toBeGreaterThan(1024 * 1024 * 0.9);
@@ -209,7 +209,7 @@ describe('a large delivery', () => {
     expect(await payloadOf(runIds[0])).toEqual(body);
   });
 
-  it('that no row can hold keeps its other members, and a digest of the largest', async () => {
+  it('that fits into no row is stored with a digest of its largest member', async () => {
     await save('on-push', 'push', '{% $count(trigger.payload.commits) = 20 %}');
     const body = push(20, randomBytes(40_000).toString('base64'));
     const random = {
@@ -229,7 +229,7 @@ describe('a large delivery', () => {
     });
   });
 
-  it('that starts many runs fits into their one transaction', async () => {
+  it('that starts many runs fits into one transaction', async () => {
     for (let each = 0; each < 32; each += 1) await save(`on-push-${each}`, 'push');
     const body = { ...push(1), note: randomBytes(200_000).toString('base64') };
     const { runIds } = await send(body, { id: 'd-1', event: 'push' });
@@ -237,7 +237,7 @@ describe('a large delivery', () => {
     expect(await payloadOf(runIds[31])).toMatchObject({ ref: 'refs/heads/main', note: { omitted: true } });
   });
 
-  it('is refused before anyone reads it once Lambda could not have brought it', async () => {
+  it('above the limit of Lambda is refused before it is read', async () => {
     const body = JSON.stringify({ x: 'x'.repeat(WEBHOOK_BODY_MAX_BYTES) });
     await expect(send(body, { id: 'd-1' })).rejects.toMatchObject({ status: 413 });
     expect(WEBHOOK_BODY_MAX_BYTES).toBeGreaterThan(2 * 1024 * 1024);

@@ -41,13 +41,13 @@ describe('a GitHub signature', () => {
     expect(holds([secret], body, given)).toBe(false);
   });
 
-  it('holds by either secret while one is being rotated', () => {
+  it('holds for both secrets during a rotation', () => {
     expect(holds(['a-new-secret-of-acme', secret], body, signature)).toBe(true);
     expect(holds([secret, 'an-old-secret-of-acme'], body, signature)).toBe(true);
     expect(holds(['a-new-secret-of-acme', 'an-old-secret-of-acme'], body, signature)).toBe(false);
   });
 
-  it('never holds for a tenant without secrets, not even one made with the stand-in', () => {
+  it('never holds for a tenant without secrets, not even with the unused key', () => {
     const forged = `sha256=${createHmac('sha256', 'no-such-tenant').update(body).digest('hex')}`;
     expect(holds([], body, forged)).toBe(false);
   });
@@ -80,7 +80,7 @@ describe('a Standard Webhooks signature', () => {
     expect(holds()).toBe(true);
   });
 
-  it('holds by a secret that is used as its bytes', () => {
+  it('holds for a secret that is not base64', () => {
     const mac = createHmac('sha256', 'a-plain-secret-of-acme').update(`${given.id}.${given.timestamp}.`).update(body);
     expect(holds({ signature: `v1,${mac.digest('base64')}` }, then, ['a-plain-secret-of-acme'])).toBe(true);
   });
@@ -106,14 +106,14 @@ describe('a Standard Webhooks signature', () => {
     expect(holds(differing)).toBe(false);
   });
 
-  it('holds when it stands among others, and by either secret during a rotation', () => {
+  it('holds in a list of signatures, and for both secrets during a rotation', () => {
     expect(holds({ signature: `v1,AAAA v1a,BBBB ${signature}` })).toBe(true);
     expect(holds({}, then, [OTHER, secret])).toBe(true);
     expect(holds({}, then, [OTHER])).toBe(false);
   });
 
   it.each(['whsec_', 'whsec_!!!!', 'whsec_ ', 'whsec_bmV3', `${secret}=`, ` ${secret}`, '', 'short'])(
-    'never holds by the malformed secret "%s", not even one made with what could be decoded of it',
+    'never holds for the malformed secret "%s", not even with its decodable part',
     (malformed) => {
       for (const key of ['', malformed, Buffer.from(malformed.replace('whsec_', ''), 'base64')]) {
         const mac = createHmac('sha256', key).update(`${given.id}.${given.timestamp}.`).update(body);
@@ -124,7 +124,7 @@ describe('a Standard Webhooks signature', () => {
     },
   );
 
-  it('is of the bytes that were sent, and never holds for a tenant without secrets', () => {
+  it('covers the bytes as sent, and never holds for a tenant without secrets', () => {
     expect(holds({}, then, [secret], Buffer.from('{"test":2432232314}'))).toBe(false);
     expect(holds({}, then, [])).toBe(false);
   });
@@ -156,9 +156,12 @@ describe('a Slack signature', () => {
     expect(holds({}, then + offMs)).toBe(true);
   });
 
-  it.each([-FIVE_MINUTES_MS - 1, FIVE_MINUTES_MS + 1])('is refused %i ms from its time, either way', (offMs) => {
-    expect(holds({}, then + offMs)).toBe(false);
-  });
+  it.each([-FIVE_MINUTES_MS - 1, FIVE_MINUTES_MS + 1])(
+    'is refused %i ms from its time, in both directions',
+    (offMs) => {
+      expect(holds({}, then + offMs)).toBe(false);
+    },
+  );
 
   it.each([
     ['another timestamp', { timestamp: '1531420619' }],
@@ -177,7 +180,7 @@ describe('a Slack signature', () => {
     expect(isSigned('slack', [secret], body, {}, then)).toBe(false);
   });
 
-  it('holds by either secret while one is being rotated, and by the old one no longer', () => {
+  it('holds for both secrets during a rotation, and not for the old one afterwards', () => {
     expect(holds({}, then, ['new', secret])).toBe(true);
     expect(holds({}, then, [secret, 'old'])).toBe(true);
     expect(holds({}, then, ['new'])).toBe(false);
@@ -188,7 +191,7 @@ describe('a Slack signature', () => {
     expect(holds({}, then, [secret], rewritten)).toBe(false);
   });
 
-  it('never holds for a workspace without secrets, not even one made with the stand-in', () => {
+  it('never holds for a workspace without secrets, not even with the unused key', () => {
     const forged = `v0=${createHmac('sha256', 'no-such-workspace').update(`v0:1531420618:${body}`).digest('hex')}`;
     expect(holds({ signature: forged }, then, [])).toBe(false);
   });

@@ -13,13 +13,13 @@ const problem = (status: number) => expect.objectContaining({ status });
 const count = async () => (await intake.runs.listRuns('acme', { limit: 100 })).items.length;
 
 describe('a webhook', () => {
-  it('signed and understood is accepted with its run', async () => {
+  it('with a valid signature and body is accepted with its run', async () => {
     const answer = await receive(webhook(ISSUE_OPENED));
     expect(answer.statusCode).toBe(202);
     expect(JSON.parse(answer.body ?? '')).toEqual({ runIds: ['run_00000001'], deduplicated: false });
   });
 
-  it('is checked over the bytes as they were sent, also when they come in base64', async () => {
+  it('is checked with the bytes as sent, also in base64', async () => {
     const body = Buffer.from(ISSUE_OPENED).toString('base64');
     expect((await receive({ ...webhook(ISSUE_OPENED), body, isBase64Encoded: true })).statusCode).toBe(202);
   });
@@ -30,7 +30,7 @@ describe('a webhook', () => {
     ['an unknown tenant', webhook(ISSUE_OPENED, { pathParameters: { tenant: 'initech' } })],
     ['a body that was changed', { ...webhook(ISSUE_OPENED), body: `${ISSUE_OPENED} ` }],
     ['garbage, unsigned', webhook('{', { secret: 'wrong' })],
-  ])('with %s is unauthorized, in the same words, and nothing is written', async (_what, event) => {
+  ])('with %s is unauthorized with the same message, and nothing is written', async (_what, event) => {
     await expect(receive(event)).rejects.toMatchObject({
       status: 401,
       message: 'the signature does not match this tenant, body and time',
@@ -51,30 +51,30 @@ describe('a webhook', () => {
     expect(await count()).toBe(0);
   });
 
-  it('with a number beyond all bounds is a bad request, not a fault of ours', async () => {
+  it('with a number beyond the range of a double is a bad request, not an internal error', async () => {
     await expect(receive(webhook(ISSUE_OPENED.replace('7', '1e400')))).rejects.toEqual(problem(400));
     expect(await count()).toBe(0);
   });
 
-  it('with half a character is accepted, and the half replaced: nothing else could hash it', async () => {
+  it('with a lone surrogate is accepted, and the surrogate replaced so that it can be hashed', async () => {
     await receive(webhook(ISSUE_OPENED.replace('fails', '\\ud83d fails')));
     const [run] = (await intake.runs.listRuns('acme', { limit: 1 })).items;
     const loaded = await intake.runs.load('acme', run?.runId ?? '');
     expect(loaded?.trigger.fields.title).toBe('Checkout \ufffd fails');
   });
 
-  it('too large is refused before anyone reads it', async () => {
+  it('that is too large is refused before it is read', async () => {
     const body = `"${'x'.repeat(WEBHOOK_BODY_MAX_BYTES)}"`;
     await expect(receive(webhook(body, { secret: 'wrong' }))).rejects.toEqual(problem(413));
   });
 
-  it('again with another body is a conflict', async () => {
+  it('repeated with another body is a conflict', async () => {
     await receive(webhook(ISSUE_OPENED));
     await expect(receive(webhook(ISSUE_OPENED.replace('7', '8')))).rejects.toEqual(problem(409));
     expect(await count()).toBe(1);
   });
 
-  it('that no automation matches is accepted without a run', async () => {
+  it('without a matching automation is accepted and starts no run', async () => {
     const answer = await receive(webhook(ISSUE_OPENED.replace('opened', 'closed')));
     expect([answer.statusCode, answer.body]).toEqual([202, '{"runIds":[],"deduplicated":false}']);
   });

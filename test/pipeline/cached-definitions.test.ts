@@ -30,7 +30,7 @@ describe('definitions cached in a warm function', () => {
     expect(await cached.automations('globex')).toEqual([]);
   });
 
-  it('do not keep a failed read: the next caller asks again', async () => {
+  it('do not cache a failed read: the next caller reads again', async () => {
     let down = true;
     const flaky = {
       automations: async () => (down ? Promise.reject(new Error('down')) : source.automations('acme')),
@@ -44,7 +44,7 @@ describe('definitions cached in a warm function', () => {
     expect(await keeping.automations('acme')).toEqual([]);
   });
 
-  it('find a workflow that is published after somebody asked for it', async () => {
+  it('find a workflow that is published after the first read', async () => {
     const workflow = Workflow.parse({ name: 'late', steps: [{ id: 'a', tool: 'transform' }] });
     expect(await cached.workflow('acme', 'late', 1)).toBeUndefined();
     await source.publishWorkflow('acme', workflow, 1);

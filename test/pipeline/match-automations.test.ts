@@ -33,7 +33,7 @@ describe('an automation', () => {
     expect(await starts(automation('x', { event }))).toBe(expected);
   });
 
-  it('starts only on its own source, and only while it is enabled', async () => {
+  it('starts only for its own source, and only while it is enabled', async () => {
     expect(await starts(automation('x', { source: 'servicenow' }))).toBe(false);
     expect(await starts({ ...automation('x'), enabled: false })).toBe(false);
   });
@@ -50,7 +50,7 @@ describe('an automation', () => {
     expect(await starts(automation('x', { filter }))).toBe(expected);
   });
 
-  it('whose filter breaks starts nothing, is reported, and does not keep others from starting', async () => {
+  it('with a broken filter starts no run, is reported, and does not stop the others', async () => {
     const broken: string[] = [];
     const all = [automation('a'), automation('b', { filter: '{% $error("no") %}' }), automation('c')];
     const matching = await matchAutomations(expressions, 'acme', all, trigger, ({ name }) => broken.push(name));

@@ -15,7 +15,7 @@ it.each<[string, unknown, string]>([
   ['a field by its name', { sysId: SYS_ID, fields: { state: [1] } }, 'fields.state: '],
   ['an input by its name', { sysId: 'nobody', fields: { state: '1' } }, 'sysId: a ServiceNow sys_id is 32 hex'],
   ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, filds: {} }, 'has no field filds'],
-])('an input that does not fit names %s', (_what, input, said) => {
+])('the error of an invalid input names %s', (_what, input, said) => {
   expect(problem('servicenow.incident.update', input)).toContain(said);
 });
 

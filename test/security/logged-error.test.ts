@@ -16,7 +16,7 @@ const thrownBy = async (act: () => unknown): Promise<unknown> => {
   throw new Error('nothing was thrown');
 };
 
-it('shows what an error of ours is, its sentence, where it was thrown, and what kinds of errors led to it', () => {
+it('shows the code, message and stack of a known error, and the types of its causes', () => {
   const reset = Object.assign(new Error(CANARY), { code: 'ECONNRESET' });
   const error = new CountersignError('OUTCOME_UNKNOWN', 'Slack did not answer', {
     cause: new TypeError(CANARY, { cause: reset }),
@@ -49,13 +49,13 @@ it.each<[string, () => unknown]>([
       throw Object.assign(new Error('failed'), { payload: CANARY, errors: [{ value: CANARY }] });
     },
   ],
-])('quotes nothing of %s', async (_what, act) => {
+])('does not quote %s', async (_what, act) => {
   const logged = loggedError(await thrownBy(act));
   expect(JSON.stringify(logged)).not.toContain(CANARY);
   expect(logged.message).not.toBe('');
 });
 
-it('follows a chain of causes that never ends only so far', () => {
+it('stops after some causes of an endless chain', () => {
   const error = new Error('turning');
   error.cause = error;
   expect(loggedError(error)).toMatchObject({ causes: Array(5).fill({ name: 'Error' }) });

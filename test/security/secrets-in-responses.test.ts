@@ -15,7 +15,7 @@ const answers = (body: unknown) => vi.stubGlobal('fetch', async () => new Respon
 const asked = (authorization: string) =>
   exchange({ system: 'X', method: 'POST', url: 'http://x', headers: { authorization }, responseSchema: z.json() });
 
-describe('a target that echoes what it was sent gives back no secret', () => {
+describe('an echoed secret is redacted', () => {
   it.each([
     ['a token', `Bearer ${TOKEN}`, TOKEN],
     ['the whole header', `Bearer ${TOKEN}`, `Bearer ${TOKEN}`],
@@ -28,7 +28,7 @@ describe('a target that echoes what it was sent gives back no secret', () => {
     expect(body).toEqual({ name: 'you sent [secret], did you', inner: [{ '[secret]': 1 }] });
   });
 
-  it('nor the key that PagerDuty takes in the body', async () => {
+  it('the routing key of PagerDuty, which is in the body', async () => {
     const routingKey = 'canary-routing-key'.padEnd(32, '0');
     answers({ status: 'success', dedup_key: routingKey });
     const access: Access = { baseUrl: 'http://x', instance: 'acme', credential: { routingKey } };
@@ -37,7 +37,7 @@ describe('a target that echoes what it was sent gives back no secret', () => {
     expect(JSON.stringify(result)).not.toContain('canary');
   });
 
-  it('and keeps every other word as it is', async () => {
+  it('and nothing else is changed', async () => {
     const said = { name: 'Bearer of news', labels: ['Basic', ''] };
     answers(said);
     expect((await asked('Bearer x')).body).toEqual(said);

@@ -10,7 +10,7 @@ const GOOD = 'a-good-secret-of-github';
 const holding = (document: object) =>
   ({ send: async () => ({ SecretString: JSON.stringify(document) }) }) as unknown as SecretsManagerClient;
 
-it('a malformed secret beside a good one is logged as an error with its place, and neither is quoted', async () => {
+it('a malformed secret beside a valid one is logged as an error with its position; neither is quoted', async () => {
   const log = new MemoryLog();
   const document = { github: [GOOD, 'canary'], servicenow: ['whsec_canary!'], gihub: ['canary-of-a-misspelt-name'] };
   const secrets = new SecretsSigningSecrets(holding(document), { acme: 'arn' }, Date.now, log);

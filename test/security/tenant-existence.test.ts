@@ -77,7 +77,7 @@ describe.each([
   ['a webhook', webhook, 'acme', 'nobody'],
   ['a request of Slack', slack, 'T1', 'T9'],
 ])('%s with a wrong signature', (_what, ask, known, unknown) => {
-  it('asks the same of AWS and is answered alike, whether the tenant exists or not', async () => {
+  it('makes the same requests to AWS and gets the same response for existing and unknown tenants', async () => {
     for (const wait of [0, 0, CACHED_MS]) {
       clock.advance(wait);
       const existing = await seen(() => ask(known));
@@ -109,11 +109,11 @@ it.each([[[]], [['one'.repeat(9)]], [['one'.repeat(9), 'two'.repeat(9)]]])(
   },
 );
 
-it('the stand-in for a secret signs for nobody', () => {
+it('a signature with the unused key is never accepted', () => {
   expect(anyKeyMatches('github', [], () => true)).toBe(false);
 });
 
-it('an API key that nobody has takes the reads of one that somebody has', async () => {
+it('an unknown API key causes the same reads as a known one', async () => {
   const keys = new MemoryApiKeys();
   await keys.save('a-key', { tenant: 'acme', person: 'ana', role: 'member' });
   const reads: string[] = [];

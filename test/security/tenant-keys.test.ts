@@ -30,16 +30,16 @@ const made = Object.entries(keys).flatMap(([name, key]) =>
     : [],
 );
 
-describe('every key of the table, and of its indexes', () => {
+describe('every key of the table and its indexes', () => {
   it('is known here', () => expect(made.length).toBeGreaterThan(20));
 
-  it.each(made)('%s begins with its tenant, right after its kind', (_name, key) => {
+  it.each(made)('%s starts with its kind and its tenant', (_name, key) => {
     const partition = typeof key === 'string' ? key : key.pk;
     expect(partition).toMatch(/^[A-Z]+#acme(#|$)/);
   });
 });
 
-it('nothing that runs reads the table but by key', () => {
+it('the functions read the table only by key', () => {
   const reads = /\b(ScanCommand|paginateScan|ExecuteStatementCommand|BatchExecuteStatementCommand)\b/;
   const files = sourceFiles('lambdas/**/*.ts');
   expect(files.length).toBeGreaterThan(100);

@@ -26,7 +26,7 @@ async function refusal(work: Promise<unknown>): Promise<Error> {
 }
 
 describe.each(PASTED)('a secret that reads %s', (pasted) => {
-  it('opens no connection, says what to do and is not quoted', async () => {
+  it('opens no connection; the error says what to do and does not quote it', async () => {
     const definitions = { connection: async () => connection };
     const connections = new SecretsConnections(holding(pasted), definitions, { acme: 'arn' }, Date.now);
     const error = await refusal(connections.open('acme', 'github'));
@@ -34,7 +34,7 @@ describe.each(PASTED)('a secret that reads %s', (pasted) => {
     expect(`${error.stack} ${String(error.cause)}`).not.toContain('canary');
   });
 
-  it('signs nothing, and is not quoted', async () => {
+  it('verifies no signature and is not quoted', async () => {
     const secrets = new SecretsSigningSecrets(holding(pasted), { acme: 'arn' }, Date.now, new MemoryLog());
     const error = await refusal(secrets.secretsFor('acme', 'github'));
     expect(error.message).toContain('replace it');

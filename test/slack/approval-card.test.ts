@@ -17,7 +17,7 @@ const AT = '2026-01-02T03:10:00.000Z';
 const ANA_APPROVED = { person: 'ana', via: 'slack', decision: 'approve', at: AT } as const;
 
 describe('the card of an open approval', () => {
-  it('says what will be written, where, by what, and how it is now', () => {
+  it('shows the target, the automation, the current and the new values', () => {
     const text = textOf();
     expect(text).toContain('Approval needed: servicenow.incident.update');
     expect(text).toContain('• assignment_group: Service Desk → Database');
@@ -26,7 +26,7 @@ describe('the card of an open approval', () => {
     expect(text).toContain('By triage-incident, workflow triage-incident v3, step route');
   });
 
-  it('says why policy asks, who must agree, who cannot, and until when', () => {
+  it('shows why approval is required, who must approve, who cannot, and when it expires', () => {
     const text = textOf({
       requirement: { tier: 'high', quorum: 2, groups: [['dba', 'sre'], ['security']] },
       makers: ['ben', 'github:octo'],
@@ -49,7 +49,7 @@ describe('the card of an open approval', () => {
     expect(textOf({ action: { ...ACTION, ...differing } })).toContain(text);
   });
 
-  it('offers the decisions, bound to what is shown', () => {
+  it('has the decision buttons, bound to the action that it shows', () => {
     const { blocks } = cardOf();
     expect(buttonsOf(blocks)).toEqual(['Approve', 'Reject', 'Edit', 'Show all']);
     const [approve] = blocks.flatMap((block) => (block.type === 'actions' ? block.elements : []));
@@ -59,16 +59,16 @@ describe('the card of an open approval', () => {
     });
   });
 
-  it('offers no decision once its time is up, whoever has come round to writing that down', () => {
+  it('has no decision buttons after it expired, even if that is not recorded yet', () => {
     expect(buttonsOf(cardOf({}, NOW_MS + 24 * 3_600_000).blocks)).toEqual(['Show all']);
   });
 
-  it('shows the votes so far, and in whose place they were given', () => {
+  it('shows the votes so far, and on whose behalf they were given', () => {
     const votes = [{ ...ANA_APPROVED, onBehalfOf: 'ben' }];
     expect(textOf({ votes })).toContain('• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC, on behalf of Ben Okafor');
   });
 
-  it('of a write that two must approve says how many have, and which yes does not count', () => {
+  it('of a write that two people must approve shows how many have approved and which votes do not count', () => {
     const two: Partial<Approval> = { requirement: { tier: 'high', quorum: 2, groups: [] }, asks: 'always_two' };
     expect(textOf(two)).toContain('0 of 2 have approved so far.');
     expect(textOf({ ...two, votes: [ANA_APPROVED] })).toContain(
@@ -81,7 +81,7 @@ describe('the card of an open approval', () => {
     expect(textOf()).not.toContain('of 1');
   });
 
-  it('tells true from "true", nothing from an empty text, and a change at the target from the field', () => {
+  it('distinguishes true from "true", not set from an empty text, and a written field from a changed field of the target', () => {
     const text = textOf({
       ...writing({ flag: true, word: 'true', gone: '', labels: ['triage'] }),
       before: { word: undefined, triage: false },
@@ -94,7 +94,7 @@ describe('the card of an open approval', () => {
     expect(text).toContain('What that changes\n• triage: false → true');
   });
 
-  it('says that an edit voided earlier votes', () => {
+  it('shows that an edit invalidated earlier votes', () => {
     const changes = [{ field: 'state', from: 1, to: 2 }];
     const edits = [{ person: 'ben', via: 'slack', at: AT, changes, previousHash: 'c'.repeat(64) } as const];
     expect(textOf({ edits })).toContain(
@@ -102,14 +102,14 @@ describe('the card of an open approval', () => {
     );
   });
 
-  it('of an approval step shows what is to be read, and nothing to edit', () => {
+  it('of an approval step shows its message and no edit button', () => {
     const { blocks } = cardOf({ action: undefined, message: 'Deploy 12\nto prod?', asks: 'step' });
     expect(readable(blocks)).toContain('Approval needed: route');
     expect(shownTexts(blocks)).toContainEqual({ text: 'Deploy 12\nto prod?', as: 'box' });
     expect(buttonsOf(blocks)).toEqual(['Approve', 'Reject', 'Show all']);
   });
 
-  it('says that it is overdue once others were called', () => {
+  it('shows that it is overdue after the escalation', () => {
     expect(textOf({ escalatedAt: AT })).toContain(
       'Overdue. Approval needed: servicenow.incident.updateNot decided in time. Others were notified 2026-01-02 03:10 UTC.',
     );
@@ -126,7 +126,7 @@ describe('the card of a closed approval', () => {
     ],
     ['expired', {}, 'Nobody decided before 2026-01-03 03:04 UTC. Nothing was written.'],
     ['canceled', {}, 'The run ended first, 2026-01-02 03:10 UTC. Nothing was written.'],
-  ])('that was %s says so, who and when, and offers no decision', (status, differing, words) => {
+  ])('that was %s shows by whom and when, and has no decision buttons', (status, differing, words) => {
     const { blocks, text } = cardOf({ status: status as Approval['status'], decidedAt: AT, ...differing });
     expect(readable(blocks).toLowerCase()).toContain(`${status}`);
     expect(text.toLowerCase()).toContain(status);
@@ -142,20 +142,20 @@ describe('the votes on a closed card', () => {
   it.each<[Approval['status'], string]>([
     ['expired', 'Too few approved before 2026-01-03 03:04 UTC. Nothing was written. 1 of 2 had approved:'],
     ['canceled', 'The run ended first, 2026-01-02 03:10 UTC. Nothing was written. 1 of 2 had approved:'],
-  ])('that is %s show who had approved', (status, words) => {
+  ])('of a card that is %s show who had approved', (status, words) => {
     const text = textOf({ ...two, status, votes: [ANA_APPROVED] });
     expect(text).toContain(`${words}\n• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC`);
     expect(text).toContain('Needed 2 people who may approve tier high.');
     expect(text).toContain('What would have been written');
   });
 
-  it('show who had approved before somebody rejected', () => {
+  it('show who had approved before the rejection', () => {
     expect(textOf({ ...two, status: 'rejected', votes: [ANA_APPROVED, no] })).toContain(
       '• Ana Ortiz approved in Slack, 2026-01-02 03:10 UTC\n• Ben Okafor rejected in Slack, 2026-01-02 03:10 UTC\nReasonNot today',
     );
   });
 
-  it('always show the one that decided', () => {
+  it('always include the deciding vote', () => {
     const yes = Array.from({ length: 9 }, (_each, index) => ({ ...ANA_APPROVED, person: `p${index}` }));
     const text = textOf({ ...two, status: 'rejected', votes: [...yes, no] });
     expect(text).toContain('Ben Okafor rejected');
@@ -167,7 +167,7 @@ describe('a card', () => {
   const fields = (count: number, text: string) =>
     Object.fromEntries(Array.from({ length: count }, (_each, index) => [`field_${index}`, text]));
 
-  it('of 40 fields of 3,000 characters names them all, and says how much of each is left out', () => {
+  it('of 40 fields of 3,000 characters names them all and shows how much of each is omitted', () => {
     const long = fields(40, `${TRICKS.join(' ')} `.repeat(20).slice(0, 3_000));
     const { blocks } = cardOf({ ...writing(long), before: long, after: long });
     const text = readable(blocks);
@@ -179,7 +179,7 @@ describe('a card', () => {
     expect(buttonsOf(blocks)).toContain('Show all');
   });
 
-  it('is measured by limits that a careless card would break', () => {
+  it('is checked with limits that a card without them would exceed', () => {
     const text = (length: number) => ({
       type: 'rich_text_section',
       elements: [{ type: 'text', text: 'x'.repeat(length) }],
@@ -189,20 +189,20 @@ describe('a card', () => {
     expect(blockProblems([{ type: 'rich_text', elements: [] }])).toHaveLength(1);
   });
 
-  it('of 500 fields shows some and says how many more there are', () => {
+  it('of 500 fields shows some and the number of the others', () => {
     const { blocks } = cardOf(writing(fields(500, 'x'.repeat(100))));
     expect(blockProblems(blocks)).toEqual([]);
     expect(readable(blocks)).toMatch(/… and 4\d\d more fields: press “Show all”/);
   });
 
-  it('shows one long text whole where it fits', () => {
+  it('shows one long text in full if it fits', () => {
     const note = 'line\n'.repeat(500);
     const { blocks } = cardOf(writing({ note }));
     expect(shownTexts(blocks)).toContainEqual({ text: note, as: 'box' });
     expect(readable(blocks)).not.toContain('more characters');
   });
 
-  it('holds no link, mention, emoji or format that came from outside, also where a reader renders it', () => {
+  it('contains no link, mention, emoji or format from external text, also in clients that render the fallback text', () => {
     for (const trick of TRICKS) {
       const { text, blocks } = cardOf({ ...writing({ note: trick, [trick]: 'x' }), title: trick, automation: trick });
       const html = messageCard(
@@ -238,7 +238,7 @@ describe('a card', () => {
     known: fc.boolean(),
   });
 
-  it('fits Slack, is plain to see and cannot be faked, whatever an approval is about', () => {
+  it('stays within Slack’s limits, shows no hidden characters and cannot be imitated, for any approval', () => {
     fc.assert(
       fc.property(anyApproval, ({ names, value, reasons, makers, withAction, known, ...differing }) => {
         const written = Object.fromEntries(names.map((name) => [name, value]));
@@ -276,7 +276,7 @@ describe('a card', () => {
     );
   });
 
-  it('shows what comes from outside only as a quotation, never among our own words', () => {
+  it('shows external text only as code or in a box, never as its own text', () => {
     const canary = (name: string) => `canary ${name}`;
     const { blocks } = cardOf({
       ...writing({ [canary('name')]: canary('value'), long: canary('long ').repeat(20) }),

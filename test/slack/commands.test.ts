@@ -14,7 +14,7 @@ afterEach(() => world.close());
 const type = (user: string, typed: string) => world.act('_command', { user, typed });
 
 describe('/countersign', () => {
-  it('pending lists what waits, and who is needed, to the one who asked', async () => {
+  it('pending lists the open approvals and the people they need, only to the person who typed it', async () => {
     world.know(approvalOf({ requirement: { tier: 'high', quorum: 2, groups: [['dba']] } }));
     expect(await type(ANA, '/countersign pending')).toMatchObject({ ok: true, status: 200 });
     const [message] = await world.messages();
@@ -24,7 +24,7 @@ describe('/countersign', () => {
     expect(text).toContain('Needs 2 people who may approve tier high');
   });
 
-  it('pending leads to what each is about, and from page to page', async () => {
+  it('pending links to the details of each approval and to the next page', async () => {
     const approval = approvalOf();
     world.know(approval);
     world.pending.next = 'the second page';
@@ -36,10 +36,10 @@ describe('/countersign', () => {
     world.pending.next = undefined;
     await world.click(ANA, onList, 'more_pending');
     expect(world.pending.asked).toEqual([undefined, 'the second page']);
-    expect(await world.told(ANA)).toHaveLength(2);
+    expect(await world.replies(ANA)).toHaveLength(2);
   });
 
-  it('pending stays within what Slack takes, however long the texts are, and shows fewer at once', async () => {
+  it('pending stays within Slack’s limits: with long texts it shows fewer approvals per page', async () => {
     const long = '"<\u202e>\n'.repeat(100);
     const groups = Array.from({ length: 4 }, (_, set) =>
       Array.from({ length: 6 }, (_, n) => `group-${set}-${n}-${'x'.repeat(50)}`),
@@ -59,28 +59,28 @@ describe('/countersign', () => {
     expect(shown.length).toBeLessThan(8);
   });
 
-  it('pending says so when nothing waits, and leaves out what was decided a moment ago', async () => {
+  it('pending says when there are no open approvals, and omits one that was just decided', async () => {
     world.know(approvalOf({ status: 'approved' }));
     await type(ANA, '/countersign pending');
-    expect(await world.told(ANA)).toEqual(['No approvals are pending.']);
+    expect(await world.replies(ANA)).toEqual(['No approvals are pending.']);
   });
 
   it.each(['/countersign', '/countersign help me', '/countersign  approve all'])(
     '%s says what it can do',
     async (typed) => {
       await type(ANA, typed);
-      expect(await world.told(ANA)).toEqual([expect.stringContaining('/countersign pending')]);
+      expect(await world.replies(ANA)).toEqual([expect.stringContaining('/countersign pending')]);
     },
   );
 
-  it('tells somebody nobody knows how to become known, and nothing else', async () => {
+  it('only explains to an unknown user how to get access', async () => {
     world.know(approvalOf());
     await type(CHLOE, '/countersign pending');
-    expect(await world.told(CHLOE)).toEqual([expect.stringContaining('slack:T100ACME/U300CHLOE')]);
+    expect(await world.replies(CHLOE)).toEqual([expect.stringContaining('slack:T100ACME/U300CHLOE')]);
     expect(world.pending.asked).toEqual([]);
   });
 
-  it('signed by nobody is unauthorized', async () => {
+  it('without a valid signature is unauthorized', async () => {
     const body = new URLSearchParams({ team_id: TEAM, user_id: ANA, text: 'pending' }).toString();
     const unsigned = slackRequest(body, { nowMs: world.sim.nowMs, secret: 'wrong' });
     await expect(handleCommand(world.ports, unsigned)).rejects.toMatchObject({ status: 401 });
@@ -93,14 +93,14 @@ describe('an event', () => {
     handleEvent(world.ports, slackRequest(JSON.stringify(body), { nowMs: world.sim.nowMs, secret }));
   const challenge = { type: 'url_verification', challenge: 'echo me' };
 
-  it('that checks our address gets its challenge back, by any tenant’s secret', async () => {
+  it('of type url_verification gets its challenge back, with any tenant’s secret', async () => {
     for (const secret of [undefined, 'globex-signing-secret']) {
       expect(JSON.parse((await receive(challenge, secret)).body ?? '')).toEqual({ challenge: 'echo me' });
     }
     await expect(receive(challenge, 'wrong')).rejects.toMatchObject({ status: 401 });
   });
 
-  it('of a workspace that is known is acknowledged, of any other refused', async () => {
+  it('of a known workspace is acknowledged, of any other refused', async () => {
     expect(await receive({ type: 'event_callback', team_id: TEAM })).toEqual({ statusCode: 200, body: '' });
     await expect(receive({ type: 'event_callback', team_id: 'T000NOBODY' })).rejects.toMatchObject({ status: 401 });
     await expect(receive({ type: 'event_callback', team_id: 'T200GLOBEX' })).rejects.toMatchObject({ status: 401 });

@@ -11,13 +11,13 @@ import { hostileText, TRICKS, UNSEEN } from './hostile-text.ts';
 
 const SEED = 20_260_102;
 
-/** Reads a escapeHidden text back. */
+/** Reads an escaped text back. */
 const original = (shown: string): string =>
   shown.replace(/⟦U\+([0-9A-F]+)⟧|↵/g, (sign, code?: string) =>
     code === undefined ? (sign === '↵' ? '\n' : sign) : String.fromCodePoint(Number.parseInt(code, 16)),
   );
 
-describe('a escapeHidden text', () => {
+describe('an escaped text', () => {
   it.each([
     ['safe\u202Egnp', 'safe⟦U+202E⟧gnp'],
     ['zero\u200Bwidth', 'zero⟦U+200B⟧width'],
@@ -34,7 +34,7 @@ describe('a escapeHidden text', () => {
     expect(hasHiddenCharacters(text)).toBe(shown.includes('⟦'));
   });
 
-  it('has nothing in it that cannot be seen, whatever it was made of', () => {
+  it('has no invisible characters, for any text', () => {
     fc.assert(
       fc.property(hostileText, (text) => {
         expect(escapeHidden(text).replaceAll(/\p{Extended_Pictographic}\uFE0F/gu, '')).not.toMatch(UNSEEN);
@@ -43,14 +43,14 @@ describe('a escapeHidden text', () => {
     );
   });
 
-  it('tells its original exactly: no two texts are shown alike', () => {
+  it('is different for any two different texts', () => {
     fc.assert(
       fc.property(hostileText, (text) => original(escapeHidden(text)) === text),
       { seed: SEED },
     );
   });
 
-  it('is escapeAndCut to its bound, never within a sign, and says how much is missing', () => {
+  it('is cut at its limit, never within an escape, and has the number of omitted characters', () => {
     fc.assert(
       fc.property(hostileText, fc.nat({ max: 300 }), (text, max) => {
         const { shown, hidden } = escapeAndCut(text, max, 'one');
@@ -62,7 +62,7 @@ describe('a escapeHidden text', () => {
     );
   });
 
-  it('is whole again when its escapeInPieces are put together', () => {
+  it('is complete when its pieces are joined', () => {
     fc.assert(
       fc.property(hostileText, fc.integer({ min: 12, max: 50 }), (text, max) => {
         const found = escapeInPieces(text, max);
@@ -73,7 +73,7 @@ describe('a escapeHidden text', () => {
     );
   });
 
-  it('that is read from the right cannot turn around what stands beside it', () => {
+  it('in a right-to-left script cannot reorder its neighbours', () => {
     expect(isolateDirection('שלום')).toBe('\u2068שלום\u2069');
     expect(isolateDirection('Größe 12 → 13')).toBe('Größe 12 → 13');
     expect(

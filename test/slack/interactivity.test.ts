@@ -20,14 +20,14 @@ const refuse = (code: ConstructorParameters<typeof CountersignError>[0], message
 };
 
 describe('a click on Approve', () => {
-  it('decides, as the person behind the Slack user, on what the card showed', async () => {
+  it('decides as the person with the Slack identity on the action that the card showed', async () => {
     world.decides = () => ({ approval, outcome: 'approved' });
     expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true, status: 200, message: 'Accepted.' });
     expect(world.decisions).toEqual([{ ...seen, person: 'ana', decision: { kind: 'approve' } }]);
-    expect(await world.told(ANA)).toEqual([]);
+    expect(await world.replies(ANA)).toEqual([]);
   });
 
-  it('tells the person, and only them, that others must agree, or that they had agreed before', async () => {
+  it('shows only to the person that more approvals are needed, or that they have already approved', async () => {
     const voted = approvalOf({
       requirement: { tier: 'high', quorum: 3, groups: [] },
       votes: [{ person: 'ana', via: 'slack', decision: 'approve', at: approval.requestedAt }],
@@ -36,7 +36,7 @@ describe('a click on Approve', () => {
     await world.click(ANA, approval, 'approve');
     world.decides = () => ({ approval: voted, outcome: 'already' });
     await world.click(ANA, approval, 'approve');
-    expect(await world.told(ANA)).toEqual([
+    expect(await world.replies(ANA)).toEqual([
       'Your approval is recorded. 2 more of 3 are needed.',
       'You have already approved this; nothing changed.',
     ]);
@@ -50,42 +50,45 @@ describe('a click on Approve', () => {
     ['NOT_FOUND', 'there is no approval'],
     ['CONFLICT', 'the run is changing too fast; try again'],
     ['CAP_EXCEEDED', 'as many runs are running as the cap allows'],
-  ] as const)('that is refused as %s is told so, and Slack is answered all the same', async (code, message) => {
-    world.decides = refuse(code, message);
-    expect(await world.click(BEN, approval, 'approve')).toMatchObject({ ok: true, status: 200 });
-    expect(await world.told(BEN)).toEqual([message]);
-    expect(await world.told(ANA)).toEqual([]);
-  });
+  ] as const)(
+    'that is refused with %s shows the reason to the person, and Slack still gets a 200',
+    async (code, message) => {
+      world.decides = refuse(code, message);
+      expect(await world.click(BEN, approval, 'approve')).toMatchObject({ ok: true, status: 200 });
+      expect(await world.replies(BEN)).toEqual([message]);
+      expect(await world.replies(ANA)).toEqual([]);
+    },
+  );
 
-  it('by somebody nobody knows decides nothing and says what to do', async () => {
+  it('by an unknown user decides nothing and shows what to do', async () => {
     expect(await world.click(CHLOE, approval, 'approve')).toMatchObject({ ok: true });
     expect(world.decisions).toEqual([]);
-    expect(await world.told(CHLOE)).toEqual([
+    expect(await world.replies(CHLOE)).toEqual([
       'Countersign does not know you. Ask an admin to add slack:T100ACME/U300CHLOE to your person, then try again.',
     ]);
   });
 
-  it('that fails on our side is not acknowledged', async () => {
+  it('that fails with an internal error is not acknowledged', async () => {
     world.decides = refuse('CHAIN_BROKEN', 'secret details');
     expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: false, status: 500 });
-    expect(await world.told(ANA)).toEqual([]);
+    expect(await world.replies(ANA)).toEqual([]);
   });
 
-  it('stands even when the person cannot be told', async () => {
+  it('counts even if the reply to the person fails', async () => {
     world.decides = () => ({ approval, outcome: 'already' });
     await world.sim.ask('POST', '/faults', { system: 'slack', path: '/actions/', kind: 'status', status: 404 });
     expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true });
     expect(world.log.messages('warn')).toEqual(['the reply to a click could not be sent']);
   });
 
-  it('is answered in time though Slack takes its own', async () => {
+  it('is acknowledged in time even if Slack is slow', async () => {
     world.decides = () => ({ approval, outcome: 'already' });
     world.ports.sleep = async () => {};
     await world.sim.ask('POST', '/faults', { system: 'slack', path: '/actions/', kind: 'delay', delayMs: 60_000 });
     expect(await world.click(ANA, approval, 'approve')).toMatchObject({ ok: true, message: 'Accepted.' });
   });
 
-  it('by a guest from another organisation is not the click of a namesake here', async () => {
+  it('by a guest from another organization is not the click of the user with the same id here', async () => {
     const payload = {
       type: 'block_actions',
       team: { id: TEAM },
@@ -112,7 +115,7 @@ describe('a click on Reject', () => {
     expect((await world.state()).views).toEqual([]);
   });
 
-  it('without a reason is not sent on, and a refusal is shown in the modal', async () => {
+  it('without a reason is not sent, and a refusal is shown in the modal', async () => {
     await world.click(ANA, approval, 'reject');
     const { id } = await world.modal();
     expect((await world.submit(ANA, id, { reason: { typed: '  ' } })).errors).toHaveProperty('reason');
@@ -130,18 +133,18 @@ describe('a click on Reject', () => {
       { actionHash: 'd'.repeat(64) },
       'The write has changed since you opened the card; read the card again.',
     ],
-  ])('on what is %s meanwhile opens nothing', async (_what, differing, message) => {
+  ])('on an approval that is %s meanwhile opens no modal', async (_what, differing, message) => {
     world.know({ ...approval, ...differing });
     await world.click(ANA, approval, 'reject');
     expect(await world.modal()).toBeUndefined();
-    expect(await world.told(ANA)).toEqual([message]);
+    expect(await world.replies(ANA)).toEqual([message]);
   });
 
-  it('that Slack answers too late opens nothing and says so', async () => {
+  it('that Slack refuses as too late opens no modal and shows the reason', async () => {
     const body = { ok: false, error: 'expired_trigger_id' };
     await world.sim.ask('POST', '/faults', { system: 'slack', path: 'views.open', kind: 'other_body', body });
     await world.click(ANA, approval, 'reject');
-    expect(await world.told(ANA)).toEqual([expect.stringContaining('Slack refused')]);
+    expect(await world.replies(ANA)).toEqual([expect.stringContaining('Slack refused')]);
   });
 });
 
@@ -152,7 +155,7 @@ describe('a click on Edit', () => {
   });
   const typed = (group: string, state: string) => ({ 'field-0': { typed: group }, 'field-1': { typed: state } });
 
-  it('shows the fields and proposes what was changed, and that alone', async () => {
+  it('shows the fields and sends only the changed ones', async () => {
     await world.click(BEN, approval, 'edit');
     const { id } = await world.modal();
     expect((await world.submit(BEN, id, typed('Network', '2'))).ok).toBe(true);
@@ -172,7 +175,7 @@ describe('a click on Edit', () => {
     expect(await world.submit(BEN, id, values)).toMatchObject({ ok: false, errors });
   });
 
-  it('is refused if somebody else edited it while the modal was open', async () => {
+  it('is refused if another person edited the write while the modal was open', async () => {
     await world.click(BEN, approval, 'edit');
     const { id } = await world.modal();
     world.know({ ...approval, actionHash: 'e'.repeat(64) });
@@ -193,7 +196,7 @@ describe('a click on Show all', () => {
     }
   });
 
-  it('that is no longer there says so in the modal, which has no input to say it at', async () => {
+  it('for an approval that no longer exists shows that in the modal, which has no inputs', async () => {
     await world.click(ANA, approval, 'show_all');
     const { id } = await world.modal();
     world.approvals.clear();
@@ -203,7 +206,7 @@ describe('a click on Show all', () => {
     expect(JSON.stringify(view.blocks)).toContain('This approval no longer exists.');
   });
 
-  it('is there for a closed approval too', async () => {
+  it('works for a closed approval too', async () => {
     world.know({ ...approval, status: 'expired' });
     await world.click(ANA, approval, 'show_all');
     expect((await world.modal()).view.title.text).toBe('All details');
@@ -234,7 +237,7 @@ describe('an interaction', () => {
     ['a time too far ahead', () => send(click(TEAM), { offByMs: 301_000 })],
     ['no team at all', () => send('payload=%7B%7D')],
     ['garbage', () => send('\u0000{')],
-  ])('with %s is unauthorized, in the same words, and decides nothing', async (_what, sending) => {
+  ])('with %s is unauthorized with the same message, and decides nothing', async (_what, sending) => {
     await expect(sending()).rejects.toMatchObject({
       status: 401,
       message: 'the signature does not match this workspace, body and time',
@@ -242,7 +245,7 @@ describe('an interaction', () => {
     expect(world.decisions).toEqual([]);
   });
 
-  it('is checked over the bytes as they were sent, also when they come in base64', async () => {
+  it('is checked with the bytes as sent, also in base64', async () => {
     world.decides = () => ({ approval, outcome: 'approved' });
     const event = slackRequest(click(TEAM), { nowMs: world.sim.nowMs });
     const encoded = { ...event, isBase64Encoded: true, body: Buffer.from(event.body ?? '').toString('base64') };
@@ -253,7 +256,7 @@ describe('an interaction', () => {
     expect(world.decisions).toHaveLength(1);
   });
 
-  it('is taken by either secret while one is being rotated', async () => {
+  it('is accepted with both secrets during a rotation', async () => {
     world.decides = () => ({ approval, outcome: 'approved' });
     world.ports.secrets.change('acme', { slack: ['a-new-signing-secret', 'local-slack-signing-secret'] });
     for (const secret of ['a-new-signing-secret', 'local-slack-signing-secret']) await send(click(TEAM), { secret });
@@ -262,7 +265,7 @@ describe('an interaction', () => {
     expect(world.decisions).toHaveLength(2);
   });
 
-  it('is nobody’s if two tenants share a workspace and its secret', async () => {
+  it('is refused if two tenants share a workspace and its secret', async () => {
     const { saveConnection } = world.definitions;
     await saveConnection.call(world.definitions, 'globex', {
       name: 'slack',
@@ -275,25 +278,25 @@ describe('an interaction', () => {
     expect(world.log.messages('error')).toHaveLength(1);
   });
 
-  it('never makes us call an address that is not Slack’s', async () => {
+  it('never causes a request to an address that is not Slack’s', async () => {
     world.decides = () => ({ approval, outcome: 'already' });
     expect((await send(click(TEAM))).statusCode).toBe(200);
     expect(world.log.messages('warn')).toEqual(['the reply to a click could not be sent']);
   });
 
-  it('of a kind we do not use is acknowledged', async () => {
+  it('of an unused type is acknowledged', async () => {
     const other = { type: 'shortcut', team: { id: TEAM }, user: { id: ANA } };
     const body = new URLSearchParams({ payload: JSON.stringify(other) }).toString();
     expect(await send(body)).toEqual({ statusCode: 200, body: '' });
   });
 
-  it('with a button of an older card is told to look for a newer one', async () => {
+  it('with a button of an older card decides nothing', async () => {
     const body = click(TEAM).replace('actionHash', 'hash');
     expect((await send(body)).statusCode).toBe(200);
     expect(world.decisions).toEqual([]);
   });
 
-  it('too large is refused before anyone reads it', async () => {
+  it('that is too large is refused before it is read', async () => {
     await expect(send('x'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject({ status: 413 });
   });
 });

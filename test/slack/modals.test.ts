@@ -31,7 +31,7 @@ function submitted(modal: Modal, changes: Record<string, string> = {}): Typed {
 }
 
 describe('the modal of a rejection', () => {
-  it('requires a reason and knows what it is for', () => {
+  it('requires a reason and contains the approval and its action', () => {
     const modal = rejectModal(approvalOf());
     expect(viewProblems(modal)).toBeUndefined();
     expect(inputsOf(modal)).toMatchObject([{ optional: false }]);
@@ -49,7 +49,7 @@ describe('the modal of an edit', () => {
   const modal = editModal(approvalOf(writing(FIELDS)));
   const edited = (changes: Record<string, string>) => typedEdit(FIELDS, submitted(modal, changes));
 
-  it('holds each field as it is; submitted as it is, it changes nothing', () => {
+  it('has the current value of each field; submitted unchanged, it changes nothing', () => {
     expect(viewProblems(modal)).toBeUndefined();
     expect(inputsOf(modal).map(({ label, element }) => [label.text, element.initial_value])).toEqual([
       ['group', 'Database'],
@@ -62,16 +62,16 @@ describe('the modal of an edit', () => {
     expect(edited({ note: 'one\ntwo' })).toEqual({ changed: {} });
   });
 
-  it('gives the changed fields alone, text as text and everything else as what it is', () => {
+  it('returns only the changed fields, text as text and other values parsed', () => {
     expect(edited({ group: '7', state: '3', empty: 'x' })).toEqual({ changed: { group: '7', state: 3, empty: 'x' } });
     expect(edited({ labels: '["c"]', group: '' })).toEqual({ changed: { labels: ['c'], group: '' } });
   });
 
-  it('says at the field what is wrong with it', () => {
+  it('shows an error at its field', () => {
     expect(edited({ state: 'three' })).toEqual({ errors: { 'field-1': expect.stringContaining('Enter JSON') } });
   });
 
-  it('leaves out what Slack cannot take, and says so', () => {
+  it('omits fields that are too long for Slack, and says so', () => {
     const partly = editModal(approvalOf(writing({ long: 'x'.repeat(3_001), short: 'y' })));
     expect(inputsOf(partly).map(({ block_id, label }) => [block_id, label.text])).toEqual([['field-1', 'short']]);
     expect(readable(partly.blocks)).toContain('1 more field does not fit into this form; edit it through the API.');
@@ -81,7 +81,7 @@ describe('the modal of an edit', () => {
     expect(hasInputs(editModal(approvalOf(writing({ long: 'x'.repeat(3_001) }))))).toBe(false);
   });
 
-  it('has room for the others beside one that is far too long, and for as many as Slack takes', () => {
+  it('has the other fields if one is far too long, up to Slack’s limit', () => {
     const beside = editModal(approvalOf(writing({ long: 'x'.repeat(200_000), short: 'y' })));
     expect(inputsOf(beside).map(({ label }) => label.text)).toEqual(['short']);
     const hebrew = Object.fromEntries(Array.from({ length: 40 }, (_each, index) => [`f${index}`, 'א'.repeat(3_000)]));
@@ -91,12 +91,12 @@ describe('the modal of an edit', () => {
     expect(readable(partly.blocks)).toContain('16 more fields do not fit into this form; edit them through the API.');
   });
 
-  it('warns of characters that cannot be seen in a form', () => {
+  it('warns about invisible characters', () => {
     const [plain, hidden] = inputsOf(editModal(approvalOf(writing({ a: 'plain\ntext', b: 'a\u202Eb' }))));
     expect([plain?.hint, hidden?.hint?.text]).toEqual([undefined, expect.stringContaining('invisible characters')]);
   });
 
-  it('is one that Slack opens, whatever is to be written', () => {
+  it('stays within Slack’s limits for any write', () => {
     fc.assert(
       fc.property(fc.dictionary(hostileText, fc.oneof(hostileText, fc.jsonValue()), { maxKeys: 30 }), (fields) => {
         const view = editModal(approvalOf(writing(fields)));
@@ -146,7 +146,7 @@ describe('the modal that shows all', () => {
     }
   });
 
-  it('turns from the last page to the first', () => {
+  it('shows the first page after the last', () => {
     const approval = approvalOf(writing({ note: 'x'.repeat(60_000) }));
     const pages = allPages(approval);
     expect(pages.map(({ title }) => title.text)).toEqual(['Page 1 of 3', 'Page 2 of 3', 'Page 3 of 3']);
@@ -154,14 +154,14 @@ describe('the modal that shows all', () => {
     expect(showAllModal(approval, 3)).toEqual(pages[0]);
   });
 
-  it('is one page without a button where one is enough', () => {
+  it('has no page button if one page is enough', () => {
     const modal = showAllModal(approvalOf(), 0);
     expect(viewProblems(modal)).toBeUndefined();
     expect(modal.submit).toBeUndefined();
     expect(readable(modal.blocks)).toContain('assignment_group is nowService Desk');
   });
 
-  it('is one that Slack opens, whatever it is about', () => {
+  it('stays within Slack’s limits for any approval', () => {
     fc.assert(
       fc.property(fc.dictionary(hostileText, hostileText, { maxKeys: 30 }), hostileText, (fields, title) => {
         for (const page of allPages(approvalOf({ ...writing(fields), before: fields, title }))) {

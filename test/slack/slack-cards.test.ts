@@ -24,20 +24,20 @@ describe('a card', () => {
     expect(call?.body).toMatchObject({ channel: '#approvals', parse: 'none', unfurl_links: false, mrkdwn: false });
   });
 
-  it('whose answer was lost is found again and not posted twice', async () => {
+  it('whose response was lost is found and not posted twice', async () => {
     await fault('chat.postMessage', { kind: 'lost_answer' });
     await expect(world.cards.post(UNPOSTED, false)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     const found = await world.cards.post(UNPOSTED, true);
     expect(await world.messages()).toMatchObject([found]);
   });
 
-  it('that may be there is not posted while nobody can look for it', async () => {
+  it('that may be posted is not posted again while Slack cannot be read', async () => {
     await fault('users.conversations', { kind: 'status', status: 503 });
     await expect(world.cards.post(UNPOSTED, true)).rejects.toMatchObject({ code: 'TARGET_REFUSED' });
     expect(await world.messages()).toEqual([]);
   });
 
-  it('that never arrived is posted by the next try, though others are there', async () => {
+  it('that never arrived is posted by the next attempt, even if there are other cards', async () => {
     await world.cards.post({ ...UNPOSTED, approvalId: 'run_2.1' }, false);
     await fault('chat.postMessage', { kind: 'status', status: 429, retryAfterSeconds: 1 });
     await expect(world.cards.post(UNPOSTED, false)).rejects.toMatchObject({ retryable: true });
@@ -45,21 +45,21 @@ describe('a card', () => {
     expect(await world.messages()).toHaveLength(2);
   });
 
-  it('shows the outcome after the decision, and takes its buttons away', async () => {
+  it('shows the outcome after the decision, without decision buttons', async () => {
     const approval = await world.post(UNPOSTED);
     await world.cards.update({ ...approval, status: 'expired' });
     expect(await titles()).toEqual(['Expired without a decision: servicenow.incident.update']);
     expect(JSON.stringify(await world.messages())).not.toContain('countersign_approve');
   });
 
-  it('drawn from an older state last still ends with the newest', async () => {
+  it('that is drawn from an older state last still ends with the newest state', async () => {
     const approval = await world.post(UNPOSTED);
     world.know({ ...approval, revision: 9, status: 'canceled' });
     await world.cards.update({ ...approval, revision: 8 });
     expect(await titles()).toEqual(['Canceled before a decision: servicenow.incident.update']);
   });
 
-  it('that somebody deleted keeps nobody waiting; one that Slack has no time for is tried again', async () => {
+  it('that was deleted is given up; one that Slack refuses for now is tried again', async () => {
     const gone = approvalOf({ card: { channel: 'C0APPROVALS', ts: '1.000001' } });
     await world.cards.update(gone);
     expect(world.log.messages('error')).toEqual(['a card could not be updated']);
@@ -68,14 +68,14 @@ describe('a card', () => {
     await expect(world.cards.update(approval)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   });
 
-  it('is reminded of in its thread', async () => {
+  it('gets its reminder in its thread', async () => {
     const approval = await world.post(UNPOSTED);
     await world.cards.remind(approval, false);
     const [, reminder] = await world.messages();
     expect(reminder).toMatchObject({ thread_ts: approval.card?.ts, text: expect.stringContaining('Still waiting') });
   });
 
-  it('is reminded of once, though the answer is lost; the escalation is another message', async () => {
+  it('gets one reminder even if the response is lost; the escalation is another message', async () => {
     const approval = await world.post(UNPOSTED);
     await fault('chat.postMessage', { kind: 'lost_answer' });
     await expect(world.cards.remind(approval, false)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
@@ -90,10 +90,10 @@ describe('a card', () => {
   });
 });
 
-describe('an approval nobody decides in time', () => {
+describe('an overdue approval', () => {
   const alerts = async () => (await world.state()).alerts;
 
-  it('pages once however often it is said, and is resolved with the decision', async () => {
+  it('pages once, however often it is sent, and is resolved with the decision', async () => {
     const approval = await world.post(
       approvalOf({ card: undefined, requirement: { tier: 'high', quorum: 1, groups: [] } }),
     );
@@ -106,7 +106,7 @@ describe('an approval nobody decides in time', () => {
     expect(await alerts()).toMatchObject([{ status: 'resolved' }]);
   });
 
-  it('is called off with the decision, also while Slack is down', async () => {
+  it('is resolved with the decision, also while Slack is down', async () => {
     const approval = await world.post(UNPOSTED);
     await world.cards.alert(approval);
     await fault('chat.update', { kind: 'status', status: 503 });
@@ -116,7 +116,7 @@ describe('an approval nobody decides in time', () => {
     expect(await alerts()).toMatchObject([{ status: 'resolved' }]);
   });
 
-  it('is told in Slack alone where there is no PagerDuty', async () => {
+  it('is only announced in Slack if there is no PagerDuty connection', async () => {
     const approval = await world.post(UNPOSTED);
     const slack = await world.ports.connections.open('acme', 'slack');
     const cards = new SlackCards({
@@ -131,7 +131,7 @@ describe('an approval nobody decides in time', () => {
   });
 });
 
-describe('an address to answer to', () => {
+describe('a response_url', () => {
   it.each([
     ['https://hooks.slack.com/actions/T1/2/3', 'https://slack.com', true],
     ['https://hooks.slack-gov.com/actions/T1/2/3', 'https://slack.com', true],
@@ -147,7 +147,7 @@ describe('an address to answer to', () => {
     ['http://169.254.169.254/latest', 'https://slack.com', false],
     ['', 'https://slack.com', false],
     ['file:///etc/passwd', 'https://slack.com', false],
-  ])('%s, with a connection to %s, is believed: %s', (url, baseUrl, believed) => {
+  ])('%s, with a connection to %s, is accepted: %s', (url, baseUrl, believed) => {
     expect(isSlackUrl(url, baseUrl)).toBe(believed);
   });
 });

@@ -109,7 +109,7 @@ export async function openSlackWorld() {
     messages: async (): Promise<VendorJson[]> =>
       (await world.state()).channels.flatMap((channel: VendorJson) => channel.messages),
     /** What was said to one person only. */
-    told: async (user: string): Promise<string[]> =>
+    replies: async (user: string): Promise<string[]> =>
       (await world.messages()).filter(({ ephemeral_for }) => ephemeral_for === user).map(({ text }) => text),
     close: async () => {
       await stop(server);

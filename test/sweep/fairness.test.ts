@@ -135,7 +135,7 @@ describe.each([
     );
   }, 120_000);
 
-  it('two sweeps that are cut off send all of a tenant that stays within its share, even if others have many due rows', async () => {
+  it('two interrupted sweeps send all items of a tenant within its share, even if others have many due items', async () => {
     await fc.assert(
       fc.asyncProperty(Tenants, fc.integer({ min: 1, max: 12 }), async (tenants, batches) => {
         const sweeping = new Sweeping(await open());
@@ -153,7 +153,7 @@ describe.each([
     );
   }, 120_000);
 
-  it('2,400 due runs of a tenant that has no slot for them keep nobody waiting', async () => {
+  it('2,400 due runs of a tenant without free slots do not delay other tenants', async () => {
     const sweeping = new Sweeping(await open());
     await sweeping.fill({
       capped: { runs: 2_400, entries: 0, dueSinceMs: 3_600_000 },

@@ -15,17 +15,17 @@ async function recorded(oldestDueAt?: string, unreadShards?: number, collected =
   return collected.list().map(({ namespace, name, unit, max }) => [namespace, name, unit, max]);
 }
 
-it('shows for how long the oldest row has been due, and 0 when nothing is', async () => {
+it('records how long the oldest row has been due, and 0 if nothing is due', async () => {
   const shown = (await recorded('2026-03-01T09:50:30.000Z'))[0];
   expect(shown).toEqual(['Countersign/acme-prod', 'OldestDueSeconds', 'Seconds', 630]);
   expect((await recorded())[0]).toEqual(['Countersign/acme-prod', 'OldestDueSeconds', 'Seconds', 0]);
 });
 
-it('counts the approvals that wait, of all tenants together', async () => {
+it('records the number of pending approvals of all tenants', async () => {
   expect((await recorded())[1]).toEqual(['Countersign/acme-prod', 'ApprovalsWaiting', 'Count', 7]);
 });
 
-it('fails, and does not show that nothing is due, when part of what is due could not be read', async () => {
+it('fails and records no 0 if a shard could not be read', async () => {
   const collected = new CollectedMetrics();
   await expect(recorded(undefined, 2, collected)).rejects.toThrow('2 shards of the due index could not be read');
   expect(collected.list().map(({ name }) => name)).toEqual(['ApprovalsWaiting']);

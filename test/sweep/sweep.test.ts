@@ -71,7 +71,7 @@ async function withOutboxEntry(runId = 'run_00000001') {
 }
 
 describe('the sweeper', () => {
-  it('says since when the row was due that was due longest, and nothing when none is', async () => {
+  it('returns the due time of the item that has been due longest, and none if nothing is due', async () => {
     expect(await swept()).toEqual(NOTHING);
     await queued(1);
     clock.advance(600_000);
@@ -80,7 +80,7 @@ describe('the sweeper', () => {
     expect((await swept()).oldestDueAt).toBe('2026-01-02T03:04:35.000Z');
   });
 
-  it('sends a run that nobody moves at ever longer intervals, up to ten minutes', async () => {
+  it('sends a run that does not change at growing intervals, up to ten minutes', async () => {
     await queued(1);
     clock.advance(30_000);
     const minutes: number[] = [];
@@ -95,7 +95,7 @@ describe('the sweeper', () => {
     ]);
   });
 
-  it('begins with 45 s again once a commit has moved the run', async () => {
+  it('starts with 45 s again after a commit of the run', async () => {
     const { run, ingest } = accepted();
     await runs.ingest(ingest);
     for (let sent = 0; sent < 5; sent += 1) {
@@ -109,7 +109,7 @@ describe('the sweeper', () => {
     expect((await swept()).runs).toBe(1);
   });
 
-  it('leaves what it could not send due, and what it could postpone postponed', async () => {
+  it('leaves an item due if it could not be sent, and postpones the sent ones', async () => {
     await queued(25);
     clock.advance(30_000);
     let batches = 0;
@@ -125,7 +125,7 @@ describe('the sweeper', () => {
     expect(sent).toHaveLength(25);
   });
 
-  it('sends again what it sent and could not postpone: a second message is harmless, a lost one is not', async () => {
+  it('sends an item again that it could not postpone: a second message is harmless, a lost one is not', async () => {
     await queued(1);
     clock.advance(30_000);
     await swept({ postponeRun: () => Promise.reject(new Error('throttled')) });
@@ -133,7 +133,7 @@ describe('the sweeper', () => {
     expect(queue.receive()).toHaveLength(2);
   });
 
-  it('is not stopped by a shard that cannot be read, and says how many there were', async () => {
+  it('continues after a shard that cannot be read, and returns the number of such shards', async () => {
     await queued(40);
     clock.advance(30_000);
     const due: RunStore['due'] = (shard, ...asked) =>
@@ -144,7 +144,7 @@ describe('the sweeper', () => {
     expect((await swept()).runs).toBe(40 - first);
   });
 
-  it('sends nothing for what is not due', async () => {
+  it('sends nothing that is not due', async () => {
     await queued(3);
     await withOutboxEntry('run_000000ff');
     clock.advance(29_999);
@@ -165,7 +165,7 @@ describe('the sweeper', () => {
     ).toEqual(ids);
   });
 
-  it('sends an entry again after 30 s, then ever later up to five minutes, after the alarm every hour, and never gives it up', async () => {
+  it('sends an entry again after 30 s, then at growing intervals up to five minutes, after the alarm every hour, and never gives up', async () => {
     await withOutboxEntry();
     const minutes: number[] = [];
     for (let minute = 0; minute < 6 * 60; minute += 0.5) {
@@ -258,7 +258,7 @@ describe('the sweeper', () => {
     ['without what its kind needs', { kind: 'follow_approval' }, 'malformed: approvalId, revision'],
     ['without a time', { createdAt: 7 }, 'malformed: createdAt'],
     ['without a count', { attempts: 'many' }, 'malformed: attempts'],
-  ])('fails an entry %s for good, at once, and logs it once', async (_what, differing, reason) => {
+  ])('marks an entry %s as failed at once, and logs it once', async (_what, differing, reason) => {
     const stored = { ...(await withOutboxEntry()), ...differing } as unknown as OutboxEntry;
     const broken = async () => [stored];
     clock.advance(30_000);
@@ -274,7 +274,7 @@ describe('the sweeper', () => {
     expect([outbox.receiveSeals(), outbox.startedApprovals(), outbox.receiveFollows()]).toEqual([[], [], []]);
   });
 
-  it('does not look at an entry again that failed for good, until somebody redrives it', async () => {
+  it('does not send a failed entry until an operator redrives it', async () => {
     const entry = await withOutboxEntry();
     await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'unknown kind' });
     clock.advance(400 * 86_400_000);

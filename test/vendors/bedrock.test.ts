@@ -67,7 +67,7 @@ describe.each([
   ],
   ['a question for JSON', { json: true }],
 ])('%s', (_what, input) => {
-  it('is sent as Amazon’s client sends it, and its answer is read as that client reads it', async () => {
+  it('is sent like Amazon’s client sends it, and its response is read like that client reads it', async () => {
     bedrock.script({ answer: '{"group":"database"}' });
     const { output, cost } = await ask(input);
     const [sent] = ours;

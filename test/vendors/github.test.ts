@@ -42,7 +42,7 @@ async function exercise(operation: Operation, input: unknown): Promise<void> {
   await perform(outside, inverse, reversal.input, { before: await readBefore(outside, inverse, reversal.input) });
 }
 
-describe.each(VERSIONS)('by the description of %s', (version) => {
+describe.each(VERSIONS)('according to the description of %s', (version) => {
   const api = new OpenApi(described(version));
   const problems = () => ofGithub().flatMap((each) => api.problems(each, each.url.pathname.slice(MOUNT.length), ERROR));
   const examples = EXAMPLES.filter(({ operation }) => operation.connection === 'github');
@@ -56,14 +56,14 @@ describe.each(VERSIONS)('by the description of %s', (version) => {
     },
   );
 
-  it.each([401, 403, 404, 422, 429, 503])('a %i of the simulator is an error as described', async (status) => {
+  it.each([401, 403, 404, 422, 429, 503])('a %i of the simulator is an error in the described form', async (status) => {
     await outside.fault('github', 'POST', { status });
     await expect(perform(outside, addLabels, { ...ISSUE, labels: ['x'] })).rejects.toThrow();
     expect(ofGithub().at(-1)).toMatchObject({ status });
     expect(problems()).toEqual([]);
   });
 
-  it('finds what is wrong', async () => {
+  it('detects deviations', async () => {
     await perform(outside, addLabels, { ...ISSUE, labels: ['x'] });
     const [exchange] = ofGithub().slice(-1);
     if (!exchange) throw new Error('nothing was recorded');
@@ -81,7 +81,7 @@ describe.each(VERSIONS)('by the description of %s', (version) => {
   });
 });
 
-it('every request says which version of the API it speaks, who it is, and that it wants JSON', async () => {
+it('every request has the version of the API, a user agent, and accepts JSON', async () => {
   for (const { operation, input } of EXAMPLES.filter((each) => each.operation.connection === 'github')) {
     recording.exchanges.length = 0;
     const given = await input(outside);

@@ -43,7 +43,7 @@ afterEach(async () => {
 const events = () => recording.exchanges.filter(({ url }) => url.pathname.startsWith('/_sim/pagerduty/'));
 const routing_key = CREDENTIAL_CANARY.padEnd(32, '0');
 
-it('every event is one of PagerDuty’s own type, and is answered as documented', async () => {
+it('every event matches PagerDuty’s type, and its response the documentation', async () => {
   await perform(outside, sendEvent, { action: 'trigger', summary: 'Refunds fail', source: 'web', severity: 'error' });
   for (const action of ['acknowledge', 'resolve'] as const) {
     await perform(outside, sendEvent, { action, dedupKey: MARK });
@@ -63,7 +63,7 @@ it('every event is one of PagerDuty’s own type, and is answered as documented'
   }
 });
 
-it('an event that PagerDuty does not document is refused as documented', async () => {
+it('an undocumented event is refused in the documented form', async () => {
   await outside.ask('pagerduty', 'POST', '/v2/enqueue', { routing_key, event_action: 'reopen' });
   const [{ status, answer } = { status: 0, answer: undefined }] = events().slice(-1);
   expect(status).toBe(400);

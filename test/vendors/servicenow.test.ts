@@ -82,7 +82,7 @@ afterEach(async () => {
 
 const ofServicenow = () => recording.exchanges.filter(({ url }) => url.pathname.startsWith('/_sim/servicenow/'));
 
-describe('by the documentation of the Table API', () => {
+describe('according to the documentation of the Table API', () => {
   const examples = EXAMPLES.filter(({ operation }) => operation.connection === 'servicenow');
 
   it.each(examples.map((example) => [example.operation.tool, example] as const))(
@@ -103,7 +103,7 @@ describe('by the documentation of the Table API', () => {
     expect(ofServicenow().flatMap(problems)).toEqual([]);
   });
 
-  it('an incident that is not there is answered as documented', async () => {
+  it('a missing incident gets the documented response', async () => {
     await expect(
       readBefore(outside, updateIncident, { sysId: '0'.repeat(32), fields: { state: '2' } }),
     ).rejects.toThrow();

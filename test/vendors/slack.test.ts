@@ -82,7 +82,7 @@ const viewSent = ({ type, callback_id, private_metadata, title, submit, close, b
   JSON.parse(JSON.stringify({ type, callback_id, private_metadata, title, submit, close, blocks }));
 
 describe('Slack’s published types hold', () => {
-  it('for every method that we call', () => {
+  it('for every method in use', () => {
     expect(new Set(exchanges.map(methodOf))).toEqual(new Set(Object.keys(METHODS)));
   });
 
@@ -137,7 +137,7 @@ it('every message and modal stays within Slack’s limits', () => {
   }
 });
 
-describe('what Slack does within its contract, and nobody expects', () => {
+describe('unexpected but documented behaviour of Slack', () => {
   let outside: Outside;
   const message = { channel: '#incidents', text: 'hello' };
   const surprise = (what: string, path: string) =>
@@ -148,14 +148,14 @@ describe('what Slack does within its contract, and nobody expects', () => {
   afterAll(() => outside.close());
   const probe = () => postMessage.probe?.(postMessage.parse(message), performance(outside, postMessage));
 
-  it('a mark that is hidden is not taken for one that is not there: nothing is posted twice', async () => {
+  it('a hidden mark does not count as absent: nothing is posted twice', async () => {
     await perform(outside, postMessage, message);
     await surprise('payload_hidden', 'conversations.history');
     await expect(probe()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('scope') });
     expect(await probe()).toMatchObject({ recovered: true });
   });
 
-  it('a list that is rate limited is asked for again when Slack says', async () => {
+  it('a rate-limited list is requested again when Slack allows it', async () => {
     await surprise('lists_limited', 'conversations.history');
     await expect(probe()).rejects.toMatchObject({ retryable: true, retryAfterMs: 30_000 });
   });
@@ -167,7 +167,7 @@ describe('what Slack does within its contract, and nobody expects', () => {
     });
   });
 
-  it('a text that Slack cut is not what the undo expects to find', async () => {
+  it('a text that Slack shortened does not match what the undo expects', async () => {
     const { output } = await perform(outside, postMessage, { ...message, text: 'before' });
     const edit = { channel: '#incidents', ts: (output as { ts: string }).ts, text: 'longer than ten characters' };
     await surprise('text_cut', 'chat.update');

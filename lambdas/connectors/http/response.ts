@@ -6,7 +6,7 @@ import type { ReceivedResponse } from './send.ts';
 /** These ask the client to repeat the same request elsewhere, so nothing was done. Other redirects may follow a write. */
 const REPEAT_ELSEWHERE = [307, 308];
 
-/** A step stores 64 KiB. A longer body is shortened; JSON takes up to six bytes per character. */
+/** A step stores 64 KiB. A longer body is shortened; JSON needs up to six bytes per character. */
 const OUTPUT_BODY_MAX_BYTES = 56 * 1024;
 const SHORTENED_TO_CHARACTERS = 8_000;
 const OUTPUT_HEADERS = ['content-type', 'etag', 'last-modified', 'location', 'retry-after', 'x-request-id'];

@@ -67,7 +67,7 @@ export function voteText(people: readonly Person[], { person, via, decision, onB
 
 const HOW = { carried: 'fills', chosen: 'chooses' } as const;
 
-/** `A model (step classify) chooses channel.` Every card shows it, whatever the reason for the approval. */
+/** `A model (step classify) chooses channel.` Every card shows it, for every reason of the approval. */
 export const modelText = ({ derived = [] }: NonNullable<Approval['action']>): Inline[][] =>
   derived.map(({ field, how, from }) => [
     bold('A model '),

@@ -45,7 +45,7 @@ export class SlackCards implements Cards {
     this.#ports = ports;
   }
 
-  async post(approval: Approval, mayHaveTold: boolean): Promise<PostedMessage | undefined> {
+  async post(approval: Approval, mayBePosted: boolean): Promise<PostedMessage | undefined> {
     const access = await this.#connection(approval, 'slack');
     if (!access) return undefined;
     const { tenant, approvalId, channel, requestedAt } = approval;
@@ -53,7 +53,7 @@ export class SlackCards implements Cards {
       mark: markOf(tenant, approvalId),
       channel,
       since: requestedAt,
-      mayBePosted: mayHaveTold,
+      mayBePosted,
       message: await this.#drawn(approval),
     });
   }
@@ -78,13 +78,13 @@ export class SlackCards implements Cards {
     }
   }
 
-  remind(approval: Approval, mayHaveTold: boolean): Promise<void> {
-    return this.#say(approval, 'remind', `Still waiting for a decision on ${nameOf(approval)}.`, mayHaveTold);
+  remind(approval: Approval, mayBePosted: boolean): Promise<void> {
+    return this.#say(approval, 'remind', `Still waiting for a decision on ${nameOf(approval)}.`, mayBePosted);
   }
 
-  escalate(approval: Approval, mayHaveTold: boolean): Promise<void> {
+  escalate(approval: Approval, mayBePosted: boolean): Promise<void> {
     const text = `Not decided in time: ${nameOf(approval)}. If you can decide, please do.`;
-    return this.#say(approval, 'escalate', text, mayHaveTold);
+    return this.#say(approval, 'escalate', text, mayBePosted);
   }
 
   /** PagerDuty merges events with the same key, so a repeat pages nobody twice. */
@@ -133,7 +133,7 @@ export class SlackCards implements Cards {
   }
 
   /** Posts to the card's thread and also to the channel, because few people read the thread. */
-  async #say(approval: Approval, stage: EscalationStage, text: string, mayHaveTold: boolean): Promise<void> {
+  async #say(approval: Approval, stage: EscalationStage, text: string, mayBePosted: boolean): Promise<void> {
     const access = await this.#connection(approval, 'slack');
     const { tenant, approvalId, card, requestedAt } = approval;
     if (!access || !card) return;
@@ -142,7 +142,7 @@ export class SlackCards implements Cards {
       channel: card.channel,
       threadTs: card.ts,
       since: requestedAt,
-      mayBePosted: mayHaveTold,
+      mayBePosted,
       message: sentence(text),
     });
   }
