@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { parsedInput } from '../run/check-input.ts';
+import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { TokenCache } from './token-cache.ts';
 
@@ -15,6 +16,13 @@ export interface Access {
   allowedHosts?: readonly string[];
   /** The URL of this stage. On the local host it is the only port of this machine that the `http` tools may call. */
   ownUrl?: string;
+}
+
+/** Throws CONNECTION_MISSING with this message if the credential does not match the schema. */
+export function credentialOf<T>({ credential }: Access, schema: z.ZodType<T>, message: string): T {
+  const parsed = schema.safeParse(credential);
+  if (parsed.success) return parsed.data;
+  throw new CountersignError('CONNECTION_MISSING', message);
 }
 
 export const RISKS = ['low', 'medium', 'high'] as const;

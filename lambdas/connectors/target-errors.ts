@@ -64,6 +64,13 @@ export async function asRead<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
+/** For `catch`: undefined if the target refused with this status; other errors are thrown again. */
+export const unlessStatus =
+  (status: number) =>
+  (error: unknown): undefined => {
+    if (!(error instanceof TargetRefused) || error.status !== status) throw error;
+  };
+
 /** Status and headers of a response. Header names are in lower case. */
 export interface Head {
   status: number;

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto';
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
-import type { Access } from '../connector.ts';
+import { type Access, credentialOf } from '../connector.ts';
 import { type Exchange, exchange, urlAt } from '../exchange.ts';
 import { FORBIDDEN, type Head, rateLimited, TargetRefused } from '../target-errors.ts';
 import { type Granted, tokenCacheOf } from '../token-cache.ts';
@@ -21,6 +21,7 @@ const AppCredential = z.object({
   privateKeyPem: z.string(),
 });
 const Credential = z.union([z.object({ token: z.string() }), AppCredential]);
+const CREDENTIAL_NEEDS = 'the github credential needs "token", or "appId", "installationId" and "privateKeyPem"';
 const InstallationToken = z.object({ token: z.string(), expires_at: z.iso.datetime({ offset: true }) });
 
 const RepositoryPart = z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an owner or repository name');
@@ -32,7 +33,7 @@ type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema'> & {
 
 /** Makes one call with a personal access token, or as an installation of a GitHub App. */
 export async function github<Body>(access: Access, { path, ...call }: Call<Body>) {
-  const credential = credentialOf(access);
+  const credential = credentialOf(access, Credential, CREDENTIAL_NEEDS);
   const as = (token: string) =>
     exchange({
       ...call,
@@ -79,13 +80,6 @@ function secondaryLimit(head: Head, body: string): TargetRefused | undefined {
   const saysHowLong = head.header('retry-after') || head.header('x-ratelimit-remaining') === '0';
   const isLimit = head.status === FORBIDDEN && /secondary.rate.limit|abuse detection/i.test(body);
   return isLimit && !saysHowLong ? rateLimited(SYSTEM, head.status) : undefined;
-}
-
-function credentialOf({ credential }: Access): z.infer<typeof Credential> {
-  const parsed = Credential.safeParse(credential);
-  if (parsed.success) return parsed.data;
-  const needs = 'the github credential needs "token", or "appId", "installationId" and "privateKeyPem"';
-  throw new CountersignError('CONNECTION_MISSING', needs);
 }
 
 async function grantToken(

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { later } from '../../run/lease.ts';
 import type { Reversal } from '../../run/receipt.ts';
 import { Markdown, operation, writeKey } from '../connector.ts';
-import { NOT_FOUND, TargetRefused } from '../target-errors.ts';
+import { NOT_FOUND, TargetRefused, unlessStatus } from '../target-errors.ts';
 import { github, githubPages, Repository } from './client.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
 import { IssueOf, issueName, issuePath } from './issue.ts';
@@ -54,8 +54,8 @@ export const createComment = operation({
   async probe(input, { access, mark, openSince }) {
     const path = `${issuePath(input)}/comments?since=${later(openSince, -CLOCK_SKEW_MS)}`;
     for await (const page of githubPages(access, path, z.array(Comment))) {
-      const ours = page.find(({ body }) => body.split('\n').some((line) => line.trim() === hidden(mark)));
-      if (ours) return { ...created(input, ours), response: { commentId: ours.id }, recovered: true };
+      const found = page.find(({ body }) => body.split('\n').some((line) => line.trim() === hidden(mark)));
+      if (found) return { ...created(input, found), response: { commentId: found.id }, recovered: true };
     }
     return undefined;
   },
@@ -91,7 +91,7 @@ export const deleteComment = operation({
   }),
   async before(input, access) {
     const reading = github(access, { method: 'GET', path: commentPath(input), responseSchema: Comment });
-    const found = await reading.catch(unlessNotFound);
+    const found = await reading.catch(unlessStatus(NOT_FOUND));
     return { comment: found?.body.body ?? null };
   },
   async perform(input, { access, before }) {
@@ -100,7 +100,7 @@ export const deleteComment = operation({
     }
     const deleting = github(access, { method: 'DELETE', path: commentPath(input), responseSchema: z.undefined() });
     // It existed before, so 404 means that it is now deleted.
-    const deleted = await deleting.catch(unlessNotFound);
+    const deleted = await deleting.catch(unlessStatus(NOT_FOUND));
     return {
       output: { commentId: input.commentId },
       ...(before && { before }),
@@ -112,7 +112,3 @@ export const deleteComment = operation({
 
 const commentPath = ({ owner, repo, commentId }: z.infer<typeof DeleteInput>) =>
   `/repos/${owner}/${repo}/issues/comments/${commentId}`;
-
-function unlessNotFound(error: unknown): undefined {
-  if (!(error instanceof TargetRefused) || error.status !== NOT_FOUND) throw error;
-}

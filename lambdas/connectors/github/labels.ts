@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Access, operation, writeKey } from '../connector.ts';
-import { NOT_FOUND, OutcomeUnknown, TargetRefused } from '../target-errors.ts';
+import { NOT_FOUND, OutcomeUnknown, TargetRefused, unlessStatus } from '../target-errors.ts';
 import { github } from './client.ts';
 import { allOf, IssueOf, issueName, issuePath, presenceOf, reversalOf } from './issue.ts';
 
@@ -106,7 +106,5 @@ async function readLabels(input: LabelsInput, access: Access) {
 /** The issue existed when its labels were read, so 404 means that the label is already removed. */
 async function removeLabel(access: Access, input: LabelsInput, label: string): Promise<void> {
   const path = `${issuePath(input)}/labels/${encodeURIComponent(label)}`;
-  await github(access, { method: 'DELETE', path, responseSchema: Labels }).catch((error: unknown) => {
-    if (!(error instanceof TargetRefused) || error.status !== NOT_FOUND) throw error;
-  });
+  await github(access, { method: 'DELETE', path, responseSchema: Labels }).catch(unlessStatus(NOT_FOUND));
 }

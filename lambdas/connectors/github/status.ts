@@ -88,8 +88,8 @@ const displayed = ({ state, description, targetUrl }: Displayed) => ({
 async function newest(access: Access, { owner, repo, sha, context }: StatusInput) {
   const path = `/repos/${owner}/${repo}/commits/${sha}/status`;
   for await (const page of githubPages(access, path, Combined)) {
-    const ours = page.statuses.find((status) => status.context.toLowerCase() === context.toLowerCase());
-    if (ours) return ours;
+    const found = page.statuses.find((status) => status.context.toLowerCase() === context.toLowerCase());
+    if (found) return found;
   }
   return undefined;
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { CountersignError } from '../../run/errors.ts';
 import type { WriteResult } from '../../run/receipt.ts';
-import { type Access, operation, shortHash, type WriteContext, writeKey } from '../connector.ts';
+import { type Access, credentialOf, operation, shortHash, type WriteContext, writeKey } from '../connector.ts';
 import { asRead } from '../target-errors.ts';
 import { destinationOf } from './destination.ts';
 import { PlainUrl } from './plain-url.ts';
@@ -141,15 +140,9 @@ function plainHeaders({ headers, body, idempotencyHeader }: RequestInput, mark: 
   };
 }
 
-function secretHeaders({ credential }: Access, host: string): Record<string, string> {
-  const parsed = Credential.safeParse(credential);
-  if (!parsed.success) {
-    throw new CountersignError(
-      'CONNECTION_MISSING',
-      'the http credential is malformed; write {"hosts": {"api.example.com": {"headers": {...}}}}',
-    );
-  }
-  return parsed.data.hosts[host]?.headers ?? {};
+function secretHeaders(access: Access, host: string): Record<string, string> {
+  const form = 'the http credential is malformed; write {"hosts": {"api.example.com": {"headers": {...}}}}';
+  return credentialOf(access, Credential, form).hosts[host]?.headers ?? {};
 }
 
 function asText(body: z.core.util.JSONType): string {

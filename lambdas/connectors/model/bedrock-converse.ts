@@ -1,8 +1,7 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import * as z from 'zod';
-import { CountersignError } from '../../run/errors.ts';
-import type { Access } from '../connector.ts';
+import { type Access, credentialOf } from '../connector.ts';
 import { EXCHANGE_TIMEOUT_MS, exchange } from '../exchange.ts';
 import { FIRST_SERVER_ERROR, type Head, retryAfterMs, TargetRefused } from '../target-errors.ts';
 
@@ -48,15 +47,11 @@ export async function converse(access: Access, model: string, request: ConverseR
   return body;
 }
 
-async function signedHeaders({ instance, credential }: Access, url: URL, body: string) {
-  const credentials = Credential.safeParse(credential);
-  if (!credentials.success) {
-    throw new CountersignError('CONNECTION_MISSING', 'bedrock uses the role of the function; remove this connection');
-  }
+async function signedHeaders(access: Access, url: URL, body: string) {
   const signer = new SignatureV4({
     service: 'bedrock',
-    region: instance,
-    credentials: credentials.data,
+    region: access.instance,
+    credentials: credentialOf(access, Credential, 'bedrock uses the role of the function; remove this connection'),
     sha256: Sha256,
   });
   const { headers } = await signer.sign({

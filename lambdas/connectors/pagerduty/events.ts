@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { CountersignError } from '../../run/errors.ts';
 import type { Reversal } from '../../run/receipt.ts';
-import { operation, shortHash, writeKey } from '../connector.ts';
+import { credentialOf, operation, shortHash, writeKey } from '../connector.ts';
 import { exchange, urlAt } from '../exchange.ts';
 
 const SUMMARY_MAX_CHARACTERS = 1024;
@@ -44,18 +43,15 @@ export const sendEvent = operation({
     };
   },
   async perform(input, { access, mark }) {
-    const credential = Credential.safeParse(access.credential);
-    if (!credential.success) {
-      throw new CountersignError('CONNECTION_MISSING', 'the pagerduty credential needs "routingKey"');
-    }
+    const { routingKey } = credentialOf(access, Credential, 'the pagerduty credential needs "routingKey"');
     const dedupKey = input.dedupKey ?? mark;
     const { status, body } = await exchange({
       system: 'PagerDuty',
       method: 'POST',
       url: urlAt(access.baseUrl, '/v2/enqueue'),
       headers: {},
-      body: { routing_key: credential.data.routingKey, ...eventOf(input, dedupKey) },
-      secrets: [credential.data.routingKey],
+      body: { routing_key: routingKey, ...eventOf(input, dedupKey) },
+      secrets: [routingKey],
       responseSchema: Accepted,
     });
     return {

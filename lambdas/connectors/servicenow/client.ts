@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { CountersignError } from '../../run/errors.ts';
-import type { Access } from '../connector.ts';
+import { type Access, credentialOf } from '../connector.ts';
 import { type Exchange, exchange, urlAt } from '../exchange.ts';
 import { type Granted, tokenCacheOf } from '../token-cache.ts';
 
@@ -8,13 +7,14 @@ const SYSTEM = 'ServiceNow';
 
 const ClientCredential = z.object({ clientId: z.string(), clientSecret: z.string() });
 const Credential = z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]);
+const CREDENTIAL_NEEDS = 'the servicenow credential needs "username" and "password", or "clientId" and "clientSecret"';
 const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
 
 type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema' | 'timeoutMs'> & { path: string };
 
 /** Makes one call to the Table API, as a user or as an OAuth client. `path` starts with the table. */
 export async function servicenow<Body>(access: Access, { path, ...call }: Call<Body>) {
-  const credential = credentialOf(access);
+  const credential = credentialOf(access, Credential, CREDENTIAL_NEEDS);
   const as = (authorization: string) =>
     exchange({
       ...call,
@@ -27,13 +27,6 @@ export async function servicenow<Body>(access: Access, { path, ...call }: Call<B
   }
   const grant = (nowMs: number) => grantToken(access, credential, nowMs);
   return tokenCacheOf(access).call(grant, (token) => as(`Bearer ${token}`));
-}
-
-function credentialOf({ credential }: Access): z.infer<typeof Credential> {
-  const parsed = Credential.safeParse(credential);
-  if (parsed.success) return parsed.data;
-  const needs = 'the servicenow credential needs "username" and "password", or "clientId" and "clientSecret"';
-  throw new CountersignError('CONNECTION_MISSING', needs);
 }
 
 async function grantToken(

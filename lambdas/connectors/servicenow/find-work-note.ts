@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Access } from '../connector.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../exchange.ts';
-import { FORBIDDEN, OutcomeUnknown, TargetRefused } from '../target-errors.ts';
+import { FORBIDDEN, OutcomeUnknown, unlessStatus } from '../target-errors.ts';
 import { servicenow } from './client.ts';
 
 /** One step writes a note and then reads it, possibly from two tables. */
@@ -41,11 +41,11 @@ async function findEntry(access: Access, sysId: string, mark: string): Promise<F
   const fields = Object.keys(Entry.shape).join(',');
   const path = `sys_journal_field?sysparm_fields=${fields}&sysparm_limit=${ENTRIES_MAX}&sysparm_query=${query}`;
   const reading = servicenow(access, { method: 'GET', path, responseSchema: Entries, timeoutMs: READ_TIMEOUT_MS });
-  const read = await reading.catch(unlessForbidden);
+  const read = await reading.catch(unlessStatus(FORBIDDEN));
   if (!read) return { kind: 'undecided' };
   const { result } = read.body;
-  const ours = result.find((entry) => entry.element_id === sysId && isMarked(entry.value, mark));
-  if (ours) return { kind: 'found', journalEntry: ours.sys_id };
+  const found = result.find((entry) => entry.element_id === sysId && isMarked(entry.value, mark));
+  if (found) return { kind: 'found', journalEntry: found.sys_id };
   return read.header('x-total-count') === String(result.length) ? { kind: 'absent' } : { kind: 'undecided' };
 }
 
@@ -53,7 +53,7 @@ async function findEntry(access: Access, sysId: string, mark: string): Promise<F
 async function findInActivity(access: Access, sysId: string, mark: string): Promise<FoundNote> {
   const path = `incident/${sysId}?sysparm_fields=work_notes&sysparm_display_value=true`;
   const reading = servicenow(access, { method: 'GET', path, responseSchema: Activity, timeoutMs: READ_TIMEOUT_MS });
-  const notes = (await reading.catch(unlessForbidden))?.body.result.work_notes;
+  const notes = (await reading.catch(unlessStatus(FORBIDDEN)))?.body.result.work_notes;
   if (notes === undefined) return { kind: 'undecided' };
   return isMarked(notes, mark) ? { kind: 'found' } : { kind: 'absent' };
 }
@@ -62,7 +62,3 @@ async function findInActivity(access: Access, sysId: string, mark: string): Prom
 const isMarked = (text: string, mark: string) => text.split('\n').some((line) => line.trim() === markLine(mark));
 
 export const markLine = (mark: string) => `[${mark}]`;
-
-function unlessForbidden(error: unknown): undefined {
-  if (!(error instanceof TargetRefused) || error.status !== FORBIDDEN) throw error;
-}

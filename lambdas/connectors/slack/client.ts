@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { CountersignError } from '../../run/errors.ts';
-import type { Access } from '../connector.ts';
+import { type Access, credentialOf } from '../connector.ts';
 import { exchange, urlAt } from '../exchange.ts';
 import { TargetRefused } from '../target-errors.ts';
 import { slackError } from './errors.ts';
@@ -68,14 +68,13 @@ export async function slack<Body extends { ok: true }>(access: Access, call: Cal
   return body;
 }
 
-function botTokenOf({ credential }: Access): string {
-  const { data } = Credential.safeParse(credential);
-  if (!data) throw new CountersignError('CONNECTION_MISSING', 'the slack credential needs "botToken"');
-  if (data.botToken.startsWith('xoxe') || data.refreshToken !== undefined) {
+function botTokenOf(access: Access): string {
+  const { botToken, refreshToken } = credentialOf(access, Credential, 'the slack credential needs "botToken"');
+  if (botToken.startsWith('xoxe') || refreshToken !== undefined) {
     throw new CountersignError('CONNECTION_MISSING', ROTATING);
   }
-  if (data.botToken.startsWith('xapp-')) throw new CountersignError('CONNECTION_MISSING', APP_LEVEL);
-  return data.botToken;
+  if (botToken.startsWith('xapp-')) throw new CountersignError('CONNECTION_MISSING', APP_LEVEL);
+  return botToken;
 }
 
 /** The messages of a channel, or of one thread in it. */
