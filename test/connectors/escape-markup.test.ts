@@ -9,17 +9,17 @@ import { addWorkNote } from '../../lambdas/connectors/servicenow/incidents.ts';
 const ISSUE = { owner: 'o', repo: 'r', number: 7 };
 const SYS_ID = '0123456789abcdef0123456789abcdef';
 
-/** As GitHub renders a comment, before it looks for mentions and references in what is shown. */
+/** Renders like GitHub, which then searches the rendered text for mentions and references. */
 const rendered = (markdown: string) =>
   micromark(markdown, { extensions: [gfm()], htmlExtensions: [gfmHtml()], allowDangerousHtml: true });
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' };
-/** The letters that people see. */
+/** The visible text. */
 const shown = (html: string) =>
   html.replace(/<\/?(?:p|br \/)>/g, '').replace(/&(\w+);/g, (all, name) => ENTITIES[name] ?? all);
 const letters = (text: string) => text.replaceAll('\u200b', '').replace(/\s+/g, ' ').trim();
 
-/** What GitHub acts on in the text that is shown. */
+/** What GitHub would link or mention in the rendered text. */
 const ACTED_ON = [/@[a-z0-9]/i, /#\d/, /(?<![a-z0-9])gh-\d/i, /:\/\//, /www\./i];
 
 const HOSTILE = [
@@ -62,7 +62,7 @@ describe('plain text in a GitHub comment', () => {
     const text = fc.array(fc.oneof(pieces, fc.string()), { maxLength: 30 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(text, (hostile) => {
-        // CommonMark replaces these, and ends a line at no other character.
+        // CommonMark replaces these, and no other character ends a line.
         expectPlain(hostile.replace(/[\0\v\f]/g, ''));
       }),
       { numRuns: 500 },

@@ -52,7 +52,7 @@ const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const LATER = { code: 'TARGET_REFUSED', retryable: true };
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 const MOVED = { ...REFUSED, message: expect.stringMatching(/new name/) };
-/** To where the credential must not go. */
+/** To an address that must not get the credential. */
 const redirects =
   (status: number): Answering =>
   (_request, response) =>
@@ -62,13 +62,13 @@ const UNTRUSTED = { ...REFUSED, message: expect.stringMatching(/certificate/) };
 const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall });
 const DAY_MS = 24 * 3_600_000;
 
-/** By the target's clock, not ours. */
+/** According to the target's clock, not the local one. */
 const RESETS_IN_90_S = {
   date: 'Sat, 01 Jan 2000 00:00:00 GMT',
   'x-ratelimit-reset': String(Date.UTC(2000, 0, 1, 0, 1, 30) / 1000),
 };
 
-/** Each answer, and what it means for a write and for a read. */
+/** Each response, and its outcome for a write and for a read. */
 const ANSWERS: [string, Answering, object, object][] = [
   [
     '429 with Retry-After',
@@ -133,7 +133,7 @@ const ANSWERS: [string, Answering, object, object][] = [
 ];
 
 describe('a response that is too large', () => {
-  /** Writes for as long as somebody reads. */
+  /** Writes as long as the client reads. */
   let written = 0;
   const endless =
     (status: number, headers: Record<string, string> = {}): Answering =>
@@ -174,7 +174,7 @@ describe('a response that is too large', () => {
     };
     await expect(ask('POST', watched)).rejects.toBeDefined();
     await closed.promise;
-    // What is read, and what lies on the way in buffers of ours, of the server and of the system.
+    // The read bytes, and those in the buffers of the client, the server and the system.
     expect(written).toBeLessThan(4 * RESPONSE_MAX_BYTES);
   });
 

@@ -15,7 +15,7 @@ let world: World;
 let performance: WriteContext;
 beforeEach(async () => {
   world = await openWorld();
-  // With a slash at its end, as people write addresses.
+  // With a slash at the end, as people write addresses.
   const access = { baseUrl: `${world.url}/_sim/github/`, instance: 'acme', credential: { token: 'local-token' } };
   const openSince = later(new Date(world.nowMs).toISOString(), -HOUR_MS);
   performance = { access, mark: 'countersign:0123456789abcdef0123', openSince };

@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 const readBefore = async ({ before, parse }: Operation, input: unknown) => before?.(parse(input), performance.access);
-/** As the worker makes a first attempt. */
+/** Like the first attempt of a worker. */
 const perform = async (operation: Operation, input: unknown) =>
   operation.perform(operation.parse(input), { ...performance, before: await readBefore(operation, input) });
 
@@ -42,7 +42,7 @@ it('an undo adds only the labels that the write removed', async () => {
 
 describe('labels that were removed in part', () => {
   const input = { ...issue, labels: ['bug', 'triage'] };
-  /** The first is taken away, the second refused. */
+  /** The first is removed, the second refused. */
   const removeWith = async (status: number) => {
     const before = await readBefore(removeLabels, input);
     let calls = 0;
@@ -86,7 +86,7 @@ describe('a list of several pages', () => {
   const OTHERS = [{ id: 1, body: 'another' }];
   const probe = (access = performance.access) =>
     createComment.probe?.(createComment.parse({ ...issue, body: 'x' }), { ...performance, access });
-  /** Answers with a page that has a link to the next one, until it has none. */
+  /** Returns pages with a link to the next one, up to the last. */
   const pages = (linkTo: (asked: number) => string | undefined, last: object[] = OTHERS) => {
     const asked: string[] = [];
     vi.stubGlobal('fetch', async (url: string) => {

@@ -148,7 +148,7 @@ describe('a request', () => {
       const deployed = 'https://a1b2c3.execute-api.eu-west-1.amazonaws.com';
       await expect(go(`${OWN}/x`, { ownUrl: deployed })).rejects.toMatchObject(REFUSED);
       await expect(go(`${OWN}/x`)).rejects.toMatchObject(REFUSED);
-      // Nor by a name of the stage's own that somebody made lead inside.
+      // Nor with a host name as the URL of the stage that resolves to a private address.
       const misled = { ownUrl: 'https://api.example.com', addresses: ['127.0.0.1'] };
       await expect(go('https://api.example.com/x', misled)).rejects.toMatchObject(REFUSED);
     });

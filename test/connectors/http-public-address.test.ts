@@ -4,7 +4,7 @@ import { type Address, addressOf, isPublic, publicAddresses } from '../../lambda
 const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const LATER = { code: 'TARGET_REFUSED', retryable: true };
 
-/** Each with its neighbours: the first and last address of a range, where it is not the very first or last. */
+/** The first and the last address of each range. */
 const NOT_PUBLIC: [what: string, ...addresses: string[]][] = [
   ['unspecified', '0.0.0.0', '0.255.255.255', '::'],
   ['loopback', '127.0.0.1', '127.255.255.254', '::1'],

@@ -53,7 +53,7 @@ const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const LATER = { code: 'TARGET_REFUSED', retryable: true };
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 
-/** Each answer, and what it means for a write and for a read. */
+/** Each response, and its outcome for a write and for a read. */
 const ANSWERS: [string, Answering, object, object][] = [
   ['429 with Retry-After', says(429, '', { 'retry-after': '7' }), { ...LATER, retryAfterMs: 7_000 }, LATER],
   ['429 without', says(429), { ...LATER, retryAfterMs: 60_000 }, LATER],

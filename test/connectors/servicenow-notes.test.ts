@@ -72,7 +72,7 @@ describe('a work note', () => {
     expect(await writes()).toBe(1);
   });
 
-  /** As a proxy may answer. */
+  /** A response as a proxy may send it. */
   const uncounted = () =>
     world.ask('POST', '/faults', {
       system: 'servicenow',

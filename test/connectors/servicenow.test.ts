@@ -10,7 +10,7 @@ const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 
 describe('an update of an incident', () => {
   const access = { baseUrl: 'http://servicenow', instance: 'acme', credential: { username: 'x', password: 'y' } };
-  /** What becomes of these fields if ServiceNow answers with those. */
+  /** The result of writing these fields if ServiceNow returns those. */
   const update = (fields: object, before: Record<string, string> | undefined, shown: object, first?: object) => {
     vi.stubGlobal('fetch', async () => Response.json({ result: shown }));
     const input = updateIncident.parse({ sysId: SYS_ID, fields });

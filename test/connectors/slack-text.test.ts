@@ -5,7 +5,7 @@ import { type Outside, openSimulatedOutside } from '../contracts/connectors-outs
 
 const CHANNEL = '#incidents';
 
-/** Each would notify people, hide where a link leads, or pass for something else, if Slack read it as its own signs. */
+/** As mrkdwn, each of these would notify people, hide the address of a link, or imitate other text. */
 const HOSTILE: [what: string, text: string][] = [
   ['a mention', 'ask <@U100ANA> now'],
   ['a ping of everybody here', '<!here> and <!channel> and <!everyone>'],
@@ -20,7 +20,7 @@ const HOSTILE: [what: string, text: string][] = [
   ['a date', '<!date^1392734382^{date}|today>'],
 ];
 
-/** What Slack would act on in a message: everything in it that is not plain text. */
+/** Everything in a message that is not plain text. */
 const activeParts = (message: { blocks: { elements: { elements: Record<string, unknown>[] }[] }[] }) =>
   message.blocks.flatMap(({ elements }) =>
     elements.flatMap((part) => part.elements.filter(({ type, style }) => type !== 'text' || style !== undefined)),
@@ -44,7 +44,7 @@ describe('external text stays text in Slack', () => {
     const message = await shown(channel, ts);
     expect(activeParts(message)).toEqual([]);
     expect(message.text).not.toMatch(/[<>]/);
-    // Nothing of it is lost or changed: people read what approvers were shown.
+    // The text is complete and unchanged: people read what approvers saw.
     expect(await readBefore(outside, updateMessage, { channel, ts, text: 'x' })).toEqual({ text });
   });
 

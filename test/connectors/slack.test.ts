@@ -18,7 +18,7 @@ describe('Slack reports errors with status 200', () => {
     ],
     ['ratelimited', { code: 'TARGET_REFUSED', retryable: true, retryAfterMs: 60_000 }],
     ['service_unavailable', { code: 'TARGET_REFUSED', retryable: true }],
-    // Of these it says that part of the operation may have succeeded.
+    // Slack documents that part of the operation may have succeeded.
     ['internal_error', { code: 'OUTCOME_UNKNOWN' }],
     ['fatal_error', { code: 'OUTCOME_UNKNOWN' }],
   ])('and %s is mapped to its meaning for a write', async (error, meaning) => {
@@ -81,7 +81,7 @@ describe('a channel by its name', () => {
     channels: Array.from({ length: size }, (_, index) => ({ id: `C${page}X${index}`, name: `c-${page}-${index}` })),
     response_metadata: { next_cursor: `page ${page + 1}` },
   });
-  /** Slack with endlessly many channels, and an answer to everything else. */
+  /** Slack with an endless list of channels, and a response to every other call. */
   const workspace = (rest: object, asked: string[] = []) => {
     vi.stubGlobal('fetch', async (url: string) => {
       const { pathname, searchParams } = new URL(url);

@@ -7,8 +7,8 @@ const SYS_ID = '9d385017c611228701d22104cc95c371';
 const SHA = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
 
 /**
- * Receipts are found by these keys, and marks at targets are made of them: another key for the same write lets it happen
- * a second time after an upgrade. Change one only on purpose, and say so in the changelog.
+ * Receipts are found by these keys, and marks at targets contain them: another key for the same write would repeat it
+ * after an upgrade. Change a key only on purpose, with a line in the changelog.
  */
 const KEYS: [tool: string, input: object, key: string, fields: string][] = [
   [

@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { checkGithubEvent } from '../../lambdas/intake/check-github-event.ts';
 import { checkEventName } from '../../lambdas/pipeline/check-event-name.ts';
 
-/** Of GitHub and of the releases of its Enterprise Server. */
+/** Examples of GitHub and of releases of its Enterprise Server. */
 const EVENTS = ['api.github.com', 'ghes-31', 'ghes-33', 'ghes-35'].flatMap(
   (host): { name: string; examples: Record<string, unknown>[] }[] => {
     const path = createRequire(import.meta.url).resolve(`@octokit/webhooks-examples/${host}/index.json`);
     return JSON.parse(readFileSync(path, 'utf8'));
   },
 );
-/** Those an automation can ask for: no other name starts anything. */
+/** The events that an automation can name. */
 const NAMES = [...new Set(EVENTS.map(({ name }) => name))].filter(
   (event) => !checkEventName({ source: 'github', event }),
 );

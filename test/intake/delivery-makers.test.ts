@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { githubDelivery } from '../../lambdas/intake/github-delivery.ts';
 import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
 
-/** Makers are read from bodies of any shape; a name that is new to us is not compared with the body. */
+/** An unknown event name, so that the body is not checked and can have any members. */
 const github = (payload: object, event = 'some_new_event') =>
   githubDelivery({ 'x-github-event': event, 'x-github-delivery': 'd-1' }, payload);
 const servicenow = (record: Record<string, string | null>) =>

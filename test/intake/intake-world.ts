@@ -40,7 +40,7 @@ export const automation = (name: string, differing: Partial<Automation['trigger'
 
 export const GITHUB: WebhookSource = { source: 'github', delivery: githubDelivery };
 
-/** A webhook as API Gateway hands it on. */
+/** A webhook as API Gateway passes it on. */
 export function webhook(body: string | Buffer, differing: Partial<HttpEvent> & { secret?: string } = {}): HttpEvent {
   const { secret = SECRET, headers = {}, ...rest } = differing;
   const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;

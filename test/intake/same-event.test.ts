@@ -59,7 +59,7 @@ describe('events about one pull request within five seconds', () => {
     intake.clock.advance(3_000);
     await send(byApp, { id: 'd-1', hook: '2' });
     expect(await started()).toEqual(['on-app', 'on-label']);
-    // The first event is six seconds old by now, the app's only three.
+    // The first event is six seconds old, that of the app three.
     intake.clock.advance(3_000);
     await send(JSON.stringify(byApp, null, 1), { id: 'd-2', hook: '2' });
     expect((await started()).filter((name) => name === 'on-app')).toEqual(['on-app']);

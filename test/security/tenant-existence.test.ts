@@ -19,7 +19,7 @@ const CACHED_MS = 60_000;
 
 let clock: FakeClock;
 let secrets: SecretsSigningSecrets;
-/** What was asked of AWS, by the real client, in order. */
+/** The requests of the real AWS client, in order. */
 let calls: string[];
 let aws: Server;
 beforeEach(async () => {
@@ -40,7 +40,7 @@ afterEach(() => {
   aws.close();
 });
 
-/** The same requests, as they are answered and what they ask of AWS. */
+/** The response, and the requests to AWS. */
 async function seen(act: () => Promise<unknown>): Promise<{ answer: unknown; calls: string[] }> {
   calls = [];
   const answer = await act().then(

@@ -12,7 +12,7 @@ const OF_NO_TENANT = [
   'dueSortKey',
   'dueSortKeysUpTo',
   'workflowPrefix',
-  // The beginning of sort keys, within the partitions of the outbox.
+  // Prefixes of sort keys within the partitions of the outbox.
   'outboxPrefix',
 ];
 const READ_BACK = [

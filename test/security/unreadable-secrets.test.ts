@@ -4,7 +4,7 @@ import { SecretsConnections } from '../../lambdas/connectors/secrets-connections
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 
-/** As somebody may paste it into the console: bare, cut, or of another kind. */
+/** As people may paste it into the console: bare, incomplete, or of another type. */
 const PASTED = [
   'canary-of-a-secret',
   '{"github": {"token": "canary-of-a-se',

@@ -36,7 +36,7 @@ export const ACTION: ProposedAction = {
   makers: [],
 };
 
-/** An open approval of a write that policy asked about; tests change what they are about. */
+/** An open approval of a write that policy requires; tests override fields. */
 export function approvalOf(differing: Partial<Approval> = {}): Approval {
   return {
     schemaVersion: 2,
@@ -71,7 +71,7 @@ export function approvalOf(differing: Partial<Approval> = {}): Approval {
   };
 }
 
-/** An action with these fields, nothing else known about them. */
+/** An action with these fields and no known state. */
 export const writing = (fields: Record<string, unknown>): Partial<Approval> => ({
   action: { ...ACTION, fields },
   before: undefined,

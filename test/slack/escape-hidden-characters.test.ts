@@ -11,7 +11,7 @@ import { hostileText, TRICKS, UNSEEN } from './hostile-text.ts';
 
 const SEED = 20_260_102;
 
-/** Reads an escaped text back. */
+/** The original of an escaped text. */
 const original = (shown: string): string =>
   shown.replace(/⟦U\+([0-9A-F]+)⟧|↵/g, (sign, code?: string) =>
     code === undefined ? (sign === '↵' ? '\n' : sign) : String.fromCodePoint(Number.parseInt(code, 16)),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What people have tried, or could, to make a card say something else. */
+/** Known tricks to make a card show something else. */
 export const TRICKS = [
   '*bold* _italic_ ~gone~ `code` ```block```',
   '<!channel> <!here> @channel @everyone <@U100ANA>',
@@ -21,12 +21,12 @@ export const TRICKS = [
   '"\\'.repeat(200),
 ];
 
-/** Anything at all, and the tricks among it. */
+/** Any text, with some of the tricks. */
 export const hostileText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
   fc.constantFrom(...TRICKS),
   fc.array(fc.constantFrom(...TRICKS), { minLength: 1, maxLength: 60 }).map((tricks) => tricks.join(' ')),
 );
 
-/** What no reader may meet but where a card writes it out, or keeps a text from turning its neighbours around. */
+/** Characters that a card may contain only in escaped form, or to isolate right-to-left text. */
 export const UNSEEN = /[\p{Cc}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;

@@ -19,7 +19,7 @@ import { readable, shownTexts } from './shown-text.ts';
 const SEED = 20_260_102;
 const inputsOf = ({ blocks }: Modal) => blocks.flatMap((block) => (block.type === 'input' ? [block] : []));
 
-/** What Slack sends if a person submits the modal with these changes: everything, typed or not. */
+/** The values that Slack sends if a person submits the modal with these changes: all inputs, changed or not. */
 function submitted(modal: Modal, changes: Record<string, string> = {}): Typed {
   return Object.fromEntries(
     inputsOf(modal).map(({ block_id, label, element }) => {
@@ -109,14 +109,14 @@ describe('the modal of an edit', () => {
 });
 
 describe('the modal that shows all', () => {
-  /** Everything on all pages, turned one after the other. */
+  /** The blocks of all pages in order. */
   function allPages(approval: ReturnType<typeof approvalOf>): Modal[] {
     const pages = [showAllModal(approval, 0)];
     while (pages.at(-1)?.submit?.text === 'Next page') pages.push(showAllModal(approval, pages.length));
     return pages;
   }
 
-  /** What all pages say of each thing, its boxes put together. */
+  /** For each label, the text of its boxes on all pages. */
   function fullTexts(pages: Modal[]): Map<string, string> {
     const said = new Map<string, string>();
     for (const block of pages.flatMap(({ blocks }) => blocks)) {

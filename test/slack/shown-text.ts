@@ -2,11 +2,11 @@ import type { Block } from '../../lambdas/slack/block-kit.ts';
 
 export interface ShownText {
   text: string;
-  /** Where it comes from, to a reader: words of ours, something quoted, or a plain text. */
+  /** How the text is displayed: as the card's own text, as a quotation, or as plain text. */
   as: 'words' | 'code' | 'box' | 'plain';
 }
 
-/** Every text a reader of the blocks sees, in order. */
+/** Every text that the blocks display, in order. */
 export function shownTexts(blocks: readonly Block[]): ShownText[] {
   return blocks.flatMap(textsOf);
 }

@@ -24,11 +24,11 @@ export const PAGER_KEY = 'r'.repeat(32);
 
 export type SlackWorld = Awaited<ReturnType<typeof openSlackWorld>>;
 
-/** Our endpoints behind a real server, called by the Slack simulator with what it signs; only the decision is scripted. */
+/** The Slack endpoints behind a real server, called by the Slack simulator with signed requests; only the decision is scripted. */
 export async function openSlackWorld() {
   const sim = await openWorld();
   const server = createServer((request, response) => serve(request, response));
-  // As on the host, the simulators and our endpoints have one address.
+  // As on the host, the simulators and the endpoints have one address.
   sim.callbackUrl = await listen(server);
   const definitions = new MemoryDefinitions();
   const access = (system: string) => ({ baseUrl: `${sim.callbackUrl}/_sim/${system}`, instance: TEAM });
@@ -89,7 +89,7 @@ export async function openSlackWorld() {
     pending,
     definitions,
     cards: new SlackCards({ ...ports, people: definitions }),
-    /** What the decision comes to. */
+    /** The scripted outcome of the decision. */
     decides: (deciding: Deciding): Decided => {
       throw new Error(`nobody has said what becomes of ${deciding.approvalId}`);
     },
@@ -108,7 +108,7 @@ export async function openSlackWorld() {
     modal: async (): Promise<VendorJson> => (await world.state()).views[0],
     messages: async (): Promise<VendorJson[]> =>
       (await world.state()).channels.flatMap((channel: VendorJson) => channel.messages),
-    /** What was said to one person only. */
+    /** Messages that only this person sees. */
     replies: async (user: string): Promise<string[]> =>
       (await world.messages()).filter(({ ephemeral_for }) => ephemeral_for === user).map(({ text }) => text),
     close: async () => {
@@ -139,7 +139,7 @@ async function answered(answer: () => Promise<HttpResponse>): Promise<HttpRespon
   }
 }
 
-/** A request as API Gateway hands it on, signed as Slack signs. */
+/** A request as API Gateway passes it on, signed like Slack. */
 export function slackRequest(
   body: string,
   { nowMs, secret = SIGNING_SECRET, offByMs = 0 }: { nowMs: number; secret?: string; offByMs?: number },

@@ -16,20 +16,20 @@ import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
 import { accepted } from '../fakes/story.ts';
 
-/** Nobody works on what is sent: every run behaves like one that waits for a slot, or that every worker fails at. */
+/** No worker processes the messages: every run behaves like one that waits for a slot or fails in every worker. */
 const BY = { initiator: 'system', actor: 'test' } as const;
 const SWEEP_EVERY_MS = 60_000;
 const AT_ONCE = 20;
 
 interface Due {
-  /** Runs that wait, and runs that ended with their evidence to be sealed. */
+  /** Waiting runs, and ended runs whose evidence is not sealed. */
   runs: number;
   entries: number;
-  /** How long before the first sweep they are due, so that some are far in front of others. */
+  /** How long before the first sweep they are due. */
   dueSinceMs: number;
 }
 
-/** A store with what is due in it, and what two sweeps have sent. */
+/** A store with due items, and the messages of the sweeps. */
 class Sweeping {
   readonly #store: RunStore;
   readonly #clock = new FakeClock();
@@ -72,7 +72,7 @@ class Sweeping {
     await this.#store.commit(new ChangeDraft(run, run.updatedAt).move('canceled', BY).enqueue(entry).seal());
   }
 
-  /** Sweeps with time for so many batches, and says which runs of which tenant were sent, by messages of either kind. */
+  /** Sweeps with time for this many batches. Returns the runs by tenant that got a message of either kind. */
   async sweep(batches = Number.POSITIVE_INFINITY): Promise<void> {
     let left = batches;
     const hasTimeToSend = () => {
@@ -84,7 +84,7 @@ class Sweeping {
     this.#clock.advance(SWEEP_EVERY_MS);
   }
 
-  /** How many different things of each tenant were sent. */
+  /** The number of distinct items sent per tenant. */
   sent(): Map<string, number> {
     const things = new Set(
       [...this.#queue.receive(), ...this.#outbox.receiveSeals()].map((m) => `${m.tenant} ${m.runId}`),

@@ -6,7 +6,7 @@ import { FakeClock } from '../fakes/fake-clock.ts';
 
 const PENDING: Record<string, number> = { acme: 3, globex: 4 };
 
-/** What CloudWatch would show after gauges were recorded once. */
+/** The metrics after the gauges were recorded once. */
 async function recorded(oldestDueAt?: string, unreadShards?: number, collected = new CollectedMetrics()) {
   const clock = new FakeClock('2026-03-01T10:01:00.000Z');
   const runs = { countPendingApprovals: async (tenant: string) => PENDING[tenant] ?? 0 };

@@ -48,7 +48,7 @@ const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> 
     hasTimeToSend: () => true,
     ...time,
   });
-/** What was sent and what was left, whenever it became due. */
+/** The numbers of sent and remaining items, without the due time. */
 const counts = async (...args: Parameters<typeof swept>) => {
   const { oldestDueAt: _whenever, ...counted } = await swept(...args);
   return counted;

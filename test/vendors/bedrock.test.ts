@@ -19,7 +19,7 @@ const bedrock = new LocalBedrock();
 const answered = async ({ path, method, headers, body }: Sent) =>
   bedrock.handle({ path, method, headers, body: Buffer.from(body), query: new URLSearchParams() });
 
-/** What the connector sends. */
+/** The request of the connector. */
 let ours: Sent[];
 beforeEach(() => {
   ours = [];
@@ -41,7 +41,7 @@ const ask = (input: object) =>
     openSince: STORY_BEGINS_AT,
   });
 
-/** The same with Amazon's own client: what it sends, and what it reads from the answer of the local Bedrock. */
+/** The same call with Amazon's client: its request, and what it reads from the response of the local Bedrock. */
 async function askWithSdk(input: ConverseCommandInput) {
   const theirs: Sent[] = [];
   const client = new BedrockRuntimeClient({

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const ofGithub = () => recording.exchanges.filter(({ url }) => url.pathname.startsWith(`${MOUNT}/`));
 
-/** All that the operation ever asks: before, the write, the probe, and what undoes it. */
+/** All requests of the operation: the read before, the write, the probe and the undo. */
 async function exercise(operation: Operation, input: unknown): Promise<void> {
   const before = await readBefore(outside, operation, input);
   const { reversal } = await perform(outside, operation, input, { before });

@@ -31,11 +31,11 @@ const FIRST_REFUSAL = 400;
 const DOCUMENT = 'description';
 const JSON_TYPE = 'application/json';
 
-/** An API as its vendor describes it: what is wrong with an exchange, by that description. */
+/** A vendor's description of its API; finds the deviations of an exchange from it. */
 export class OpenApi {
   readonly #document: OpenApiDocument;
   readonly #values: Ajv;
-  /** Texts of a path or query stand for numbers, too. */
+  /** Texts in a path or query may be numbers. */
   readonly #texts: Ajv;
   readonly #validators = new Map<string, ValidateFunction>();
 
@@ -45,7 +45,7 @@ export class OpenApi {
     this.#texts = this.#ajv({ coerceTypes: true });
   }
 
-  /** `path` is that of the API, without where it is mounted. Of a refusal that is not described, `error` is the schema. */
+  /** `path` is relative to the API. `error` is the schema of an error that is not described. */
   problems(exchange: RecordedExchange, path: string, error: string): string[] {
     const found = this.#find(exchange.method.toLowerCase(), path);
     if (!found) return [`there is no ${exchange.method} ${path}`];
@@ -61,7 +61,7 @@ export class OpenApi {
     const segments = path.split('/');
     const fitting = Object.keys(this.#document.paths)
       .filter((template) => this.#document.paths[template]?.[method] && fits(template.split('/'), segments))
-      // A written-out segment goes before one that takes anything.
+      // A constant segment takes precedence over a parameter.
       .sort((a, b) => a.split('{').length - b.split('{').length);
     const [template] = fitting;
     const operation = template === undefined ? undefined : this.#document.paths[template]?.[method];
@@ -131,7 +131,7 @@ export class OpenApi {
   }
 }
 
-/** In OpenAPI 3.0 `nullable` may stand beside a reference; the validator wants a type there. */
+/** In OpenAPI 3.0 `nullable` may be next to a reference; the validator requires a type there. */
 function withNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withNulls);
   if (value === null || typeof value !== 'object') return value;
@@ -151,7 +151,7 @@ const fits = (template: readonly string[], segments: readonly string[]): boolean
   template.length === segments.length &&
   template.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]));
 
-/** The properties that a schema names, in any of its variants. */
+/** The properties of a schema in all its variants. */
 function namesIn(schema: Schema): string[] {
   const variants = ['oneOf', 'anyOf', 'allOf'].flatMap((keyword) => (schema[keyword] ?? []) as Schema[]);
   return [...Object.keys((schema.properties ?? {}) as object), ...variants.flatMap(namesIn)];

@@ -7,7 +7,7 @@ import { MARK } from '../contracts/connectors-examples.ts';
 import { CREDENTIAL_CANARY, type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
 import { type Recording, recordExchanges } from './recorded-exchanges.ts';
 
-/** What PagerDuty documents of an accepted event, and of one that it does not take (Events API v2). */
+/** The documented responses to an accepted and a refused event (Events API v2). */
 const ANSWERS: Record<number, object> = {
   202: {
     type: 'object',

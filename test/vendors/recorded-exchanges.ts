@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** One request as it was sent, and its answer as it came back. */
+/** One request as sent, and its response as received. */
 export interface RecordedExchange {
   method: string;
   url: URL;

@@ -8,7 +8,7 @@ import { type RecordedExchange, type Recording, recordExchanges } from './record
 
 /**
  * The Table API as ServiceNow documents it (REST API reference, "Table API"): it publishes no machine-readable description.
- * Values are text; a reference is a link and a value; a field asked for that is not there is left out.
+ * Values are text; a reference is a link and a value; a requested field that does not exist is omitted.
  */
 const TABLE = /^\/_sim\/servicenow\/api\/now\/table\/([a-z0-9_]+)(?:\/([0-9a-f]{32}))?$/;
 const PARAMETERS = {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const WEB_API = resolve('node_modules/@slack/web-api/dist/index.d.ts');
 const TYPES = resolve('node_modules/@slack/types/dist/index.d.ts');
 
-/** A value, and the type of Slack's own packages that it must have. */
+/** A value, and its type in Slack's packages. */
 export interface Claim {
   /** `WebApi.ChatUpdateArguments`, `Types.KnownBlock[]`. */
   type: string;
@@ -15,8 +15,8 @@ export interface Claim {
 }
 
 /**
- * What the compiler says against these values, written out as literals: a field of another kind, one that is missing, and
- * one that the type does not know. Empty if Slack's published types hold.
+ * The compiler errors for these values, written as literals: a field of another type, a missing field, and
+ * an unknown field. Empty if the values match Slack's published types.
  */
 export async function typeErrors(claims: readonly Claim[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'slack-types-'));

@@ -9,10 +9,10 @@ import { ANA, BEN, openSlackWorld } from '../slack/slack-world.ts';
 import { type RecordedExchange, recordExchanges } from './recorded-exchanges.ts';
 import { type Claim, typeErrors } from './slack-types.ts';
 
-/** Compiling takes seconds, more on a machine that is busy. */
+/** Compiling takes seconds, more on a busy machine. */
 const COMPILE_TIMEOUT_MS = 120_000;
 
-/** The type that Slack publishes for the arguments of each method that we call, and for its answer. */
+/** Slack's published types for the arguments and the response of each method in use. */
 const METHODS: Record<string, [request: string, answer: string]> = {
   'chat.postMessage': ['WebApi.ChatPostMessageArguments', 'WebApi.ChatPostMessageResponse'],
   'chat.update': ['WebApi.ChatUpdateArguments', 'WebApi.ChatUpdateResponse'],
@@ -24,7 +24,7 @@ const METHODS: Record<string, [request: string, answer: string]> = {
 
 const methodOf = ({ url }: RecordedExchange): string => url.pathname.split('/').at(-1) ?? '';
 
-/** A query has only texts; Slack's types say what they stand for. */
+/** A query has only texts; Slack's types determine their values. */
 function argumentsOf({ method, url, body }: RecordedExchange): unknown {
   if (method !== 'GET') return body;
   const typed = (text: string) => (['true', 'false'].includes(text) ? text === 'true' : text);
@@ -33,10 +33,10 @@ function argumentsOf({ method, url, body }: RecordedExchange): unknown {
 }
 
 let exchanges: RecordedExchange[];
-/** What we answer to Slack: messages for one person, and modals. */
+/** The responses to Slack: messages for one person, and modals. */
 const answered: Claim[] = [];
 
-/** Every way in which we speak to Slack, with texts that mean no good. */
+/** Every kind of request to Slack, with hostile texts. */
 beforeAll(async () => {
   const recording = recordExchanges();
   const text = TRICKS.join('\n').slice(0, 2_000);
@@ -68,7 +68,7 @@ beforeAll(async () => {
   exchanges = recording.exchanges.filter(({ url }) => url.pathname.includes('/slack/api/'));
 }, COMPILE_TIMEOUT_MS);
 
-/** A value without the lists of blocks in it, and these; without the frame of a modal, too, which has enums for texts. */
+/** Separates the lists of blocks from a value, and the frame of a modal, whose types have enums for texts. */
 function withoutBlocks(value: unknown): { rest: unknown; blocks: unknown[] } {
   const blocks: unknown[] = [];
   const rest = JSON.parse(JSON.stringify(value), (name, each) => {
@@ -101,7 +101,7 @@ describe('Slack’s published types hold', () => {
   it(
     'for every answer of the simulator',
     async () => {
-      // The types of answers were made of samples and know few kinds of blocks; those that blocks are sent by know all.
+      // The response types were generated from samples and lack many blocks; the argument types have all of them.
       const answers = exchanges.flatMap((each) => {
         const { rest, blocks } = withoutBlocks(each.answer);
         return [
