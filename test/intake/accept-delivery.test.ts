@@ -119,6 +119,6 @@ describe('a delivery', () => {
   it('starts the other automations when the filter of one is broken', async () => {
     await intake.definitions.saveAutomation('acme', automation('broken', { filter: '{% $error("no") %}' }));
     expect((await accept()).runIds).toHaveLength(1);
-    expect(intake.log.messages('error')).toEqual(['the filter of an automation failed; it starts no run']);
+    expect(intake.log.messages('error')).toEqual(['the filter of an automation failed; no run is started']);
   });
 });
