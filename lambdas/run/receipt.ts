@@ -80,13 +80,13 @@ export type SucceededReceipt = ReceiptFacts & {
   undoBegunAt?: string;
 } & WriteResult;
 /** Written, and taken back since: the key is free for the same write again. */
-export type ReversedReceipt = Omit<SucceededReceipt, 'outcome' | 'undoBegunAt'> & {
+type ReversedReceipt = Omit<SucceededReceipt, 'outcome' | 'undoBegunAt'> & {
   outcome: 'reversed';
   reversedAt: string;
   /** The key of the write that took it back. */
   reversedBy: string;
 };
-export type FailedReceipt = ReceiptFacts & {
+type FailedReceipt = ReceiptFacts & {
   outcome: 'failed';
   settledAt: string;
   error: RecordedError;
@@ -94,7 +94,7 @@ export type FailedReceipt = ReceiptFacts & {
   /** No request of the attempt that would change something has left the worker. */
   neverSent?: true;
 };
-export type UnknownReceipt = ReceiptFacts & {
+type UnknownReceipt = ReceiptFacts & {
   outcome: 'unknown';
   settledAt: string;
   error: RecordedError;

@@ -85,7 +85,7 @@ interface RunFacts {
   compensation?: Compensation[];
 }
 
-export interface Cancellation {
+interface Cancellation {
   actor: string;
   at: string;
   reason?: string;

@@ -106,13 +106,13 @@ export type FailedStep = StepFacts &
     wrote?: true;
   };
 /** Its write was taken back by another step. */
-export type RolledBackStep = StepFacts &
+type RolledBackStep = StepFacts &
   Ended & {
     status: 'rolled_back';
     output: unknown;
     receiptKey: string;
   };
-export type CanceledStep = StepFacts & Partial<Prepared> & Ended & { status: 'canceled' };
+type CanceledStep = StepFacts & Partial<Prepared> & Ended & { status: 'canceled' };
 
 /** A step that no commit has reached yet is pending and has no row: its definition in the workflow says it all. */
 export type Step =

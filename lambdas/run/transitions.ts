@@ -35,11 +35,11 @@ export const ALLOWED_TRANSITIONS: Readonly<Record<ActiveStatus, readonly RunStat
   rolling_back: ['failed_terminal', 'canceled', 'needs_human'],
 };
 
-export type TransitionContext = By & { at: string };
+type TransitionContext = By & { at: string };
 
 export type StatusChanged = EventOf<'run.status_changed'>;
 
-export type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
+type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
 
 /** The only place where a run's status changes. Pure and total: every run, every target, one answer. */
 export function transition(run: Run, to: RunStatus, context: TransitionContext, error?: RecordedError): Transition {

@@ -17,7 +17,7 @@ export interface DailyLogRows {
   saveLastClosed(tenant: string, closed: PreviousDay): Promise<void>;
 }
 
-export interface LogCloser {
+interface LogCloser {
   rows: DailyLogRows;
   store: EvidenceStore;
   signer: Signer;

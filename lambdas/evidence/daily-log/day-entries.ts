@@ -4,7 +4,7 @@ import { type DayLog, dayLogHead, positionOf } from './daily-log.ts';
 import { leafHash, merkleRoot } from './merkle.ts';
 
 /** All of a day's log but its entries, which only its document has: as objects they would not fit into a function. */
-export type DayLogHead = Omit<DayLog, 'entries'>;
+type DayLogHead = Omit<DayLog, 'entries'>;
 
 export interface DayLogFile {
   head: DayLogHead;

@@ -16,7 +16,7 @@ export interface AuditTerms {
   through: string;
 }
 
-export interface Finding {
+interface Finding {
   /** A day or a run. */
   about: string;
   problem: string;

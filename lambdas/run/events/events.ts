@@ -9,7 +9,7 @@ import { WRITE_EVENTS } from './write-events.ts';
 /** All kinds of events that a commit can have. CONTRIBUTING says how to add one. */
 export const EVENT_KINDS = { ...RUN_EVENTS, ...STEP_EVENTS, ...WRITE_EVENTS, ...POLICY_EVENTS, ...APPROVAL_EVENTS };
 
-export type EventType = keyof typeof EVENT_KINDS;
+type EventType = keyof typeof EVENT_KINDS;
 export type EventOf<Type extends EventType> = { type: Type } & z.infer<(typeof EVENT_KINDS)[Type]['fields']>;
 export type CommitEvent = { [Type in EventType]: EventOf<Type> }[EventType];
 

@@ -19,7 +19,7 @@ export interface RecordedStep {
   approvalId?: unknown;
 }
 
-export interface RecordedWrite {
+interface RecordedWrite {
   fields: Fields;
   /** The time of each of its attempts. */
   intentsAt: string[];
