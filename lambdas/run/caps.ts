@@ -3,7 +3,7 @@ import { sha256Hex } from './canonical-json.ts';
 import { CountersignError } from './errors.ts';
 import type { Run, Slot } from './run.ts';
 
-/** How much of a tenant may happen at once. A cap that is not set costs nothing: no counter is written. */
+/** Limits of a tenant or workflow. A cap that is not set has no counter. */
 export const Caps = z.strictObject({
   /** Runs in `running` at once. */
   maxConcurrency: z.int().min(1).optional(),
@@ -14,17 +14,17 @@ export type Caps = z.infer<typeof Caps>;
 
 export const TenantSettings = z.strictObject({
   caps: Caps.default({}),
-  /** Capacity units: a workspace with 3 gets three times the places of one with 1 when both want more. */
+  /** Capacity units: a workspace with 3 gets three times the slots of one with 1 if both need more. */
   workspaces: z.record(z.string(), z.int().min(1)).default({}),
-  /** One counter takes some 1,000 changes a second; a busier tenant spreads its places over several. */
+  /** One counter allows about 1,000 changes per second. A busier tenant needs several. */
   counterShards: z.int().min(1).max(20).default(1),
-  /** Where approvals are asked for, unless the workflow says otherwise. */
+  /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
 });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterShards: 1 };
 
-/** A counter or a lock that a commit moves, on the condition that there is room. */
+/** A change of a counter or lock that a commit makes, if there is a free slot. */
 export type CapWrite =
   | { kind: 'take_slot'; slot: Slot; max: number }
   | { kind: 'return_slot'; slot: Slot }
@@ -32,7 +32,7 @@ export type CapWrite =
   | { kind: 'take_key'; key: string; runId: string }
   | { kind: 'release_key'; key: string; runId: string };
 
-/** The lower of what tenant and workflow allow. For slots and starts both hold, each with a counter of its own. */
+/** The lower limit of tenant and workflow. Slots and starts have a counter for each of them. */
 export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
   const lower = (a?: number, b?: number) => (a === undefined ? b : b === undefined ? a : Math.min(a, b));
   return {
@@ -42,7 +42,7 @@ export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
   };
 }
 
-/** Whether only this run has no slot: another one that waits may still find one. */
+/** True if another waiting run may get a slot, although this one did not. */
 export function othersMayStart(refused: readonly CapWrite[], tenantShards: number): boolean {
   return refused.every((write) => {
     if (write.kind === 'take_slot') return write.slot.workflow !== undefined || tenantShards > 1;
@@ -50,13 +50,13 @@ export function othersMayStart(refused: readonly CapWrite[], tenantShards: numbe
   });
 }
 
-/** How many writes a run has made with this one; one too many is refused. */
+/** The number of writes including this one. Throws if it exceeds the cap. */
 export function withOneMoreWrite(writes: number, { maxWritesPerRun }: Caps): number {
   if (maxWritesPerRun === undefined || writes < maxWritesPerRun) return writes + 1;
   throw new CountersignError('CAP_EXCEEDED', `a run may make ${maxWritesPerRun} writes, and this would be one more`);
 }
 
-/** Takes one of the tenant's slots or, with a workflow, one of that workflow's own. */
+/** Takes a slot of the tenant or, with `workflow`, of that workflow. */
 export function takeSlot(
   run: Pick<Run, 'runId' | 'workspace'>,
   maxConcurrency: number,
@@ -69,24 +69,24 @@ export function takeSlot(
   return { kind: 'take_slot', slot, max: slotsOfShard(maxConcurrency, shards, shard) };
 }
 
-/** The places of one shard: all shards together have exactly the cap, and none has nothing. */
+/** The slots of one shard, at least one. All shards together have exactly the cap. */
 export function slotsOfShard(maxConcurrency: number, shards: number, shard: number): number {
   return Math.max(1, Math.floor(maxConcurrency / shards) + (shard < maxConcurrency % shards ? 1 : 0));
 }
 
-/** How many shards a cap can be spread over without handing out more places than it has. */
+/** The number of shards that a cap can be divided into with at least one slot each. */
 export function usableShards(maxConcurrency: number, shards: number): number {
   return Math.min(shards, maxConcurrency);
 }
 
-/** Where a waiting run stands: its workspace and since when. */
+/** A run that waits for a slot. */
 export interface Waiting {
   runId: string;
   workspace: string;
   createdAt: string;
 }
 
-/** Whose turn it is: the workspace that has least for its units; within it, who has waited longest. */
+/** The next run to start: of the workspace with the lowest load per unit, the one that waits longest. */
 export function nextInLine(
   waiting: readonly Waiting[],
   running: Readonly<Record<string, number>>,

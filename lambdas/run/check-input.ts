@@ -1,17 +1,17 @@
 import type * as z from 'zod';
 import { CountersignError } from './errors.ts';
 
-/** A name as inputs and columns have; anything else in a path is somebody's text. */
+/** Names of fields and columns. Any other name may be text of a payload. */
 const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
-/** A tool's input, as its schema gives it. */
+/** Parses the input of a tool, or throws INPUT_INVALID. */
 export function parsedInput<Schema extends z.ZodType>(schema: Schema, tool: string, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   throw new CountersignError('INPUT_INVALID', `${tool}: ${inputProblems(parsed.error)}`);
 }
 
-/** What is wrong with an input, without a word of it: the message is kept on the run, and its names may come from a payload. */
+/** Says what is wrong without quoting the input: the run stores the message, and names may come from a payload. */
 export function inputProblems({ issues }: z.ZodError): string {
   return issues
     .map((issue) => {
@@ -23,7 +23,7 @@ export function inputProblems({ issues }: z.ZodError): string {
 
 function issueText(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.map(plain).join(', ')}`;
-  // What is wrong with a name is told one level down.
+  // The reason for an invalid key is in a nested issue.
   return (issue.code === 'invalid_key' && issue.issues[0]?.message) || issue.message;
 }
 

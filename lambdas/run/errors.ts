@@ -1,4 +1,4 @@
-/** What runs, steps and decisions fail with. Decide by code, never by message. */
+/** Error codes of runs, steps and decisions. Code depends on the code of an error, never on its message. */
 export const ERROR_CODES = [
   'RUN_INVALID_TRANSITION',
   'RUN_TERMINAL_STATE',
@@ -39,7 +39,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What else a caller of the API may be answered; RUNBOOK has a row for each code of both lists. */
+/** Further codes in responses of the API. RUNBOOK has a row for each code of both lists. */
 export const REQUEST_CODES = [
   'BAD_REQUEST',
   'BAD_CURSOR',
@@ -54,7 +54,7 @@ export const REQUEST_CODES = [
 ] as const;
 export type ProblemCode = ErrorCode | (typeof REQUEST_CODES)[number];
 
-/** The root of the domain's errors: a code to decide by, a sentence that says what to do, and the cause. */
+/** All errors of the domain: a code, a message that says what to do, and the cause. */
 export class CountersignError extends Error {
   readonly code: ErrorCode;
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
@@ -64,7 +64,7 @@ export class CountersignError extends Error {
   }
 }
 
-/** The refusals that whoever asked is told in a sentence, with their HTTP status. Any other failure is ours to mend. */
+/** Errors that the caller can correct, with their HTTP status. All others are internal errors. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = {
   INPUT_INVALID: 400,
   APPROVAL_SELF: 403,
@@ -85,7 +85,7 @@ const REFUSALS: Partial<Record<ErrorCode, number>> = {
   TARGET_REFUSED: 502,
 };
 
-/** What to tell whoever asked, if the failure is theirs to know. */
+/** The response for an error that the caller can correct; undefined for an internal error. */
 export function refusalOf(error: unknown): { status: number; code: ErrorCode; message: string } | undefined {
   if (!(error instanceof CountersignError)) return undefined;
   const { code, message } = error;
@@ -93,13 +93,13 @@ export function refusalOf(error: unknown): { status: number; code: ErrorCode; me
   return status === undefined ? undefined : { status, code, message };
 }
 
-/** An error as it is kept on a run or a step: never a stack, never a payload. */
+/** An error as a run or step stores it: no stack, no payload. */
 export interface RecordedError {
   code: ErrorCode;
   message: string;
 }
 
-/** Targets echo what they were sent; a kept message is bounded so that no payload travels in it. */
+/** Targets repeat input in their errors. The limit prevents that a stored message contains a payload. */
 const RECORDED_MESSAGE_MAX_CHARACTERS = 500;
 
 export function recordedError(code: ErrorCode, message: string): RecordedError {

@@ -1,16 +1,16 @@
 import type { TriggerSource } from './run.ts';
 
 /**
- * What is remembered of a delivery, so that the same one again gives the same answer. It is written in the transaction
- * that creates the runs: there is no delivery half processed, hence no lock to expire and no attempt to count.
+ * Stored for each delivery, so that a repeated delivery gets the same response. The transaction that creates the runs
+ * writes it, so a delivery is never half processed and needs no lock.
  */
 export interface IdempotencyRecord {
   tenant: string;
   key: string;
   source: TriggerSource;
-  /** Of the body as received: the same key with another body is a conflict, not a duplicate. */
+  /** Of the received body. The same key with another body is a conflict, not a duplicate. */
   requestHash: string;
-  /** Which of the sender's subscriptions delivered it: GitHub sends one event to every hook, under one id. */
+  /** The subscription that delivered it: GitHub sends an event to every hook with the same id. */
   hook?: string;
   runIds: string[];
   /** The automation of each of these runs, in the same order. Records written before 2026-11 have none. */
@@ -22,7 +22,7 @@ export interface IdempotencyRecord {
 const HOUR_MS = 60 * 60 * 1000;
 
 /**
- * Remembered longer than the sender can repeat itself: GitHub redelivers by hand for 3 days, Enterprise Server for 7;
+ * Longer than the sender can repeat a delivery: GitHub redelivers by hand for 3 days, Enterprise Server for 7;
  * a ServiceNow business rule retries within the day.
  */
 export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {
@@ -33,10 +33,10 @@ export const IDEMPOTENCY_RETENTION_MS: Record<TriggerSource, number> = {
 /** The same event of a pull request may arrive under several delivery ids; within this time it is recognised by its content. */
 export const BURST_WINDOW_MS = 5_000;
 
-/** How each source names a delivery: the same one again has the same key, another one never has. */
+/** A repeated delivery has the same key; another delivery has another key. */
 export const deliveryKey = {
   github: ({ deliveryId }: { deliveryId: string }) => `github:${deliveryId}`,
-  /** GitHub signs the body and nothing else. Id, event name and hook can be changed by whoever sends a body again. */
+  /** GitHub signs only the body. A person who resends it can change id, event name and hook. */
   githubBody: ({ bodyHash }: { bodyHash: string }) => `github:body:${bodyHash}`,
   /** Two labels or two comments within seconds have different content, so they have different keys. */
   githubBurst: ({ event, contentHash }: { event: string; contentHash: string }) =>
@@ -45,11 +45,4 @@ export const deliveryKey = {
   forAutomation: ({ key, automation }: { key: string; automation: string }) => `${key}:automation:${automation}`,
   servicenow: (record: { instance: string; table: string; sysId: string; modCount: number }) =>
     `servicenow:${record.instance}:${record.table}:${record.sysId}:${record.modCount}`,
-  api: ({ clientId, requestId }: { clientId: string; requestId: string }) => `api:${clientId}:${requestId}`,
-  slackAction: ({ teamId, triggerId }: { teamId: string; triggerId: string }) => `slack:${teamId}:${triggerId}`,
-  slackEvent: ({ teamId, eventId }: { teamId: string; eventId: string }) => `slack:${teamId}:event:${eventId}`,
-  /** A slot is a time cut to the grain of the schedule. */
-  schedule: ({ scheduleId, slot }: { scheduleId: string; slot: string }) => `scheduler:${scheduleId}:${slot}`,
-  manual: ({ automationId, requestId }: { automationId: string; requestId: string }) =>
-    `manual:${automationId}:${requestId}`,
 };

@@ -3,30 +3,30 @@ import type { RecordedError } from './errors.ts';
 
 export const RECEIPT_SCHEMA_VERSION = 1;
 
-/** For how long a write that leaves nothing to compare with counts as the same one: an event told twice, not a new one. */
-const RESTS_ON_WITHIN_MS = 24 * 60 * 60 * 1000;
+/** A write without comparable state is reused only this long. Later, the same write is a new one. */
+const REUSED_WITHIN_MS = 24 * 60 * 60 * 1000;
 
-/** How an operation behaves when its answer is lost; see ARCHITECTURE, "The write". */
+/** How an operation behaves when its response is lost; see ARCHITECTURE, "The write". */
 export type Effect = 'read' | 'natural' | 'probe' | 'opaque';
 
-/** The state of just what a write touches, by names a person understands: `{assignment_group: "…"}`, `{triage: true}`. */
+/** The values that a write changes, by readable names: `{assignment_group: "…"}`, `{triage: true}`. */
 export type TouchedState = Record<string, unknown>;
 
 /**
- * How to undo a write: another tool, its input, and the state it must find there to undo ours and nobody else's change
- * (in the words of that tool's `before`); or the reason there is no way back.
+ * How to undo a write: the tool, its input, and the state that the target must have (fields of the tool's `before`), so
+ * that no later change is undone; or the reason why it is irreversible.
  */
 export type Reversal = { tool: string; input: unknown; expects?: TouchedState } | { irreversible: string };
 
-/** What a call cost with a provider that charges for it. */
+/** The price of a call at a provider that charges for it. */
 export interface Cost {
   provider: string;
   model: string;
   inputTokens: number;
   outputTokens: number;
-  /** By the price list of the runtime's version; absent for a model that is not on it. */
+  /** By the price list of this version; absent for a model that is not in it. */
   usd?: number;
-  /** How many calls it took, if more than one. */
+  /** The number of calls, if more than one. */
   calls?: number;
 }
 
@@ -41,49 +41,49 @@ interface ReceiptFacts {
   tool: string;
   effect: Effect;
   target: string;
-  /** Names of the fields written and the hash of their values: what was attempted, without the values. */
+  /** Names of the written fields and the hash of their values. */
   fields: string[];
   requestHash: string;
   attempt: number;
   leaseVersion: number;
   intentAt: string;
-  /** When the first attempt whose outcome is still open was intended: a probe looks back that far. */
+  /** The time of the first attempt whose outcome is open. A probe searches from there. */
   openSince: string;
-  /** What earlier attempts cost that came to nothing. */
+  /** The cost of earlier attempts that failed. */
   spentBefore?: Cost;
-  /** What the write rests on: the decision of this policy set, and the approval where it asked for one. */
+  /** The policy decision that allows the write, and its approval if one was required. */
   grounds?: { policyHash: string; policies: string[]; approvalId?: string };
 }
 
-/** Before-state where it could be read, the way back, and what the target answered. */
+/** The state before the write if it could be read, the undo, and the response of the target. */
 export interface WriteResult {
   output: unknown;
   before?: TouchedState;
   reversal: Reversal;
   cost?: Cost;
-  /** The target's own name for what happened: a status, an id, a timestamp. Metadata only. */
+  /** Status, ids and times of the response. Metadata only. */
   response: Record<string, string | number | boolean>;
-  /** What the target left undone, and what to do about it. The rest was done: `reversal` takes back just that. */
+  /** What the target did not do, and what to do about it. `reversal` undoes the rest. */
   incomplete?: string;
-  /** True when the write was found at the target after its answer had been lost. */
+  /** True if the response was lost and a probe found the write at the target. */
   recovered?: true;
 }
 
-/** `before`: what was there when an attempt with no outcome was sent: the way back, should the write be found made. */
+/** `before`: the state when an attempt without an outcome was sent. It is needed for the undo if the write was made. */
 export type IntentReceipt = ReceiptFacts & { outcome: 'intent'; before?: TouchedState };
 export type SucceededReceipt = ReceiptFacts & {
   outcome: 'succeeded';
   settledAt: string;
-  /** Another run that asked for the identical write and was given this receipt: it is not only ours to undo any more. */
+  /** Another run that reuses this write, so this run must not undo it. */
   reusedBy?: string;
-  /** Its undo has begun: nobody may rest on it until it is known what became of that. */
+  /** Its undo has begun. No run may reuse the write until the outcome of the undo is known. */
   undoBegunAt?: string;
 } & WriteResult;
-/** Written, and taken back since: the key is free for the same write again. */
+/** Written and undone. The key is free. */
 type ReversedReceipt = Omit<SucceededReceipt, 'outcome' | 'undoBegunAt'> & {
   outcome: 'reversed';
   reversedAt: string;
-  /** The key of the write that took it back. */
+  /** The key of the undo write. */
   reversedBy: string;
 };
 type FailedReceipt = ReceiptFacts & {
@@ -91,7 +91,7 @@ type FailedReceipt = ReceiptFacts & {
   settledAt: string;
   error: RecordedError;
   cost?: Cost;
-  /** No request of the attempt that would change something has left the worker. */
+  /** The attempt sent no request that changes the target. */
   neverSent?: true;
 };
 type UnknownReceipt = ReceiptFacts & {
@@ -100,15 +100,15 @@ type UnknownReceipt = ReceiptFacts & {
   error: RecordedError;
   before?: TouchedState;
 };
-/** Of a write that may have been made. */
+/** The receipt of a write that may have been made. */
 export type OpenReceipt = IntentReceipt | UnknownReceipt;
 export type Receipt = IntentReceipt | SucceededReceipt | ReversedReceipt | FailedReceipt | UnknownReceipt;
 
-/** Whether things are as expected, as far as anything was. */
+/** True if all expected values are present. */
 export const isAs = (expected: TouchedState, now: TouchedState): boolean =>
   Object.entries(expected).every(([name, value]) => hashOf(now[name] ?? null) === hashOf(value ?? null));
 
-/** Of a write that another run has made: whether the target still shows it, or, where it would not, it is recent. */
+/** True if the target still has the write of another run, or if that cannot be read but the write is recent. */
 export function isAsMade(
   { incomplete, settledAt }: SucceededReceipt,
   after: TouchedState | undefined,
@@ -117,13 +117,13 @@ export function isAsMade(
 ): boolean {
   if (incomplete !== undefined) return false;
   if (after) return now !== undefined && isAs(after, now);
-  return Date.parse(at) - Date.parse(settledAt) <= RESTS_ON_WITHIN_MS;
+  return Date.parse(at) - Date.parse(settledAt) <= REUSED_WITHIN_MS;
 }
 
-/** The write certainly did not happen, or was taken back since: anybody may make it. */
+/** The write was certainly not made, or was undone. */
 export const keyIsFree = ({ outcome }: Receipt): boolean => outcome === 'failed' || outcome === 'reversed';
 
-/** What a write has cost so far, the attempts that came to nothing included. */
+/** The cost of a write, including failed attempts. */
 export function spentOn(receipt: Receipt): Cost | undefined {
   const cost = 'cost' in receipt ? receipt.cost : undefined;
   return cost ?? receipt.spentBefore;

@@ -12,7 +12,7 @@ import { ALLOWED_TRANSITIONS, transition } from './transitions.ts';
 
 export type { By } from './events/run-events.ts';
 
-/** What happens to a run, collected until it is sealed into one commit. */
+/** Collects the changes of one commit. */
 export class RunDraft {
   readonly at: string;
   readonly #before: { run: Run; steps: Steps };
@@ -27,7 +27,7 @@ export class RunDraft {
   #run: Run;
   #cause?: By;
 
-  /** `held`: receipts found to hold keys that an earlier draft of this commit wanted. */
+  /** `held`: receipts that have the keys which an earlier draft of this commit needed. */
   constructor(before: { run: Run; steps: Steps }, at: string, held: ReadonlyMap<string, Receipt> = new Map()) {
     this.#held = held;
     this.#before = before;
@@ -44,17 +44,17 @@ export class RunDraft {
     return this.#before.run;
   }
 
-  /** The steps as they are after what was drafted so far. */
+  /** The steps after the changes in this draft. */
   get steps(): Steps {
     return this.#steps;
   }
 
-  /** Nothing happened, so there is nothing to commit. */
+  /** True if there is nothing to commit. */
   get isEmpty(): boolean {
     return this.#events.length === 0;
   }
 
-  /** Moves the run to another status, through `running` where there is no direct way; no way at all throws its refusal. */
+  /** Changes the status of the run, through `running` if there is no direct transition. Throws if there is none. */
   move(to: RunStatus, by: By, error?: RecordedError): this {
     if (this.#run.status === to) return this;
     const allowed = ALLOWED_TRANSITIONS[(this.#run as ActiveRun).status];
@@ -66,7 +66,7 @@ export class RunDraft {
     return this;
   }
 
-  /** What follows for the run from this commit is somebody's doing, not the worker's. */
+  /** Sets who caused this commit, if not the worker. */
   causedBy(by: By): this {
     this.#cause = by;
     return this;
@@ -76,13 +76,13 @@ export class RunDraft {
     return this.#cause;
   }
 
-  /** Facts that go with an active run. */
+  /** Sets fields of an active run. */
   note(facts: Partial<Omit<ActiveRun, 'status' | 'seq' | 'headHash' | 'runId' | 'tenant'>>): this {
     this.#run = { ...this.#run, ...facts } as Run;
     return this;
   }
 
-  /** Somebody gives the run something that its later writes may hold. */
+  /** Records a person whose input may be part of later writes. */
   addMaker(person: string): this {
     const { makers = [] } = this.#run;
     return makers.includes(person) ? this : this.note({ makers: [...makers, person] });
@@ -99,7 +99,7 @@ export class RunDraft {
     return this;
   }
 
-  /** The receipt under a key, as this draft leaves it or as it was found to hold the key. */
+  /** The receipt with a key after the changes in this draft, or as it was read. */
   receipt(key: string): Receipt | undefined {
     return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt ?? this.#held.get(key);
   }
@@ -114,7 +114,7 @@ export class RunDraft {
     return this;
   }
 
-  /** An approval as this draft leaves it, if it touches it. */
+  /** An approval that this draft changes. */
   approval(approvalId: string): Approval | undefined {
     return this.#approvals.find(({ approval }) => approval.approvalId === approvalId)?.approval;
   }
@@ -126,7 +126,7 @@ export class RunDraft {
   changeApproval(read: Approval, changes: Partial<Approval>): Approval {
     const drafted = this.#approvals.find(({ approval }) => approval.approvalId === read.approvalId);
     if (drafted) {
-      // Opened or changed by this very commit: still one row, written once.
+      // This commit already writes the row.
       drafted.approval = { ...drafted.approval, ...changes };
       return drafted.approval;
     }
@@ -150,7 +150,7 @@ export class RunDraft {
     return this;
   }
 
-  /** Takes back what this draft itself asked for. */
+  /** Removes cap writes from this draft. */
   waiveCap(kind: CapWrite['kind']): this {
     this.#caps = this.#caps.filter((write) => write.kind !== kind);
     return this;

@@ -22,13 +22,13 @@ export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
 export type RunStatus = ActiveStatus | TerminalStatus;
 export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]);
 
-/** A run not finished this long after it was accepted ends as `timed_out`. */
+/** A run that has not finished this long after it was accepted ends as `timed_out`. */
 export const RUN_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
-/** A running run that nothing happened to for this long has been lost by everyone who should move it: it is resumed. */
+/** A running run without a commit for this long is considered lost and is resumed. */
 export const INACTIVITY_MAX_MS = 30 * 60 * 1000;
 
-/** What enrichment found in the trigger: deterministic, local, shown wherever the run is shown. */
+/** Extracted from the trigger without calls to other systems. Shown wherever the run is shown. */
 export interface Enrichment {
   title: string;
   actor?: string;
@@ -43,45 +43,45 @@ interface RunFacts {
   automation: string;
   /** Runs of a tenant share its capacity by workspace. */
   workspace: string;
-  /** Pinned when the run is accepted: a later publication does not change a run under way. */
+  /** Pinned when the run is accepted. A version published later does not change the run. */
   workflow: { name: string; version: number };
   trigger: { source: TriggerSource; event: string; key: string };
   /** What the run is about, e.g. `github:octo-org/payments#7`. */
   subject?: string;
   enrichment?: Enrichment;
-  /** Number and hash of the newest commit: the run row and its chain move together. */
+  /** Number and hash of the last commit. The same transaction writes the run row and the commit. */
   seq: number;
   headHash: string;
   createdAt: string;
   updatedAt: string;
   startedAt?: string;
-  /** Moved on by the time the run spends waiting for people. */
+  /** Extended by the time that the run waits for people. */
   deadlineAt: string;
-  /** Since when people are waited for, while they are. */
+  /** Set while the run waits for people. */
   waitingForPeopleSince?: string;
-  /** An approval it waits for was not decided in time, and others were called. */
+  /** Set while an approval is past its SLA and others were alerted. */
   approvalOverdueSince?: string;
-  /** People whose input came into the run while it was under way: whoever sent it a signal or asked to roll it back. */
+  /** People who sent the run a signal or requested its rollback. */
   makers?: string[];
   /** Writes begun so far, counted against the cap. */
   writes: number;
   /** The slot under the tenant's cap while the run is `running`. */
   slot?: Slot;
-  /** The slot under its workflow's own cap, meanwhile. */
+  /** The slot under the cap of its workflow, also while it is `running`. */
   workflowSlot?: Slot;
-  /** Held from start to end: no other run with the same key runs meanwhile. */
+  /** Locked from start to end: no other run with the same key starts. */
   concurrencyKey?: string;
-  /** Somebody wants it stopped; it stops as soon as nothing of it is in flight. */
+  /** A person requested a stop. The run stops when no step is in flight. */
   stopRequest?: StopRequest;
-  /** Who asked for it to be canceled, or rolled back and then canceled, when and why. */
+  /** Who canceled it, or rolled it back and canceled it. */
   cancellation?: Cancellation;
-  /** How often the run went on from its last commit after whoever moved it had gone, or after a pause. */
+  /** How often the run continued from its last commit after its worker was lost, or after a pause. */
   resumeCount?: number;
-  /** How many of these because nothing had happened to it for too long. */
+  /** How many of these after a long time without progress. */
   orphanResumes?: number;
-  /** Set when the run began to take back what it wrote. */
+  /** Set when the rollback began. */
   rollback?: Rollback;
-  /** What became of each of its writes when the run was rolled back or canceled, in that order. */
+  /** The result of the rollback or cancellation for each write, in that order. */
   compensation?: Compensation[];
 }
 
@@ -92,19 +92,19 @@ interface Cancellation {
 }
 
 export interface Rollback {
-  /** How the run ends once everything that can be is taken back. */
+  /** The status of the run after the rollback. */
   endsAs: 'failed_terminal' | 'canceled';
   actor: string;
   at: string;
-  /** What went wrong, if that is why. */
+  /** The error that caused the rollback. */
   error?: RecordedError;
 }
 
-/** Which counter the place was taken from, so that it is given back to the same. */
+/** The counter that the slot was taken from and must be returned to. */
 export interface Slot {
   shard: number;
   workspace: string;
-  /** Of a workflow's own counter: its name. */
+  /** The workflow, if it is the counter of a workflow. */
   workflow?: string;
 }
 
@@ -117,9 +117,9 @@ export interface StopRequest {
 
 export type ActiveRun = RunFacts & {
   status: ActiveStatus;
-  /** The first step that is not done yet. */
+  /** The first step that has not ended. */
   currentStep?: string;
-  /** When someone must look at this run again, whatever else happens; only a paused run is nobody's to look at. */
+  /** When the sweeper sends the run to a worker, if no message does before. A paused run has none. */
   dueAt?: string;
 };
 export type TerminalRun = RunFacts & {
@@ -132,19 +132,19 @@ export type Run = ActiveRun | TerminalRun;
 
 export type TriggerSource = 'github' | 'servicenow';
 
-/** The event that caused a run, as its workflow's expressions see it. */
+/** The event that started a run, as expressions of the workflow see it. */
 export interface Trigger {
   source: TriggerSource;
   event: string;
-  /** Fields of the source that workflows ask for by name (`trigger.sysId`), beside the whole payload. */
+  /** Fields that workflows use by name (`trigger.sysId`), in addition to the payload. */
   fields: Record<string, unknown>;
   payload: unknown;
-  /** Who created or changed what the event is about, by the names its source has for them; see `makersOf`. */
+  /** Who created or changed the subject of the event, by their names in the source; see `makersOf`. */
   makers?: string[];
   receivedAt: string;
 }
 
-/** What is left to say of a trigger whose row is gone. */
+/** Stands in for a trigger whose row is missing. */
 export const lostTrigger = ({ trigger: { source, event }, createdAt }: Run): Trigger => ({
   source,
   event,

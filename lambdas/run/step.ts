@@ -5,10 +5,10 @@ import type { TouchedState } from './receipt.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
 
-/** Steps that take others back stand behind all steps a workflow can have, each at its step's distance. */
+/** The step that undoes step n has the index n + this. No workflow has that many steps. */
 export const UNDO_INDEX_OFFSET = 5000;
 
-/** Everything a step hands on must fit beside the run's other rows and in a later step's input. */
+/** Limits the rows of a run and the inputs of later steps. */
 export const STEP_OUTPUT_MAX_BYTES = 64 * 1024;
 
 export interface StepFacts {
@@ -16,28 +16,28 @@ export interface StepFacts {
   index: number;
   id: string;
   tool: string;
-  /** The fencing number: grows with every claim, and every later write of the claimant is conditioned on it. */
+  /** The fencing number: grows with every claim. All commits of the claiming worker require it. */
   leaseVersion: number;
   attempt: number;
-  /** When the run first came to it; rows of older versions do not have it. */
+  /** Rows of older versions do not have it. */
   startedAt?: string;
   updatedAt: string;
-  /** What policy was asked about this step last, and what it said. */
+  /** The last request to policy, and its decision. */
   governed?: Governed;
-  /** The index of the step that this one takes back. */
+  /** The index of the step that this one undoes. */
   undoes?: number;
-  /** Who had it tried again after it had failed for good: they are makers of that attempt. */
+  /** People who requested a retry after it failed: they are makers of that attempt. */
   retriedBy?: string[];
-  /** What must still be there for the write to be made; anything else is someone's later change. */
+  /** The state that the target must have for the write. Another state is a later change by somebody else. */
   expects?: TouchedState;
 }
 
 export interface Governed {
   request: PolicyRequest;
   decision: PolicyDecision;
-  /** The approval it rests on. */
+  /** The approval that allows the write. */
   approvalId?: string;
-  /** The approval it was stopped for and does not rest on: whatever is tried next is asked about no less strictly. */
+  /** An earlier approval that no longer applies. The next one must be at least as strict. */
   askedBefore?: string;
 }
 
@@ -47,10 +47,10 @@ export const withoutApproval = (
   { approvalId, askedBefore = approvalId }: Partial<Governed> = {},
 ): Governed => ({ request, decision, ...(askedBefore !== undefined && { askedBefore }) });
 
-/** A step's input is fixed when it is first claimed, so that a repeat repeats the same write. */
+/** The input of a step is fixed by the first claim, so that a retry makes the same write. */
 export interface Prepared {
   input: unknown;
-  /** The receipt that holds the intent. */
+  /** The receipt with the intent. */
   receiptKey: string;
 }
 
@@ -59,7 +59,7 @@ export interface Lease {
   expiresAt: string;
 }
 
-/** What a waiting step waits for: a point in time, or a signal from outside until then. */
+/** A step waits for a time, or for a signal until a time. */
 export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event: string; until: string };
 
 export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease };
@@ -69,13 +69,13 @@ export type WaitingApprovalStep = StepFacts & {
   status: 'waiting_approval';
   approvalId: string;
   expiresAt: string;
-  /** What is to be written once people agree; an `approval` step writes nothing. */
+  /** The input of the write; an `approval` step writes nothing. */
   input?: unknown;
 };
-/** People agreed; the next worker that looks performs it. */
+/** Approved. The next worker that processes the run starts it. */
 export type ReadyStep = StepFacts & { status: 'ready'; input: unknown; by?: By };
 export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
-/** When it ended, and how long after the run first came to it. */
+/** When it ended, and how long after its start. */
 export interface Ended {
   completedAt: string;
   durationMs?: number;
@@ -92,7 +92,7 @@ export type SucceededStep = StepFacts &
     output: unknown;
     receiptKey?: string;
     skipped?: true;
-    /** An earlier step of the run had made the identical write: it is that step's to take back. */
+    /** The earlier step of the run that made the identical write. The rollback undoes that step. */
     madeByStep?: number;
   };
 export type FailedStep = StepFacts &
@@ -100,12 +100,12 @@ export type FailedStep = StepFacts &
   Partial<Prepared> & {
     status: 'failed_terminal';
     error: RecordedError;
-    /** Whose doing it is, where it is not the target's: a person's, policy's, or time's. */
+    /** Who caused the failure, if not the target: a person, policy or a timeout. */
     by?: By;
-    /** Its write was made all the same, and is taken back like any other. */
+    /** Its write was made anyway, and the rollback undoes it. */
     wrote?: true;
   };
-/** Its write was taken back by another step. */
+/** Another step undid its write. */
 type RolledBackStep = StepFacts &
   Ended & {
     status: 'rolled_back';
@@ -114,7 +114,7 @@ type RolledBackStep = StepFacts &
   };
 type CanceledStep = StepFacts & Partial<Prepared> & Ended & { status: 'canceled' };
 
-/** A step that no commit has reached yet is pending and has no row: its definition in the workflow says it all. */
+/** A step that no commit has reached is pending and has no row. */
 export type Step =
   | RunningStep
   | RetryableStep
@@ -134,7 +134,7 @@ export function receiptKeyOf(step: Step): string | undefined {
 
 const FINISHED: readonly Step['status'][] = ['succeeded', 'failed_terminal', 'rolled_back', 'canceled'];
 
-/** Nothing more will happen to it by itself. */
+/** The step has ended. Only a person can start it again. */
 export function isFinished({ status }: Step): boolean {
   return FINISHED.includes(status);
 }
@@ -159,7 +159,7 @@ export function newStep(
   };
 }
 
-/** What stays the same about a step whatever becomes of it. */
+/** The fields that all states of a step have. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy, expects } =
     step;

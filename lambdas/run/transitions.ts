@@ -11,7 +11,7 @@ import {
   type TerminalStatus,
 } from './run.ts';
 
-/** What may follow what. Nothing follows a terminal status. */
+/** The statuses that may follow each status. None follows a terminal status. */
 export const ALLOWED_TRANSITIONS: Readonly<Record<ActiveStatus, readonly RunStatus[]>> = {
   queued: ['enriching', 'canceled', 'failed_terminal', 'timed_out'],
   enriching: ['ready', 'canceled', 'failed_terminal', 'timed_out'],
@@ -41,7 +41,7 @@ export type StatusChanged = EventOf<'run.status_changed'>;
 
 type Transition = { ok: true; run: Run; event: StatusChanged } | { ok: false; refusal: CountersignError };
 
-/** The only place where a run's status changes. Pure and total: every run, every target, one answer. */
+/** The only function that changes the status of a run. Pure; never throws. */
 export function transition(run: Run, to: RunStatus, context: TransitionContext, error?: RecordedError): Transition {
   if (isTerminal(run)) {
     return refuse('RUN_TERMINAL_STATE', `run ${run.runId} has ended as ${run.status}; a terminal run never changes`);
@@ -65,11 +65,11 @@ export function transition(run: Run, to: RunStatus, context: TransitionContext, 
 
 function ended(run: Run, status: TerminalStatus, at: string, error?: RecordedError): Run {
   const {
-    dueAt: _nobodyLooksAgain,
-    currentStep: _done,
-    stopRequest: _fulfilled,
-    waitingForPeopleSince: _over,
-    approvalOverdueSince: _overdue,
+    dueAt: _dueAt,
+    currentStep: _currentStep,
+    stopRequest: _stopRequest,
+    waitingForPeopleSince: _waitingForPeopleSince,
+    approvalOverdueSince: _approvalOverdueSince,
     ...facts
   } = run as ActiveRun;
   return {

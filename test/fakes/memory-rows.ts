@@ -94,7 +94,7 @@ export function transact(writes: (RowWrite & { rows: unknown })[]): boolean[] | 
     if (again !== index) throw new Error(`a transaction with more than one write to ${row}`);
   }
   const bytes = writes.reduce((sum, each) => sum + each.bytes, 0);
-  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('what happens at once', bytes, TRANSACTION_MAX_BYTES);
+  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('the transaction', bytes, TRANSACTION_MAX_BYTES);
   const refusals = writes.map((each) => each.refuses());
   if (refusals.includes(true)) return refusals;
   for (const each of writes) each.apply();

@@ -34,5 +34,5 @@ it.each([4_000, 5_000, 300_000])('a document of %i letters comes back as it was'
 
 it('a row that is too large names itself and says how much there is room for', () => {
   const text = noise('too much', 2 * ROW_MAX_BYTES);
-  expect(() => toItem(KEY, { text })).toThrow(/the row STEP#0001 would take \d+ KB, and 400 KB can be kept/);
+  expect(() => toItem(KEY, { text })).toThrow(/the row STEP#0001 is \d+ KB; the limit is 400 KB/);
 });

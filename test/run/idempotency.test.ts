@@ -12,11 +12,6 @@ it.each([
     deliveryKey.servicenow({ instance: 'acme', table: 'incident', sysId: 'ab', modCount: 3 }),
     'servicenow:acme:incident:ab:3',
   ],
-  [deliveryKey.api({ clientId: 'ci', requestId: 'r-1' }), 'api:ci:r-1'],
-  [deliveryKey.slackAction({ teamId: 'T1', triggerId: 't.1' }), 'slack:T1:t.1'],
-  [deliveryKey.slackEvent({ teamId: 'T1', eventId: 'Ev1' }), 'slack:T1:event:Ev1'],
-  [deliveryKey.schedule({ scheduleId: 's', slot: '2026-01-02T03:00' }), 'scheduler:s:2026-01-02T03:00'],
-  [deliveryKey.manual({ automationId: 'a', requestId: 'r' }), 'manual:a:r'],
 ])('a delivery is named %s', (key, expected) => {
   expect(key).toBe(expected);
 });

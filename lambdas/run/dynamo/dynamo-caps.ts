@@ -6,23 +6,23 @@ import { type Item, toItem } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { add, type Condition, put, remove } from './dynamo-transactions.ts';
 
-/** How many runs of a workspace are running, beside the total, in the counter's row. */
+/** The attribute with the number of running runs of a workspace, beside the total. */
 const WORKSPACE_COUNTER = 'workspace:';
 
 const thereIsRoom = (counter: '#running' | '#starts', max: number): Condition => ({
   expression: `attribute_not_exists(${counter}) OR ${counter} < :max`,
   values: { ':max': max },
 });
-/** Nobody asks for a minute that is over; an hour covers clocks that differ. */
-const STARTS_REMEMBERED_SECONDS = 60 * 60;
-const startsForgottenAfter = (minute: string) => Date.parse(`${minute}:00.000Z`) / 1000 + STARTS_REMEMBERED_SECONDS;
+/** A past minute is not read again. An hour covers clock skew. */
+const STARTS_RETENTION_SECONDS = 60 * 60;
+const startsForgottenAfter = (minute: string) => Date.parse(`${minute}:00.000Z`) / 1000 + STARTS_RETENTION_SECONDS;
 
 const holderIs = (runId: string): Condition => ({
   expression: 'attribute_not_exists(#pk) OR #holder = :runId',
   values: { ':runId': runId },
 });
 
-/** A place, a start or a key, as the item of the transaction that needs it. */
+/** The transaction item for a slot, a start or a key. */
 export function capWrite(table: string, tenant: string, write: CapWrite): TransactWriteItem {
   switch (write.kind) {
     case 'take_slot':
@@ -51,7 +51,7 @@ export function capWrite(table: string, tenant: string, write: CapWrite): Transa
 
 const slotCount = ({ workspace }: Slot, by: 1 | -1) => ({ running: by, [`${WORKSPACE_COUNTER}${workspace}`]: by });
 
-/** Adds up what the counters of all shards say about each workspace. */
+/** Adds the counters of all shards by workspace. */
 export function runningByWorkspace(counters: Item[]): Record<string, number> {
   const running: Record<string, number> = {};
   for (const [name, value] of counters.flatMap((counter) => Object.entries(unmarshall(counter)))) {

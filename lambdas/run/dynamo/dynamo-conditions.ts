@@ -5,10 +5,9 @@ import type { Condition } from './dynamo-transactions.ts';
 
 /** Every condition of the run table has a name that says what it guards. */
 
-export const ROW_IS_THERE: Condition = { expression: 'attribute_exists(#pk)' };
-export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
 export const ROW_EXISTS: Condition = { expression: 'attribute_exists(#pk)' };
-/** Nobody has written the row since it was read; none was there if none was read. */
+export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };
+/** The row has not changed since it was read, or still does not exist. */
 export const rowIsStill = (read: Item | undefined): Condition =>
   read ? { expression: '#doc = :doc', values: { ':doc': read.doc?.S ?? read.doc?.B } } : ROW_IS_NEW;
 export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
@@ -25,7 +24,7 @@ export const recordIsNewOrExpired = (now: string): Condition => ({
   values: { ':now': now },
 });
 
-/** No receipt yet, one whose write certainly did not happen or was taken back, or this step's own open intent from an earlier attempt. */
+/** No receipt, one whose write was not made or was undone, or the open intent of an earlier attempt of this step. */
 const keyIsFreeFor = (receipt: Receipt): Condition => ({
   expression:
     'attribute_not_exists(#pk) OR #outcome = :failed OR #outcome = :reversed' +
@@ -61,13 +60,13 @@ export const attemptsAre = (attempts: number): Condition => ({
   values: { ':attempts': attempts },
 });
 
-/** Of an entry that was written by something else than this program. */
+/** For an entry that another program wrote. */
 export const ATTEMPTS_ARE_NOT_COUNTED: Condition = {
   expression: 'attribute_exists(#pk) AND NOT attribute_type(#attempts, :number)',
   values: { ':number': 'N' },
 };
 
-/** A run that ended, or that a commit has moved on, has another due time or none. */
+/** A run that ended or has a newer commit has another due time or none. */
 export const dueTimeIs = (sortKey: string): Condition => ({
   expression: '#dueAt = :dueAt',
   values: { ':dueAt': sortKey },

@@ -13,21 +13,21 @@ import { DUE_SHARDS } from '../run-store.ts';
 import * as keys from './dynamo-keys.ts';
 
 /**
- * A row: its key, the document as JSON text, and beside it only what conditions, indexes and TTL need. Documents carry
- * what targets and workflows made, and JSON holds what DynamoDB's own types do not: long numbers, deep nesting, order.
+ * A row: its key, the document as JSON text, and attributes for conditions, indexes and TTL. JSON can store values that
+ * the types of DynamoDB cannot: long numbers, deep nesting, the order of fields.
  */
 export type Item = Record<string, AttributeValue>;
 
-/** What DynamoDB takes of one row. */
+/** The limit of DynamoDB for one row. */
 export const ROW_MAX_BYTES = 400 * 1024;
-/** A number takes up to this in a row. */
+/** The largest size of a number in a row. */
 const NUMBER_MAX_BYTES = 21;
-/** Smaller documents stay text that people can read in the console; larger ones are mostly repetition. */
+/** Smaller documents are stored as readable text, larger ones compressed. */
 const TEXT_MAX_BYTES = 4 * 1024;
-/** The window of 4 MB reaches back to every earlier copy: rows of approvals have the same values several times. */
+/** Rows of approvals repeat values; a window of 4 MB finds all copies. */
 const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
-/** Fields of documents that conditions name. */
+/** Fields of documents that conditions use. */
 const CONDITIONED = [
   'seq',
   'leaseVersion',
@@ -41,7 +41,7 @@ const CONDITIONED = [
   'holder',
 ];
 
-/** Throws `ROW_TOO_LARGE` for what no row can hold, even compressed. */
+/** Throws `ROW_TOO_LARGE` if the compressed row exceeds the limit. */
 export function toItem(key: keys.Key, doc: object, besides: Record<string, unknown> = {}): Item {
   keys.assertSortKeys(key.sk);
   const text = JSON.stringify(doc);
@@ -66,7 +66,7 @@ export function docOf<T>({ doc }: Item): T {
 
 export const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: pk?.S ?? '', sk: sk?.S ?? '' });
 
-/** As DynamoDB counts them, or a few more: names and values, numbers at their largest. */
+/** The size as DynamoDB counts it, or slightly more: numbers count with their largest size. */
 export function itemBytes(item: Item): number {
   const bytes = ({ S, B }: AttributeValue) =>
     S === undefined ? (B?.length ?? NUMBER_MAX_BYTES) : Buffer.byteLength(S);
@@ -77,11 +77,11 @@ export function tooLarge(what: string, bytes: number, maxBytes: number): Counter
   const kilobytes = (count: number) => Math.ceil(count / 1024);
   return new CountersignError(
     'ROW_TOO_LARGE',
-    `${what} would take ${kilobytes(bytes)} KB, and ${kilobytes(maxBytes)} KB can be kept; write or send less at once`,
+    `${what} is ${kilobytes(bytes)} KB; the limit is ${kilobytes(maxBytes)} KB. Write or send less at once`,
   );
 }
 
-/** The attributes that put a row into an index. */
+/** The attributes that add a row to an index. */
 const inIndex = ({ partition, sort }: keys.Index, value: string, at: string) => ({ [partition]: value, [sort]: at });
 
 const dueAt = (runId: string, at: string) =>
@@ -96,7 +96,7 @@ export function runItem(run: Run): Item {
   });
 }
 
-/** One trigger for each run that it starts: the same text, compressed once. */
+/** One row for each run that the trigger starts, compressed once. */
 export function triggerItems(runs: readonly { run: Run }[], trigger: Trigger): Item[] {
   const [first, ...rest] = runs.map(({ run }) => keys.triggerKey(run.tenant, run.runId));
   if (!first) return [];
@@ -104,7 +104,7 @@ export function triggerItems(runs: readonly { run: Run }[], trigger: Trigger): I
   return [item, ...rest.map(({ pk }) => ({ ...item, pk: { S: pk } }))];
 }
 
-/** Of a document as it is stored: the same one again has the same hash, however the row keeps it. */
+/** Independent of how the row stores the document. */
 export const docHash = (doc: object): string => sha256Hex(JSON.stringify(doc));
 
 export function receiptItem(receipt: Receipt): Item {
@@ -117,13 +117,13 @@ export function idempotencyItem(record: IdempotencyRecord): Item {
   });
 }
 
-/** One that failed for good is not due. */
+/** A failed entry is not due. */
 export function outboxItem(entry: OutboxEntry): Item {
   const runId = keys.runOfOutboxEntry(entry.id);
   return toItem(keys.outboxKey(entry.id), entry, entry.failed ? {} : dueAt(runId, entry.dueAt));
 }
 
-/** An entry as it is stored, which may be anything; its id is that of its key. */
+/** Reads an entry that may be malformed. Its id is in its key. */
 export function outboxEntryOf(item: Item): OutboxEntry {
   const { sk: id } = keyOf(item);
   try {

@@ -2,13 +2,13 @@ import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
 import { OUTBOX_SHARDS } from '../run-store.ts';
 
-/** Every key of the run table is spelled here, and nowhere else. Tenants and run ids never contain `#`. */
+/** All keys of the run table are defined here. Tenants and run ids never contain `#`. */
 export interface Key {
   pk: string;
   sk: string;
 }
 
-/** What rows are about: the first part of their partition key, where permissions end. */
+/** The first part of the partition key. Permissions of functions are limited by it. */
 export type RowKind =
   | 'RUN'
   | 'TOKEN'
@@ -23,11 +23,11 @@ export type RowKind =
   | 'CHANGE'
   | 'APIKEY';
 
-/** What DynamoDB takes of a key, in the table and in its indexes. */
+/** The limits of DynamoDB for keys, in the table and in its indexes. */
 const PARTITION_KEY_MAX_BYTES = 2_048;
 const SORT_KEY_MAX_BYTES = 1_024;
 
-/** Throws `KEY_TOO_LONG`: DynamoDB would refuse the request each time it is tried, with an error that nobody can act on. */
+/** Throws `KEY_TOO_LONG`, because DynamoDB would refuse each attempt with an unclear error. */
 function bounded(what: string, text: string, maxBytes: number): string {
   const bytes = Buffer.byteLength(text);
   if (bytes <= maxBytes) return text;
@@ -39,19 +39,19 @@ function bounded(what: string, text: string, maxBytes: number): string {
 
 const partition = (kind: RowKind, ...parts: string[]) =>
   bounded(`key of ${kind}`, [kind, ...parts].join('#'), PARTITION_KEY_MAX_BYTES);
-/** For every key that is sent to DynamoDB; partition keys are bounded where they are made. */
+/** For every key in a request. Partition keys are checked where they are made. */
 export function assertSortKeys(...sortKeys: string[]): void {
   for (const sk of sortKeys) bounded('sort key', sk, SORT_KEY_MAX_BYTES);
 }
 const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
 
-/** One sorts before and one after all that is in a sort key. */
+/** Sort before and after all sort keys. */
 export const FIRST = '!';
 export const LAST = '~';
 
 export const runPartition = (tenant: string, runId: string) => partition('RUN', tenant, runId);
 
-/** Sort keys of a run's rows, in their order: a worker needs those from the run's own on. */
+/** Sort keys of the rows of a run, in order. A worker reads from the run row on. */
 export const APPROVAL_PREFIX = 'APPROVAL#';
 export const COMMIT_PREFIX = 'COMMIT#';
 export const RUN_SORT_KEY = 'RUN';
@@ -95,7 +95,7 @@ export const idempotencyKey = (tenant: string, key: string): Key => ({
 });
 export const apiKeyKey = (keyHash: string): Key => ({ pk: partition('APIKEY', keyHash), sk: 'APIKEY' });
 
-/** A row for each bundle sealed on a day (UTC), and one that names the day whose log was closed last. */
+/** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
 export const logEntryKey = (tenant: string, day: string, runId: string): Key => ({
   pk: logPartition(tenant, day),
@@ -103,7 +103,7 @@ export const logEntryKey = (tenant: string, day: string, runId: string): Key => 
 });
 export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
 
-/** Of the tenant or, with a name, of one workflow: each counts its own runs. */
+/** The counter of the tenant or, with a name, of a workflow. */
 export const slotCounterKey = (tenant: string, shard: number, workflow?: string): Key => ({
   pk: partition('CAPS', tenant, padded(shard, 2), ...(workflow === undefined ? [] : [workflow])),
   sk: 'SLOTS',
@@ -117,7 +117,7 @@ export const concurrencyLockKey = (tenant: string, key: string): Key => ({
   sk: 'LOCK',
 });
 
-/** Tenant and run lead the entry's id, so its shard can be found again from the id alone. */
+/** The id of an entry begins with tenant and run, so its shard can be computed from the id. */
 export const outboxKey = (entryId: string): Key => ({
   pk: outboxPartition(shardOf(runOfOutboxEntry(entryId), OUTBOX_SHARDS)),
   sk: entryId,
@@ -128,7 +128,7 @@ export const runOfOutboxEntry = (entryId: string): string => entryId.split('.')[
 export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.')[0] ?? '';
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 
-/** All that a tenant has defined; also where indexes of its runs and approvals begin. */
+/** The definitions of a tenant; also the partition of its runs and approvals in indexes. */
 export const tenantPartition = (tenant: string) => partition('TENANT', tenant);
 export const AUTOMATION_PREFIX = 'AUTOMATION#';
 export const automationKey = (tenant: string, name: string): Key => ({
@@ -147,7 +147,7 @@ export const personKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${PERSON_PREFIX}${id}`,
 });
-/** Says that somebody of this id was deleted: nobody else gets the id. */
+/** Exists if a person with this id was deleted. The id is not given again. */
 export const formerPersonKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `FORMER#${id}`,
@@ -158,7 +158,7 @@ export const pendingChangeKey = (tenant: string, changeId: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${PENDING_CHANGE_PREFIX}${changeId}`,
 });
-/** The history of what a tenant has defined, oldest first; nobody may delete from it. */
+/** The changes of a tenant's definitions, oldest first. No function may delete them. */
 export const changePartition = (tenant: string) => partition('CHANGE', tenant);
 export const changeKey = (tenant: string, place: string): Key => ({ pk: changePartition(tenant), sk: place });
 export const policiesKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'POLICIES' });
@@ -177,23 +177,23 @@ export const INDEXES = {
 } as const;
 export type Index = (typeof INDEXES)[keyof typeof INDEXES];
 
-/** DynamoDB deletes rows some days after this attribute's time (epoch seconds); conditions never wait for it. */
+/** DynamoDB deletes rows some days after this time (epoch seconds). Conditions do not depend on it. */
 export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 
 export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
 
-/** The index holds keys only: how often a run was swept since its last commit stands behind its due time. */
+/** The index has only keys, so the number of sweeps since the last commit is appended to the due time. */
 const SWEEPS = '~';
 export const dueSortKey = (dueAt: string, sweeps: number) => (sweeps === 0 ? dueAt : `${dueAt}${SWEEPS}${sweeps}`);
-/** Not before anything that is due by this time, however often it was swept. */
+/** Sorts after everything that is due by this time, with any number of sweeps. */
 export const dueSortKeysUpTo = (now: string) => `${now}${SWEEPS}${LAST}`;
 export function parseDueSortKey(sortKey: string): { dueAt: string; sweeps: number } {
   const [dueAt = '', sweeps = '0'] = sortKey.split(SWEEPS);
   return { dueAt, sweeps: Number(sweeps) };
 }
 
-/** Reads tenant and run id back from a run's partition key, for index rows that carry keys only. */
+/** Parses tenant and run id from the partition key of a run, for rows of indexes, which have only keys. */
 export function parseRunPartition(pk: string): { tenant: string; runId: string } | undefined {
   const [, tenant, runId] = /^RUN#([^#]+)#([^#]+)$/.exec(pk) ?? [];
   return tenant && runId ? { tenant, runId } : undefined;

@@ -16,11 +16,11 @@ import { assertSortKeys, FIRST, type Index, type Key, LAST } from './dynamo-keys
 import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
-/** So often in a row nothing was read: about six seconds with their pauses, less than a worker has for a commit. */
+/** Consecutive attempts that read nothing: about six seconds with pauses, less than a worker has for a commit. */
 const UNREAD_ATTEMPTS_MAX = 8;
 const UNREAD_BACKOFF_MS = 25;
 
-/** Rows of one partition, from one sort key to another, both included. */
+/** Rows of one partition, from one sort key to another, inclusive. */
 export interface Range {
   pk: string;
   from: string;
@@ -30,7 +30,7 @@ export interface Range {
 export const under = (pk: string, prefix: string): Range => ({ pk, from: prefix, to: `${prefix}${LAST}` });
 export const wholePartition = (pk: string): Range => ({ pk, from: FIRST, to: LAST });
 
-/** The rows of one table: read strongly consistent, written on conditions, several at once or not at all. */
+/** The rows of one table: strongly consistent reads, conditional writes, transactions. */
 export class DynamoRows {
   readonly #client: DynamoDBClient;
   readonly #table: string;
@@ -57,7 +57,7 @@ export class DynamoRows {
     return transact(this.#client, writes, pause);
   }
 
-  /** One write of its own; false if its condition does not hold. */
+  /** Writes one row without a transaction. False if the condition does not hold. */
   async save(item: Item, condition?: Condition): Promise<boolean> {
     try {
       await this.#client.send(
@@ -70,7 +70,7 @@ export class DynamoRows {
     }
   }
 
-  /** Sets attributes beside the document; false if the condition does not hold or a transaction is changing the row. */
+  /** Sets attributes. False if the condition does not hold or a transaction is changing the row. */
   async update(key: Key, attributes: Record<string, string | number>, condition: Condition): Promise<boolean> {
     const names = Object.keys(attributes);
     const fields = conditionFields(condition);
@@ -116,7 +116,7 @@ export class DynamoRows {
     return (await this.batchGetItems(wanted, pause)).map((item) => docOf<T>(item));
   }
 
-  /** Keys that DynamoDB left unread, because it was throttled or the answer was full, are asked for again, ever later. */
+  /** Retries keys that DynamoDB did not read (throttling, full response), with increasing pauses. */
   async batchGetItems(wanted: Key[], pause: Pause): Promise<Item[]> {
     assertSortKeys(...wanted.map(({ sk }) => sk));
     const found: Item[] = [];
@@ -145,7 +145,7 @@ export class DynamoRows {
     return found;
   }
 
-  /** An answer of DynamoDB ends at 1 MB: the rest is asked for once it is wanted. */
+  /** A response of DynamoDB has at most 1 MB. The next page is read when it is needed. */
   async *pages(
     { pk, from, to }: Range,
     { limit = Number.POSITIVE_INFINITY, newestFirst = false } = {},
@@ -168,7 +168,7 @@ export class DynamoRows {
     } while (ExclusiveStartKey && left > 0);
   }
 
-  /** One page of an index: where its rows are, and where the next page starts. */
+  /** One page of an index: keys of rows, and the start of the next page. */
   indexPage(
     { name, partition, sort }: Index,
     value: string,
@@ -184,7 +184,7 @@ export class DynamoRows {
     });
   }
 
-  /** How many rows of an index have this value; no more than `pagesMax` answers of DynamoDB are counted. */
+  /** The number of rows with this value, counted in at most `pagesMax` responses. */
   async indexCount({ name, partition }: Index, value: string, pagesMax: number): Promise<number> {
     let count = 0;
     let ExclusiveStartKey: Item | undefined;

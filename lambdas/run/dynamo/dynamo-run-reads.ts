@@ -23,7 +23,7 @@ import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
 import type { Pause } from './dynamo-transactions.ts';
 
-/** An answer counts 1 MB of keys, some 4,000. */
+/** A response counts 1 MB of keys, about 4,000. */
 const COUNTED_PAGES_MAX = 5;
 
 export class DynamoRunReads implements RunReads {
@@ -37,7 +37,7 @@ export class DynamoRunReads implements RunReads {
     this.#clock = clock;
   }
 
-  /** DynamoDB deletes expired rows within days, in any order: until then whoever reads leaves them out. */
+  /** DynamoDB deletes expired rows within days, in any order. Until then, reads skip them. */
   #unexpired(items: Item[]): Item[] {
     const now = this.#clock.now() / 1000;
     return items.filter((item) => Number(item[keys.TTL_ATTRIBUTE]?.N ?? Number.POSITIVE_INFINITY) > now);
@@ -138,8 +138,8 @@ export class DynamoRunReads implements RunReads {
   }
 
   async taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
-    const kept = await this.rows.get<{ taskToken: string }>(keys.taskTokenKey(tenant, runId, approvalId));
-    return kept?.taskToken;
+    const row = await this.rows.get<{ taskToken: string }>(keys.taskTokenKey(tenant, runId, approvalId));
+    return row?.taskToken;
   }
 
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
@@ -196,7 +196,7 @@ function assemble(items: Item[]): LoadedRun | undefined {
     : { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
 }
 
-/** Undefined for what is only about the run's evidence. */
+/** Undefined for rows about the evidence of the run. */
 function rowIn(item: Item): RunRow | undefined {
   const { sk } = keyOf(item);
   if (sk === keys.RUN_SORT_KEY) return { kind: 'run', run: docOf(item) };
@@ -210,7 +210,7 @@ function rowIn(item: Item): RunRow | undefined {
 const docsUnder = <T>(items: Item[], prefix: string): T[] =>
   items.filter(({ sk }) => sk?.S?.startsWith(prefix)).map((item) => docOf<T>(item));
 
-/** A list's position is the last row's time and id: tenant and index come from the credential, never from the cursor. */
+/** A cursor has the time and id of the last row. Tenant and index come from the credential, never from the cursor. */
 function next(lastKey: Item | undefined, idOf: (key: keys.Key) => string | undefined): { next?: string } {
   return lastKey ? { next: `${unmarshall(lastKey).createdAt} ${idOf(keyOf(lastKey))}` } : {};
 }

@@ -12,8 +12,8 @@ import {
   attemptsAre,
   dueTimeIs,
   leaseIsHeldAt,
+  ROW_EXISTS,
   ROW_IS_NEW,
-  ROW_IS_THERE,
   receiptIsAs,
   recordIsNewOrExpired,
   revisionIs,
@@ -47,16 +47,16 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const { records, runs, at } = ingest;
     let held = await this.#putIngest(ingest, ROW_IS_NEW);
     const expired = held && held.key === records[0]?.key && held.expiresAt <= at ? held : undefined;
-    // Its record is still there although its time is over: it is replaced, and whoever asked is told.
+    // The expired record is replaced, and the result says so.
     if (expired) held = await this.#putIngest(ingest, recordIsNewOrExpired(at));
     if (!held) return { outcome: 'created', ...(expired && { expired }) };
     const { runIds } = held;
-    // The same run ids can only come from this very transaction, applied with its reply lost.
+    // The same run ids mean that this transaction was applied and its response was lost.
     const own = runs.length > 0 && runs.every(({ run }) => runIds.includes(run.runId));
     return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
   }
 
-  /** Gives the record that keeps it from being written, if one does. */
+  /** Returns the record that prevents the write. */
   async #putIngest({ records, trigger, runs, at }: Ingest, own: Condition): Promise<IdempotencyRecord | undefined> {
     const triggers = triggerItems(runs, trigger);
     const refusals = await this.#transact([
@@ -109,7 +109,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return refused.length > 0 ? { outcome: 'no_slot', refused } : { outcome: 'lost' };
   }
 
-  /** A commit whose reply was lost looks like a lost race; the commit row at its number tells whose it is. */
+  /** A commit whose response was lost looks like a lost race. The hash of the stored commit shows whose it is. */
   async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
     const stored = await this.rows.get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
     return stored?.hash === commit.hash;
@@ -157,7 +157,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       ...outboxEntries.map((entry) => this.rows.put(outboxItem(entry))),
       this.rows.remove(keys.outboxKey(entryId)),
     ]);
-    // Sealed before: the record stands as it was written first, only the promise is left to clear.
+    // Sealed before: the first record stays, and only the outbox entry is deleted.
     if (refusals) await this.completeOutboxEntry(entryId);
   }
 
@@ -167,9 +167,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       const expiring = items.map(keyOf).filter(({ sk }) => sk !== evidence);
       for (let at = 0; at < expiring.length; at += ROWS_EXPIRED_AT_ONCE) {
         const some = expiring.slice(at, at + ROWS_EXPIRED_AT_ONCE);
-        await Promise.all(
-          some.map((key) => this.rows.update(key, { [keys.TTL_ATTRIBUTE]: afterSeconds }, ROW_IS_THERE)),
-        );
+        await Promise.all(some.map((key) => this.rows.update(key, { [keys.TTL_ATTRIBUTE]: afterSeconds }, ROW_EXISTS)));
       }
     }
   }
@@ -187,7 +185,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const { tenant, runId, approvalId, revision } = read;
     const refusals = await this.#transact([
       this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
-      // Beside the approval, not in it: whoever may read an approval never sees its token.
+      // In a row of its own, so that readers of the approval do not get the token.
       this.rows.put(toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
       this.rows.remove(keys.outboxKey(entryId)),
     ]);

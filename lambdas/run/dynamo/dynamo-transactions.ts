@@ -10,12 +10,12 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import { type Item, itemBytes, tooLarge } from './dynamo-items.ts';
 import { assertSortKeys, type Key, TTL_ATTRIBUTE } from './dynamo-keys.ts';
 
-/** Two transactions that touch one row cancel each other; a few jittered tries let both through. */
+/** Two transactions on one row cancel each other. A few attempts with jitter let both succeed. */
 const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_BACKOFF_MS = 25;
 const PASSING_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded']);
 
-/** What DynamoDB takes of all rows of one transaction. */
+/** The limit of DynamoDB for all rows of one transaction. */
 export const TRANSACTION_MAX_BYTES = 4 * 1024 * 1024;
 
 export interface Pause {
@@ -37,7 +37,7 @@ export function remove(table: string, key: Key, condition?: Condition): Transact
   return { Delete: { TableName: table, Key: marshall(key), ...(condition && conditionFields(condition)) } };
 }
 
-/** Adds to counters of a row, on condition that there is room; the row comes into being with the first, and may expire. */
+/** Adds to counters of a row under a condition. Creates the row if needed; it may expire. */
 export function add(
   table: string,
   key: Key,
@@ -68,7 +68,7 @@ export function add(
 }
 
 export function conditionFields({ expression, values }: Condition) {
-  // By names with `#`: some of these words DynamoDB keeps for itself.
+  // With `#`, because some of these names are reserved words of DynamoDB.
   const names = expression.match(/#\w+/g) ?? [];
   return {
     ConditionExpression: expression,
@@ -78,7 +78,7 @@ export function conditionFields({ expression, values }: Condition) {
   };
 }
 
-/** Applies all writes or none. Returns undefined when applied, else why each item refused, in order. */
+/** Applies all writes or none. Returns undefined if applied, otherwise the reason for each item, in order. */
 export async function transact(
   client: DynamoDBClient,
   writes: TransactWriteItem[],
@@ -88,7 +88,7 @@ export async function transact(
     (sum, { Put, Update, Delete }) => sum + itemBytes(Put?.Item ?? Update?.Key ?? Delete?.Key ?? {}),
     0,
   );
-  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('what happens at once', bytes, TRANSACTION_MAX_BYTES);
+  if (bytes > TRANSACTION_MAX_BYTES) throw tooLarge('the transaction', bytes, TRANSACTION_MAX_BYTES);
   for (let attempt = 1; ; attempt += 1) {
     try {
       await client.send(new TransactWriteItemsCommand({ TransactItems: writes }));
@@ -119,7 +119,7 @@ const THROTTLED = new Set([
 ]);
 const NETWORK = new Set(['ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
 
-/** Whether the same request may well succeed later: throttled, failed at their end, or never arrived. */
+/** True if the same request may succeed later: throttling, server error or network error. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof DynamoDBServiceException) return error.$fault === 'server' || THROTTLED.has(error.name);
   if (!(error instanceof Error)) return false;
