@@ -14,15 +14,9 @@ export interface StoredMessage {
   receipt: string | null;
 }
 
-interface NewMessage {
-  queue: string;
-  messageId: string;
-  groupId: string;
-  body: string;
-  traceHeader: string | null;
-  sentMs: number;
+type NewMessage = Pick<StoredMessage, 'queue' | 'messageId' | 'groupId' | 'body' | 'traceHeader' | 'sentMs'> & {
   visibleMs: number;
-}
+};
 
 /** The retention and dead-letter rules of a queue. */
 export interface QueueTimeRules {
