@@ -140,14 +140,14 @@ test('on a narrow terminal no event is cut', async () => {
   const reason = 'because '.repeat(30).trim();
   const failed: CommitEvent = {
     type: 'step.failed',
-    step: 'tell',
+    step: 'post',
     index: 2,
     error: { code: 'TARGET_REFUSED', message: reason },
   };
   const stdout = await shown(
     {
       receipts: [{ ...WRITE, reversal: { tool: 'servicenow.incident.update', input, expects: {} } }],
-      steps: [{ id: 'tell', index: 2, tool: 'servicenow.incident.add_work_note', status: 'succeeded', attempt: 1 }],
+      steps: [{ id: 'post', index: 2, tool: 'servicenow.incident.add_work_note', status: 'succeeded', attempt: 1 }],
       error: { code: 'TARGET_REFUSED', message: reason },
       commits: [commit(1, '2026-03-02T23:59:58.000Z', failed)],
     },

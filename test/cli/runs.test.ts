@@ -114,7 +114,7 @@ describe('runs show', () => {
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
     expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be removed/m);
     expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
-    expect(stdout).toContain('tell: write to slack:#incidents is about to start');
+    expect(stdout).toContain('post: write to slack:#incidents is about to start');
     expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);
     expect(stdout).toContain(`commit ${run.head.seq}, ${run.head.hash}`);
     expect(stdout).not.toContain(ESCAPE);
@@ -174,7 +174,7 @@ describe('runs watch', () => {
     await host.approve(runId);
     const watch = startCountersign(['runs', 'watch', runId, '--url', host.url]);
     await watch.hasPrinted('note: write to');
-    expect(watch.stdout).not.toContain('tell:');
+    expect(watch.stdout).not.toContain('post:');
     await host.letTimePassUntil([runId], ({ status }) => status === 'succeeded');
     const { exitCode, stdout } = await watch.ended;
     await host.clearFaults();

@@ -106,12 +106,12 @@ describe('a run', () => {
       ['assign', 'succeeded'],
       ['routed', 'succeeded'],
       ['note', 'succeeded'],
-      ['tell', 'succeeded'],
+      ['post', 'succeeded'],
     ]);
     expect(run.receipts.map(({ stepId, outcome }) => [stepId, outcome])).toEqual([
       ['assign', 'succeeded'],
       ['note', 'succeeded'],
-      ['tell', 'succeeded'],
+      ['post', 'succeeded'],
     ]);
     expect(run.evidence).toMatchObject({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     assertChain({ tenant: 'acme', runId: triageRun, seq: run.head.seq, headHash: run.head.hash }, run.commits);
@@ -120,7 +120,7 @@ describe('a run', () => {
     );
   });
 
-  it('tells nothing that could be used to act in its name', async () => {
+  it('shows nothing that could be used to act in its name', async () => {
     const { text } = await host.api(`/runs/${triageRun}`);
     for (const secret of ['local-servicenow-password', 'xoxb-local', 'local-github-token']) {
       expect(text).not.toContain(secret);
@@ -136,14 +136,17 @@ describe('a run', () => {
     expect([body.next, body.more]).toEqual([3, whole.head.seq > 3]);
   });
 
-  it.each(['', '/events'])('of another tenant cannot be told from one that never was (%s)', async (suffix) => {
-    const invented = `run_${'0'.repeat(32)}`;
-    const others = await host.api(`/runs/${globexRun}${suffix}`);
-    const nobodys = await host.api(`/runs/${invented}${suffix}`);
-    expect([others.status, nobodys.status]).toEqual([404, 404]);
-    expect(others.text.replaceAll(globexRun, 'ID')).toBe(nobodys.text.replaceAll(invented, 'ID'));
-    expect((await host.api<ShownRun>(`/runs/${globexRun}${suffix}`, GLOBEX_KEY)).status).toBe(200);
-  });
+  it.each(['', '/events'])(
+    'of another tenant has the same response as one that does not exist (%s)',
+    async (suffix) => {
+      const invented = `run_${'0'.repeat(32)}`;
+      const others = await host.api(`/runs/${globexRun}${suffix}`);
+      const nobodys = await host.api(`/runs/${invented}${suffix}`);
+      expect([others.status, nobodys.status]).toEqual([404, 404]);
+      expect(others.text.replaceAll(globexRun, 'ID')).toBe(nobodys.text.replaceAll(invented, 'ID'));
+      expect((await host.api<ShownRun>(`/runs/${globexRun}${suffix}`, GLOBEX_KEY)).status).toBe(200);
+    },
+  );
 
   it.each(['run_x', 'RUN%23acme', '..%2Fruns', '%00'])('with the malformed id %s is not found', async (id) => {
     expect((await host.api(`/runs/${id}`)).status).toBe(404);

@@ -61,16 +61,16 @@ describe('in Slack', () => {
       expect(card).toContain(shown);
     }
     await people.click(SLACK.ana, approval, ACTIONS.approve);
-    const told = await eventually('Ana is told', async () =>
+    const reply = await eventually('Ana gets a reply', async () =>
       (await people.messages()).find(({ ephemeral_for }) => ephemeral_for === SLACK.ana),
     );
-    expect(told.text).toMatch(/someone else must decide/);
+    expect(reply.text).toMatch(/someone else must decide/);
     expect((await writes(filed)).assign).toBe(0);
 
     await people.click(SLACK.ben, approval, ACTIONS.approve);
     const run = await host.waitForRun(runId);
     expect(run.status).toBe('succeeded');
-    expect(await writes(filed)).toEqual({ assign: 1, note: 1, tell: 1 });
+    expect(await writes(filed)).toEqual({ assign: 1, note: 1, post: 1 });
     await host.idle();
     expect(await people.approval(approval.approvalId)).toMatchObject({
       status: 'approved',
@@ -176,7 +176,7 @@ it('40 fields of 3,000 Hebrew letters are shown, edited in Slack and written', a
 });
 
 describe('exactly one outcome', () => {
-  it('when a yes and a no come at the same time; the loser is told', async () => {
+  it('when an approval and a rejection come at the same time; the loser gets an error', async () => {
     const { filed, runId, approval } = await gated();
     const answers = await Promise.all([
       people.decide(approval, { decision: 'approve' }, BEN),
@@ -250,7 +250,7 @@ describe('exactly one outcome', () => {
   });
 });
 
-it('a payload that changed after its approval is not written: asked anew', async () => {
+it('a payload that changed after its approval is not written; people are asked again', async () => {
   const { filed, runId, approval } = await gated();
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
   await people.decide(approval, { decision: 'approve' }, BEN);
@@ -275,7 +275,7 @@ it('one person with several identities is one', async () => {
   await publish(host, { ...blast, steps: [{ id: 'label', tool: 'github.labels.add', with: label }] });
   const { body } = await host.sendGithub({ sender: { login: 'ben-okafor' } }, { event: 'fork' });
   const approval = await people.waiting(body.runIds[0] ?? '');
-  // Known to GitHub by another name than to Slack and here, Ben caused it all the same.
+  // Ben caused it, although GitHub, Slack and Countersign know him by different names.
   expect(approval).toMatchObject({ makers: ['ben'], requirement: { quorum: 2 } });
   expect((await people.decide(approval, { decision: 'approve' }, BEN)).body.code).toBe('APPROVAL_SELF');
   await people.click(SLACK.ana, approval, ACTIONS.approve);
@@ -284,9 +284,9 @@ it('one person with several identities is one', async () => {
   expect((await people.decide(approval, { decision: 'approve' }, ACME_KEY)).body.outcome).toBe('approved');
 });
 
-it('an approval that policy has overtaken is asked anew, and nothing is written meanwhile', async () => {
+it('after a change of policy people are asked again, and nothing is written meanwhile', async () => {
   const { filed, runId, approval } = await gated();
-  // Nobody tells the worker, so that policy can change between approval and execution.
+  // The worker gets no message, so that policy can change between approval and execution.
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
   await people.decide(approval, { decision: 'approve' }, BEN);
   const stricter =
@@ -332,7 +332,7 @@ it('a task token stands in no log, answer, card or bundle', async () => {
   expect(seen.filter((text) => text.includes(taskToken))).toEqual([]);
 });
 
-/** To just after a time, with whatever is due on the way. */
+/** Advances the clock to just after a time, and runs everything that is due until then. */
 async function goTo(time: string): Promise<void> {
   await host.idle();
   await host.advance(Date.parse(time) - (await host.now()) + 1_000);
@@ -346,18 +346,18 @@ describe('while Slack is down', () => {
   const OUTAGE = { system: 'slack', path: 'chat.postMessage', kind: 'status', status: 503, times: 10_000 };
   const slackIsBack = () => host.request('DELETE', '/_sim/faults');
 
-  /** An approval nobody can be told about. */
-  async function unheard() {
+  /** An approval without a notification. */
+  async function withoutNotification() {
     await host.simulatedFault(OUTAGE);
     incidents += 1;
-    const runId = await host.fileIncident(incident(`unheard ${incidents}`, { sys_updated_by: 'ana' }));
+    const runId = await host.fileIncident(incident(`not notified ${incidents}`, { sys_updated_by: 'ana' }));
     const { steps } = await host.waitForRun(runId, (run) => run.steps.some(({ approvalId }) => approvalId));
     const approvalId = steps.find((step) => step.approvalId)?.approvalId ?? '';
     return { runId, approval: await people.approval(approvalId) };
   }
 
   it('nobody is called early, and people see the card within a minute of its return', async () => {
-    const { runId, approval } = await unheard();
+    const { runId, approval } = await withoutNotification();
     for (let minute = 0; minute < 7; minute += 1) {
       await host.idle();
       await host.advance(MINUTE_MS);
@@ -370,18 +370,18 @@ describe('while Slack is down', () => {
     await slackIsBack();
     const backAtMs = await host.now();
     await host.advance(MINUTE_MS);
-    const told = await people.waiting(runId);
-    expect(await people.card(told)).toContain('Approval needed');
+    const notified = await people.waiting(runId);
+    expect(await people.card(notified)).toContain('Approval needed');
     expect((await host.now()) - backAtMs).toBeLessThan(2 * MINUTE_MS);
 
-    // A rung that was late delays no other.
+    // A late stage delays no other.
     await goTo(approval.remindAt);
     await eventually('the reminder', async () => (await people.approval(approval.approvalId)).remindedAt);
     await goTo(approval.slaAt);
     await eventually('the alert', () => alertFor(approval));
     const { escalatedAt = '' } = await people.approval(approval.approvalId);
     expect(Date.parse(escalatedAt) - Date.parse(approval.slaAt)).toBeLessThan(MINUTE_MS);
-    await people.decide(told, { decision: 'approve' }, BEN);
+    await people.decide(notified, { decision: 'approve' }, BEN);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
     await host.idle();
     expect(await alertFor(approval)).toMatchObject({ status: 'resolved' });
@@ -389,7 +389,7 @@ describe('while Slack is down', () => {
   });
 
   it('others are called when the SLA has passed, and it expires in its time', async () => {
-    const { runId, approval } = await unheard();
+    const { runId, approval } = await withoutNotification();
     await goTo(approval.remindAt);
     expect(await alertFor(approval)).toBeUndefined();
     await goTo(approval.slaAt);
@@ -404,7 +404,7 @@ describe('while Slack is down', () => {
   });
 });
 
-it('the ladder: reminded, escalated, over a restart, and expired when nobody answers within a day', async () => {
+it('reminder, escalation and expiry work over a restart', async () => {
   await publish(host, {
     name: 'label-after-approval',
     event: 'release.published',

@@ -92,7 +92,7 @@ export class Approvers {
     return JSON.stringify((await this.messages()).find(({ ts }) => ts === card?.ts));
   }
 
-  /** What PagerDuty was told. */
+  /** The events that PagerDuty received. */
   async alerts(): Promise<{ dedup_key: string; status: string }[]> {
     return (await this.#state()).alerts;
   }

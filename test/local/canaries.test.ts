@@ -4,13 +4,13 @@ import { Approvers, SLACK } from './approvers.ts';
 import { ownPort, saveCredentials } from './credentials.ts';
 import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
-import { everythingKept, type Kept, rows } from './everything-kept.ts';
+import { everythingStored, rows, type Stored } from './everything-stored.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 /** In every credential; its base64 inside `Basic …` is looked for too. */
 const SECRET = 'canary-credential';
-/** In whatever people write. */
+/** In every text that people write. */
 const PERSONAL = 'canary-person';
 
 const GITHUB_TOKEN = `local-${SECRET}-github`;
@@ -23,7 +23,7 @@ const MESSAGING_CREDENTIALS = {
   slack: { botToken: `xoxb-${SECRET}-slack` },
   pagerduty: { routingKey: `${SECRET}-pagerduty`.padEnd(32, '0') },
 };
-/** What opens doors on this host, in every form in which it is sent. */
+/** The credentials of this host, in every form in which they are sent. */
 const SECRETS = [
   SECRET,
   Buffer.from(`countersign:${PASSWORD}`).toString('base64'),
@@ -41,11 +41,11 @@ const ISSUE = { owner: 'octo-org', repo: 'payments', number: '{% trigger.number 
 
 let host: TestHost;
 let people: Approvers;
-/** The runs of each story, and everything that is kept or shown after all of them. */
+/** The runs of each story, and everything that is stored or shown after all of them. */
 const runs: Record<string, ShownRun> = {};
 let approvalId: string;
-let kept: Kept[];
-let shown: Kept[];
+let stored: Stored[];
+let shown: Stored[];
 
 beforeAll(async () => {
   host = await startTestHost();
@@ -56,7 +56,7 @@ beforeAll(async () => {
   await approvedAndRejected();
   await refusedAndEchoed();
   await misconfiguredAndDead();
-  kept = await everythingKept(host);
+  stored = await everythingStored(host);
   shown = await everythingShown();
 });
 afterAll(() => host.stop());
@@ -87,7 +87,7 @@ const issue = (action: string, number: number) => ({
   action,
   issue: {
     number,
-    title: `${PERSONAL} ${number} broke my door`.slice(0, 50),
+    title: `${PERSONAL} ${number} broke my laptop`.slice(0, 50),
     body: `${PERSONAL}: my number is 555-0100`,
     user: { login: 'mona' },
     fields: { [`${PERSONAL}-key`]: `${PERSONAL}-value`, assignment_group: {} },
@@ -172,7 +172,7 @@ async function misconfiguredAndDead(): Promise<void> {
 }
 
 /** What people and other systems are shown: API, Slack, simulators. */
-async function everythingShown(): Promise<Kept[]> {
+async function everythingShown(): Promise<Stored[]> {
   const paths = [
     '/runs?limit=100',
     '/approvals',
@@ -195,12 +195,12 @@ async function everythingShown(): Promise<Kept[]> {
   return Promise.all([...answers, ...world]);
 }
 
-const holding = (places: readonly Kept[], canaries: readonly string[]) =>
+const holding = (places: readonly Stored[], canaries: readonly string[]) =>
   places
     .filter(({ text }) => canaries.some((canary) => text.includes(canary)))
     .map(({ where, text }) => `${where}: ${text}`);
 
-const at = (places: readonly Kept[], ...starts: string[]) =>
+const at = (places: readonly Stored[], ...starts: string[]) =>
   places.filter(({ where }) => starts.some((start) => where.startsWith(start)));
 
 it('the canaries were there to be found', () => {
@@ -215,17 +215,17 @@ it('the canaries were there to be found', () => {
     'rejected',
   ]);
   for (const start of ['row RUN#', 'row RECEIPT#', 'object artifacts/']) {
-    expect(holding(at(kept, start), [PERSONAL])).not.toEqual([]);
+    expect(holding(at(stored, start), [PERSONAL])).not.toEqual([]);
   }
   for (const start of ['object evidence/', 'object siem/', 'object artifacts/', 'dead letter', 'execution', 'log']) {
-    expect(at(kept, start), start).not.toEqual([]);
+    expect(at(stored, start), start).not.toEqual([]);
   }
   expect(holding(at(shown, 'GET /_sim/state'), [PERSONAL])).not.toEqual([]);
 });
 
 describe('no credential is found', () => {
   it('in any row, object, dead letter, execution or line of the log', () => {
-    expect(holding(kept, SECRETS)).toEqual([]);
+    expect(holding(stored, SECRETS)).toEqual([]);
   });
 
   it('in any answer, card, message or call', () => {
@@ -235,7 +235,15 @@ describe('no credential is found', () => {
 
 describe('what people wrote is found', () => {
   it('in no bundle, no line for the SIEM, no dead letter, no execution and no line of the log', () => {
-    const metadataOnly = at(kept, 'object evidence/', 'object siem/', 'object log/', 'dead letter', 'execution', 'log');
+    const metadataOnly = at(
+      stored,
+      'object evidence/',
+      'object siem/',
+      'object log/',
+      'dead letter',
+      'execution',
+      'log',
+    );
     expect(holding(metadataOnly, [PERSONAL])).toEqual([]);
   });
 
@@ -250,7 +258,7 @@ describe('what people wrote is found', () => {
 });
 
 describe('another tenant, at every route that asks for a key', () => {
-  /** Whatever a route takes, so that it is the tenant that decides and not the body. */
+  /** A valid body for each route, so that the tenant decides and not the body. */
   const BODIES: Record<string, object> = {
     'POST /api/v1/approvals/{id}/decision': { decision: 'approve', actionHash: 'any' },
     'POST /api/v1/runs/{id}/approve': { actionHash: 'any' },
@@ -286,11 +294,11 @@ describe('another tenant, at every route that asks for a key', () => {
     const ofOne = answers.filter(({ route }) => route.includes('{') && !route.startsWith('PUT'));
     expect(ofOne.filter(({ status }) => status !== 404)).toEqual([]);
     const ours = [PERSONAL, named.runs, named.approvals, 'Ana Ortiz'];
-    const told = answers.map(({ route, text }) => ({
+    const details = answers.map(({ route, text }) => ({
       where: route,
       text: withoutQuestion(text, Object.values(named)),
     }));
-    expect(holding(told, ours)).toEqual([]);
+    expect(holding(details, ours)).toEqual([]);
     expect(await rowsOf('acme')).toEqual(before);
   });
 });

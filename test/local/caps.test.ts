@@ -67,7 +67,7 @@ describe('maxConcurrency', () => {
   it('lets no more runs run at once, starts the others oldest first, and every place is given back', async () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
     await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
-    // The first run is kept at work until all others have come and found no room.
+    // The first run continues until all others have found no free slot.
     await host.simulatedFault({ system: 'github', nth: 1, kind: 'delay', delayMs: HELD_MS });
     const runIds = [await start('closed', 1)];
     await host.waitForRun(runIds[0] ?? '', ({ status }) => status === 'running');

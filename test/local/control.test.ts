@@ -16,7 +16,7 @@ const label = (id: string, more: object = {}) => ({
 
 beforeAll(async () => {
   host = await startTestHost();
-  const signal = { id: 'told', tool: 'wait.external', with: { event: 'told', timeoutSeconds: 3600 } };
+  const signal = { id: 'confirmed', tool: 'wait.external', with: { event: 'confirmed', timeoutSeconds: 3600 } };
   await publish(host, { name: 'wait-then-label', event: 'issues.closed', steps: [signal, label('after')] });
   await publish(host, {
     name: 'diamond',
@@ -71,7 +71,7 @@ describe('a signal', () => {
     const { runId, number } = await start('closed');
     await waitFor(runId, 'waiting_external');
     expect((await command(runId, 'signal', { event: 'other' })).status).toBe(409);
-    expect((await command(runId, 'signal', { event: 'told', payload: { by: 'a test' } })).status).toBe(200);
+    expect((await command(runId, 'signal', { event: 'confirmed', payload: { by: 'a test' } })).status).toBe(200);
     const run = await host.waitForRun(runId);
     expect(run.status).toBe('succeeded');
     expect(run.steps[0]).toMatchObject({ status: 'succeeded', output: { by: 'a test' } });
@@ -113,7 +113,7 @@ describe('cancel', () => {
     await waitFor(runId, 'waiting_external');
     const answer = await command(runId, 'cancel', { reason: 'not needed any more' });
     expect(answer).toMatchObject({ status: 200, body: { status: 'canceled' } });
-    expect((await command(runId, 'signal', { event: 'told' })).body.code).toBe('RUN_TERMINAL_STATE');
+    expect((await command(runId, 'signal', { event: 'confirmed' })).body.code).toBe('RUN_TERMINAL_STATE');
     const run = await host.waitForRun(runId);
     expect(run.steps.map(({ status }) => status)).toEqual(['canceled', 'pending']);
     await host.advance(7_200_000);

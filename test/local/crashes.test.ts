@@ -52,8 +52,8 @@ describe.each(FAULTS)('a worker that %s any one of its AWS calls', (name, fault)
       (n) => host.fileIncident(filed(n)),
       async (n, run) => {
         expect(run.status, `call ${n}`).toBe('succeeded');
-        const { assign, note, tell } = triageWrites(await host.calls(), filed(n));
-        expect({ note, tell }, `call ${n}`).toEqual({ note: 1, tell: 1 });
+        const { assign, note, post } = triageWrites(await host.calls(), filed(n));
+        expect({ note, post }, `call ${n}`).toEqual({ note: 1, post: 1 });
         // Setting a field twice equals once, so it is repeated, but only by a second attempt.
         expect(assign, `call ${n}`).toBeLessThanOrEqual(attemptsAt(run, 'assign'));
       },

@@ -4,7 +4,7 @@ import type { TestHost } from './test-host.ts';
 /** Longer than a warm function keeps credentials. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
-/** Which secret of acme's: what writes at targets, or what tells people. */
+/** A secret of acme: the credentials for targets, or for messages. */
 type Purpose = 'Connection' | 'Messaging';
 
 /** The text of the secret with all credentials for one purpose. */

@@ -56,7 +56,7 @@ it('the keys are published to anybody, at the URL that the stack puts out', asyn
   });
 });
 
-it('a finished run is told to the SIEM, a line for each commit, without what people wrote', async () => {
+it('a finished run is exported for the SIEM, a line for each commit, without texts of people', async () => {
   const [siem = ''] = (await keysIn(exportBucket)).filter((key) => key.startsWith('siem/'));
   const endedOn = run.commits.at(-1)?.at.slice(0, 10) ?? '';
   expect(siem).toBe(`siem/acme/${endedOn.replaceAll('-', '/')}/${run.runId}.jsonl`);
@@ -137,7 +137,7 @@ it('after each day its bundles are logged and signed, and an audit of the bucket
   }
 });
 
-it('whoever closes days can delete neither logs nor evidence', async () => {
+it('the function that closes days can delete neither logs nor evidence', async () => {
   const closer = host.only('AWS::Lambda::Function', 'EvidenceLogCloseDays').logicalId;
   const asCloser = new S3Client(host.clientConfig({ accessKeyId: `LOCAL${closer}.1`, secretAccessKey: 'local' }));
   const keys = await keysIn(evidenceBucket);

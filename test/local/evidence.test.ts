@@ -63,7 +63,7 @@ it('the bundle holds no text that people wrote, only what identifies it', async 
   expect(document).not.toContain('Routed to');
 });
 
-it('the bundle proves itself to whoever has the public key of the stage', async () => {
+it('the bundle verifies with the public key of the stage', async () => {
   const kms = new KMSClient(host.clientConfig());
   const { PublicKey } = await kms.send(new GetPublicKeyCommand({ KeyId: host.only('AWS::KMS::Key').arn }));
   kms.destroy();
@@ -97,7 +97,7 @@ it('nobody else gets it: another tenant’s run, one still under way and none at
   expect(await status('made-up', '/bundle.json')).toBe(403);
 });
 
-it('whoever seals can neither delete evidence nor write it again', async () => {
+it('the sealer can neither delete evidence nor overwrite it', async () => {
   const Key = evidence.documentKey;
   const { VersionId } = await asHost.send(new HeadObjectCommand({ Bucket, Key }));
   const before = await stored(Key);

@@ -96,14 +96,14 @@ describe('a write that goes wrong on the way', () => {
   const ASKED: Ending = { calls: 1, status: 'needs_human', receipt: { outcome: 'unknown', attempt: 1 } };
   const REFUSED: Ending = { calls: 1, status: 'failed_terminal', receipt: { outcome: 'failed', attempt: 1 } };
 
-  /** It happened, but nobody can tell: repeated where that is harmless, found where it left a mark, else people are asked. */
+  /** The write was made, but the response was lost: repeated if harmless, found by its mark, else people are asked. */
   const UNTOLD: Record<Effect, Ending> = { natural: REPEATED, probe: RECOVERED, opaque: ASKED };
   const STORIES: [what: string, fault: object, endings: Record<Effect, Ending>][] = [
     ['it takes effect after everybody has given up', { kind: 'delay', delayMs: TOO_LATE_MS }, UNTOLD],
     ['its answer is lost', { kind: 'lost_answer' }, UNTOLD],
     ['its answer is cut', { kind: 'truncated_body' }, UNTOLD],
     ['200 comes with the body of an error', { kind: 'other_body', body: { message: 'Server Error' } }, UNTOLD],
-    // Nothing happened, but a 500 does not say so: only whoever can look, or repeat without harm, goes on.
+    // Nothing was written, but a 500 does not say so: only operations that can probe or repeat continue.
     ['the target fails', { kind: 'status', status: 500 }, { natural: REPEATED, probe: REPEATED, opaque: ASKED }],
     [
       'the target asks to slow down',
@@ -112,11 +112,11 @@ describe('a write that goes wrong on the way', () => {
     ],
     ['the target refuses', { kind: 'status', status: 422 }, { natural: REFUSED, probe: REFUSED, opaque: REFUSED }],
   ];
-  /** Only the answers an http.request expects tell its success: whatever comes with 200 does. */
-  const isTold = (effect: Effect, fault: object) => effect === 'opaque' && 'body' in fault;
+  /** An http.request succeeds with any expected status, for any body. */
+  const isKnown = (effect: Effect, fault: object) => effect === 'opaque' && 'body' in fault;
 
   const cases = STORIES.flatMap(([what, fault, endings], story) =>
-    EFFECTS.filter((effect) => !isTold(effect, fault)).map((effect, index) => ({
+    EFFECTS.filter((effect) => !isKnown(effect, fault)).map((effect, index) => ({
       name: `${effect}: ${what}`,
       effect,
       fault,
@@ -132,7 +132,7 @@ describe('a write that goes wrong on the way', () => {
     }
     const runIds = new Map<number, string>();
     for (const { effect, number } of cases) runIds.set(number, await start(effect, number));
-    // The clock moves by leaps, so whatever is on its way for real must arrive first. A request that sets out now and is as
+    // The clock jumps, so real requests must arrive first. A request that sets out now and is as
     // slow arrives last, which costs nothing to wait for.
     await host.simulatedFault({ system: 'github', method: 'GET', path: '/slow', kind: 'delay', delayMs: TOO_LATE_MS });
     await host.request('GET', '/_sim/github/slow');

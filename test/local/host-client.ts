@@ -101,7 +101,7 @@ export class HostClient {
     if (status !== 200) throw new Error(`the policies were refused: ${status} ${text}`);
   }
 
-  /** Whoever waits for it is given a yes, by someone who may give it. */
+  /** Approves the open approval of the run, as a person who may. */
   async approve(runId: string, key = APPROVER_KEY): Promise<void> {
     const { approvals } = await this.waitForRun(runId, ({ status }) => status === 'waiting_approval');
     const actionHash = approvals.at(-1)?.actionHash;

@@ -16,7 +16,7 @@ it('with every message of intake and worker lost, the sweeper brings every run t
   for (const sender of ['IntakeGithub', 'IntakeServicenow', 'WorkerStep']) {
     await host.fault({ function: sender, service: 'sqs', operation: 'SendMessage', kind: 'error', times: 'always' });
   }
-  const filed = incident('that nobody was told of');
+  const filed = incident('without a message');
   const runIds = [await host.fileIncident(filed), await host.openIssue(1)];
 
   // Nothing happens by itself: no message, no work.
@@ -26,7 +26,7 @@ it('with every message of intake and worker lost, the sweeper brings every run t
   const runs = await host.letTimePassUntil(runIds, (run) => isTerminal(run) && run.evidence !== null);
   expect(runs.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
   const calls = await host.calls();
-  expect(triageWrites(calls, filed)).toEqual({ assign: 1, note: 1, tell: 1 });
+  expect(triageWrites(calls, filed)).toEqual({ assign: 1, note: 1, post: 1 });
   expect(labelWrites(calls, 1)).toBe(1);
   expect((await host.faults()).every(({ hits }) => hits > 0)).toBe(true);
 });

@@ -37,7 +37,7 @@ it(
 
     const calls = await host.calls();
     expect(numbers.filter((number) => labelWrites(calls, number) !== 1)).toEqual([]);
-    const once = { assign: 1, note: 1, tell: 1 };
+    const once = { assign: 1, note: 1, post: 1 };
     expect(incidents.map((each) => triageWrites(calls, each))).toEqual(incidents.map(() => once));
   },
   2 * DONE_WITHIN_MS,

@@ -84,7 +84,7 @@ it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repea
       const repeatable = filed ? triageWrites(calls, filed).assign : labelWrites(calls, Number(issue) + 1);
       expect(repeatable).toBeGreaterThanOrEqual(1);
       expect(repeatable, runId).toBeLessThanOrEqual(attempts(runId));
-      if (filed) expect(triageWrites(calls, filed), runId).toMatchObject({ note: 1, tell: 1 });
+      if (filed) expect(triageWrites(calls, filed), runId).toMatchObject({ note: 1, post: 1 });
     }
   } finally {
     await again.stop();

@@ -18,12 +18,12 @@ const ask = <T>(method: string, path: string, body?: unknown, key = ACME_KEY) =>
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 
-it('whoever is deleted can do nothing with their key from the next request on, and the history tells of it', async () => {
+it('a deleted person’s key has no rights from the next request on, and the history shows the deletion', async () => {
   expect((await ask('GET', '/runs', undefined, OSCARS_KEY)).status).toBe(200);
   expect((await ask('DELETE', '/people/oscar')).status).toBe(200);
   expect((await ask('GET', '/runs', undefined, OSCARS_KEY)).status).toBe(403);
   expect((await ask('GET', '/dead-letters', undefined, OSCARS_KEY)).status).toBe(403);
-  // The id is not given again, or the key would work for whoever gets it.
+  // The id is not used again, or the key would work for the next person.
   expect((await ask('PUT', '/people/oscar', { name: 'Oscar', role: 'operator' })).status).toBe(422);
   const { body } = await ask<{ changes: Change[] }>('GET', '/changes');
   expect(body.changes[0]).toMatchObject({
@@ -34,7 +34,7 @@ it('whoever is deleted can do nothing with their key from the next request on, a
     before: { role: 'operator' },
     after: null,
   });
-  // What was there from the start is told too, keys without the keys.
+  // Definitions from the seed are in the history too, API keys without the keys.
   const { body: all } = await ask<{ changes: Change[] }>('GET', '/changes?limit=100');
   expect(new Set(all.changes.map(({ kind }) => kind))).toEqual(
     new Set(['person', 'connection', 'automation', 'workflow', 'api_key']),

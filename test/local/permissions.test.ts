@@ -64,8 +64,8 @@ it('a webhook whose run cannot be written is not acknowledged', async () => {
 
 /** Granted and never seen to be used, with the reason why that is right. */
 const KNOWN: { role?: string; action: string; reason: string }[] = [
-  { action: 'sqs:ChangeMessageVisibility', reason: 'Lambda asks for it of whoever consumes a queue' },
-  { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to whoever consumes a queue' },
+  { action: 'sqs:ChangeMessageVisibility', reason: 'Lambda requires it of consumers of a queue' },
+  { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to consumers of a queue' },
 ];
 
 it('no role holds a grant that the whole path, its failures included, does not need', async () => {
@@ -218,7 +218,7 @@ async function slowTarget(): Promise<void> {
   await host.letTimePassUntil([await host.openIssue(2)], isTerminal);
 }
 
-/** A worker that dies after its write, and later one whose promised seal and approval nobody hears of. */
+/** A worker that crashes after its write, and later one whose outbox entries for seal and approval are not sent. */
 async function lostWorkerAndMessages(): Promise<void> {
   const write = { function: 'WorkerStep', service: 'dynamodb', operation: 'TransactWriteItems' };
   await host.fault({ ...write, nth: 2, kind: 'crash_before' });

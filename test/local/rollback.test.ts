@@ -123,7 +123,7 @@ describe('a run whose third write fails', () => {
     for (const { grounds } of run.receipts) expect(grounds?.policies).toContain('trust');
   });
 
-  it('leaves what a third party changed meanwhile as it is, and takes back the rest', async () => {
+  it('does not undo what a third party has changed meanwhile, and undoes the rest', async () => {
     const handover = await upToHold(2);
     await reassign(handover);
     const run = await failThird(handover);
@@ -157,7 +157,7 @@ describe('an operator', () => {
     expect(await groupOf(first)).toBe(AFTER);
   });
 
-  it('takes back nothing that two runs rest on, whichever of them made it', async () => {
+  it('undoes no write that two runs use', async () => {
     const first = await upToHold(5);
     const second = await upToHold(5, true);
     for (const { runId } of [second, first]) {
@@ -177,7 +177,7 @@ const DEATHS: [when: string, fault: FaultRuleInput, calls: number][] = [
 ];
 
 describe.each(DEATHS)('a worker that dies %s while it takes writes back', (_when, fault, calls) => {
-  it('leaves a run whose writes are all taken back, once, and accounted for', async () => {
+  it('ends with every write undone once and logged', async () => {
     for (let nth = 1; nth <= CALLS_MAX; nth += 1) {
       const handover = await upToHold(1000 * calls + nth);
       await host.idle();

@@ -10,7 +10,7 @@ export function triageWrites(calls: readonly RecordedCall[], { sysId, number }: 
   return {
     assign: patches.filter(({ body }) => has(body, 'assignment_group')).length,
     note: patches.filter(({ body }) => has(body, 'work_notes')).length,
-    tell: posts.filter(({ body }) => (body as { text: string }).text.startsWith(`${number}:`)).length,
+    post: posts.filter(({ body }) => (body as { text: string }).text.startsWith(`${number}:`)).length,
   };
 }
 

@@ -50,11 +50,11 @@ it(
     const runs = await host.letTimePassUntil(runIds, isTerminal, { withinMs: TIMEOUT_MS });
     const calls = await host.calls();
     for (const [index, each] of incidents.entries()) {
-      const { note, tell } = triageWrites(calls, each);
+      const { note, post } = triageWrites(calls, each);
       expect(note, each.number).toBeLessThanOrEqual(1);
-      expect(tell, each.number).toBeLessThanOrEqual(1);
+      expect(post, each.number).toBeLessThanOrEqual(1);
       const run = runs[index] as ShownRun;
-      if (run.status === 'succeeded') expect([note, tell], run.runId).toEqual([1, 1]);
+      if (run.status === 'succeeded') expect([note, post], run.runId).toEqual([1, 1]);
       assertChain({ tenant: 'acme', runId: run.runId, seq: run.head.seq, headHash: run.head.hash }, run.commits);
     }
     expect(runs.filter(({ status }) => status !== 'succeeded').map(({ status, error }) => [status, error])).toEqual([]);

@@ -11,7 +11,7 @@ import { eventually, inParallel } from './eventually.ts';
 import { HostClient, type ShownRun } from './host-client.ts';
 
 interface TestHostOptions {
-  /** Continue with what an earlier host left; whoever made the folder removes it. */
+  /** Continue with the data of an earlier host; the caller removes the folder. */
   dataFolder?: string;
   /** The template to host instead, made from the synthesized one. */
   change?: (assembly: Assembly) => Assembly;

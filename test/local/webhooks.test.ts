@@ -116,9 +116,9 @@ describe('a delivery that cannot be trusted is answered 401, and nothing is writ
   it('with the same bytes and headers for an unknown tenant as for a wrong signature', async () => {
     const [unknown, wrong] = [await host.send(cases['an unknown tenant']), await host.send(cases['wrong signature'])];
     expect(unknown.text).toBe(wrong.text);
-    const told = ({ headers }: typeof unknown) =>
+    const shown = ({ headers }: typeof unknown) =>
       [...headers].filter(([name]) => !['date', 'apigw-requestid'].includes(name));
-    expect(told(unknown)).toEqual(told(wrong));
+    expect(shown(unknown)).toEqual(shown(wrong));
   });
 
   it.each([-6, 6])('ServiceNow: signed %i minutes from now', async (minutes) => {

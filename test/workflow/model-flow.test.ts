@@ -209,8 +209,8 @@ describe('a derivation includes', () => {
   });
 
   it('not the input of a person or another system', () => {
-    const told = { id: 'told', tool: 'wait.external', with: { event: 'go' } };
-    expect(targetsOf(told, POST('{% steps.told.output.channel %}'))).toEqual([]);
+    const signal = { id: 'signal', tool: 'wait.external', with: { event: 'go' } };
+    expect(targetsOf(signal, POST('{% steps.signal.output.channel %}'))).toEqual([]);
     expect(targetsOf(GET, POST('{% steps.got.output.body.channel %}'))).toEqual([]);
   });
 

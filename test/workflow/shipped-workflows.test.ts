@@ -43,6 +43,6 @@ describe('triage-incident', () => {
     expect(route).toMatchObject({ group: DATABASE });
     const routed = await given('routed', { route, assign: { fields: { assignment_group: written } } });
     expect(await given('note', { routed })).toMatchObject({ note: expect.stringContaining(`Routed to ${name} by`) });
-    expect(await given('tell', { routed })).toMatchObject({ text: `INC1: Orders are slow → ${name}` });
+    expect(await given('post', { routed })).toMatchObject({ text: `INC1: Orders are slow → ${name}` });
   });
 });

@@ -15,21 +15,21 @@ import type { TestHost } from './test-host.ts';
 /** Messages that one request may bring. */
 const RECEIVED_AT_ONCE = 10;
 
-/** One thing that is kept or shown somewhere: where, and its whole text. */
-export interface Kept {
+/** Something that is stored or shown: where, and its whole text. */
+export interface Stored {
   where: string;
   text: string;
 }
 
 /** Everything the system keeps, as text: rows with their payloads unpacked, objects, dead letters, executions, logs. */
-export async function everythingKept(host: TestHost): Promise<Kept[]> {
-  const kept = await Promise.all([rows(host), objects(host), deadLetters(host), executions(host)]);
-  return [...kept.flat(), ...host.log.map((text) => ({ where: 'log', text }))];
+export async function everythingStored(host: TestHost): Promise<Stored[]> {
+  const stored = await Promise.all([rows(host), objects(host), deadLetters(host), executions(host)]);
+  return [...stored.flat(), ...host.log.map((text) => ({ where: 'log', text }))];
 }
 
-export async function rows(host: TestHost): Promise<Kept[]> {
+export async function rows(host: TestHost): Promise<Stored[]> {
   const client = new DynamoDBClient(host.clientConfig());
-  const found: Kept[] = [];
+  const found: Stored[] = [];
   for await (const { Items = [] } of paginateScan({ client }, { TableName: host.tableName })) {
     for (const item of Items) {
       const { doc: _packed, ...row } = unmarshall(item);
@@ -41,9 +41,9 @@ export async function rows(host: TestHost): Promise<Kept[]> {
   return found;
 }
 
-async function objects(host: TestHost): Promise<Kept[]> {
+async function objects(host: TestHost): Promise<Stored[]> {
   const client = new S3Client(host.clientConfig());
-  const found: Kept[] = [];
+  const found: Stored[] = [];
   for (const { ref: Bucket } of host.stack.ofType('AWS::S3::Bucket')) {
     const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
     for (const { Key } of Contents) {
@@ -55,7 +55,7 @@ async function objects(host: TestHost): Promise<Kept[]> {
   return found;
 }
 
-async function deadLetters(host: TestHost): Promise<Kept[]> {
+async function deadLetters(host: TestHost): Promise<Stored[]> {
   const client = new SQSClient(host.clientConfig());
   const queues = host.stack.ofType('AWS::SQS::Queue').filter(({ logicalId }) => logicalId.includes('DeadLetters'));
   const received = queues.map(async ({ ref: QueueUrl, logicalId }) => {
@@ -72,11 +72,11 @@ async function deadLetters(host: TestHost): Promise<Kept[]> {
   return found.flat();
 }
 
-async function executions(host: TestHost): Promise<Kept[]> {
+async function executions(host: TestHost): Promise<Stored[]> {
   const client = new SFNClient(host.clientConfig());
   const stateMachineArn = host.only('AWS::StepFunctions::StateMachine').arn;
   const { executions: listed = [] } = await client.send(new ListExecutionsCommand({ stateMachineArn }));
-  const found: Kept[] = [];
+  const found: Stored[] = [];
   for (const { executionArn, name } of listed) {
     const { input, output, cause } = await client.send(new DescribeExecutionCommand({ executionArn }));
     const { events } = await client.send(new GetExecutionHistoryCommand({ executionArn }));
