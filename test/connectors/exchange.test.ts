@@ -221,7 +221,7 @@ describe('an exchange', () => {
     ['no address that answers', new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]), LATER],
     ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
     ['a self-signed certificate', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
-    ['a certificate of nobody known', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
+    ['a certificate of an unknown issuer', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
     ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
     ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],
     ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],

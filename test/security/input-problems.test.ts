@@ -21,7 +21,7 @@ it.each<[string, unknown, string]>([
 
 it.each<[string, unknown]>([
   ['a value', { sysId: 'Ana Canary', fields: { state: '1' } }],
-  ['a name that is somebody’s text', { sysId: SYS_ID, fields: { 'Ana Canary': '1' } }],
+  ['a field name that is free text', { sysId: SYS_ID, fields: { 'Ana Canary': '1' } }],
   ['a name below it', { sysId: SYS_ID, fields: { 'ana@canary.example': ['Ana Canary'] } }],
   ['a property that is not known', { sysId: SYS_ID, fields: { state: '1' }, 'Ana Canary': 1 }],
 ])('the error of an invalid input does not contain %s', (_what, input) => {

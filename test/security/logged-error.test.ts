@@ -33,7 +33,7 @@ it('shows the code, message and stack of a known error, and the types of its cau
 it.each<[string, () => unknown]>([
   ['an expression that fails over a text', () => evaluate('$number(trigger.title)', { trigger: { title: CANARY } }, 0)],
   ['a text that is no JSON', () => JSON.parse(CANARY)],
-  ['a property that nobody knows', () => z.strictObject({}).parse({ [CANARY]: 1 })],
+  ['an unknown property', () => z.strictObject({}).parse({ [CANARY]: 1 })],
   ['a thrown text', () => Promise.reject(CANARY)],
   ['a thrown object', () => Promise.reject({ message: CANARY, code: 7 })],
   [

@@ -231,7 +231,7 @@ describe('an interaction', () => {
   it.each([
     ['a wrong signature', () => send(click(TEAM), { secret: 'wrong' })],
     ['the signature of another tenant', () => send(click(TEAM), { secret: 'globex-signing-secret' })],
-    ['a team nobody knows', () => send(click('T000NOBODY'))],
+    ['an unknown team', () => send(click('T000NOBODY'))],
     ['our own secret for another tenant’s team', () => send(click('T200GLOBEX'))],
     ['a time too far back', () => send(click(TEAM), { offByMs: -301_000 })],
     ['a time too far ahead', () => send(click(TEAM), { offByMs: 301_000 })],
