@@ -18,15 +18,15 @@ async function keyFor(role: Role, holder: Partial<Caller> = {}) {
 }
 const benIs = (role: Role) => holders.definitions.savePerson('acme', { ...BEN, role });
 
-describe('whoever calls with a key', () => {
-  it('may do what it says, if they may themselves', async () => {
+describe('the caller with a key', () => {
+  it('has the role of the key, if their own role has the same rights', async () => {
     await benIs('admin');
     expect(await keyFor('admin')).toBe('admin');
     expect(await keyFor('operator')).toBe('operator');
     expect(await keyFor('auditor')).toBe('auditor');
   });
 
-  it('has lost what they were demoted from, with every key', async () => {
+  it('loses rights with every key when demoted', async () => {
     await benIs('admin');
     expect(await keyFor('owner')).toBe('admin');
     await benIs('approver');
@@ -35,17 +35,17 @@ describe('whoever calls with a key', () => {
     expect(await keyFor('owner')).toBe('member');
   });
 
-  it('may do only what key and person both may: of an auditor’s key in an approver’s hand nothing is left', async () => {
+  it('has only the rights that key and person share: an approver with an auditor’s key is a member', async () => {
     await benIs('approver');
     expect(await keyFor('auditor')).toBe('member');
     expect(await keyFor('operator')).toBe('member');
   });
 
-  it('and is a machine has the rights of the key', async () => {
+  it('has the rights of the key if it is a machine', async () => {
     expect(await keyFor('operator', { person: 'nightly-job', machine: true })).toBe('operator');
   });
 
-  it('and is nobody of the tenant has no rights: deleted, never added, or known to another tenant', async () => {
+  it('has no rights if they are no person of the tenant: deleted, never added, or of another tenant', async () => {
     expect(await keyFor('owner', { person: 'nobody' })).toBeUndefined();
     await benIs('admin');
     expect(await keyFor('admin')).toBe('admin');
@@ -55,7 +55,7 @@ describe('whoever calls with a key', () => {
     expect(await keyFor('owner')).toBeUndefined();
   });
 
-  it('that is none is nobody', async () => {
+  it('is nobody if the key does not exist', async () => {
     await benIs('owner');
     expect(await keyFor('owner')).toBe('owner');
     expect(await callerWith(holders, 'other')).toBeUndefined();

@@ -16,7 +16,7 @@ export interface Asking {
 
 const ids = new CountingIds();
 
-/** One request to the definitions API, by acme's owner unless somebody else asks. */
+/** One request to the definitions API, by acme's owner by default. */
 export async function askAbout(definitions: MemoryDefinitions, routeKey: string, asking: Asking = {}) {
   const { as, id, body, query, clock = new FakeClock() } = asking;
   const { peopleRules = { coolDownMs: 0, secondOwner: false } } = asking;
@@ -25,7 +25,7 @@ export async function askAbout(definitions: MemoryDefinitions, routeKey: string,
     rawPath: routeKey,
     pathParameters: { id, name: id },
     queryStringParameters: query,
-    // A file is sent as it is.
+    // A file is sent unchanged.
     body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner', ...as } } },
   } as unknown as HttpEvent;

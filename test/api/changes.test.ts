@@ -29,7 +29,7 @@ const person = (id: string) => definitions.person('acme', id);
 
 const askOutsideProd = (as: Asking['as']) => ask(PUT, { id: 'dora', body: dora, as });
 
-/** Olivia asks for it in prod; the id of the change that waits. */
+/** Olivia requests a change in prod; returns the ID of the pending change. */
 async function requested(asking: Asking): Promise<string> {
   const { status, body } = await askProd(PUT, asking);
   expect(status).toBe(202);
@@ -37,7 +37,7 @@ async function requested(asking: Asking): Promise<string> {
 }
 
 describe('the history of changes', () => {
-  it('has who changed what, when, before and after, newest first', async () => {
+  it('records who changed what and when, with the values before and after, the newest first', async () => {
     await ask(PUT, { id: 'dora', body: dora });
     clock.advance(1000);
     await ask(PUT, { id: 'dora', body: { ...dora, role: 'member' }, as: asOtto });
@@ -62,7 +62,7 @@ describe('the history of changes', () => {
     expect([created?.at, changed?.at].every((at) => at !== undefined && at < (deleted?.at ?? ''))).toBe(true);
   });
 
-  it('has what people publish and automate too, but nothing that changed nothing', async () => {
+  it('records workflows and automations too, but no save that changes nothing', async () => {
     const file = 'name: example\nsteps:\n  - { id: a, tool: transform, with: { output: 1 } }\n';
     await ask('POST /api/v1/workflows', { body: file });
     clock.advance(1000);
@@ -80,7 +80,7 @@ describe('the history of changes', () => {
     ]);
   });
 
-  it('is paged, and another tenant’s is not shown', async () => {
+  it('is paged, and shows nothing of another tenant', async () => {
     for (const id of ['d1', 'd2', 'd3']) {
       await ask(PUT, { id, body: { name: id, role: 'member' } });
       clock.advance(1000);
@@ -99,7 +99,7 @@ describe('the history of changes', () => {
 });
 
 describe('in prod, a change that widens who may approve', () => {
-  it('waits for a second owner, and is made with both names and a cool-down', async () => {
+  it('waits for a second owner, then records both people and a cool-down', async () => {
     const changeId = await requested({ id: 'dora', body: dora });
     expect(await person('dora')).toBeUndefined();
     const { body } = await ask('GET /api/v1/changes/pending');
@@ -129,18 +129,18 @@ describe('in prod, a change that widens who may approve', () => {
     expect(await person('dora')).toBeUndefined();
   });
 
-  it('is not asked for with the key of a machine, which may be in the hands of the owner who then confirms it', async () => {
+  it('is not requested with the key of a machine, because the confirming owner could be using it', async () => {
     const as = { person: 'ci', role: 'admin', machine: true };
     for (const ask of [askProd(PUT, { id: 'dora', body: dora, as }), askOutsideProd(as)]) {
       await expect(ask).rejects.toMatchObject({ status: 403, message: /ci is a machine/ });
     }
     expect((await ask('GET /api/v1/changes/pending')).body.pending).toEqual([]);
     expect(await person('dora')).toBeUndefined();
-    // What widens nothing is left to machines.
+    // Machines may make changes that widen nothing.
     expect((await askProd(PUT, { id: 'chloe', body: { name: 'Chloe', role: 'member' }, as })).status).toBe(200);
   });
 
-  it('is not confirmed by an owner whom the one who asks has made', async () => {
+  it('is not confirmed by an owner whom the requester made an owner', async () => {
     await ask(PUT, { id: 'puppet', body: { name: 'Puppet', role: 'owner' } });
     const changeId = await requested({ id: 'dora', body: dora });
     const asPuppet = { person: 'puppet', role: 'owner' };
@@ -150,7 +150,7 @@ describe('in prod, a change that widens who may approve', () => {
     });
   });
 
-  it('is not confirmed by an owner who has made the one who asks', async () => {
+  it('is not confirmed by an owner who made the requester an owner', async () => {
     await ask(PUT, { id: 'puppet', body: { name: 'Puppet', role: 'owner' } });
     const changeId = await requested({ id: 'dora', body: dora, as: { person: 'puppet', role: 'owner' } });
     await expect(askProd(CONFIRM, { id: changeId })).rejects.toMatchObject({ status: 403, message: /you gave puppet/ });
@@ -170,7 +170,7 @@ describe('in prod, a change that widens who may approve', () => {
     expect(await person(id)).toEqual(before);
   });
 
-  it('by a delegate whom an owner allows waits too', async () => {
+  it('by an additional delegate waits too', async () => {
     const route = 'PUT /api/v1/people/{id}/delegates';
     const { status, body } = await askProd(route, { id: 'ana', body: { delegates: ['ben'] } });
     expect(status).toBe(202);
@@ -200,7 +200,7 @@ describe('in prod, a change that widens who may approve', () => {
     expect((await ask('GET /api/v1/changes/pending')).body.pending).toEqual([]);
   });
 
-  it('is not made of somebody who was changed meanwhile', async () => {
+  it('is not made if the person has changed meanwhile', async () => {
     const { id: _id, ...ben } = BEN;
     const changeId = await requested({ id: 'ben', body: { ...ben, tier: 'high' } });
     await askProd(PUT, { id: 'ben', body: { ...ben, role: 'member' } });
@@ -208,7 +208,7 @@ describe('in prod, a change that widens who may approve', () => {
     expect(await person('ben')).toMatchObject({ role: 'member', tier: 'medium' });
   });
 
-  it('is refused where nobody could confirm it, and says what to do', async () => {
+  it('is refused with what to do if there is no second owner', async () => {
     await askProd('DELETE /api/v1/people/{id}', { id: 'otto' });
     await expect(askProd(PUT, { id: 'dora', body: dora })).rejects.toMatchObject({
       status: 422,
@@ -216,7 +216,7 @@ describe('in prod, a change that widens who may approve', () => {
     });
   });
 
-  it('is told from one that narrows it, which is made at once', async () => {
+  it('needs confirmation; a change that narrows it is made at once', async () => {
     const { id: _id, ...ben } = BEN;
     expect((await askProd(PUT, { id: 'ben', body: { ...ben, groups: [] } })).status).toBe(200);
     expect(await person('ben')).toMatchObject({ groups: [] });
@@ -224,19 +224,19 @@ describe('in prod, a change that widens who may approve', () => {
   });
 });
 
-describe('somebody else vouches', () => {
-  const VOUCH = 'POST /api/v1/people/{id}/confirm';
+describe('another person confirms rights', () => {
+  const CONFIRM_PERSON = 'POST /api/v1/people/{id}/confirm';
 
-  it('for who was given their rights by one person: then they count for that one’s writes', async () => {
+  it('whose votes then also count for writes of the person who granted the rights', async () => {
     await ask(PUT, { id: 'dora', body: dora });
     for (const as of [
       { person: 'dora', role: 'owner' },
       { person: 'ana', role: 'approver' },
     ]) {
-      await expect(ask(VOUCH, { id: 'dora', as })).rejects.toMatchObject({ status: 403 });
+      await expect(ask(CONFIRM_PERSON, { id: 'dora', as })).rejects.toMatchObject({ status: 403 });
     }
-    await expect(ask(VOUCH, { id: 'dora' })).rejects.toMatchObject({ status: 422, message: /olivia/ });
-    expect((await ask(VOUCH, { id: 'dora', as: asOtto })).body.rights).toMatchObject({
+    await expect(ask(CONFIRM_PERSON, { id: 'dora' })).rejects.toMatchObject({ status: 422, message: /olivia/ });
+    expect((await ask(CONFIRM_PERSON, { id: 'dora', as: asOtto })).body.rights).toMatchObject({
       changedBy: 'olivia',
       confirmedBy: 'otto',
       dependsOn: [],

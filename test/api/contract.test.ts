@@ -67,8 +67,8 @@ describe('the contract', () => {
   it.each(allRoutes.filter(({ route: { body } }) => body instanceof z.ZodObject))(
     '$name refuses a body with an unknown field',
     ({ route: { body } }) => {
-      const { error } = (body as z.ZodObject).safeParse({ unheardOf: 1 });
-      expect(error?.issues).toContainEqual(expect.objectContaining({ code: 'unrecognized_keys', keys: ['unheardOf'] }));
+      const { error } = (body as z.ZodObject).safeParse({ colour: 1 });
+      expect(error?.issues).toContainEqual(expect.objectContaining({ code: 'unrecognized_keys', keys: ['colour'] }));
     },
   );
 });
@@ -87,7 +87,7 @@ describe('a response', () => {
   const send = (status: number, body: unknown) =>
     handleWith(listThings, { status, body })(undefined, eventFor(listThings, AS));
 
-  it('has only the fields that the contract lists, whatever the stored row has', async () => {
+  it('has only the fields that the contract lists, not the other fields of a stored row', async () => {
     const row = { id: 'a', tenant: 'acme', schemaVersion: 1, taskToken: 'secret' };
     const { statusCode, body } = await send(200, { things: [row], nextCursor: null, pk: 'TENANT#acme' });
     expect([statusCode, JSON.parse(body ?? '')]).toEqual([200, { things: [{ id: 'a' }], nextCursor: null }]);

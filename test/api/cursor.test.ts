@@ -8,7 +8,7 @@ const cursor = sealCursor(position, 'acme/all', 'secret');
 const refused = expect.objectContaining({ status: 400, code: 'BAD_CURSOR' });
 
 describe('a cursor', () => {
-  it('opens where it was made', () => {
+  it('opens for the list that it was made for', () => {
     expect(openCursor(cursor, 'acme/all', 'secret')).toBe(position);
   });
 
@@ -25,7 +25,7 @@ describe('a cursor', () => {
     expect(() => openCursor(given, list, secret)).toThrow(refused);
   });
 
-  it('cannot be made up', () => {
+  it('cannot be invented', () => {
     fc.assert(
       fc.property(fc.string(), (made) => {
         fc.pre(made !== cursor);

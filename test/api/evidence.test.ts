@@ -44,7 +44,7 @@ function ask(path: string, { tenant = 'acme', id = RUN, range }: Asked = {}) {
 const bodyOf = (answer: { body?: string }) => Buffer.from(answer.body ?? '', 'base64');
 
 describe('GET /api/v1/runs/{id}/evidence', () => {
-  it('says what was sealed, when, and where its files are', async () => {
+  it('returns hash, size, time and files of the evidence', async () => {
     const { statusCode, body } = await ask('');
     expect(statusCode).toBe(200);
     expect(JSON.parse(body ?? '')).toEqual({
@@ -57,7 +57,7 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
     });
   });
 
-  it('gives both files byte for byte', async () => {
+  it('returns both files byte for byte', async () => {
     const document = await ask('/bundle.json');
     expect(document).toMatchObject({ statusCode: 200, isBase64Encoded: true });
     expect(bodyOf(document).toString()).toBe('{"run":"ä €"}');
@@ -68,11 +68,11 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
     ['of another tenant', { tenant: 'globex' }],
     ['that never was', { id: 'run_00000002' }],
     ['whose id is none', { id: '../acme/run_00000001' }],
-  ])('does not tell the evidence of a run %s from none', async (_what, asked) => {
+  ])('responds in the same way to a run %s as to a run without evidence', async (_what, asked) => {
     await expect(ask('/bundle.json', asked)).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
   });
 
-  it('gives a large document in parts, each as large as a function may answer', async () => {
+  it('returns a large document in parts that fit in one response', async () => {
     const large = Buffer.alloc(FOUR_MIB + 10, 'x');
     store = new MemoryEvidenceStore();
     await store.putOnce(RECORD.documentKey, large, 'application/json');
@@ -87,13 +87,13 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
   it.each([
     ['bytes=2-4', 'run', 'bytes 2-4/16'],
     ['bytes=11-99', '€"}', 'bytes 11-15/16'],
-  ])('answers %s with that range', async (range, text, contentRange) => {
+  ])('responds to %s with that range', async (range, text, contentRange) => {
     const answer = await ask('/bundle.json', { range });
     expect([answer.statusCode, bodyOf(answer).toString()]).toEqual([206, text]);
     expect(answer.headers?.['content-range']).toBe(contentRange);
   });
 
-  it('refuses a range behind the end', async () => {
+  it('refuses a range after the end', async () => {
     await expect(ask('/bundle.json', { range: 'bytes=16-' })).rejects.toMatchObject({ status: 416 });
   });
 });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-async function told(message: StepMessage): Promise<string[]> {
+async function eventNames(message: StepMessage): Promise<string[]> {
   const { commits } = await shop.now(message);
   return commits.flatMap(({ events }) => events.flatMap(executionEventsOf));
 }
@@ -39,8 +39,8 @@ const CARDS = {
   alert: async () => {},
 };
 
-describe('in the words of source 001', () => {
-  it('an approval in prod is expired when its 10 minutes have passed, while it still waits (4.3)', async () => {
+describe('in the vocabulary of source 001', () => {
+  it('an approval in prod is expired after 10 minutes, while it is still open (4.3)', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     expect(Date.parse(approval.slaAt) - Date.parse(approval.requestedAt)).toBe(600_000);
     shop.clock.advance(600_000);
@@ -49,7 +49,7 @@ describe('in the words of source 001', () => {
     const { run, commits } = await shop.now(message);
     expect(commits.at(-1)?.events).toMatchObject([{ type: 'approval.overdue' }]);
     expect(SESSION_STATE[run.status]).toBe('waiting_for_approval');
-    expect(await told(message)).toEqual([
+    expect(await eventNames(message)).toEqual([
       'session.created',
       'session.assigned',
       'approval.requested',
@@ -61,13 +61,13 @@ describe('in the words of source 001', () => {
     const { message } = await shop.upToGate(ASSIGN());
     shop.clock.advance(86_400_000);
     await shop.work(message);
-    expect(await told(message)).toEqual([
+    expect(await eventNames(message)).toEqual([
       ...['session.created', 'session.assigned', 'approval.requested'],
       ...['approval.resolved', 'execution.step.failed', 'session.failed'],
     ]);
   });
 
-  it('a run that rolls back says when that begins and when it is over', async () => {
+  it('a run that rolls back reports the start and the end of it', async () => {
     shop = await new GovernedWorkshop().open();
     vi.stubGlobal('fetch', shop.outside.fetch);
     shop.policy.decision = () => ALLOWED;
@@ -79,7 +79,7 @@ steps:
   - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
 `);
     await shop.finish(message);
-    expect((await told(message)).slice(-6)).toEqual([
+    expect((await eventNames(message)).slice(-6)).toEqual([
       'execution.step.failed',
       'execution.rollback.started',
       ...['execution.step.started', 'execution.step.completed'],
@@ -96,7 +96,7 @@ steps:
     expect(executionEventsOf({ type, step: 'a', approvalId: 'run_1.2-0' } as CommitEvent)).toEqual([name]);
   });
 
-  it('states are only those that it has', () => {
+  it('every state is one of its states', () => {
     const states = ['queued', 'assigning_worker', 'waiting_for_approval', 'executing', 'paused', 'rollback'];
     for (const state of Object.values(SESSION_STATE))
       expect([...states, 'completed', 'failed', 'cancelled']).toContain(state);

@@ -45,14 +45,14 @@ describe('people', () => {
     }
   });
 
-  it('share no identity: one would count twice', async () => {
+  it('share no identity, because one person would count twice', async () => {
     const body = { ...dora, identities: ANA.identities };
     await expect(ask(PUT, { id: 'dora', body })).rejects.toMatchObject({ status: 422, message: /belongs to ana/ });
     const named = { ...dora, identities: ['ben'] };
     await expect(ask(PUT, { id: 'dora', body: named })).rejects.toMatchObject({ status: 400 });
   });
 
-  it('are told apart by no more than GitHub and ServiceNow tell them apart by', async () => {
+  it('have identities without case where GitHub and ServiceNow ignore it', async () => {
     const body = { ...dora, identities: ['github:Dora-D', 'servicenow:Dora.D', 'slack:T1/Uu9'] };
     expect(await ask(PUT, { id: 'dora', body })).toMatchObject({
       identities: ['github:dora-d', 'servicenow:dora.d', 'slack:T1/Uu9'],
@@ -64,7 +64,7 @@ describe('people', () => {
     });
   });
 
-  it('have no more rights than they are given here, whatever their key was made for', async () => {
+  it('have no more rights than their current role, with any key', async () => {
     await ask(PUT, { id: 'ada', body: { ...dora, role: 'admin' } });
     const asAda = { person: 'ada', role: 'admin' };
     await ask(PUT, { as: asAda, id: 'dan', body: { name: 'Dan', role: 'member' } });
@@ -76,22 +76,22 @@ describe('people', () => {
     await expect(ask(AWAY, { as: asOwner, id: 'ben', body: { away: null } })).rejects.toMatchObject({ status: 403 });
   });
 
-  it('say themselves that they are away, and back', async () => {
+  it('set and end their own absence', async () => {
     const asBen = { person: 'ben', role: 'approver' };
     const away = { until: NEXT_WEEK, delegate: 'ana' };
     await ask(DELEGATES, { id: 'ben', body: { delegates: ['ana'] } });
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away } })).toMatchObject({ away });
     await expect(ask(AWAY, { as: asBen, id: 'ana', body: { away: null } })).rejects.toMatchObject({ status: 403 });
     expect(await ask(AWAY, { as: asBen, id: 'ben', body: { away: null } })).not.toHaveProperty('away');
-    // A key to look with hands nobody's place to another.
+    // A key with fewer rights than its person cannot name a delegate.
     const asBensAuditor = { person: 'ben', role: 'auditor' };
     await expect(ask(AWAY, { as: asBensAuditor, id: 'ben', body: { away } })).rejects.toMatchObject({ status: 403 });
   });
 
-  it('leave their place only to who may approve all they may, or to whom an owner allowed it', async () => {
+  it('name only a delegate with the same rights, or one whom an owner allowed', async () => {
     const away = (delegate: string) => ({ id: 'ana', body: { away: { until: NEXT_WEEK, delegate } } });
     const asAna = { person: 'ana', role: 'approver' };
-    // Ben may approve less than Ana; a member nothing at all.
+    // Ben may approve less than Ana, and a member nothing.
     await ask(PUT, { id: 'chloe', body: { name: 'Chloe', role: 'member' } });
     for (const delegate of ['ben', 'chloe']) {
       await expect(ask(AWAY, { as: asAna, ...away(delegate) })).rejects.toMatchObject({
@@ -109,21 +109,21 @@ describe('people', () => {
       delegates: [{ person: 'chloe', rights: { changedBy: 'olivia', dependsOn: ['olivia'] } }],
     });
     expect(await ask(AWAY, { as: asAna, ...away('chloe') })).toMatchObject({ away: { delegate: 'chloe' } });
-    // What an owner allowed stays when an admin changes the person, and is recorded.
+    // The owner's permission stays when an admin changes the person, and is recorded.
     const { id: _id, delegates: _delegates, rights: _rights, ...body } = ANA;
     expect(await ask(PUT, { as: asAdmin, id: 'ana', body })).toMatchObject({ delegates: [{ person: 'chloe' }] });
     await expect(ask(DELEGATES, { id: 'ana', body: { delegates: ['nobody'] } })).rejects.toMatchObject({ status: 422 });
   });
 
-  it('depend on everybody who made them what they are, until somebody independent confirms', async () => {
+  it('depend on everybody who granted their rights, until somebody independent confirms them', async () => {
     await definitions.savePerson('acme', { ...OLIVIA, id: 'otto', identities: [] });
     const asOtto = { person: 'otto', role: 'owner' };
     const dependsOn = async (id: string) => (await definitions.person('acme', id))?.rights?.dependsOn;
-    // Olivia makes Dora an approver. That Otto adds a group does not make it his doing alone.
+    // Olivia makes Dora an approver. When Otto adds a group, the rights still depend on Olivia too.
     await ask(PUT, { id: 'dora', body: dora });
     await ask(PUT, { as: asOtto, id: 'dora', body: { ...dora, groups: ['network'] } });
     expect(await dependsOn('dora')).toEqual(['olivia', 'otto']);
-    // Olivia gives a member of Otto's a name in Slack, with which she may speak once Otto makes it an approver.
+    // Olivia adds her own Slack identity to a member. When Otto makes the member an approver, she could vote with it.
     await ask(PUT, { as: asOtto, id: 'dan', body: { name: 'Dan', role: 'member' } });
     await ask(PUT, { id: 'dan', body: { name: 'Dan', role: 'member', identities: ['slack:T1/U8'] } });
     await ask(PUT, { as: asOtto, id: 'dan', body: { name: 'Dan', role: 'approver', identities: ['slack:T1/U8'] } });
@@ -133,10 +133,10 @@ describe('people', () => {
     expect(await dependsOn('dan')).toEqual([]);
   });
 
-  it('are not changed by who has not seen the last change of them', async () => {
+  it('are not changed by a caller who has not seen their last change', async () => {
     const { id: _id, ...ben } = BEN;
     const peopleOf = definitions.people.bind(definitions);
-    /** Otto demotes Ben between what the request reads and what it writes. */
+    /** Otto demotes Ben between the read and the write of the request. */
     const demotedMeanwhile = () => {
       definitions.people = async (tenant) => {
         const read = structuredClone(await peopleOf(tenant));
@@ -156,20 +156,20 @@ describe('people', () => {
     expect(await definitions.person('acme', 'ben')).toMatchObject({ role: 'member' });
   });
 
-  it('are deleted by owners and admins, never the last owner, and nobody else gets the id', async () => {
+  it('are deleted by owners and admins, except the last owner; nobody else gets the ID', async () => {
     const asBen = { person: 'ben', role: 'approver' };
     await expect(ask(DELETE, { as: asBen, id: 'ana' })).rejects.toMatchObject({ status: 403 });
     expect(await ask(DELETE, { id: 'ben' })).toEqual({ deleted: 'ben' });
     await expect(ask('GET /api/v1/people/{id}', { id: 'ben' })).rejects.toMatchObject({ status: 404 });
     await expect(ask(DELETE, { id: 'ben' })).rejects.toMatchObject({ status: 404 });
-    // With the id, the keys of the former Ben would come back to life.
+    // The API keys of the former Ben would work again for a new person with his ID.
     await expect(ask(PUT, { id: 'ben', body: dora })).rejects.toMatchObject({ status: 422, message: /deleted/ });
     await expect(ask(PUT, { as: asBen, id: 'dora', body: dora })).rejects.toMatchObject({ status: 403 });
     await expect(ask(DELETE, { id: 'olivia' })).rejects.toMatchObject({ status: 422, message: /last owner/ });
     await expect(ask(PUT, { id: 'olivia', body: dora })).rejects.toMatchObject({ status: 422, message: /last owner/ });
   });
 
-  it('leave their place to somebody who can act: no stranger, and no circle', async () => {
+  it('name no delegate who does not exist, and no circle of delegates', async () => {
     const to = (delegate: string) => ({ away: { until: NEXT_WEEK, delegate } });
     await expect(ask(AWAY, { id: 'ben', body: to('nobody') })).rejects.toMatchObject({ status: 422 });
     await expect(ask(AWAY, { id: 'ben', body: to('ben') })).rejects.toMatchObject({ status: 422 });

@@ -61,7 +61,7 @@ it('plans a published version, the newest if none is named', async () => {
   await expect(plan(3)).rejects.toMatchObject({ status: 404 });
 });
 
-it('asks policy as the automation that runs the workflow, or as the one that is named', async () => {
+it('asks policy for the automation that runs the workflow, or for the given one', async () => {
   const trigger = { source: 'servicenow' as const, event: 'incident.insert' };
   const workflow = { name: 'label-new-issue', version: 1 };
   await table.definitions.saveAutomation('acme', { name: 'first', enabled: true, workspace: 'ops', trigger, workflow });
@@ -91,7 +91,7 @@ it.each<[string, object, number, string]>([
   await expect(asked).rejects.toMatchObject({ status, code });
 });
 
-it.each(['approver', 'member', 'auditor'])('tells a %s nothing of what is at the targets', async (role) => {
+it.each(['approver', 'member', 'auditor'])('shows a %s nothing of the targets', async (role) => {
   const asked = simulate({ workflow: FILE, source: 'github', payload: ISSUE }, role);
   await expect(asked).rejects.toMatchObject({ status: 403 });
   expect(table.outside.calls).toEqual([]);

@@ -100,7 +100,7 @@ const aForbid = (resource: string, when = 'true') => ({
 });
 
 describe('publishing', () => {
-  it('makes the set what decides, and what is shown, with its hash', async () => {
+  it('puts the set in force, and shows it with its hash', async () => {
     const before = (await ask(SHOW)).body;
     expect(before).toMatchObject({ engine: 'cedar', files: {}, shipped: { files: shipped.files } });
     const { status, body } = await ask(PUBLISH, FREEZE);
@@ -114,14 +114,14 @@ describe('publishing', () => {
     expect((await ask(SHOW, undefined, { tenant: 'globex' })).body.hash).toBe(before.hash);
   });
 
-  it('says which policies there are now, and which they were before', async () => {
+  it('returns the policies now and before', async () => {
     expect((await ask(PUBLISH, FREEZE)).body).toMatchObject({ policies: ['freeze'], replaced: { policies: [] } });
     const again = (await ask(PUBLISH, aForbid('resource in Connector::"servicenow"'))).body;
     expect(again).toMatchObject({ policies: ['mine.cedar:1'], replaced: { policies: ['freeze'] } });
     expect(again.hash).not.toBe(again.replaced.hash);
   });
 
-  it('takes a Rego policy as well', async () => {
+  it('accepts a Rego policy too', async () => {
     const { status, body } = await ask(PUBLISH, compiledRego('decision'));
     expect(status).toBe(200);
     expect((await ask(SHOW)).body).toMatchObject({ engine: 'rego', hash: body.hash });
@@ -160,7 +160,7 @@ describe('publishing', () => {
       'a tool that is none among others',
       aForbid('resource', 'resource in [Operation::"slack.message.post", Operation::"slack.post"]'),
       422,
-      '"slack.post"; known: slack.message.post',
+      'unknown tool "slack.post"; known: slack.message.post',
     ],
     ['a connector that is none', aForbid('resource in Connector::"ServiceNow"'), 422, 'did you mean "servicenow"?'],
     [
@@ -173,7 +173,7 @@ describe('publishing', () => {
     ['more than a row can hold', { engine: 'cedar', files: { 'mine.cedar': '/'.repeat(310_000) } }, 400, 'at most'],
     ['no engine', { files: {} }, 400, 'engine'],
     ['a module that is none', { engine: 'rego', wasmGzipBase64: 'AAAA' }, 422, 'must be gzip'],
-  ])('refuses %s and keeps what was there', async (_, policies, status, said) => {
+  ])('refuses %s and changes nothing', async (_, policies, status, said) => {
     const answer = await ask(PUBLISH, policies);
     expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(said) } });
     expect(await definitions.policies('acme')).toEqual(NO_TENANT_POLICIES);
@@ -228,7 +228,7 @@ describe('a replay over recorded decisions', () => {
     });
   });
 
-  it('stops where it was told to', async () => {
+  it('stops at the given time', async () => {
     record(25, DENIED);
     const { examined, pages } = await replayAll({ policies: NO_TENANT_POLICIES, since: '2026-01-20T00:00:00.000Z' });
     expect({ examined, pages }).toEqual({ examined: 12, pages: 1 });

@@ -8,10 +8,10 @@ import { STEP_OUTPUT_MAX_BYTES, type Step } from '../../lambdas/run/step.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
 
-/** What Lambda hands over at most, of the whole answer as JSON. */
+/** Lambda's limit for the whole response as JSON. */
 const LAMBDA_MAX_BYTES = 6 * 1024 * 1024;
 const STEPS = 1_000;
-/** As large as a step may hand on, and full of what JSON escapes twice. */
+/** The largest output of a step, of characters that JSON escapes twice. */
 const OUTPUT = '"'.repeat(STEP_OUTPUT_MAX_BYTES / 2 - 2);
 
 const { run } = accepted();
@@ -68,8 +68,8 @@ async function ask(path: string, { query, index, api = {} }: { query?: object; i
   return JSON.parse(answered.body ?? '');
 }
 
-describe('a run of 1,000 steps, each with all it may hand on', () => {
-  it('is shown in answers that Lambda can hand over, every step once and in order', async () => {
+describe('a run of 1,000 steps with the largest outputs', () => {
+  it('is shown in responses that Lambda can return, every step once and in order', async () => {
     const first = await ask('/runs/{id}');
     const seen = [...first.steps];
     let answers = 1;
@@ -95,7 +95,7 @@ describe('a run of 1,000 steps, each with all it may hand on', () => {
     await expect(ask('/runs/{id}/steps/{index}', { index: '5000' })).rejects.toMatchObject({ status: 404 });
   });
 
-  it('has commits that fit, and says where they go on', async () => {
+  it('has commits that fit, and shows where to continue', async () => {
     const { commits: shown, moreCommitsSince } = await ask('/runs/{id}');
     const seqs = shown.map(({ seq }: Commit) => seq);
     for (let since = moreCommitsSince, more = true; more; ) {
@@ -106,7 +106,7 @@ describe('a run of 1,000 steps, each with all it may hand on', () => {
     expect(seqs).toEqual(commits.map(({ seq }) => seq));
   });
 
-  it('takes no cursor of another run', async () => {
+  it('accepts no cursor of another run', async () => {
     const { nextStepsCursor: cursor } = await ask('/runs/{id}');
     const other = { ...runs, load: async () => ({ run: { ...run, runId: 'run_2' }, steps: rows, trigger: {} }) };
     const asked = ask('/runs/{id}/steps', { query: { cursor }, api: { runs: other } });
@@ -114,7 +114,7 @@ describe('a run of 1,000 steps, each with all it may hand on', () => {
   });
 });
 
-it('a page of large approvals ends where the answer would, and goes on with the next', async () => {
+it('a page of large approvals ends at the size limit, and the next page continues', async () => {
   const large = Array.from({ length: 60 }, (_, index) => ({
     ...APPROVAL,
     approvalId: `run_1.${String(index).padStart(3, '0')}-0`,
@@ -135,7 +135,7 @@ it('a page of large approvals ends where the answer would, and goes on with the 
   expect(seen).toEqual(large.map(({ approvalId }) => approvalId));
 });
 
-it('an answer that would be too large all the same is a 413 that says so, never a 500', async () => {
+it('a response that is still too large is a 413 with a reason, never a 500', async () => {
   const huge = { ...APPROVAL, message: 'x'.repeat(7_000_000) };
   const asked = ask('/approvals/{id}', { api: { runs: { approval: async () => huge } } });
   await expect(asked).rejects.toMatchObject({ status: 413, code: 'TOO_LARGE' });

@@ -23,7 +23,7 @@ async function detail({ tenant, runId }: StepMessage) {
   return JSON.parse((await handleRuns(api, event)).body ?? '');
 }
 
-it('a run shows every approval it asked for, also one that was closed before the next was opened', async () => {
+it('a run shows every approval it requested, also one that was closed before the next was opened', async () => {
   const { message, approval } = await shop.upToGate(ASSIGN('onReject: pause'));
   expect((await detail(message)).approvals).toMatchObject([{ approvalId: approval.approvalId, votes: [] }]);
   await shop.say(approval, 'ben', { kind: 'reject', reason: 'not now' });
@@ -37,7 +37,7 @@ it('a run shows every approval it asked for, also one that was closed before the
   for (const storage of ['schemaVersion', 'tenant', 'revision']) expect(approvals[0]).not.toHaveProperty(storage);
 });
 
-it('a run that rolled back shows its undo steps behind the others, and what became of each write', async () => {
+it('a run that rolled back shows its undo steps after the others, and the outcome of each write', async () => {
   shop.policy.decision = () => ALLOWED;
   const message = await shop.begin(`
 name: failing
@@ -65,7 +65,7 @@ steps:
   expect(approvals).toEqual([]);
 });
 
-it('a run shows where it is, how long each step took, what it gave, and how often it was resumed', async () => {
+it('a run shows its current step, the time and output of each step, and how often it was resumed', async () => {
   shop.policy.decision = () => ALLOWED;
   const message = await shop.begin(`
 name: waits
@@ -104,7 +104,7 @@ it('a step keeps its start over its attempts', async () => {
   expect((await detail(message)).steps).toMatchObject([{ status: 'succeeded', startedAt, durationMs: 100_000 }]);
 });
 
-it('a canceled run says who asked for that, when and why', async () => {
+it('a canceled run shows who canceled it, when and why', async () => {
   const { message } = await shop.upToGate(ASSIGN());
   const at = new Date(shop.clock.now()).toISOString();
   await shop.command(message, { kind: 'cancel', reason: 'duplicate' });

@@ -60,7 +60,7 @@ describe('the list of runs', () => {
     expect(seen).toEqual(ids.toReversed());
   });
 
-  it('shows a tenant its own runs only, and takes no cursor of another’s', async () => {
+  it('shows a tenant its own runs only, and accepts no cursor of another tenant', async () => {
     await queued(3);
     const { body } = await get(LIST, { query: { limit: '1' } });
     expect((await get(LIST, { tenant: 'globex' })).body.runs).toEqual([]);
@@ -70,7 +70,7 @@ describe('the list of runs', () => {
     await expect(otherList).rejects.toEqual(problem(400));
   });
 
-  it('shows only what is in a status', async () => {
+  it('filters by status', async () => {
     const message = await shop.begin(LABEL);
     await shop.work(message);
     expect((await get(LIST, { query: { status: 'succeeded' } })).body.runs).toHaveLength(1);
@@ -84,12 +84,12 @@ describe('the list of runs', () => {
     { status: 'done' },
     { unknown: 'x' },
     { cursor: 'made-up' },
-  ])('refuses the question %j', async (query) => {
+  ])('refuses the query %j', async (query) => {
     await expect(get(LIST, { query: query as unknown as Record<string, string> })).rejects.toEqual(problem(400));
   });
 
   it.each([undefined, null, {}, { tenant: 'acme' }, { tenant: 'acme', person: 'x', role: 'god' }])(
-    'is for nobody without a caller (%j)',
+    'is not shown without a caller (%j)',
     async (caller) => {
       const event = {
         routeKey: `GET ${LIST}`,
@@ -120,7 +120,7 @@ describe('a run', () => {
     expect(body).not.toHaveProperty('moreCommitsSince');
   });
 
-  it('not begun shows its steps as pending', async () => {
+  it('that has not started shows its steps as pending', async () => {
     const message = await shop.begin(TRIAGE);
     const { body } = await get(ONE, { id: message.runId });
     expect(body.steps.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('pending'));
@@ -129,10 +129,10 @@ describe('a run', () => {
 
   it.each([
     ['of another tenant', 'run_00000001', 'globex'],
-    ['that never was', 'run_000000ff', 'acme'],
+    ['that does not exist', 'run_000000ff', 'acme'],
     ['by a name that could be a key', 'run_1#acme', 'acme'],
     ['without a name', '', 'acme'],
-  ])('%s is not found, in the same words', async (_what, id, tenant) => {
+  ])('%s is not found, with the same text', async (_what, id, tenant) => {
     await shop.begin(LABEL);
     for (const route of [ONE, EVENTS]) {
       const asked = get(route, { id, tenant });
@@ -142,7 +142,7 @@ describe('a run', () => {
 });
 
 describe('the events of a run', () => {
-  it('come after a number, and say where to go on and whether there are more', async () => {
+  it('are listed after a number, with where to continue and whether there are more', async () => {
     const message = await shop.begin(TRIAGE);
     await shop.work(message);
     const at = async (query: Record<string, string>) => {
@@ -154,13 +154,13 @@ describe('the events of a run', () => {
     expect(await at({ since: '5' })).toEqual([[], 5, false, 'succeeded']);
   });
 
-  it.each([{ since: '-1' }, { since: 'x' }, { limit: '0' }])('refuse the question %j', async (query) => {
+  it.each([{ since: '-1' }, { since: 'x' }, { limit: '0' }])('refuse the query %j', async (query) => {
     const message = await shop.begin(LABEL);
     const asked = get(EVENTS, { id: message.runId, query: query as unknown as Record<string, string> });
     await expect(asked).rejects.toEqual(problem(400));
   });
 });
 
-it('there is nothing at any other place', async () => {
+it('an unknown route is not found', async () => {
   await expect(get('/api/v1/other')).rejects.toEqual(problem(404));
 });

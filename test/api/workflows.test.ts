@@ -30,7 +30,7 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
     rawPath: routeKey.split(' ')[1],
     pathParameters: path,
     queryStringParameters: query,
-    // Files come as API Gateway hands over what it does not know to be text.
+    // API Gateway encodes a body that it does not know to be text.
     ...(body !== undefined && {
       body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)).toString('base64'),
       isBase64Encoded: true,
@@ -68,14 +68,14 @@ const problem = (status: number, code: string, says = '') =>
   expect.objectContaining({ status, code, message: expect.stringContaining(says) });
 
 describe('publishing a workflow', () => {
-  it('answers 201 with the version it became, and 200 for the same again', async () => {
+  it('returns 201 with the new version, and 200 for the same file again', async () => {
     expect(await ask(PUBLISH, { body: file('route') })).toEqual({ status: 201, body: { name: 'route', version: 1 } });
     const reworded = file('route').replace('no part of it', 'still no part');
     expect(await ask(PUBLISH, { body: reworded })).toEqual({ status: 200, body: { name: 'route', version: 1 } });
     expect(await ask(PUBLISH, { body: file('route', 'b') })).toMatchObject({ status: 201, body: { version: 2 } });
   });
 
-  it('keeps who published it: one of the makers of what it writes', async () => {
+  it('records the publisher, who is a maker of its writes', async () => {
     await ask(PUBLISH, { body: file('route') });
     expect(await definitions.workflow('acme', 'route', 1)).toMatchObject({ author: 'olivia' });
   });
@@ -93,13 +93,13 @@ describe('publishing a workflow', () => {
     expect(await definitions.workflowVersions('acme', 'route', { limit: 1 })).toEqual([]);
   });
 
-  it('takes no more than a mebibyte', async () => {
+  it('accepts at most a mebibyte', async () => {
     await expect(ask(PUBLISH, { body: 'x'.repeat(1024 * 1024 + 1) })).rejects.toEqual(problem(413, 'TOO_LARGE'));
   });
 });
 
 describe('validating a workflow', () => {
-  it('answers with the mistakes, and publishes nothing', async () => {
+  it('returns the mistakes, and publishes nothing', async () => {
     expect((await ask(VALIDATE, { body: file('route'), role: 'member' })).body).toEqual({ valid: true, problems: [] });
     expect((await ask(VALIDATE, { body: 'name: x\nsteps: []\n' })).body).toEqual({
       valid: false,
@@ -140,7 +140,7 @@ describe('published workflows', () => {
     expect(rest.body.nextCursor).toBeNull();
   });
 
-  it('show one version with what it does', async () => {
+  it('show one version with its definition', async () => {
     const { body } = await ask(VERSION, { path: { name: 'a', version: '2' } });
     expect(body).toMatchObject({ name: 'a', version: 2, definition: { steps: [{ with: { group: 'b' } }] } });
     expect(body.definition).not.toHaveProperty('author');
@@ -157,7 +157,7 @@ describe('published workflows', () => {
     await expect(ask(route, { path, tenant })).rejects.toEqual(problem(404, 'NOT_FOUND'));
   });
 
-  it('take a cursor only for the list and the tenant it was made for', async () => {
+  it('accept a cursor only for its list and its tenant', async () => {
     const { body } = await ask(LIST, { query: { limit: '1' } });
     const query = { cursor: body.nextCursor };
     await expect(ask(LIST, { query, tenant: 'globex' })).rejects.toEqual(problem(400, 'BAD_CURSOR'));
@@ -175,7 +175,7 @@ describe('automations', () => {
   };
   beforeEach(() => ask(PUBLISH, { body: file('route') }));
 
-  it('are saved under the name of the path, and say when they take effect', async () => {
+  it('are saved under the name in the path, with the time until they take effect', async () => {
     const { status, body } = await ask(SAVE, { path: { name: 'triage' }, body: automation });
     expect({ status, body }).toEqual({
       status: 200,
@@ -218,7 +218,7 @@ describe('automations', () => {
     await expect(saved).rejects.toEqual(problem(400, 'BAD_REQUEST'));
   });
 
-  it('are an owner’s or admin’s to change, and each tenant’s own', async () => {
+  it('are changed by owners and admins, of their own tenant only', async () => {
     const saved = ask(SAVE, { path: { name: 'triage' }, body: automation, role: 'operator' });
     await expect(saved).rejects.toEqual(problem(403, 'FORBIDDEN'));
     await ask(SAVE, { path: { name: 'triage' }, body: automation, role: 'admin' });
@@ -237,11 +237,11 @@ describe('automations', () => {
   });
 });
 
-it('there is nothing at any other place', async () => {
+it('an unknown route is not found', async () => {
   await expect(ask('GET /api/v1/other')).rejects.toEqual(problem(404, 'NOT_FOUND'));
 });
 
-/** Work done, not time passed: a busy machine changes little about it. Before there were bounds, most took minutes. */
+/** CPU time, which hardly depends on how busy the machine is. Without limits, most of these took minutes. */
 const PROMPT_CPU_MS = 2_000;
 const ANSWER_MAX_CHARACTERS = 40_000;
 
@@ -257,15 +257,18 @@ async function askPromptly(route: string, asked: Asked) {
   return answer;
 }
 
-describe('a body that is meant to exhaust whoever reads it', () => {
-  it.each(HOSTILE_WORKFLOWS)('(%s) is answered promptly, by both routes, with what is wrong', async (_what, body) => {
-    const validated = await askPromptly(VALIDATE, { body, role: 'auditor' });
-    expect(validated).toMatchObject({ status: 200, body: { valid: false } });
-    expect(validated.body.problems.length).toBeLessThanOrEqual(25);
-    expect((await askPromptly(PUBLISH, { body })).status).toBe(422);
-  });
+describe('a body made to exhaust the reader', () => {
+  it.each(HOSTILE_WORKFLOWS)(
+    '(%s) gets a prompt response with what is wrong, from both routes',
+    async (_what, body) => {
+      const validated = await askPromptly(VALIDATE, { body, role: 'auditor' });
+      expect(validated).toMatchObject({ status: 200, body: { valid: false } });
+      expect(validated.body.problems.length).toBeLessThanOrEqual(25);
+      expect((await askPromptly(PUBLISH, { body })).status).toBe(422);
+    },
+  );
 
-  it('an expression that never ends is refused with its line before a run meets it', async () => {
+  it('an expression that never ends is refused with its line before a run evaluates it', async () => {
     const text = ENDLESS.replaceAll('"', '\\"');
     const body = `name: x\nsteps:\n  - id: a\n    tool: transform\n    with: { x: "{% ${text} %}" }\n`;
     const validated = await ask(VALIDATE, { body, role: 'auditor' });
