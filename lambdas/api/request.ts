@@ -1,6 +1,6 @@
 import type * as z from 'zod';
+import { didYouMean } from '../entry/did-you-mean.ts';
 import { type HttpEvent, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
-import { nearestName } from '../entry/nearest-name.ts';
 import type { RouteDefinition } from './contract/route.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
@@ -67,9 +67,8 @@ function plainMessage({ code, message }: Issue): string {
 function unknownField(key: string, known: readonly string[]): string {
   const shown = key.length > NAME_MAX_CHARACTERS ? `${key.slice(0, NAME_MAX_CHARACTERS)}…` : key;
   if (known.includes(key)) return `field \`${shown}\` is not allowed here`;
-  const nearest = nearestName(key, known);
-  if (nearest !== undefined) return `unknown field \`${shown}\`; did you mean \`${nearest}\`?`;
-  return known.length === 0 ? `unknown field \`${shown}\`` : `unknown field \`${shown}\`; known: ${known.join(', ')}`;
+  const list = known.length === 0 ? '' : `; known: ${known.join(', ')}`;
+  return `unknown field \`${shown}\`${didYouMean(key, known, (each) => `\`${each}\``) || list}`;
 }
 
 /** The parts of zod schemas that lead from a schema to the schema of one of its fields. */

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.ts';
+import { githubRoutes } from '../../lambdas/api/contract/inbound.ts';
 import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
 import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs.ts';
 import { page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
+import type { Accepted } from '../../lambdas/intake/accept-delivery.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { Step } from '../../lambdas/run/step.ts';
@@ -28,9 +30,20 @@ const HIDDEN: {
   ? string[]
   : never = ['schemaVersion', 'tenant', 'revision'];
 
+/** The compiler checks that webhooks return what the contract says. They verify signatures, so they have no router. */
+const accepted = ({ runIds, deduplicated }: Accepted): z.input<(typeof githubRoutes.receiveGithub.responses)[202]> => ({
+  runIds,
+  deduplicated,
+});
+
 const AS = { tenant: 'acme', person: 'olivia', role: 'owner' as const };
 
 describe('the contract', () => {
+  it('describes the response of webhooks', () => {
+    const body = { runIds: ['run_1'], deduplicated: false };
+    expect(githubRoutes.receiveGithub.responses[202].parse(accepted(body))).toEqual(body);
+  });
+
   it('hides what only the storage of a row needs', () => {
     for (const schema of [...StepView.options, ...ReceiptView.options, ApprovalView]) {
       expect(Object.keys(schema.shape).filter((field) => HIDDEN.includes(field))).toEqual([]);
