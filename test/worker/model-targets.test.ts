@@ -33,7 +33,7 @@ describe('a write to a target that a model has chosen', () => {
     expect(approval).toMatchObject({ asks: 'tainted', action: { derived: DERIVED }, requirement: { quorum: 1 } });
     expect(shop.writes()).toEqual([]);
     const card = JSON.stringify(approvalCard(approval, PEOPLE, Date.parse(approval.requestedAt)));
-    expect(card).toContain('A model’s output has a part in where this goes.');
+    expect(card).toContain('A model’s output influences the target of this write.');
     expect(card).toMatch(/A model .*classify.*chooses .*channel/);
     await shop.say(approval, 'ana');
     const { run, commits, sealed } = await shop.finish(message);
@@ -82,7 +82,7 @@ it('a write that a model decides to make waits for an approval', async () => {
   ].join('\n');
   const { approval } = await shop.upToGate(yaml);
   expect(approval).toMatchObject({ asks: 'tainted', action: { derived: [{ field: 'when', from: ['classify'] }] } });
-  expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toContain('decides whether this is done at all');
+  expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toContain('decides whether this step runs');
 });
 
 it('a read of a target that a model has chosen waits for an approval', async () => {

@@ -96,7 +96,7 @@ describe('one approval for a phase', () => {
     expect(approval.phase?.askedLater).toEqual([
       { stepId: 'link', tool: 'servicenow.incident.add_work_note', because: 'it needs the output of say' },
     ]);
-    expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toMatch(/Not covered, asked about separately: .*link/);
+    expect(JSON.stringify(approvalCard(approval, PEOPLE, 0))).toMatch(/Not covered, needs its own approval: .*link/);
     await shop.say(approval, 'ana');
     await shop.work(message);
     const second = await shop.openApproval(message);
