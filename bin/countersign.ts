@@ -1,7 +1,11 @@
 #!/usr/bin/env node
-import { runCommandLine } from './commands/command-line.ts';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { EXIT } from './commands/failure.ts';
 import { processTerminal } from './terminal/terminal.ts';
+
+// Compiling the modules takes most of the start time. Without write access, Node skips the cache.
+enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'countersign'));
 
 // `countersign runs list | head` closes the pipe early. That is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -11,6 +15,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.on('SIGINT', () => process.exit(EXIT.interrupted));
 
 try {
+  const { runCommandLine } = await import('./commands/command-line.ts');
   process.exitCode = await runCommandLine(process.argv.slice(2), process.env, processTerminal());
 } catch (error) {
   // Node would exit with 1, which callers read as a negative result, such as "tampered".
