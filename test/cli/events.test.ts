@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('the documented commands', () => {
   afterAll(() => host?.stop());
 
   // In the order of the document: "again" means after the one above it.
-  test.each(documented)('$title: answers $status', async ({ command, status, answer }) => {
+  test.each(documented)('$title: responds with $status', async ({ command, status, answer }) => {
     const { exitCode, stdout, stderr } = await new Running(
       'bash',
       ['-e', '-o', 'pipefail', '-c', command.replaceAll(DOCUMENTED_URL, host.url)],

@@ -45,7 +45,7 @@ const audit = (...more: string[]) =>
   onTerminal(200, ['evidence', 'audit', folder.path, '--key', key, '--through', LAST_DAY, ...more]);
 
 describe('countersign evidence audit', () => {
-  it('confirms a whole copy of the bucket with code 0', async () => {
+  it('exits with 0 for a complete copy of the bucket', async () => {
     expect(await audit()).toMatchObject({
       exitCode: 0,
       stdout: [
@@ -55,7 +55,7 @@ describe('countersign evidence audit', () => {
     });
   });
 
-  it('misses a tenant that is gone as a whole, with code 1, once it is named', async () => {
+  it('exits with 1 if a named tenant is missing', async () => {
     const { exitCode, lines } = await audit('--tenant', 'acme', '--tenant', 'globex');
     expect(exitCode).toBe(1);
     expect(lines).toEqual([
@@ -69,7 +69,7 @@ describe('countersign evidence audit', () => {
     expect(await audit('--tenant', 'acme')).toMatchObject({ exitCode: 1 });
   });
 
-  it('accepts no signature by a key after the day on which it was retired', async () => {
+  it('rejects a signature made after the key was retired', async () => {
     const { algorithm, fingerprint } = trustedKey(SIGNER.publicKey);
     const pem = String(SIGNER.publicKey.export({ type: 'spki', format: 'pem' }));
     const retired = (validUntil: string | null) =>
@@ -87,7 +87,7 @@ describe('countersign evidence audit', () => {
     );
   });
 
-  it('names a deleted bundle with code 1, as a program of its own too', async () => {
+  it('exits with 1 and names a deleted bundle', async () => {
     rmSync(dirname(bundleAt('run_00000002')), { recursive: true });
     const args = ['evidence', 'audit', folder.path, '--key', key, '--through', LAST_DAY];
     const { exitCode, stdout, stderr } = await countersign(args);
@@ -104,7 +104,7 @@ describe('countersign evidence audit', () => {
     expect(stdout).toMatch(/^2026-01-05 {2}its log and all up to that of \d{4}-\d\d-\d\d are missing$/m);
   });
 
-  it('names what was done to a bundle, and one that lies under the name of another', async () => {
+  it('names a modified bundle, and a bundle under a wrong name', async () => {
     writeFileSync(bundleAt('run_00000001'), '{}');
     for (const file of ['bundle.json', 'bundle.dsse.json']) {
       copyFileSync(bundleAt('run_00000003', file), bundleAt('run_00000002', file));
@@ -168,7 +168,7 @@ describe('countersign evidence audit', () => {
       () => [folder.path, '--key', key, '--from', 'monday'],
       '--from must be a day, for example 2026-03-01',
     ],
-  ])('%s ends with code 2 and a sentence', async (_how, args, sentence) => {
+  ])('%s exits with 2 and a message', async (_how, args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(100, ['evidence', 'audit', ...args()]);
     expect(stderr).toContain(sentence);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });

@@ -52,7 +52,7 @@ function offline(): void {
 }
 
 describe('evidence verify', () => {
-  it('says what a valid bundle is and who signed it, and exits with 0, with no network', async () => {
+  it('summarizes a valid bundle offline and exits with 0', async () => {
     offline();
     const { exitCode, lines } = await evidence('verify', bundle, '--key', key);
     expect(exitCode).toBe(0);
@@ -80,14 +80,14 @@ describe('evidence verify', () => {
     expect(stdout).toMatch(/^tampered: signature was not made by the trusted key/);
   });
 
-  it('does not call a bundle valid without a key: it exits with 2 and says what is missing', async () => {
+  it('exits with 2 without a key, and says what is missing', async () => {
     const { exitCode, stdout, stderr } = await evidence('verify', bundle);
     expect(exitCode).toBe(2);
     expect(stdout).toMatch(/^unproven: acme\/run_00000001/);
     expect(stderr).toContain('Pass the public key of the stage with --key');
   });
 
-  it('still exits with 1 without a key when it was tampered with', async () => {
+  it('exits with 1 for a tampered bundle, also without a key', async () => {
     put('bundle.json', vectors.document.replace('"writes":4', '"writes":3'));
     const { exitCode, stdout } = await evidence('verify', bundle);
     expect([exitCode, stdout]).toEqual([1, 'tampered: run was edited']);
@@ -132,7 +132,7 @@ describe('evidence verify', () => {
       { keyId: 'other' },
       /names test-key\/evidence, but was made by the key/,
     ],
-  ])('exits with 1 when by the published list of keys %s', async (_what, change, problem) => {
+  ])('exits with 1 if, according to the published keys, %s', async (_what, change, problem) => {
     const { exitCode, stdout } = await evidence('verify', bundle, '--key', published(change));
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^tampered: signature /);
@@ -144,20 +144,20 @@ describe('evidence verify', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('has the fingerprint of another key')]);
   });
 
-  it('gives its verdict as JSON, and as a program of its own exits with the same codes', async () => {
+  it('prints its verdict as JSON', async () => {
     const { exitCode, stdout } = await countersign(['evidence', 'verify', bundle, '--key', key, '--json']);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', summary: { commits: 10 } });
   });
 
-  it('ends with a code of its own when the program itself is at fault, which says nothing about the bundle', async () => {
+  it('exits with 70 for a bug in the program', async () => {
     const fault = "String.prototype.trimEnd = () => { throw new RangeError('planted') }";
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(fault)}`;
     const { exitCode, stderr } = await countersign(['evidence', 'show', bundle], { NODE_OPTIONS });
     expect([exitCode, stderr]).toEqual([70, expect.stringContaining('RangeError: planted')]);
   });
 
-  it('explains its own --key, not that of the API', async () => {
+  it('documents its own --key, not the API key', async () => {
     const { stdout } = await evidence('verify', '--help');
     expect(stdout).toMatch(/--key PEM +file with the trusted public keys/);
     expect(stdout).not.toContain('API key');
@@ -185,7 +185,7 @@ describe('evidence show', () => {
     expect(stdout).toMatch(/post: failed: TARGET_REFUSED: \[24 bytes, sha256 [0-9a-f]{12}…\]/);
   });
 
-  it.each([60, 80, 100])('fits a terminal of %i columns and leaves nothing out', async (columns) => {
+  it.each([60, 80, 100])('fits a terminal of %i columns without omitting text', async (columns) => {
     const words = (text: string) => text.replace(/\s/g, '');
     const [narrow, wide] = [
       await onTerminal(columns, ['evidence', 'show', bundle, '--key', key]),
@@ -195,7 +195,7 @@ describe('evidence show', () => {
     expect([...words(narrow.stdout)].sort()).toEqual([...words(wide.stdout)].sort());
   });
 
-  it('has every hash that can be compared in one piece on 80 columns', async () => {
+  it('does not wrap full hashes on 80 columns', async () => {
     const { stdout } = await onTerminal(80, ['evidence', 'show', bundle, '--key', key]);
     const { versions, head } = JSON.parse(vectors.document);
     for (const hash of [...versions.policies, head.hash]) expect(stdout).toContain(hash);
@@ -203,26 +203,26 @@ describe('evidence show', () => {
     expect(stdout).toMatch(/^public key +[0-9a-f]{64}$/m);
   });
 
-  it('lays out as many rows as a run may have commits', () => {
+  it('supports as many rows as a run may have commits', () => {
     const rows = Array.from({ length: COMMITS_OF_A_LONG_RUN }, (_, index) => [String(index), ['step', 'run']]);
     const lines = alignedLines([{}, { shrink: 'wrap' }], rows, { columns: COLUMNS, paint: (_tone, text) => text });
     expect(lines).toHaveLength(2 * COMMITS_OF_A_LONG_RUN);
   });
 
-  it('says so when nobody checked the signature', async () => {
+  it('says so if the signature was not checked', async () => {
     const { exitCode, stdout } = await evidence('show', bundle);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^signature +NOT CHECKED/m);
   });
 
-  it('shows nothing of a bundle that was tampered with', async () => {
+  it('does not show a tampered bundle', async () => {
     put('bundle.json', vectors.document.replace('"writes":4', '"writes":3'));
     const { exitCode, stdout, stderr } = await evidence('show', bundle, '--key', key);
     expect([exitCode, stdout]).toEqual([1, '']);
     expect(stderr).toBe('tampered: run was edited; the bundle is not shown');
   });
 
-  it('gives the document with --json', async () => {
+  it('prints the document with --json', async () => {
     const { stdout } = await evidence('show', bundle, '--key', key, '--json');
     expect(JSON.parse(stdout)).toEqual(JSON.parse(vectors.document));
   });
@@ -236,7 +236,7 @@ describe('evidence html', () => {
     return readFileSync(out, 'utf8');
   }
 
-  it('writes one page that needs nothing but itself', async () => {
+  it('writes one self-contained page', async () => {
     const html = await page('--key', key);
     expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(html).toContain("default-src 'none'; style-src 'unsafe-inline'");
@@ -251,7 +251,7 @@ describe('evidence html', () => {
     );
   });
 
-  it('opens no more elements than it closes', async () => {
+  it('closes every element', async () => {
     const html = await page('--key', key);
     const open: string[] = [];
     for (const [, closes, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
@@ -262,12 +262,12 @@ describe('evidence html', () => {
     expect(open).toEqual([]);
   });
 
-  it('says at its head whether the signature was checked', async () => {
+  it('says at the top whether the signature was checked', async () => {
     expect(await page('--key', key)).toMatch(/<p class="verdict valid">.*signed with the key below/);
     expect(await page()).toMatch(/<p class="verdict unproven">[^<]*signature was not checked/);
   });
 
-  it('ends with 2 and a sentence when it cannot be written there', async () => {
+  it('exits with 2 if the file cannot be written', async () => {
     const { exitCode, stderr } = await evidence('html', bundle, '--out', join(folder, 'none', 'x.html'));
     expect([exitCode, stderr]).toEqual([
       2,
@@ -275,7 +275,7 @@ describe('evidence html', () => {
     ]);
   });
 
-  it('lets long words break anywhere, so that none pushes a column off the paper, and short ones nowhere', () => {
+  it('lets only long words break', () => {
     const long = 'a'.repeat(16);
     const section = { title: 'Writes', columns: ['Fields'], rows: [[`${long} assignment_grp`], [`x:${long}`]] };
     const html = evidencePage({ heading: 'x', facts: [['subject', long]], sections: [section] }, true);
@@ -285,7 +285,7 @@ describe('evidence html', () => {
     expect(html).toContain(`<td><span class="long">x:<wbr>${long}</span></td>`);
   });
 
-  it('shows markup that a bundle holds as the text it is', () => {
+  it('escapes markup in a bundle', () => {
     const nasty = `<img src=x onerror="alert('&')">`;
     const facts: [string, string][] = [[nasty, nasty]];
     const html = evidencePage(
@@ -302,7 +302,7 @@ describe('evidence get', () => {
   let api: StubApi;
   afterEach(() => api.close());
 
-  it('says what to do when there is none yet', async () => {
+  it('says so if the bundle is not sealed yet', async () => {
     api = await stubApi(() => ({
       status: 404,
       body: { detail: 'there is no evidence of it; it is sealed once a run has ended' },

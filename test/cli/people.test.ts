@@ -29,7 +29,7 @@ const PENDING = {
   expiresAt: '2026-01-09T12:00:00.000Z',
 };
 
-it('people put says what waits for a second owner, and how it is confirmed', async () => {
+it('people put says that a second owner must confirm a change, and how', async () => {
   const next = 'another owner confirms it: countersign changes confirm chg_1';
   const url = await answering(() => ({ pending: PENDING, next }), 202);
   const file = join(folder, 'dora.yaml');
@@ -44,7 +44,7 @@ it('people put says what waits for a second owner, and how it is confirmed', asy
   expect(api?.sent).toEqual([{ name: 'Dora', role: 'approver' }]);
 });
 
-it('people put refuses a file that names nobody, before it asks anything', async () => {
+it('people put rejects a file without an id before it sends a request', async () => {
   const url = await answering(() => ({}));
   const file = join(folder, 'nobody.yaml');
   writeFileSync(file, 'name: Dora\n');
@@ -53,7 +53,7 @@ it('people put refuses a file that names nobody, before it asks anything', async
   expect(api?.asked).toEqual([]);
 });
 
-it('people delegates adds to those who are allowed already, and takes away', async () => {
+it('people delegates adds and removes delegates', async () => {
   const ana = { id: 'ana', name: 'Ana', role: 'approver', tier: 'high', groups: [], identities: [] };
   const url = await answering(() => ({ ...ana, delegates: [{ person: 'ben' }, { person: 'bo' }] }));
   await onTerminal(120, ['people', 'delegates', 'ana', '--add', 'chloe', '--remove', 'bo', '--url', url]);
@@ -62,7 +62,7 @@ it('people delegates adds to those who are allowed already, and takes away', asy
   expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--add PERSON/)]);
 });
 
-it('changes pending, confirm and reject decide on what waits', async () => {
+it('changes pending, confirm and reject handle pending changes', async () => {
   const url = await answering((path) => {
     if (path.endsWith('/confirm')) return { id: 'dora' };
     return path.endsWith('/reject')
@@ -78,7 +78,7 @@ it('changes pending, confirm and reject decide on what waits', async () => {
   expect(api?.sent).toEqual([{ reason: 'who is that?' }]);
 });
 
-it('changes list says who changed which fields', async () => {
+it('changes list shows who changed which fields', async () => {
   const change = {
     changeId: 'chg_1',
     at: '2026-01-02T12:00:00.000Z',

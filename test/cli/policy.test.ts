@@ -24,21 +24,21 @@ function file(name: string, content: string | Uint8Array): string {
 
 const FREEZE = '@id("freeze") @reason("change freeze") forbid (principal, action, resource);';
 
-it.each(['test', 'replay', 'publish'])('policy %s explains itself within 100 columns', async (verb) => {
+it.each(['test', 'replay', 'publish'])('policy %s prints help within 100 columns', async (verb) => {
   const { exitCode, lines } = await onTerminal(100, ['policy', verb, '--help']);
   expect(exitCode).toBe(0);
   expect(lines.filter(({ length }) => length > 100)).toEqual([]);
 });
 
 describe('policy test', () => {
-  it('passes on the policies and cases that ship', async () => {
+  it('passes with the shipped policies and cases', async () => {
     const { exitCode, stdout, stderr } = await onTerminal(120, ['policy', 'test']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain('needs_approval (1 person for medium risk) by one-person');
     expect(stdout).toMatch(/\d+ cases, all passed$/);
   });
 
-  it("tries a tenant's policies beside those that ship, and says what is not as expected and why", async () => {
+  it("tests a tenant's policies with the shipped ones, and reports failed cases with the reason", async () => {
     file('frozen/freeze.cedar', FREEZE);
     const cases = file(
       'cases.yaml',
@@ -73,7 +73,7 @@ describe('policy test', () => {
     expect(stdout).toContain(said);
   });
 
-  it('tries a compiled Rego policy', async () => {
+  it('tests a compiled Rego policy', async () => {
     file('rego/policy.wasm', gunzipSync(Buffer.from(compiledRego('decision').wasmGzipBase64, 'base64')));
     const cases = file(
       'rego.yaml',
@@ -83,7 +83,7 @@ describe('policy test', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('says what is wrong with policies, each with its line', async () => {
+  it('reports all problems of policies with their lines', async () => {
     file('broken/mine.cedar', '\n\npermit (principal, action == Action::"run", resource);');
     const { exitCode, stdout, stderr } = await onTerminal(120, [
       'policy',
@@ -107,7 +107,7 @@ describe('policy test', () => {
       'unknown connector',
     ],
     ['no policy at all', '// forbid (principal, action, resource);', 'contains no policy'],
-  ])('refuses a file with %s, which would guard nothing', async (_, text, said) => {
+  ])('rejects a file with %s', async (_, text, said) => {
     const policies = dirname(file('idle/mine.cedar', text));
     const { exitCode, stderr } = await onTerminal(120, ['policy', 'test', '--policies', policies]);
     expect(exitCode).toBe(1);
@@ -129,7 +129,7 @@ describe('policy test', () => {
       'contains no .cedar or .wasm file',
     ],
     ['a folder that is none', () => ['--policies', join(folder, 'nowhere')], 'cannot read'],
-  ])('with %s, exits with 2 and a sentence', async (_, args, said) => {
+  ])('with %s, exits with 2 and a message', async (_, args, said) => {
     const { exitCode, stderr } = await onTerminal(120, ['policy', 'test', ...args()]);
     expect(exitCode).toBe(2);
     expect(stderr).toContain(said);
@@ -163,7 +163,7 @@ async function replaying(...pages: object[][]): Promise<string[]> {
 }
 
 describe('policy replay', () => {
-  it('asks page after page and lists every flip, and whether it loosens', async () => {
+  it('reads all pages and lists every changed decision', async () => {
     const args = await replaying(
       [flip(1, 'allow', 'deny', { loosens: false })],
       [],
@@ -187,7 +187,7 @@ describe('policy replay', () => {
     expect(stdout.replace(/\s+/g, ' ')).toContain('from sre) → allow: a low-risk write needs no approval');
   });
 
-  it('exits with 1 if anything loosens, unless that is acknowledged', async () => {
+  it('exits with 1 if a decision loosens, unless acknowledged', async () => {
     const loosening = [flip(1, 'needs_approval', 'allow', { loosens: true })];
     const { exitCode, stderr } = await onTerminal(200, await replaying(loosening));
     expect(exitCode).toBe(1);
@@ -196,14 +196,14 @@ describe('policy replay', () => {
     expect((await onTerminal(200, [...(await replaying(loosening)), '--acknowledge'])).exitCode).toBe(0);
   });
 
-  it('exits with 0 if flips only tighten', async () => {
+  it('exits with 0 if decisions only tighten', async () => {
     const args = await replaying([flip(1, 'allow', 'needs_approval', { loosens: false })]);
     const { exitCode, stdout, stderr } = await onTerminal(200, args);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain('1 would change, none loosens');
   });
 
-  it('gives machines the whole of it', async () => {
+  it('prints everything as JSON', async () => {
     const flips = [flip(1, 'deny', 'needs_approval', { loosens: true })];
     const { exitCode, stdout } = await onTerminal(200, [...(await replaying(flips)), '--json']);
     expect(exitCode).toBe(1);
@@ -213,7 +213,7 @@ describe('policy replay', () => {
   it.each([
     [['policy', 'replay'], '--policies is required'],
     [['policy', 'replay', '--policies', '.', '--since', 'yesterday'], 'is not a time'],
-  ])('%j is refused with code 2', async (args, said) => {
+  ])('%j exits with 2', async (args, said) => {
     file('changed/mine.cedar', FREEZE);
     const { exitCode, stderr } = await onTerminal(
       100,
@@ -230,7 +230,7 @@ describe('policy publish', () => {
     [{ hash: 'old', policies: ['a', 'b'] }, 'replaced 2 policies: a, b'],
     [{ hash: 'abc', policies: ['freeze'] }, 'unchanged: the same policies were published before'],
     [{ problems: ['mine.cedar:1: unexpected token'] }, 'replaced invalid policies'],
-  ])('hands the folder over and says what it is now and was before: %j', async (replaced, said) => {
+  ])('publishes the folder and reports what it replaced: %j', async (replaced, said) => {
     api = await stubApi(() => ({ status: 200, body: { hash: 'abc', policies: ['freeze'], replaced } }));
     const policies = dirname(file('changed/mine.cedar', FREEZE));
     const { exitCode, stdout } = await onTerminal(100, ['policy', 'publish', policies, '--url', api.url]);

@@ -33,7 +33,7 @@ const cli = (...args: string[]) => piped(args, { COUNTERSIGN_URL: host.url });
 const newestFirst = () => [failed, ...[...labelled].reverse(), triaged];
 
 describe('runs list', () => {
-  test('shows every run on a line, newest first, in full and without colours when piped', async () => {
+  test('prints one line per run, newest first, in full and without colours in a pipe', async () => {
     const { exitCode, stdout } = await countersign(['runs', 'list'], { COUNTERSIGN_URL: host.url });
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(exitCode).toBe(0);
@@ -52,7 +52,7 @@ describe('runs list', () => {
     for (const row of rows) expect(row.slice(subjectAt - 2)).toMatch(/^ {2}(servicenow|github):/);
   });
 
-  test('gives one JSON document with --json, the same as the API', async () => {
+  test('prints the response of the API with --json', async () => {
     const { stdout } = await cli('runs', 'list', '--json');
     expect(JSON.parse(stdout)).toEqual((await host.api('/runs')).body);
   });
@@ -62,7 +62,7 @@ describe('runs list', () => {
     expect((JSON.parse(stdout) as RunPage).runs.map(({ runId }) => runId)).toEqual([failed]);
   });
 
-  test('goes from page to page by cursor, without gap or repeat', async () => {
+  test('reads page by page with a cursor, without gaps or duplicates', async () => {
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const { stdout } = await cli('runs', 'list', '--json', '--limit', '2', ...(cursor ? ['--cursor', cursor] : []));
@@ -74,7 +74,7 @@ describe('runs list', () => {
     expect(seen).toEqual(newestFirst());
   });
 
-  test('says on stderr how to see more, so that a pipe gets runs only', async () => {
+  test('prints the hint for more pages on stderr', async () => {
     const { stdout, stderr } = await cli('runs', 'list', '--limit', '2');
     expect(stdout.trimEnd().split('\n')).toHaveLength(3);
     expect(stderr).toMatch(/there are more: use --all, or --cursor \S+/);
@@ -120,7 +120,7 @@ describe('runs show', () => {
     expect(stdout).not.toContain(ESCAPE);
   });
 
-  test('says why a run failed', async () => {
+  test('shows why a run failed', async () => {
     const { exitCode, stdout } = await cli('runs', 'show', failed);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^error +TARGET_REFUSED: ServiceNow refused \(404\)/m);
@@ -128,32 +128,32 @@ describe('runs show', () => {
     expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +pending +- +- +- +-$/m);
   });
 
-  test('gives what the API gives with --json', async () => {
+  test('prints the response of the API with --json', async () => {
     const { stdout } = await cli('runs', 'show', triaged, '--json');
     expect(JSON.parse(stdout)).toEqual(await host.run(triaged));
   });
 
-  test('finds a run by the beginning of its id, with or without run_', async () => {
+  test('finds a run by a prefix of its id, with or without run_', async () => {
     for (const reference of [triaged.slice(0, 20), triaged.slice(4, 20)]) {
       expect((await cli('runs', 'show', reference)).stdout).toContain(`${triaged}  succeeded`);
     }
   });
 
-  test('fits a terminal of 100 columns, only what is to be copied stays whole', async () => {
+  test('fits a terminal of 100 columns, except for lines to copy', async () => {
     const { lines } = await onTerminal(100, ['runs', 'show', triaged, '--url', host.url]);
     const long = lines.filter((line) => line.length > 100);
     expect(long).toEqual([expect.stringMatching(/^ {2}undo +servicenow.incident.update \{.*\}$/)]);
     expect(lines.some((line) => line.endsWith('/bundle.json'))).toBe(true);
   });
 
-  test('does not show the run of another tenant, nor that it exists', async () => {
+  test('responds to the run of another tenant as if it did not exist', async () => {
     const { exitCode, stdout, stderr } = await cli('runs', 'show', triaged, '--key', GLOBEX_KEY);
     expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: '', stderr: `there is no run ${triaged}\n` });
   });
 });
 
 describe('runs watch', () => {
-  test('shows a run that has ended from its first commit, and exits with 0', async () => {
+  test('prints all commits of an ended run and exits with 0', async () => {
     const { exitCode, stdout, stderr } = await cli('runs', 'watch', triaged);
     expect(exitCode).toBe(0);
     expect(stdout.split('\n')[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert/);
@@ -161,7 +161,7 @@ describe('runs watch', () => {
     expect(stderr).toMatch(/^succeeded after /);
   });
 
-  test('follows a run as it happens, across the death of its worker', async () => {
+  test('follows a run across a crash of its worker', async () => {
     await host.fault({
       function: 'WorkerStep',
       service: 'dynamodb',
@@ -190,7 +190,7 @@ describe('runs watch', () => {
     expect(stdout).toMatch(/run: failed_terminal: TARGET_REFUSED: ServiceNow refused \(404\).*\n$/);
   });
 
-  test('gives every event as a line of JSON with --json', async () => {
+  test('prints every event as one line of JSON with --json', async () => {
     const { stdout, stderr } = await cli('runs', 'watch', triaged, '--json');
     const { commits } = await host.run(triaged);
     const expected = commits.flatMap(({ seq, at, events }) =>

@@ -91,13 +91,13 @@ test.each(['rhino.global', SCOPED])(
   },
 );
 
-test('the sample in events/ is what the rule sends', () => {
+test('the rule sends the sample in events/', () => {
   const instance = serviceNow({ ...SAMPLE.record, sys_mod_count: '0' });
   instance.run(RULE);
   expect(JSON.parse(instance.request.body)).toEqual(SAMPLE);
 });
 
-test('text in any language arrives as it was written', () => {
+test('text in any language arrives unchanged', () => {
   const short_description = 'Köln: 支払い 🚒 "kaputt"\n';
   const instance = serviceNow({ short_description, sys_mod_count: '3' });
   instance.run(RULE);
@@ -109,18 +109,18 @@ test('text in any language arrives as it was written', () => {
 describe.each(['rhino.global', SCOPED])('the documented check in the scope %s', (scope) => {
   const expected = createHmac('sha256', SECRET).update('msg_1.1700000000.{}').digest('base64');
 
-  test('prints what the property that the rule reads signs', () => {
+  test('prints the signature made with the property', () => {
     const { printed, run } = serviceNow({}, scope);
     run(CHECK);
     expect(printed).toEqual([expected]);
   });
 
-  test('is compared with what the documented command prints', () => {
+  test('matches the output of the documented command', () => {
     const command = COMPARE.replace("'<the secret>'", `'${SECRET}'`);
     expect(execFileSync('sh', ['-c', command]).toString().trim()).toBe(expected);
   });
 
-  test('says so when the property is missing there', () => {
+  test('reports a missing property', () => {
     const { printed, run } = serviceNow({}, scope);
     run(CHECK.replace('countersign.webhook.secret', 'countersign.webhook.other'));
     expect(printed).toEqual([`there is no property countersign.webhook.secret in the scope ${scope}`]);

@@ -16,7 +16,7 @@ const check = (text: string) => {
   return piped(['webhook', 'secrets', file]);
 };
 
-it('signing secrets that can be used are counted', async () => {
+it('counts usable signing secrets', async () => {
   const document = {
     github: ['a-secret-of-github', 'an-older-secret-of-github'],
     slack: '8f742231b10e8888abcd99yyyzzz85a5',
@@ -24,7 +24,7 @@ it('signing secrets that can be used are counted', async () => {
   expect(await check(JSON.stringify(document))).toMatchObject({ exitCode: 0, stdout: 'usable: github 2, slack 1\n' });
 });
 
-it('a secret that could not be used is rejected before it is written, with its place and not itself', async () => {
+it('names the position of an unusable secret without printing it', async () => {
   const document = { github: ['a-secret-of-github', 'canary'], servicenow: ['whsec_canary'] };
   const { exitCode, stdout, stderr } = await check(JSON.stringify(document));
   expect(exitCode).toBe(1);

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 describe('workflow validate', () => {
-  test('says of every file whether it is valid, with file, line and what to do where it is not', async () => {
+  test('reports for every file whether it is valid, with line and hint for each problem', async () => {
     const { exitCode, lines } = await onTerminal(COLUMNS, ['workflow', 'validate', GOOD, bad]);
     expect(exitCode).toBe(1);
     expect(lines).toEqual([
@@ -33,7 +33,7 @@ describe('workflow validate', () => {
     ]);
   });
 
-  test('ends with 0 if all are valid, and has it all for machines', async () => {
+  test('exits with 0 if all files are valid, and prints JSON', async () => {
     const { exitCode, stdout } = await onTerminal(COLUMNS, ['workflow', 'validate', GOOD, '--json']);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual([{ file: GOOD, valid: true, name: 'label-new-issue', problems: [] }]);
@@ -48,7 +48,7 @@ describe('workflow validate', () => {
     [['workflow', 'simulate', GOOD, '--event', 'README.md'], 'cannot derive the source'],
     [['workflow', 'simulate', GOOD, '--event', 'README.md', '--source', 'github'], 'README.md is not a JSON object'],
     [['workflow', 'simulate', GOOD, '--event', 'events/github-ping.json'], 'pass --github-event'],
-  ])('%j is refused with code 2 and a sentence', async (args, sentence) => {
+  ])('%j exits with 2 and a message', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(COLUMNS, args);
     expect(stderr).toContain(sentence);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
@@ -68,7 +68,7 @@ describe('a file with mistakes', () => {
   test.each([
     ['publish', []],
     ['simulate', ['--event', EVENT]],
-  ])('is not even sent by workflow %s', async (verb, more) => {
+  ])('is not sent by workflow %s', async (verb, more) => {
     api = await stubApi(() => ({ status: 500, body: {} }));
     const { exitCode, stdout } = await onTerminal(COLUMNS, ['workflow', verb, bad, ...more, '--url', api.url]);
     expect(exitCode).toBe(1);
@@ -78,7 +78,7 @@ describe('a file with mistakes', () => {
 });
 
 describe('workflow publish', () => {
-  test('lets an automation run the new version', async () => {
+  test('makes an automation run the new version', async () => {
     const automation = { name: 'label', workflow: { name: 'label-new-issue', version: 1 } };
     api = await stubApi((path) => {
       if (path.endsWith('/workflows')) return { status: 201, body: { name: 'label-new-issue', version: 2 } };
@@ -97,7 +97,7 @@ describe('workflow publish', () => {
     ]);
   });
 
-  test('publishes nothing for an automation that is not there', async () => {
+  test('publishes nothing for an unknown automation', async () => {
     api = await stubApi(() => ({ status: 404, body: { detail: 'there is no automation label' } }));
     const args = ['workflow', 'publish', GOOD, '--automation', 'label', '--url', api.url];
     const { exitCode, stderr } = await onTerminal(COLUMNS, args);
@@ -158,7 +158,7 @@ describe('workflow simulate', () => {
     return onTerminal(columns, ['workflow', 'simulate', GOOD, '--event', EVENT, '--url', api.url, ...more]);
   };
 
-  test('shows what changes as a diff, and nothing that could steer the terminal', async () => {
+  test('shows changes as a diff, without control characters', async () => {
     const { exitCode, lines } = await simulate(plan('runs', call, note));
     expect(exitCode).toBe(0);
     expect(lines).toEqual([
@@ -179,7 +179,7 @@ describe('workflow simulate', () => {
     ]);
   });
 
-  test('shows gates, denials, failures, and what is not reached', async () => {
+  test('shows approvals, denials, failures and steps that are not reached', async () => {
     const gate = { asks: 'policy', tier: 'high', quorum: 2, groups: [['sre', 'dba']] };
     const { exitCode, stdout } = await simulate(
       plan(
@@ -225,13 +225,13 @@ describe('workflow simulate', () => {
     ]);
   });
 
-  test('ends with 1 if the run would fail, 0 if people have to agree', async () => {
+  test('exits with 1 if the run would fail, 0 if approval is needed', async () => {
     expect((await simulate(plan('fails'))).exitCode).toBe(1);
     await api?.close();
     expect((await simulate(plan('needs_approval'))).exitCode).toBe(0);
   });
 
-  test('fits the terminal, and gives machines everything', async () => {
+  test('fits the terminal, and prints everything as JSON', async () => {
     const long = { ...call, before: { group: 'x'.repeat(300) }, after: { group: 'y' } };
     const { lines } = await simulate(plan('runs', long), 60);
     expect(lines.filter((line) => line.length > 60)).toEqual([]);

@@ -45,7 +45,7 @@ test('a plan reads the targets, shows changes and required approvals, and writes
   expect(calls.filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
-test('two plans of the same are the same, until the target changes', async () => {
+test('a plan has the same hash until the target changes', async () => {
   const hash = async () => {
     const { stdout } = await countersign('workflow', 'simulate', FILE, '--event', EVENT, '--json');
     return JSON.parse(stdout).planHash;
@@ -59,7 +59,7 @@ test('two plans of the same are the same, until the target changes', async () =>
   expect(await hash()).not.toBe(first);
 });
 
-test('what a run has written already is not planned again, as long as it is there', async () => {
+test('an identical earlier write is not planned again', async () => {
   const issue = JSON.parse(readFileSync(join(ROOT, 'events/github-issue-opened.json'), 'utf8'));
   const [runId = ''] = (await host.sendGithub(issue)).body.runIds;
   await host.waitForRun(runId, isTerminal);
@@ -71,7 +71,7 @@ test('what a run has written already is not planned again, as long as it is ther
   expect(stdout).toContain('0 writes; no approval needed');
 });
 
-test('the credentials of plans are refused every write by every system, and may read', async () => {
+test('the credentials of plans can read but not write', async () => {
   const { servicenow, github, slack } = JSON.parse(localSecretValue('countersign/local/acme/plan-connections') ?? '');
   const basic = Buffer.from(`${servicenow.username}:${servicenow.password}`).toString('base64');
   const tries = [
@@ -94,7 +94,7 @@ test('the credentials of plans are refused every write by every system, and may 
   }
 });
 
-test('a published version is what the automation runs, with its author', async () => {
+test('an automation runs the published version and shows its author', async () => {
   const path = changed((text) =>
     text.replace('description: ', 'description: Again, ').replace(/ {2}- id: assign[\s\S]*/, ''),
   );
@@ -124,7 +124,7 @@ test('the example workflow can be rolled back while it waits', async () => {
   expect(run).toMatchObject({ status: 'canceled', compensation: [{ step: 'mark', outcome: 'reversed' }] });
 });
 
-test('publications at the same time get numbers of their own, and the same one the same', async () => {
+test('concurrent publications get different versions, identical ones the same', async () => {
   const file = (group: string) => `name: at-once\nsteps:\n  - { id: a, tool: transform, with: { group: ${group} } }\n`;
   const publish = (text: string) =>
     host.request<{ version: number }>('POST', '/api/v1/workflows', {
@@ -139,7 +139,7 @@ test('publications at the same time get numbers of their own, and the same one t
   expect({ status: again.status, version: again.body.version }).toEqual({ status: 200, version: 5 });
 });
 
-test('a stranger’s workflows are not there, and nobody but owners and admins publishes', async () => {
+test('another tenant cannot read workflows, and only owners and admins publish', async () => {
   const foreign = await host.api('/workflows/triage-incident/versions/2', 'local-globex-owner-key');
   expect(foreign.status).toBe(404);
   const { exitCode, stderr } = await countersign('workflow', 'publish', FILE, '--key', 'local-operator-key');
