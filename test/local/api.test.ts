@@ -34,7 +34,7 @@ describe('the API needs a key', () => {
     }
   });
 
-  it('but to ask whether the stage answers', async () => {
+  it('but not for the health check', async () => {
     expect((await host.request('GET', '/healthz')).body).toEqual({ status: 'ok' });
   });
 });
@@ -46,7 +46,7 @@ describe('a list of runs', () => {
   }
   const list = (query: string, key?: string) => host.api<Page>(`/runs?${query}`, key);
 
-  it('gives the runs of the tenant, newest first, page by page, each once', async () => {
+  it('returns the runs of the tenant in pages, newest first, each once', async () => {
     const seen: ListedRun[] = [];
     const sizes: number[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -60,13 +60,13 @@ describe('a list of runs', () => {
     expect((await list('', GLOBEX_KEY)).body.runs.map(({ runId }) => runId)).toEqual([globexRun]);
   });
 
-  it('can be narrowed to a status', async () => {
+  it('can be filtered by status', async () => {
     const { body } = await list('status=succeeded&limit=100');
     expect(body.runs.map(({ runId }) => runId).sort()).toEqual(acmeRuns.toSorted());
     expect((await list('status=needs_human')).body).toEqual({ runs: [], nextCursor: null });
   });
 
-  it('takes no cursor but its own', async () => {
+  it('accepts only its own cursors', async () => {
     const cursor = (await list('limit=2')).body.nextCursor ?? '';
     const [position = '', mac = ''] = cursor.split('.');
     const elsewhere = Buffer.from(`2099-01-01T00:00:00.000Z ${globexRun}`).toString('base64url');
@@ -127,7 +127,7 @@ describe('a run', () => {
     }
   });
 
-  it('gives its events from any commit on', async () => {
+  it('returns its events from any commit', async () => {
     const whole = await host.run(triageRun);
     const { body } = await host.api<{ commits: Commit[]; next: number; more: boolean }>(
       `/runs/${triageRun}/events?since=1&limit=2`,

@@ -54,7 +54,7 @@ async function execution({ approvalId }: Approval): Promise<string | undefined> 
 }
 
 describe('in Slack', () => {
-  it('people see what will be written; who caused it is refused, another’s yes counts, and the card says so', async () => {
+  it('people see the write; a maker of it is refused, another person approves, and the card shows it', async () => {
     const { filed, runId, approval } = await gated();
     const card = await people.card(approval);
     for (const shown of ['servicenow.incident.update', 'assignment_group', filed.sysId, 'medium', 'Approve']) {
@@ -82,7 +82,7 @@ describe('in Slack', () => {
     expect(await execution(approval)).toBe('SUCCEEDED');
   });
 
-  it('two clicks and a repeat of Slack’s decide once', async () => {
+  it('two clicks and a repeated request of Slack decide once', async () => {
     const { filed, runId, approval } = await gated();
     await Promise.all([
       people.click(SLACK.ben, approval, ACTIONS.approve),
@@ -93,7 +93,7 @@ describe('in Slack', () => {
     expect((await writes(filed)).assign).toBe(1);
   });
 
-  it('a no needs a reason, and keeps the write from happening', async () => {
+  it('a rejection requires a reason, and the write is not made', async () => {
     const { filed, runId, approval } = await gated();
     await people.fillIn(await people.modal(SLACK.ben, approval, ACTIONS.reject), 'the group is on holiday');
     const run = await host.waitForRun(runId);
@@ -102,7 +102,7 @@ describe('in Slack', () => {
     expect(JSON.stringify(run.commits)).not.toContain('holiday');
   });
 
-  it('an edit is decided on by others, and that is what is written', async () => {
+  it('another person decides on an edit, and the edited write is made', async () => {
     const { filed, runId, approval } = await gated();
     const group = '19bba1f613c636a33e096de45697b880';
     await people.fillIn(await people.modal(SLACK.ben, approval, ACTIONS.edit), group);
@@ -126,7 +126,7 @@ describe('in Slack', () => {
     expect(patch?.body).toEqual({ assignment_group: group });
   });
 
-  it('/countersign pending lists what waits', async () => {
+  it('/countersign pending lists the pending approvals', async () => {
     const { approval } = await gated();
     expect(await people.type(SLACK.ben, '/countersign pending')).toMatchObject({ ok: true });
     const listed = (await people.messages()).filter(({ ephemeral_for }) => ephemeral_for === SLACK.ben).at(-1);
@@ -190,7 +190,7 @@ describe('exactly one outcome', () => {
     expect((await writes(filed)).assign).toBe(status === 'approved' ? 1 : 0);
   });
 
-  it('when the decision is stored and its answer lost: the sweeper answers, the write does not wait for it', async () => {
+  it('when the decision is stored and its message lost: the sweeper completes the token, and the write does not wait for it', async () => {
     const { filed, runId, approval } = await gated();
     await host.fault({ function: 'ApprovalFlowPublishDecision', service: 'states', kind: 'error', times: 'always' });
     await people.decide(approval, { decision: 'approve' }, BEN);
@@ -208,7 +208,7 @@ describe('exactly one outcome', () => {
     expect((await writes(filed)).assign).toBe(1);
   });
 
-  it('when time is up just as the decision comes', async () => {
+  it('when the approval expires as the decision arrives', async () => {
     const { filed, runId, approval } = await gated();
     const left = Date.parse(approval.expiresAt) - (await host.now());
     const [, answer] = await Promise.all([
@@ -221,7 +221,7 @@ describe('exactly one outcome', () => {
     expect((await writes(filed)).assign).toBe(status === 'approved' ? 1 : 0);
   });
 
-  it('when the token is answered twice', async () => {
+  it('when the token is completed twice', async () => {
     const { runId, approval } = await gated();
     await people.decide(approval, { decision: 'approve' }, BEN);
     await host.waitForRun(runId);
@@ -269,7 +269,7 @@ it('a payload that changed after its approval is not written; people are asked a
   await host.command(`/runs/${runId}/cancel`);
 });
 
-it('one person with several identities is one', async () => {
+it('one person with several identities counts once', async () => {
   const blast = { name: 'far-reaching', event: 'fork', blastRadius: 'high' as const };
   const label = { owner: 'o', repo: 'r', number: 1, labels: ['forked'] };
   await publish(host, { ...blast, steps: [{ id: 'label', tool: 'github.labels.add', with: label }] });
@@ -310,7 +310,7 @@ it('after a change of policy people are asked again, and nothing is written mean
   await host.advance(MINUTE_MS + 1_000);
 });
 
-it('a task token stands in no log, answer, card or bundle', async () => {
+it('a task token is in no log, response, card or bundle', async () => {
   const { runId, approval } = await gated();
   const client = new DynamoDBClient(host.clientConfig());
   const Key = marshall(taskTokenKey('acme', runId, approval.approvalId));
@@ -356,7 +356,7 @@ describe('while Slack is down', () => {
     return { runId, approval: await people.approval(approvalId) };
   }
 
-  it('nobody is called early, and people see the card within a minute of its return', async () => {
+  it('nobody is paged early, and people see the card within a minute after Slack is back', async () => {
     const { runId, approval } = await withoutNotification();
     for (let minute = 0; minute < 7; minute += 1) {
       await host.idle();
@@ -388,7 +388,7 @@ describe('while Slack is down', () => {
     expect(await execution(approval)).toBe('SUCCEEDED');
   });
 
-  it('others are called when the SLA has passed, and it expires in its time', async () => {
+  it('others are paged when the SLA has passed, and the approval expires on time', async () => {
     const { runId, approval } = await withoutNotification();
     await goTo(approval.remindAt);
     expect(await alertFor(approval)).toBeUndefined();

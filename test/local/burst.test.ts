@@ -37,13 +37,13 @@ it('the same push under two delivery ids starts one run; two pushes within secon
   expect(another.runIds).not.toEqual(first.runIds);
 });
 
-it('a signed body sent again under another id long after starts nothing', async () => {
+it('a signed body that is sent again much later with another id starts nothing', async () => {
   const first = await pushed(8, 'a1');
   await host.advance(3_600_000);
   expect(await pushed(8, 'a1')).toEqual({ runIds: first.runIds, deduplicated: true });
 });
 
-it('a push of 2,048 commits is stored whole', async () => {
+it('a push of 2,048 commits is stored completely', async () => {
   await publish(host, {
     name: 'large-push',
     event: 'push',

@@ -203,7 +203,7 @@ const holding = (places: readonly Stored[], canaries: readonly string[]) =>
 const at = (places: readonly Stored[], ...starts: string[]) =>
   places.filter(({ where }) => starts.some((start) => where.startsWith(start)));
 
-it('the canaries were there to be found', () => {
+it('the canaries are in the data', () => {
   expect(Object.keys(runs).sort()).toEqual([
     'approved',
     'asked',
@@ -224,17 +224,17 @@ it('the canaries were there to be found', () => {
 });
 
 describe('no credential is found', () => {
-  it('in any row, object, dead letter, execution or line of the log', () => {
+  it('in any row, object, dead letter, execution or log line', () => {
     expect(holding(stored, SECRETS)).toEqual([]);
   });
 
-  it('in any answer, card, message or call', () => {
+  it('in any response, card, message or call', () => {
     expect(holding(shown, SECRETS)).toEqual([]);
   });
 });
 
 describe('what people wrote is found', () => {
-  it('in no bundle, no line for the SIEM, no dead letter, no execution and no line of the log', () => {
+  it('in no bundle, SIEM line, dead letter, execution or log line', () => {
     const metadataOnly = at(
       stored,
       'object evidence/',
@@ -257,7 +257,7 @@ describe('what people wrote is found', () => {
   });
 });
 
-describe('another tenant, at every route that asks for a key', () => {
+describe('another tenant, at every route that needs a key', () => {
   /** A valid body for each route, so that the tenant decides and not the body. */
   const BODIES: Record<string, object> = {
     'POST /api/v1/approvals/{id}/decision': { decision: 'approve', actionHash: 'any' },

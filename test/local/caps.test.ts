@@ -64,7 +64,7 @@ async function onlyOneWorks(): Promise<void> {
 }
 
 describe('maxConcurrency', () => {
-  it('lets no more runs run at once, starts the others oldest first, and every place is given back', async () => {
+  it('limits the runs at the same time, starts the others oldest first, and every slot is returned', async () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
     await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
     // The first run continues until all others have found no free slot.
@@ -82,7 +82,7 @@ describe('maxConcurrency', () => {
     expect(await placesTaken()).toBe(0);
   });
 
-  it('is not leaked by a worker that dies, and is free again when its run has ended', async () => {
+  it('loses no slot when a worker is killed; the slot is free when the run has ended', async () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
     await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
     await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth: 2, kind: 'crash_after' });
@@ -92,7 +92,7 @@ describe('maxConcurrency', () => {
   });
 });
 
-it('maxRunsPerMinute lets the rest wait for the next minute', async () => {
+it('maxRunsPerMinute makes further runs wait for the next minute', async () => {
   await saveSettings(host, { caps: { maxRunsPerMinute: 2 } });
   await publish(host, { name: 'one-label', event: 'issues.closed', steps: [label('one')] });
   const runIds: string[] = [];
@@ -102,7 +102,7 @@ it('maxRunsPerMinute lets the rest wait for the next minute', async () => {
   for (const minute of minutes) expect(minutes.filter((each) => each === minute).length).toBeLessThanOrEqual(2);
 });
 
-it('maxWritesPerRun ends a run at its first write too many', async () => {
+it('maxWritesPerRun ends a run at the first write over the limit', async () => {
   await publish(host, {
     name: 'three-labels',
     event: 'issues.closed',
@@ -114,7 +114,7 @@ it('maxWritesPerRun ends a run at its first write too many', async () => {
   expect((await host.calls({ system: 'github', method: 'POST' })).length).toBe(2);
 });
 
-it('runs with the same concurrency key run one after the other, others beside them', async () => {
+it('runs with the same concurrency key run one after the other, and others at the same time', async () => {
   await publish(host, {
     name: 'held',
     event: 'issues.closed',

@@ -67,7 +67,7 @@ function command(
 const waitFor = (runId: string, status: string) => host.waitForRun(runId, (run) => run.status === status);
 
 describe('a signal', () => {
-  it('wakes the step that waits for it, hands over its payload, and the run goes on', async () => {
+  it('ends the wait of its step, passes its payload, and the run continues', async () => {
     const { runId, number } = await start('closed');
     await waitFor(runId, 'waiting_external');
     expect((await command(runId, 'signal', { event: 'other' })).status).toBe(409);
@@ -78,7 +78,7 @@ describe('a signal', () => {
     expect(labelWrites(await host.calls(), number)).toBe(1);
   });
 
-  it('that never comes ends the run as timed out, and nothing is written', async () => {
+  it('that does not arrive ends the run as timed out, and nothing is written', async () => {
     const { runId, number } = await start('closed');
     await waitFor(runId, 'waiting_external');
     await host.advance(3_601_000);
@@ -88,7 +88,7 @@ describe('a signal', () => {
   });
 });
 
-it('a wait ends when its time has come', async () => {
+it('a wait ends at its time', async () => {
   const { runId, number } = await start('pinned');
   await waitFor(runId, 'waiting_external');
   await host.advance(301_000);
@@ -96,7 +96,7 @@ it('a wait ends when its time has come', async () => {
   expect(labelWrites(await host.calls(), number)).toBe(1);
 });
 
-it('steps whose needs are met run side by side, and the last only after both', async () => {
+it('steps without open needs run at the same time, and the last one after both', async () => {
   const { runId, number } = await start('reopened');
   const run = await host.waitForRun(runId);
   expect(run.status).toBe('succeeded');
@@ -108,7 +108,7 @@ it('steps whose needs are met run side by side, and the last only after both', a
 });
 
 describe('cancel', () => {
-  it('ends a waiting run, closes what was open, and nothing is written afterwards', async () => {
+  it('ends a waiting run, closes its approval, and nothing is written afterwards', async () => {
     const { runId, number } = await start('closed');
     await waitFor(runId, 'waiting_external');
     const answer = await command(runId, 'cancel', { reason: 'not needed any more' });
@@ -123,7 +123,7 @@ describe('cancel', () => {
     expect(labelWrites(await host.calls(), number)).toBe(0);
   });
 
-  it('of a run whose worker died in mid-write waits until nobody can be writing any more', async () => {
+  it('of a run whose worker was killed during a write waits until no worker can be writing', async () => {
     await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth: 2, kind: 'crash_before' });
     const { runId, number } = await start('reopened');
     await host.idle();
@@ -149,7 +149,7 @@ it('a paused run makes no write until it is resumed', async () => {
   expect(labelWrites(await host.calls(), number)).toBe(1);
 });
 
-it('a step that failed is tried again on the word of an operator, and only of one', async () => {
+it('only an operator can retry a failed step', async () => {
   await host.simulatedFault({ system: 'github', method: 'POST', kind: 'status', status: 422 });
   const { runId, number } = await start('locked');
   await waitFor(runId, 'paused');
@@ -160,14 +160,14 @@ it('a step that failed is tried again on the word of an operator, and only of on
   expect(labelWrites(await host.calls(), number)).toBe(2);
 });
 
-it('a run that paused over a failed step can be canceled', async () => {
+it('a run that paused after a failed step can be canceled', async () => {
   await host.simulatedFault({ system: 'github', method: 'POST', kind: 'status', status: 422 });
   const { runId } = await start('locked');
   await waitFor(runId, 'paused');
   expect((await command(runId, 'cancel')).body.status).toBe('canceled');
 });
 
-it('a command that makes no sense is refused with the reason', async () => {
+it('a command that does not fit the run is refused with the reason', async () => {
   const { runId } = await start('closed');
   await waitFor(runId, 'waiting_external');
   expect((await command(runId, 'resume')).body).toMatchObject({ status: 409, code: 'RUN_INVALID_TRANSITION' });

@@ -45,7 +45,7 @@ const FAULTS: [string, Omit<FaultRuleInput, 'nth' | 'function'>][] = [
 ];
 
 describe.each(FAULTS)('a worker that %s any one of its AWS calls', (name, fault) => {
-  it('leaves a triage run that succeeds with its note and its message written once', async () => {
+  it('does not prevent a triage run from succeeding with one note and one message', async () => {
     const filed = (n: number) => incident(`triage ${name} call ${n}`);
     const calls = await strikeEveryCall(
       fault,
@@ -66,7 +66,7 @@ describe.each(FAULTS)('a worker that %s any one of its AWS calls', (name, fault)
 const THROTTLED: (typeof FAULTS)[number] = ['is throttled at', { kind: 'throttle', times: 3 }];
 
 describe.each([...FAULTS.slice(0, 2), THROTTLED])('a worker that %s any one of its AWS calls', (name, fault) => {
-  it('leaves a label run that succeeds, with the label added again only by a second attempt', async () => {
+  it('does not prevent a label run from succeeding; only a second attempt adds the label again', async () => {
     const issue = (n: number) => n + 1000 * name.length;
     const calls = await strikeEveryCall(
       fault,

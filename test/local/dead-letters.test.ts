@@ -40,7 +40,7 @@ async function untilDead(): Promise<void> {
   await host.idle();
 }
 
-it('a poison message ends in the dead-letter queue, its neighbours proceed, and an operator can send it back', async () => {
+it('a poison message ends in the dead-letter queue, other messages are processed, and an operator can send it back', async () => {
   await poison();
   const runId = await host.openIssue(901);
   expect((await host.waitForRun(runId)).status).toBe('succeeded');

@@ -43,7 +43,7 @@ async function stored(Bucket: string, Key: string): Promise<Buffer> {
 
 const published = () => host.request<{ keys: PublishedKey[] }>('GET', '/.well-known/countersign-keys.json');
 
-it('the keys are published to anybody, at the URL that the stack puts out', async () => {
+it('the keys are public at the URL in the stack outputs', async () => {
   const { status, body, headers } = await published();
   expect(status).toBe(200);
   expect(headers.get('cache-control')).toBe('public, max-age=3600');
@@ -69,7 +69,7 @@ it('a finished run is exported for the SIEM, a line for each commit, without tex
   expect(text).not.toContain('Payments fail');
 });
 
-it('its artifacts hold what the evidence has the hashes of', async () => {
+it('its artifacts contain the content of the hashes in the evidence', async () => {
   const enrichment = await stored(exportBucket, `artifacts/acme/${run.runId}/enrichment.json`);
   const events = run.commits.flatMap((commit) => commit.events);
   const enriched = events.find((event) => event.type === 'run.enriched');
@@ -81,7 +81,7 @@ it('its artifacts hold what the evidence has the hashes of', async () => {
   expect(outputs.sort()).toEqual(hashes.sort());
 });
 
-it('exports that fail hold no evidence up, and are made up for', async () => {
+it('failed exports do not delay evidence, and are repeated', async () => {
   // Document and envelope are the first two that a sealer puts.
   await host.fault({
     function: 'EvidenceVaultSeal',
@@ -104,7 +104,7 @@ it('exports that fail hold no evidence up, and are made up for', async () => {
   expect((await host.run(sealed.runId)).evidence).toEqual(sealed.evidence);
 });
 
-it('after each day its bundles are logged and signed, and an audit of the bucket shows what is deleted', async () => {
+it('the bundles of each day are logged and signed, and an audit of the bucket finds deleted bundles', async () => {
   const sealedOn = run.evidence?.sealedAt.slice(0, 10) ?? '';
   await host.advance(3 * DAY_MS);
   await host.sweep();

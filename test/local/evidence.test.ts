@@ -47,7 +47,7 @@ async function stored(Key: string): Promise<Buffer> {
   return Buffer.from((await Body?.transformToByteArray()) ?? []);
 }
 
-it('the bundle in the bucket is the one the run names, and holds its whole chain', async () => {
+it('the run names the bundle in the bucket, which contains its whole chain', async () => {
   const document = await stored(evidence.documentKey);
   expect(document.length).toBe(evidence.sizeBytes);
   expect(createHash('sha256').update(document).digest('hex')).toBe(evidence.sha256);
@@ -57,7 +57,7 @@ it('the bundle in the bucket is the one the run names, and holds its whole chain
   assertChain({ tenant: 'acme', runId: run.runId, seq: bundle.head.count, headHash: bundle.head.hash }, bundle.commits);
 });
 
-it('the bundle holds no text that people wrote, only what identifies it', async () => {
+it('the bundle contains no texts of people, only their hashes', async () => {
   const document = (await stored(evidence.documentKey)).toString();
   expect(document).not.toContain('is slow');
   expect(document).not.toContain('Routed to');
@@ -76,7 +76,7 @@ it('the bundle verifies with the public key of the stage', async () => {
   });
 });
 
-it('an auditor downloads it, and the published keys, and verifies it with the network gone', async () => {
+it('an auditor downloads the bundle and the published keys, and verifies it offline', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-audit-'));
   const [bundle, keys] = [join(folder, 'bundle.json'), join(folder, 'keys.json')];
   const got = await piped(['evidence', 'get', run.runId, '--out', bundle, '--url', host.url]);
@@ -88,7 +88,7 @@ it('an auditor downloads it, and the published keys, and verifies it with the ne
   rmSync(folder, { recursive: true });
 });
 
-it('nobody else gets it: another tenant’s run, one still under way and none at all answer alike', async () => {
+it('nobody else gets it: a run of another tenant, an unfinished run and a missing run have the same response', async () => {
   const path = `/api/v1/runs/${run.runId}/evidence`;
   const status = async (key: string, file = '') =>
     (await fetch(`${host.url}${path}${file}`, { headers: { 'x-api-key': key } })).status;
@@ -124,7 +124,7 @@ it('the sealer can neither delete evidence nor overwrite it', async () => {
   expect(await stored(Key)).toEqual(before);
 });
 
-it('Object Lock keeps a sealed version even from who may delete objects', async () => {
+it('Object Lock protects a sealed version also from a caller who may delete objects', async () => {
   const Key = evidence.documentKey;
   const { VersionId, ObjectLockMode, ObjectLockRetainUntilDate } = await asHost.send(
     new HeadObjectCommand({ Bucket, Key }),

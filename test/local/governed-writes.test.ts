@@ -87,7 +87,7 @@ async function writesTo(number: number): Promise<RecordedCall[]> {
   );
 }
 
-describe('a write that goes wrong on the way', () => {
+describe('a write that fails or has an unknown outcome', () => {
   const EFFECTS = ['natural', 'probe', 'opaque'] as const;
   type Effect = (typeof EFFECTS)[number];
   type Ending = { calls: number; status: string; receipt: object };
@@ -97,12 +97,12 @@ describe('a write that goes wrong on the way', () => {
   const REFUSED: Ending = { calls: 1, status: 'failed_terminal', receipt: { outcome: 'failed', attempt: 1 } };
 
   /** The write was made, but the response was lost: repeated if harmless, found by its mark, else people are asked. */
-  const UNTOLD: Record<Effect, Ending> = { natural: REPEATED, probe: RECOVERED, opaque: ASKED };
+  const UNKNOWN: Record<Effect, Ending> = { natural: REPEATED, probe: RECOVERED, opaque: ASKED };
   const STORIES: [what: string, fault: object, endings: Record<Effect, Ending>][] = [
-    ['it takes effect after everybody has given up', { kind: 'delay', delayMs: TOO_LATE_MS }, UNTOLD],
-    ['its answer is lost', { kind: 'lost_answer' }, UNTOLD],
-    ['its answer is cut', { kind: 'truncated_body' }, UNTOLD],
-    ['200 comes with the body of an error', { kind: 'other_body', body: { message: 'Server Error' } }, UNTOLD],
+    ['it takes effect after the timeout', { kind: 'delay', delayMs: TOO_LATE_MS }, UNKNOWN],
+    ['its response is lost', { kind: 'lost_answer' }, UNKNOWN],
+    ['its response is cut', { kind: 'truncated_body' }, UNKNOWN],
+    ['200 comes with the body of an error', { kind: 'other_body', body: { message: 'Server Error' } }, UNKNOWN],
     // Nothing was written, but a 500 does not say so: only operations that can probe or repeat continue.
     ['the target fails', { kind: 'status', status: 500 }, { natural: REPEATED, probe: REPEATED, opaque: ASKED }],
     [
@@ -154,7 +154,7 @@ describe('a write that goes wrong on the way', () => {
     expect(run && receiptOf(run)).toMatchObject(ending.receipt);
   });
 
-  it('leaves no mark, label or comment twice', async () => {
+  it('makes no mark, label or comment twice', async () => {
     const { issues } = await host.ask<{ issues: { number: number; labels: string[]; comments: object[] }[] }>(
       'GET',
       '/_sim/state',
@@ -165,7 +165,7 @@ describe('a write that goes wrong on the way', () => {
     }
   });
 
-  it('is not tried again before the target wants it', async () => {
+  it('is not retried before the time that the target requests', async () => {
     const slow = cases.filter(({ fault }) => 'retryAfterSeconds' in fault);
     expect(slow).toHaveLength(EFFECTS.length);
     for (const { number } of slow) {
@@ -175,7 +175,7 @@ describe('a write that goes wrong on the way', () => {
   });
 });
 
-describe('a write that must not be made is recorded and reaches nobody', () => {
+describe('a forbidden write is recorded and not sent', () => {
   it.each([
     ['policy denies it', 'denied', 'POLICY_DENIED', 0],
     ['policy fails over it', 'fails', 'POLICY_ERROR', 1],
@@ -189,7 +189,7 @@ describe('a write that must not be made is recorded and reaches nobody', () => {
     expect(await writesTo(number)).toHaveLength(before);
   });
 
-  it('the policies cannot be understood', async () => {
+  it('the policies are invalid', async () => {
     await savePolicies('permit (principal');
     const run = await host.waitForRun(await start('natural', 2100), isTerminal);
     await savePolicies(POLICIES);
@@ -216,7 +216,7 @@ describe('a workflow is refused when it is published, with the line of its mista
   });
 });
 
-it('a second run that asks for the identical write gets the first one’s receipt, and nobody is called', async () => {
+it('a second run with the identical write reuses the receipt of the first, and no call is made', async () => {
   const first = await host.waitForRun(await start('natural', 3000), isTerminal);
   const second = await host.waitForRun(await start('natural', 3000), isTerminal);
   expect(second.status).toBe('succeeded');
@@ -226,7 +226,7 @@ it('a second run that asks for the identical write gets the first one’s receip
   expect(reused).toMatchObject([{ firstRunId: first.runId }]);
 });
 
-it('workers that die at their commits never exceed a run’s budget of writes, nor leak a place', async () => {
+it('workers that are killed at their commits do not exceed the write budget of a run, and lose no slot', async () => {
   await saveSettings(host, { caps: { maxConcurrency: 2 } });
   for (const [nth, kind] of [[2, 'crash_after'] as const, [6, 'crash_before'] as const, [10, 'crash_after'] as const]) {
     await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth, kind });

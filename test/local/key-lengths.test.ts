@@ -73,7 +73,7 @@ const bodyWith = (odd: string) => ({
   trigger: { source: 'github', event: odd },
 });
 
-describe('what passes the schema of its route', () => {
+describe('a request that passes the schema of its route', () => {
   const put = (path: string, body: object) => host.request('PUT', path, { headers, body: JSON.stringify(body) });
   const automation = { trigger: { source: 'github', event: 'issues.opened' } };
 
@@ -92,7 +92,7 @@ describe('what passes the schema of its route', () => {
 });
 
 describe('a signed webhook', () => {
-  it('with any text in the fields that become keys is taken or refused, and never fails', async () => {
+  it('with any text in the fields that become keys is accepted or refused, and does not fail', async () => {
     const text = fc.constantFrom(...ODD);
     await fc.assert(
       fc.asyncProperty(text, text, text, async (name, number, action) => {
@@ -119,7 +119,7 @@ describe('a signed webhook', () => {
     );
   });
 
-  it('that leads to a write with a very long target ends its run, and no message comes again and again', async () => {
+  it('that leads to a write with a very long target ends its run, and no message is received again and again', async () => {
     await publish(host, {
       name: 'long-target',
       event: 'issues.opened',

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-it('with every message of intake and worker lost, the sweeper brings every run to its end and its evidence', async () => {
+it('with all messages of intake and worker lost, the sweeper finishes every run and seals its evidence', async () => {
   for (const sender of ['IntakeGithub', 'IntakeServicenow', 'WorkerStep']) {
     await host.fault({ function: sender, service: 'sqs', operation: 'SendMessage', kind: 'error', times: 'always' });
   }

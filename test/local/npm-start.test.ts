@@ -46,7 +46,7 @@ async function expectNothingLeft(host: SpawnedHost, engine: number): Promise<voi
   await expect(fetch(host.url)).rejects.toThrow();
 }
 
-it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repeats no write', async () => {
+it('kill -9 during 50 webhooks loses no accepted webhook, and repeats no write', async () => {
   const host = await start('--port', '0');
   const engine = enginePid();
   await host.trustAutomations();
@@ -91,7 +91,7 @@ it('kill -9 in the middle of 50 webhooks loses none that was accepted, and repea
   }
 });
 
-it('SIGTERM and SIGINT leave nothing running, and --fresh forgets what an earlier start knew', async () => {
+it('SIGTERM and SIGINT leave no process, and --fresh deletes the data of an earlier start', async () => {
   const first = await start('--port', '0');
   const firstEngine = enginePid();
   await first.waitForRun(await first.openIssue(1));
@@ -106,7 +106,7 @@ it('SIGTERM and SIGINT leave nothing running, and --fresh forgets what an earlie
   await expectNothingLeft(fresh, freshEngine);
 });
 
-it('a taken port is a clear error', async () => {
+it('a port in use is a clear error', async () => {
   const other = createServer();
   await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
   const { port } = other.address() as AddressInfo;
@@ -118,7 +118,7 @@ it('a taken port is a clear error', async () => {
   await expect(readFile(join(data, 'dynamodb.pid'))).rejects.toThrow();
 });
 
-it('an option that does not exist is answered with how to use it', async () => {
+it('an unknown option shows the usage', async () => {
   const { code, output } = await runCommand('local/start.ts', '--prot', '1');
   expect(code).toBe(2);
   expect(output).toContain('--port');

@@ -42,7 +42,7 @@ it('a deleted person’s key has no rights from the next request on, and the his
   expect(JSON.stringify(all)).not.toContain('local-owner-key');
 });
 
-it('the command line changes people, says who counts for whom, and lists the changes', async () => {
+it('the command line changes people, shows delegates, and lists the changes', async () => {
   const put = await ask<Person>('PUT', '/people/dora', { name: 'Dora', role: 'approver', tier: 'high' });
   expect(put.body.rights).toMatchObject({ changedBy: 'olivia', dependsOn: ['olivia'] });
   const says = async (...words: string[]) => (await piped([...words, '--url', host.url])).stdout;

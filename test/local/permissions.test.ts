@@ -68,7 +68,7 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
   { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to consumers of a queue' },
 ];
 
-it('no role holds a grant that the whole path, its failures included, does not need', async () => {
+it('no role has a grant that the whole path, including its failures, does not need', async () => {
   host = await startTestHost();
   people = new Approvers(host);
   await publish(host, { name: 'gated', event: 'release.published', steps: [{ id: 'gate', tool: 'approval' }] });

@@ -18,7 +18,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('what the local host stores can be read by its owner alone', async () => {
+it('only its owner can read the data of the local host', async () => {
   const { body } = await host.sendGithub(issueOpened(1));
   await host.waitForRun(body.runIds[0] ?? '');
   expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -30,7 +30,7 @@ it('what the local host stores can be read by its owner alone', async () => {
   expect(open).toEqual([]);
 });
 
-it.each(['/_local/clock', '/_sim', '/api/v1/runs'])('%s is not for pages of other sites', async (path) => {
+it.each(['/_local/clock', '/_sim', '/api/v1/runs'])('%s refuses pages of other sites', async (path) => {
   const headers = { origin: 'https://evil.example', authorization: 'Bearer local-owner-key' };
   expect((await host.request('GET', path, { headers })).status).toBe(403);
 });

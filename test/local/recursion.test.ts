@@ -28,14 +28,14 @@ const worker = async (at: TestHost) => {
   return stats;
 };
 
-it('a run goes on from worker to worker sixty times and more, without the sweeper', async () => {
+it('a run continues from worker to worker more than sixty times without the sweeper', async () => {
   const { host, runId } = await chain();
   expect((await host.waitForRun(runId)).status).toBe('succeeded');
   const { invocations, stoppedLoops } = await worker(host);
   expect({ enough: invocations > HOPS, stoppedLoops }).toEqual({ enough: true, stoppedLoops: 0 });
 });
 
-it('Lambda would stop it at the seventeenth if the template did not allow the loop', async () => {
+it('without the setting in the template, Lambda stops it at the seventeenth invocation', async () => {
   const { host, runId } = await chain((assembly) => {
     const template = structuredClone(assembly.template);
     for (const { Properties } of Object.values(template.Resources ?? {})) delete Properties?.RecursiveLoop;

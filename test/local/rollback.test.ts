@@ -103,7 +103,7 @@ const eventsOf = ({ commits }: ShownRun, type: string) =>
   commits.flatMap(({ events }) => events.filter((event) => event.type === type));
 
 describe('a run whose third write fails', () => {
-  it('takes the first two back, newest first, each with its own decision and receipt', async () => {
+  it('undoes the first two, newest first, each with its own decision and receipt', async () => {
     const handover = await upToHold(1);
     const run = await failThird(handover);
     expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'TARGET_REFUSED' } });
@@ -135,7 +135,7 @@ describe('a run whose third write fails', () => {
 });
 
 describe('an operator', () => {
-  it('rolls a run back, which ends it; an auditor may not', async () => {
+  it('can roll back a run, which ends it; an auditor cannot', async () => {
     const handover = await upToHold(3);
     expect(await askBack(handover.runId, 'local-auditor-key')).toBe(403);
     expect(await askBack(handover.runId, 'local-operator-key')).toBe(200);
@@ -147,7 +147,7 @@ describe('an operator', () => {
     expect(await askBack(handover.runId)).toBe(409);
   });
 
-  it('and the same writes, asked for again, are made again', async () => {
+  it('can have the same writes made again after a rollback', async () => {
     const first = await upToHold(4);
     await askBack(first.runId);
     await host.waitForRun(first.runId);

@@ -5,7 +5,7 @@ import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 
 const WORLD = 'http://127.0.0.1:4500';
 
-it('a first start gives a tenant its people, connections, and automations of published workflows', async () => {
+it('a first start creates the people, connections and automations of a tenant', async () => {
   const definitions = new MemoryDefinitions();
   await seedTenant(definitions, 'acme', WORLD);
   expect((await definitions.people('acme')).map(({ id }) => id)).toContain('ana');
@@ -15,7 +15,7 @@ it('a first start gives a tenant its people, connections, and automations of pub
   }
 });
 
-it('starting again keeps what people have changed, and adds what is not there', async () => {
+it('a later start keeps changes and adds missing records', async () => {
   const definitions = new MemoryDefinitions();
   await seedTenant(definitions, 'acme', WORLD);
   const triage = (await definitions.automations('acme')).find(({ name }) => name === 'triage-incident');

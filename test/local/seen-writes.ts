@@ -1,7 +1,7 @@
 import type { RecordedCall } from '../../local/simulators/calls.ts';
 import type { Incident } from './deliveries.ts';
 
-/** How often each write of a triage run arrived at its target. */
+/** How many times each write of a triage run reached its target. */
 export function triageWrites(calls: readonly RecordedCall[], { sysId, number }: Incident) {
   const patches = calls.filter(
     ({ method, path }) => method === 'PATCH' && path.split('?')[0]?.endsWith(`/incident/${sysId}`),
@@ -14,7 +14,7 @@ export function triageWrites(calls: readonly RecordedCall[], { sysId, number }: 
   };
 }
 
-/** How often labels were added to an issue. */
+/** How many times labels were added to an issue. */
 export function labelWrites(calls: readonly RecordedCall[], issue: number): number {
   return calls.filter(({ method, path }) => method === 'POST' && path.endsWith(`/issues/${issue}/labels`)).length;
 }

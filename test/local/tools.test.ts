@@ -94,7 +94,7 @@ async function start(event: string, action?: string, payload: object = {}): Prom
   return body.runIds[0] ?? '';
 }
 
-it('a model classifies, its answer is data for the next step, and what it cost is on the receipt', async () => {
+it('a model classifies, its answer is data for the next step, and the receipt has its cost', async () => {
   await host.ask('POST', '/_local/models', { contains: 'printer', answer: { label: 'hardware' } });
   const run = await host.waitForRun(await start('fork'), isTerminal);
   expect(run.status).toBe('succeeded');
@@ -113,7 +113,7 @@ it('a model classifies, its answer is data for the next step, and what it cost i
   expect(counts.services.bedrock).toEqual({ Converse: 1 });
 });
 
-it('an allowed host is read with its credential, which nothing shows; the metadata service is refused, allowed or not', async () => {
+it('an allowed host is read with its credential, which nothing shows; the metadata service is always refused', async () => {
   const run = await host.waitForRun(await start('watch', 'started'), isTerminal);
   expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'TARGET_REFUSED' } });
   expect(run.steps.map(({ id, status }) => `${id} ${status}`)).toEqual([
@@ -124,7 +124,7 @@ it('an allowed host is read with its credential, which nothing shows; the metada
   expect(`${JSON.stringify(run)} ${host.log.join('\n')}`).not.toContain(SECRET);
 });
 
-it('a value of a payload stays in its place of a URL, and one that would leave it is sent nowhere', async () => {
+it('a payload value stays in its part of a URL, and a value that would leave it is not sent', async () => {
   const callsOf = async () =>
     (await host.calls({ system: 'github', method: 'GET' }))
       .map(({ path }) => path)
@@ -140,7 +140,7 @@ it('a value of a payload stays in its place of a URL, and one that would leave i
   expect(await callsOf()).toHaveLength(1);
 });
 
-it('a request whose answer was lost is made once, and a person is asked', async () => {
+it('a request whose response was lost is made once, and a person decides', async () => {
   // The fault is for whichever POST comes next.
   await host.idle();
   await host.simulatedFault({ system: 'github', method: 'POST', kind: 'lost_answer' });

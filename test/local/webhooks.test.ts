@@ -32,7 +32,7 @@ const labelsOf = async (issue: number) =>
   );
 
 describe('a signed delivery', () => {
-  it('is answered 202 with the ids of its runs', async () => {
+  it('gets 202 with the ids of its runs', async () => {
     const { status, body } = await host.sendGithub(issueOpened(1));
     expect(status).toBe(202);
     expect(body).toEqual({ runIds: [expect.stringMatching(/^run_[0-9a-f]{32}$/)], deduplicated: false });
@@ -40,7 +40,7 @@ describe('a signed delivery', () => {
     expect(await labelsOf(1)).toMatchObject([{ body: { labels: ['triage'] }, status: 200 }]);
   });
 
-  it('that comes again gives the same run, and the write is made once', async () => {
+  it('that is repeated returns the same run, and the write is made once', async () => {
     const request = githubRequest(issueOpened(2));
     const first = await host.send(request);
     const again = await inParallel(Array.from({ length: 8 }), 8, () => host.send(request));
@@ -57,7 +57,7 @@ describe('a signed delivery', () => {
     expect(await labelsOf(2)).toHaveLength(1);
   });
 
-  it('sent eight times at once starts one run', async () => {
+  it('that is sent eight times at the same time starts one run', async () => {
     const request = githubRequest(issueOpened(3));
     const answers = await inParallel(Array.from({ length: 8 }), 8, () => host.send(request));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
@@ -67,7 +67,7 @@ describe('a signed delivery', () => {
     expect(await labelsOf(3)).toHaveLength(1);
   });
 
-  it('under an id that was used for another body is refused, and starts nothing', async () => {
+  it('with the id of another body is refused, and starts nothing', async () => {
     const deliveryId = randomUUID();
     await host.openIssue(4, { deliveryId });
     const other = await host.sendGithub(issueOpened(5), { deliveryId });
@@ -76,20 +76,20 @@ describe('a signed delivery', () => {
     expect((await host.allRuns()).filter(({ subject }) => subject === 'github:octo-org/payments#5')).toEqual([]);
   });
 
-  it('that no automation waits for is accepted and starts nothing', async () => {
+  it('without a matching automation is accepted and starts nothing', async () => {
     const { status, body } = await host.sendGithub({ ...issueOpened(6), action: 'closed' });
     expect([status, body]).toEqual([202, { runIds: [], deduplicated: false }]);
     expect(await writesSoFar()).toBe(0);
   });
 
-  it('of an incident below the filter of the automation starts nothing', async () => {
+  it('of an incident that the filter of the automation excludes starts nothing', async () => {
     const minor = incidentInserted(incident('minor', { priority: '4' }));
     expect((await host.sendServicenow(minor)).body).toEqual({ runIds: [], deduplicated: false });
     expect(await writesSoFar()).toBe(0);
   });
 });
 
-describe('a delivery that cannot be trusted is answered 401, and nothing is written', () => {
+describe('an untrusted delivery gets 401, and nothing is written', () => {
   const request = githubRequest(issueOpened(7));
   const unsigned = { ...request, headers: { ...request.headers, 'x-hub-signature-256': '' } };
   const { 'x-hub-signature-256': _signature, ...withoutSignature } = request.headers;
@@ -113,7 +113,7 @@ describe('a delivery that cannot be trusted is answered 401, and nothing is writ
     expect(await writesSoFar()).toBe(0);
   });
 
-  it('with the same bytes and headers for an unknown tenant as for a wrong signature', async () => {
+  it('with the same body and headers for an unknown tenant and for a wrong signature', async () => {
     const [unknown, wrong] = [await host.send(cases['an unknown tenant']), await host.send(cases['wrong signature'])];
     expect(unknown.text).toBe(wrong.text);
     const shown = ({ headers }: typeof unknown) =>
@@ -134,7 +134,7 @@ describe('a delivery that cannot be trusted is answered 401, and nothing is writ
   });
 });
 
-describe('a delivery that is signed but not usable is refused, and nothing is written', () => {
+describe('a signed delivery with an invalid body is refused, and nothing is written', () => {
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
   const refused: Record<string, [number, ReturnType<typeof githubRequest>]> = {
     'malformed JSON': [400, githubRequest('{"action": "opened",')],
@@ -155,7 +155,7 @@ describe('a delivery that is signed but not usable is refused, and nothing is wr
     expect(await writesSoFar()).toBe(0);
   });
 
-  it('but a body of exactly the limit is taken', async () => {
+  it('but a body of exactly the limit is accepted', async () => {
     const text = JSON.stringify({ ...issueOpened(9), action: 'closed' });
     const padded = text.padEnd(WEBHOOK_BODY_MAX_BYTES);
     expect((await host.sendGithub(padded)).status).toBe(202);
