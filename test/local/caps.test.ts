@@ -1,7 +1,7 @@
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { slotCounterKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { publish } from './definitions.ts';
 import { eventually } from './eventually.ts';
@@ -14,10 +14,15 @@ const HELD_MS = 9_000;
 const DRAFTED_BEFORE_MS = 2_000;
 let host: TestHost;
 
-beforeEach(async () => {
+beforeAll(async () => {
   host = await startTestHost();
 });
-afterEach(() => host.stop());
+/** Each test has an event, a workflow and issues of its own, and begins with a tenant without caps. */
+afterEach(async () => {
+  await host.clearFaults();
+  await saveSettings(host, { caps: {} });
+});
+afterAll(() => host.stop());
 
 const label = (id: string) => ({
   id,
@@ -84,9 +89,13 @@ describe('maxConcurrency', () => {
 
   it('loses no slot when a worker is killed; the slot is free when the run has ended', async () => {
     await saveSettings(host, { caps: { maxConcurrency: 1 } });
-    await publish(host, { name: 'two-labels', event: 'issues.closed', steps: [label('one'), label('two')] });
+    await publish(host, {
+      name: 'labels-of-a-dead-worker',
+      event: 'issues.reopened',
+      steps: [label('one'), label('two')],
+    });
     await host.fault({ function: 'WorkerStep', operation: 'TransactWriteItems', nth: 2, kind: 'crash_after' });
-    const runIds = [await start('closed', 1), await start('closed', 2)];
+    const runIds = [await start('reopened', 21), await start('reopened', 22)];
     await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
     expect(await placesTaken()).toBe(0);
   });
@@ -94,9 +103,9 @@ describe('maxConcurrency', () => {
 
 it('maxRunsPerMinute makes further runs wait for the next minute', async () => {
   await saveSettings(host, { caps: { maxRunsPerMinute: 2 } });
-  await publish(host, { name: 'one-label', event: 'issues.closed', steps: [label('one')] });
+  await publish(host, { name: 'one-label', event: 'issues.pinned', steps: [label('one')] });
   const runIds: string[] = [];
-  for (let number = 1; number <= 5; number += 1) runIds.push(await start('closed', number));
+  for (let number = 31; number <= 35; number += 1) runIds.push(await start('pinned', number));
   const runs = await host.letTimePassUntil(runIds, ({ status }) => status === 'succeeded');
   const minutes = runs.map((run) => spanOf(run).from.slice(0, 16));
   for (const minute of minutes) expect(minutes.filter((each) => each === minute).length).toBeLessThanOrEqual(2);
@@ -105,11 +114,12 @@ it('maxRunsPerMinute makes further runs wait for the next minute', async () => {
 it('maxWritesPerRun ends a run at the first write over the limit', async () => {
   await publish(host, {
     name: 'three-labels',
-    event: 'issues.closed',
+    event: 'issues.locked',
     caps: { maxWritesPerRun: 2 },
     steps: [label('one'), label('two'), label('three')],
   });
-  const run = await host.waitForRun(await start('closed', 1));
+  await host.request('DELETE', '/_sim/calls');
+  const run = await host.waitForRun(await start('locked', 41));
   expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'CAP_EXCEEDED' } });
   expect((await host.calls({ system: 'github', method: 'POST' })).length).toBe(2);
 });
@@ -117,13 +127,13 @@ it('maxWritesPerRun ends a run at the first write over the limit', async () => {
 it('runs with the same concurrency key run one after the other, and others at the same time', async () => {
   await publish(host, {
     name: 'held',
-    event: 'issues.closed',
+    event: 'issues.unlocked',
     concurrencyKey: '{% trigger.number %}',
     steps: [{ id: 'nap', tool: 'wait', with: { seconds: 120 } }, label('done')],
   });
-  const first = await start('closed', 1);
+  const first = await start('unlocked', 51);
   await host.waitForRun(first, ({ status }) => status === 'waiting_external');
-  const [second, other] = [await start('closed', 1), await start('closed', 2)];
+  const [second, other] = [await start('unlocked', 51), await start('unlocked', 52)];
   await host.waitForRun(other, ({ status }) => status === 'waiting_external');
   await host.idle();
   expect((await host.run(second)).status).toBe('queued');

@@ -5,7 +5,7 @@ import { BY_SETUP } from '../fakes/memory-changes.ts';
 import { AUTHOR, PEOPLE } from './people.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
-import { SHAPES } from './shapes.ts';
+import { shapeOf } from './shapes.ts';
 
 const BURST_SHAPES = [
   { workflow: Workflow.parse({ name: 'pull-request', steps: [{ id: 'facts', tool: 'transform' }] }) },
@@ -42,7 +42,7 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
     for (const [index, shape] of shapes.entries()) {
       const filter = `{% trigger.payload.record.shape = "${shape}" %}`;
       const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
-      publish(of(SHAPES.get(shape) as Workflow), version, trigger, index === 0 ? 'first' : 'second');
+      publish(of(shapeOf(shape)), version, trigger, index === 0 ? 'first' : 'second');
     }
     for (const { workflow, ...filter } of bursts > 0 ? BURST_SHAPES : []) {
       publish(of(workflow), version, { source: 'github', event: BURST_EVENT, ...filter }, 'first');

@@ -3,7 +3,7 @@ import type { Command } from '../../lambdas/run-changes/control-run.ts';
 import type { Manners } from './approvers.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, seededFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { SHAPES, type ShapeName } from './shapes.ts';
+import { SHAPE_NAMES, type ShapeName } from './shapes.ts';
 import { ALL_RULES, type Rules } from './simulated-policy.ts';
 
 const SECOND_MS = 1_000;
@@ -71,7 +71,7 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   };
   return {
     seed,
-    shapes: random.some(only ?? [...SHAPES.keys()], 3),
+    shapes: random.some(only ?? [...SHAPE_NAMES], 3),
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,

@@ -221,6 +221,13 @@ const TEXTS: Record<string, string[]> = {
 };
 
 export type ShapeName = string;
-export const SHAPES: ReadonlyMap<ShapeName, Workflow> = new Map(
-  Object.entries(TEXTS).map(([name, lines]) => [name, parseWorkflow([`name: ${name}`, ...lines].join('\n'), name)]),
-);
+export const SHAPE_NAMES: readonly ShapeName[] = Object.keys(TEXTS);
+
+const parsed = new Map<ShapeName, Workflow>();
+
+/** Parsed when it is first used: most trials use one shape of many. */
+export function shapeOf(name: ShapeName): Workflow {
+  const workflow = parsed.get(name) ?? parseWorkflow([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'), name);
+  parsed.set(name, workflow);
+  return workflow;
+}

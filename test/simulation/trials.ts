@@ -1,6 +1,6 @@
 import { CRASH_POINT_FAULTS, type Fault } from './faults.ts';
 import { crashPoint, scenarioOf } from './scenario.ts';
-import { SHAPES, type ShapeName } from './shapes.ts';
+import { SHAPE_NAMES, type ShapeName, shapeOf } from './shapes.ts';
 import type { Situation } from './situations.ts';
 import { type Outcome, type Violation, World } from './world.ts';
 
@@ -43,7 +43,7 @@ export function addTo(sum: Tally, { seeds, points, injected, situations, found }
 
 /** Every crash point there is: each call of a run of each shape, under each fault. */
 export function pointJobs(
-  shapes: Iterable<ShapeName> = SHAPES.keys(),
+  shapes: Iterable<ShapeName> = SHAPE_NAMES,
   faults: readonly CrashPointFault[] = CRASH_POINT_FAULTS,
 ): Job[] {
   return [...shapes].flatMap((shape) => faults.map((fault) => ({ points: { shape, fault } })));
@@ -89,7 +89,7 @@ function differs(
   undisturbed: Outcome,
   { statuses, violation, injected }: Outcome,
 ): { violation?: Violation } {
-  const triedOnce = SHAPES.get(shape)?.steps.some(({ retry }) => retry?.attempts === 1);
+  const triedOnce = shapeOf(shape).steps.some(({ retry }) => retry?.attempts === 1);
   const { scripted, meddling } = crashPoint(shape);
   const commanded = scripted.length > 0 || meddling.length > 0 || undisturbed.statuses.includes('canceled');
   const undecided = injected.has('policy_error') || injected.has('policy_slow');
