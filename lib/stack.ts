@@ -29,7 +29,7 @@ import { Worker } from './worker.ts';
 /** The sweeper runs once a minute, so it has missed a row that is due for this long many times. */
 const OLDEST_DUE_SECONDS_MAX = 10 * 60;
 
-/** The stage that the local host runs. It has no stack outputs. */
+/** The stage that the local host runs. It has no evidence keys in its stack outputs: they are read from their URL. */
 const LOCAL_STAGE = 'local';
 
 interface Watched {
