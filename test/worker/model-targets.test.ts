@@ -107,7 +107,7 @@ it('a workflow published before such targets were refused waits for an approval,
   await shop.work(message);
   expect((await shop.now(message)).run).toMatchObject({
     status: 'failed_terminal',
-    error: { code: 'WORKFLOW_INVALID', message: expect.stringMatching(/"quorum" decides who approves/) },
+    error: { code: 'WORKFLOW_INVALID', message: expect.stringMatching(/"quorum" determines who approves/) },
   });
 });
 
