@@ -33,7 +33,7 @@ interface AwsEndpointOptions {
   log?(line: string): void;
 }
 
-export interface AwsEndpoint {
+interface AwsEndpoint {
   url: string;
   stop(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { Simulators } from '../simulators/simulators.ts';
 import type { ControlApi } from './control-api.ts';
 import { refuseForeign } from './loopback-requests.ts';
 
-export interface HttpServer {
+interface HttpServer {
   url: string;
   /** Starts to serve requests. Requests that arrived earlier have waited. */
   open(handlers: Handlers): void;
