@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Ed25519 signs the same message the same way every time; ECDSA P-256 is for regions that do not offer it. */
+/** Ed25519 signatures are deterministic. ECDSA P-256 is for regions without Ed25519. */
 const SIGNING_ALGORITHMS = ['ED25519_SHA_512', 'ECDSA_SHA_256'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
@@ -21,14 +21,14 @@ const SigningEnvironment = z.object({
 export const SealEnvironment = SigningEnvironment.extend({
   STAGE: z.string(),
   EXPORT_BUCKET: z.string(),
-  /** How long the rows of a sealed run are kept; unset, for ever. */
+  /** How long the rows of a sealed run are retained; by default for ever. */
   FINISHED_RUN_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
-  /** JSON: what is written of a finished run beside its evidence. */
+  /** JSON: exports of a finished run in addition to its evidence. */
   EXPORTS: json(z.array(z.enum(['siem', 'artifacts']))),
 });
 
 export const DailyLogEnvironment = SigningEnvironment.extend({
-  /** JSON: whose days are closed. */
+  /** JSON: the tenants whose days are closed. */
   TENANTS: json(z.array(z.string())),
 });
 
@@ -37,7 +37,7 @@ export const KeysEnvironment = z.object({ EVIDENCE_KEYS });
 export const EvidenceApiEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_BUCKET: z.string() });
 
 /**
- * For the function that closes days: V8 lets new objects take up to 100 MB before it looks which of them are still needed.
- * With this a day of 200,000 entries takes 320 MB instead of 520, and the function has 512.
+ * For the function that closes days: V8 collects new objects only after up to 100 MB. With this option a day of 200,000
+ * entries needs 320 MB instead of 520 MB, and the function has 512 MB.
  */
 export const SMALL_YOUNG_GENERATION = '--max-semi-space-size=4';

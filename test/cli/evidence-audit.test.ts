@@ -60,7 +60,7 @@ describe('countersign evidence audit', () => {
     expect(exitCode).toBe(1);
     expect(lines).toEqual([
       'acme: nothing missing or changed (3 logs, 2026-01-02 to 2026-01-04; 3 bundles as sealed)',
-      'globex  is not there at all: neither a log nor a bundle of it',
+      'globex  has neither logs nor bundles here',
       'globex: 1 problem (no logs; 0 bundles as sealed)',
       '2 tenants: acme, globex',
     ]);
@@ -80,10 +80,10 @@ describe('countersign evidence audit', () => {
     const { exitCode, lines } = await audit();
     expect(exitCode).toBe(1);
     expect(lines[0]).toBe(
-      '2026-01-02  the signature of its log is by a key that was retired on 2025-06-01, but on something of 2026-01-02',
+      '2026-01-02  the signature of its log is of 2026-01-02, but its key was retired on 2025-06-01',
     );
     expect(lines[3]).toBe(
-      'run_00000001  was tampered with: signature is by a key that was retired on 2025-06-01, but on something of 2026-01-02',
+      'run_00000001  was tampered with: signature is of 2026-01-02, but its key was retired on 2025-06-01',
     );
   });
 

@@ -83,7 +83,7 @@ describe('an audit names', () => {
     const document = Buffer.from(JSON.stringify({ run: { completedAt: '2026-03-01T10:00:00.000Z' }, other: true }));
     bundles = changed(bundles, 'run_b', () => ({ document }));
     expect(findings()).toEqual([
-      'run_b is not the bundle that was sealed: entry 2 of 2 in the log of 2026-03-01 has another sha256',
+      'run_b differs from the sealed bundle: entry 2 of 2 in the log of 2026-03-01 has another sha256',
     ]);
   });
 
@@ -97,7 +97,7 @@ describe('an audit names', () => {
     const document = Buffer.from(JSON.stringify({ run: { completedAt: '2026-03-02T10:00:00.000Z' } }));
     bundles = [...bundles, { tenant: 'acme', name: 'run_x', document, envelope: undefined }];
     expect(findings()).toEqual([
-      'run_x ended on 2026-03-02 but is in no log up to 2026-03-03: sealed later, or slipped in',
+      'run_x ended on 2026-03-02 but is in no log up to 2026-03-03: it was sealed later or added by somebody',
     ]);
   });
 
@@ -127,7 +127,7 @@ describe('an audit names', () => {
       { tenant: 'acme', found: [] },
       {
         tenant: 'globex',
-        found: [{ about: 'globex', problem: 'is not there at all: neither a log nor a bundle of it' }],
+        found: [{ about: 'globex', problem: 'has neither logs nor bundles here' }],
       },
     ]);
   });
@@ -188,7 +188,7 @@ describe('an audit names', () => {
     logs = changed(whole, '2026-03-03', () => ({ envelope: undefined }));
     expect(findings()).toEqual(['2026-03-03 its log is not signed: the envelope beside it is missing']);
     logs = changed(whole, '2026-03-03', () => ({ envelope: whole[0]?.envelope }));
-    expect(findings()).toEqual(['2026-03-03 its log is not the one that was signed']);
+    expect(findings()).toEqual(['2026-03-03 its log differs from the signed log']);
     logs = changed(whole, '2026-03-03', () => ({ envelope: Buffer.from('{}') }));
     expect(findings()[0]).toMatch(/^2026-03-03 the envelope of its log cannot be read/);
     logs = changed(whole, '2026-03-03', () => ({ document: Buffer.from('{') }));
@@ -208,10 +208,10 @@ it('a key confirms no log of a day after it was retired, nor one that names anot
   // The day after is still good: a rotation is deployed some time during its day.
   expect(findings({ keys: published(SIGNER.keyId, '2026-03-02') })).toEqual([]);
   expect(findings({ keys: published(SIGNER.keyId, '2026-03-01') })).toEqual([
-    '2026-03-03 the signature of its log is by a key that was retired on 2026-03-01, but on something of 2026-03-03',
+    '2026-03-03 the signature of its log is of 2026-03-03, but its key was retired on 2026-03-01',
   ]);
   expect(findings({ keys: published('other', null) })[0]).toBe(
-    `2026-03-01 the signature of its log names ${SIGNER.keyId}, but was made by the key published as other`,
+    `2026-03-01 the signature of its log names ${SIGNER.keyId}, but other made it`,
   );
 });
 

@@ -185,7 +185,7 @@ describe('an envelope that somebody else put there first', () => {
     await days.store.putOnce(ENVELOPE_OF_DAY, await planted(), 'application/json');
     await expect(days.close()).rejects.toMatchObject({
       code: 'CHAIN_BROKEN',
-      message: expect.stringContaining(`${ENVELOPE_OF_DAY} is no signature of ours`),
+      message: expect.stringContaining(`${ENVELOPE_OF_DAY} is not a signature of this stage`),
     });
     expect(await days.rows.lastClosed('acme')).toMatchObject({ day: '2026-02-28' });
   });

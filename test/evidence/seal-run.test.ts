@@ -101,7 +101,7 @@ describe('sealing', () => {
       void shop.work(message);
       await stopped;
     }
-    await expect(seal(message)).rejects.toThrow(/never sealed early/);
+    await expect(seal(message)).rejects.toThrow(/only a finished run can be sealed/);
     expect(shop.evidence.keys()).toEqual([]);
   });
 
@@ -165,7 +165,7 @@ describe('sealing', () => {
     await shop.evidence.putOnce(ENVELOPE, envelope, 'application/json');
     await expect(seal(message)).rejects.toMatchObject({
       code: 'CHAIN_BROKEN',
-      message: expect.stringContaining(`${ENVELOPE} is no signature of ours`),
+      message: expect.stringContaining(`${ENVELOPE} is not a signature of this stage`),
     });
     expect((await shop.now(message)).sealed).toBe(false);
   });
@@ -226,7 +226,7 @@ describe('sealing', () => {
     const message = await endedRun();
     await expect(seal(message, tamperedRows(change))).rejects.toMatchObject({
       code: 'CHAIN_BROKEN',
-      message: expect.stringContaining(`the rows of run ${message.runId} disagree`),
+      message: expect.stringContaining(`the rows of run ${message.runId} contradict each other`),
     });
     expect(shop.evidence.keys()).toEqual([]);
     expect((await shop.now(message)).sealed).toBe(false);

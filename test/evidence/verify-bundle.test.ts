@@ -78,7 +78,7 @@ describe('a key', () => {
     const pem = (seed: string) => String(new SeededSigner(seed).publicKey.export({ type: 'spki', format: 'pem' }));
     expect(trustedKeys(`# two keys\n${pem('a')}\n${pem('b')}`)).toHaveLength(2);
     expect(trustedKeys('no key at all')).toEqual([]);
-    expect(() => trustedKeys(JSON.stringify({ keys: [{ pem: pem('a') }] }))).toThrow(/not the list of keys/);
+    expect(() => trustedKeys(JSON.stringify({ keys: [{ pem: pem('a') }] }))).toThrow(/not a list of published keys/);
   });
 });
 
@@ -96,7 +96,7 @@ describe('a key from the published list', () => {
 
   it.each([
     ['was retired two days before the run ended', { validUntil: '2025-12-31' }, /retired on 2025-12-31/],
-    ['is not the one that the envelope names', { keyId: 'other' }, /made by the key published as other/],
+    ['is not the one that the envelope names', { keyId: 'other' }, /but other made it/],
   ])('does not if it %s', (_which, change, problem) => {
     expect(problemOf({ ...bundle, keys: published(change) })).toEqual({
       entry: 'signature',

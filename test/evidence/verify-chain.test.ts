@@ -22,16 +22,16 @@ describe('of a chain, the verifier names the commit that', () => {
         }
         head.hash = commits.at(-1)?.hash ?? '';
       },
-      { entry: 'commit 10', problem: /another was signed as the head/ },
+      { entry: 'commit 10', problem: /another commit was signed as the head/ },
     ],
     ['was dropped', ({ commits }) => commits.splice(4, 1), { entry: 'commit 5', problem: /is missing/ }],
     ['was dropped first of all', ({ commits }) => commits.splice(0, 1), { entry: 'commit 1', problem: /is missing/ }],
     [
       'was doubled',
       ({ commits }) => commits.splice(4, 0, ...commits.slice(4, 5)),
-      { entry: 'commit 5', problem: /twice/ },
+      { entry: 'commit 5', problem: /duplicated/ },
     ],
-    ['was moved', ({ commits }) => swap(commits, 4, 6), { entry: 'commit 7', problem: /where commit 5 belongs/ }],
+    ['was moved', ({ commits }) => swap(commits, 4, 6), { entry: 'commit 7', problem: /position of commit 5/ }],
     [
       'is the first of those cut off',
       ({ commits }) => commits.splice(7),
@@ -63,7 +63,7 @@ describe('of a chain, the verifier names the commit that', () => {
       (document) => {
         document.commits = other.commits;
       },
-      { entry: 'commit 1', problem: /of another one/ },
+      { entry: 'commit 1', problem: /of another run/ },
     ],
   ])('%s', (_what, change, expected) => {
     expect(problemOf(changed(change))).toEqual({

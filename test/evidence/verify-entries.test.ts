@@ -63,9 +63,9 @@ describe('of the other entries, the verifier names the one that', () => {
     [
       'was doubled',
       ({ receipts }) => receipts.push(...receipts.slice(0, 1)),
-      { entry: 'receipt 5 (classify)', problem: /twice/ },
+      { entry: 'receipt 5 (classify)', problem: /duplicated/ },
     ],
-    ['was moved', ({ steps }) => swap(steps, 1, 2), { entry: 'step 2 (post)', problem: /in the place of another/ }],
+    ['was moved', ({ steps }) => swap(steps, 1, 2), { entry: 'step 2 (post)', problem: /in the wrong position/ }],
     [
       'was added',
       ({ receipts }) => receipts.splice(1, 0, ...other.receipts.slice(1, 2)),
@@ -84,7 +84,7 @@ describe('of the other entries, the verifier names the one that', () => {
         Object.assign(document.receipts[1] ?? {}, { attempt: 2 });
         document.index = indexOf(document);
       },
-      { entry: 'index', problem: /another was signed/ },
+      { entry: 'index', problem: /another index was signed/ },
     ],
     [
       'has a field that evidence does not have',
@@ -134,7 +134,7 @@ describe('of the other entries, the verifier names the one that', () => {
     const document = Buffer.from(bundle.document.toString().replace(from, to));
     expect(problemOf({ ...bundle, document })).toEqual({
       entry: 'document',
-      problem: expect.stringMatching(/no canonical form/),
+      problem: expect.stringMatching(/without canonical form/),
     });
   });
 

@@ -229,14 +229,14 @@ describe('even of a bundle that is signed, the verifier names the entry that', (
     ],
     ['is its policies', ({ versions }) => versions.policies.pop(), { entry: 'versions', problem: /those of the run/ }],
     [
-      'is not as the format has it',
+      'does not match the format',
       ({ receipts }) => edit(receipts[2], { note: 'x' }),
-      { entry: 'receipt 3 (post)', problem: /is not as the format has it: Unrecognized key: "note"/ },
+      { entry: 'receipt 3 (post)', problem: /does not match the format: Unrecognized key: "note"/ },
     ],
     [
       'has a time without milliseconds',
       ({ run }) => edit(run, { createdAt: run.createdAt.replace(/\.\d+Z/, 'Z') }),
-      { entry: 'run', problem: /is not as the format has it: createdAt/ },
+      { entry: 'run', problem: /does not match the format: createdAt/ },
     ],
   ])('%s', async (_what, change, expected) => {
     expect(problemOf(await resealed(change))).toEqual({

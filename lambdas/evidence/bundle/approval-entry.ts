@@ -21,7 +21,7 @@ const Edit = z.strictObject({
   previousHash: z.string(),
 });
 
-/** The other writes of its phase: those it covers, and those that people are asked about separately. */
+/** The other writes of the phase: those that the approval covers, and those that need an approval of their own. */
 const Phase = z.strictObject({
   name: z.string(),
   leadHash: z.string(),
@@ -73,7 +73,7 @@ export const EvidenceApproval = z.strictObject({
 });
 export type EvidenceApproval = z.infer<typeof EvidenceApproval>;
 
-/** Who was asked for what, and everything they said, down to the hash of each reason they gave. */
+/** The request, all votes and edits. Reasons and values are present as digests. */
 export function describeApproval(approval: Approval): EvidenceApproval {
   const { approvalId, stepId, stepIndex, status, asks, requestedAt, slaAt, expiresAt, remindedAt } = approval;
   const { escalatedAt, decidedAt, action, message, before, after, actionHash, grounds, requirement } = approval;

@@ -19,7 +19,7 @@ export interface BundleClaim extends Claim {
   predicate: Omit<z.infer<typeof Predicate>, 'keyId'>;
 }
 
-/** What is signed of a document: its hash, where its chain ends, and the hash of the index of its entries. */
+/** The signed facts of a document: its hash, the head of its chain, and the hash of its index. */
 export function bundleClaim(document: Buffer): BundleClaim {
   const { run, head, index } = JSON.parse(document.toString()) as EvidenceDocument;
   return {
@@ -30,7 +30,7 @@ export function bundleClaim(document: Buffer): BundleClaim {
   };
 }
 
-/** The same, as an envelope says it. */
+/** The same facts, read from an envelope. */
 export type Signed = z.infer<typeof Predicate> & {
   /** `<tenant>/<run id>`. */
   subject: string;
@@ -38,7 +38,7 @@ export type Signed = z.infer<typeof Predicate> & {
   sha256: string;
 };
 
-/** What a statement says of a bundle; undefined if it is about something else. */
+/** Reads the signed facts from a statement; undefined if it is not about a bundle. */
 export function signedIn({ predicateType, predicate, subject: [subject] }: Statement): Signed | undefined {
   const { data } = Predicate.safeParse(predicate);
   if (!data || predicateType !== PREDICATE_TYPE) return undefined;

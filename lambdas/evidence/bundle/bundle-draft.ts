@@ -12,26 +12,26 @@ import { describeReceipt, type EvidenceReceipt } from './receipt-entry.ts';
 import { describeRun, describeTrigger, type EvidenceTrigger } from './run-entry.ts';
 import { describeStep, type EvidenceStep } from './step-entry.ts';
 
-/** Put here when functions are bundled: a hash of all that they are made of. */
+/** Defined by the bundler: a hash of all sources. */
 declare const COUNTERSIGN_BUILD: string | undefined;
 
 const build = typeof COUNTERSIGN_BUILD === 'undefined' ? 'unbundled' : COUNTERSIGN_BUILD;
 
-/** Of this runtime and the connectors in it: `0.1.0+3f2a…`, another for any other sources. */
+/** Version and build of the runtime and its connectors: `0.1.0+3f2a…`. */
 export const RUNTIME_VERSION = `${packageFile.version}+${build}`;
 
 export const documentKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.json`;
 export const envelopeKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.dsse.json`;
 
-/** Takes a run row by row and keeps of each only its entry: what people and systems wrote is let go of at once. */
+/** Reads a run row by row. Stores only the entry of each row, so that texts and payloads leave the memory at once. */
 export class BundleDraft {
   readonly #approvals: EvidenceApproval[] = [];
   readonly #commits: EvidenceCommit[] = [];
   readonly #steps: EvidenceStep[] = [];
   readonly #receipts: EvidenceReceipt[] = [];
   readonly #begun = new Set<string>();
-  /** Key → the run that made the write. */
-  readonly #restedOn = new Map<string, string>();
+  /** Receipt key → the run that made the write. */
+  readonly #reused = new Map<string, string>();
   #trigger: EvidenceTrigger | undefined;
   #run: Run | undefined;
 
@@ -58,27 +58,27 @@ export class BundleDraft {
   #noteReceipts({ events }: Commit): void {
     for (const event of events) {
       if (event.type === 'write.intended') this.#begun.add(event.receiptKey);
-      if (event.type === 'write.reused') this.#restedOn.set(event.receiptKey, event.firstRunId);
+      if (event.type === 'write.reused') this.#reused.set(event.receiptKey, event.firstRunId);
     }
   }
 
-  /** Once all rows were taken; undefined if there is no such run. */
+  /** After all rows; undefined if there is no such run. */
   get run(): Run | undefined {
     return this.#trigger && this.#run;
   }
 
-  /** Of every write the run began, undone ones and undoing ones too, and of those of others that it rested on. */
+  /** Of all writes of the run, including undone and undo writes, and of writes of other runs that it reused. */
   get receiptKeys(): string[] {
-    return [...new Set([...this.#begun, ...this.#restedOn.keys()])];
+    return [...new Set([...this.#begun, ...this.#reused.keys()])];
   }
 
-  /** A key may have passed to another run since: that receipt is the other's evidence, unless this run rested on it. */
+  /** Skips the receipt of another run that has used the key since, unless this run reused that write. */
   takeReceipt(receipt: Receipt): void {
-    const isRestedOn = this.#restedOn.get(receipt.key) === receipt.runId && receipt.outcome === 'succeeded';
-    if (receipt.runId === this.#run?.runId || isRestedOn) this.#receipts.push(describeReceipt(receipt));
+    const isReused = this.#reused.get(receipt.key) === receipt.runId && receipt.outcome === 'succeeded';
+    if (receipt.runId === this.#run?.runId || isReused) this.#receipts.push(describeReceipt(receipt));
   }
 
-  /** Same run, same bytes: sealing twice gives the identical document. */
+  /** The same run gives the same bytes. */
   build(run: TerminalRun): Buffer {
     return Buffer.from(canonicalJson(this.#document(run)));
   }

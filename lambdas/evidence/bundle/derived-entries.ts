@@ -3,9 +3,9 @@ import type { EvidenceCommit } from './commit-entry.ts';
 import { Count, DerivedPart, Digest } from './entry-parts.ts';
 import { Cost, type EvidenceReceipt } from './receipt-entry.ts';
 
-/** Entries that only gather what others say: the sealer and the verifier make them the same way. */
+/** Entries that the sealer and the verifier compute from other entries. */
 export const Decision = z.strictObject({
-  /** The commit it was recorded in. */
+  /** The number of its commit. */
   commit: z.int().positive(),
   step: z.string(),
   index: Count,
@@ -15,7 +15,7 @@ export const Decision = z.strictObject({
   policyHash: z.string(),
   policies: z.array(z.string()),
   reasons: z.array(z.string()),
-  /** What the engine said when it could not decide. */
+  /** Why policy could not decide. */
   message: Digest.optional(),
   actionHash: z.string(),
   derived: z.array(DerivedPart).optional(),
@@ -25,7 +25,7 @@ export const Decision = z.strictObject({
 });
 export type Decision = z.infer<typeof Decision>;
 
-/** Every word policy said, with the commit that holds it: the chain proves it. */
+/** All decisions of policy, with the number of their commit. */
 export function decisionsOf(commits: readonly EvidenceCommit[]): Decision[] {
   return commits.flatMap(({ seq, events }) =>
     events.flatMap((event) => {
@@ -38,11 +38,11 @@ export function decisionsOf(commits: readonly EvidenceCommit[]): Decision[] {
 export const policiesOf = (decisions: readonly Decision[]): string[] =>
   [...new Set(decisions.map(({ policyHash }) => policyHash))].sort();
 
-/** What the run's own calls cost, by provider and model. */
+/** The cost of the run's calls, by provider and model. */
 export const Spent = Cost.extend({ calls: z.int().positive() });
 export type Spent = z.infer<typeof Spent>;
 
-/** In the order of their first call; no price unless all calls have one. */
+/** In the order of the first call. There is a price only if all calls have one. */
 export function spentBy(runId: string, receipts: readonly EvidenceReceipt[]): Spent[] {
   const spent = new Map<string, Spent>();
   for (const { runId: payer, cost } of receipts) {
@@ -63,8 +63,8 @@ export function spentBy(runId: string, receipts: readonly EvidenceReceipt[]): Sp
 }
 
 /**
- * The requests to AWS that the run cannot do without, by service and operation. No bill: reads, messages, retries
- * and the sealing leave nothing in the run that would prove them.
+ * The minimum number of AWS requests of the run, by service and operation. Reads, messages, retries and the sealing are
+ * not counted, because the run has no record of them.
  */
 export const AwsRequests = z.strictObject({
   'dynamodb.TransactWriteItems': z.int().positive(),
@@ -73,7 +73,7 @@ export const AwsRequests = z.strictObject({
 });
 export type AwsRequests = z.infer<typeof AwsRequests>;
 
-/** Each commit is one transaction, each approval is held by one execution, each call of a model has its receipt. */
+/** One transaction for each commit, one execution for each approval, one receipt for each call of a model. */
 export function awsRequestsOf(run: {
   commits: readonly unknown[];
   approvals: readonly unknown[];

@@ -10,20 +10,20 @@ import { EvidenceRun, EvidenceTrigger } from './run-entry.ts';
 import { EvidenceStep } from './step-entry.ts';
 
 /**
- * The document of a bundle; docs/evidence-format.md says the same to whoever writes another verifier.
- * Metadata only: what people and systems wrote appears as digests and shapes, never as text.
+ * The document of a bundle, as docs/evidence-format.md defines it. Metadata only: text of people and external systems
+ * is present as digests and shapes.
  */
 export const BUNDLE_FORMAT = 'countersign.evidence/1';
 
 const Versions = z.strictObject({
-  /** Of the runtime that sealed it, connectors included. */
+  /** Version of the runtime that sealed it, including connectors. */
   runtime: z.string(),
   workflow: WorkflowVersion,
-  /** Every policy set that decided anything, by hash. */
+  /** Hashes of all policy sets that decided. */
   policies: z.array(z.string()),
 });
 
-/** The sha256 of each entry's canonical form: signed as a whole, it tells which entry was touched. */
+/** The sha256 of the canonical form of each entry. It is signed, so that a verifier can name a changed entry. */
 const Index = z.strictObject({
   run: Sha256,
   trigger: Sha256,
@@ -57,7 +57,7 @@ export type EvidenceDocument = z.infer<typeof EvidenceDocument>;
 
 const Entries = z.array(z.unknown());
 
-/** As much of a document as it takes to compare it with what was signed: entries are hashed before they are read. */
+/** The parts of a document that are compared with the signature before the entries are read. */
 export const DocumentOutline = EvidenceDocument.extend({
   run: z.looseObject(EvidenceRun.pick({ tenant: true, runId: true, status: true }).shape),
   trigger: z.looseObject({}),

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { digestOf, Sha256, textDigest } from '../../run/digest.ts';
 import type { RecordedError } from '../../run/errors.ts';
 
-/** What the entries of a document are made of. */
+/** Parts of entries. */
 export const Count = z.int().nonnegative();
-/** In UTC with milliseconds, as `toISOString` spells it: one way to write the same moment. */
+/** UTC with milliseconds, as `toISOString` writes it, so that each time has one form. */
 export const Time = z.iso.datetime({ precision: 3 });
 export const Digest = z.strictObject({ sha256: Sha256, bytes: Count });
 /** A part of a target that derives from a model. */
@@ -17,7 +17,7 @@ export const WorkflowVersion = z.strictObject({ name: z.string(), version: z.int
 
 export const Failure = z.strictObject({ code: z.string(), message: Digest });
 
-/** A message may quote what a target answered or what a step was given; the code says what happened. */
+/** The message may quote a response or an input, so only its digest is shown. */
 export const describeFailure = ({ code, message }: RecordedError): z.infer<typeof Failure> => ({
   code,
   message: textDigest(message),
@@ -29,7 +29,7 @@ const STRING = z.strictObject({ type: z.literal('string'), length: Count });
 const ARRAY = z.strictObject({ type: z.literal('array'), items: Count });
 const OBJECT = z.strictObject({ type: z.literal('object'), size: Count });
 
-/** What a JSON value looks like, without what it says. */
+/** The type and size of a JSON value. */
 const FlatShape = z.discriminatedUnion('type', [SCALAR, STRING, ARRAY, OBJECT]);
 type FlatShape = z.infer<typeof FlatShape>;
 const NamedObject = OBJECT.extend({ properties: z.record(z.string(), FlatShape).optional() });
@@ -42,8 +42,8 @@ const PROPERTIES_SHOWN_MAX = 50;
 const LOOKS_LIKE_A_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /**
- * Digest and shape of a value. The names of its properties are shown only where the workflow or a connector chose them:
- * in what comes from outside, and further down, a name may be somebody's text.
+ * Digest and shape of a value. Names of properties are shown only if the workflow or a connector chose them, and only
+ * at the top level, because other names may be text of a payload.
  */
 export function described(value: unknown, names: 'ours' | 'foreign'): Described {
   const shape = shapeOf(value);

@@ -92,7 +92,7 @@ function settlement(receipt: Receipt): Partial<EvidenceReceipt> {
         incomplete: receipt.incomplete === undefined ? undefined : textDigest(receipt.incomplete),
         output: described(receipt.output, 'ours'),
         before: receipt.before && digestOf(receipt.before),
-        reversal: wayBack(receipt.reversal),
+        reversal: describeReversal(receipt.reversal),
         response: receipt.response,
         cost: receipt.cost,
         ...(receipt.outcome === 'reversed' && { reversedAt: receipt.reversedAt, reversedBy: receipt.reversedBy }),
@@ -100,7 +100,7 @@ function settlement(receipt: Receipt): Partial<EvidenceReceipt> {
   }
 }
 
-function wayBack(reversal: Reversal): EvidenceReceipt['reversal'] {
+function describeReversal(reversal: Reversal): EvidenceReceipt['reversal'] {
   if ('irreversible' in reversal) return { irreversible: reversal.irreversible };
   const { tool, input, expects } = reversal;
   return { tool, input: digestOf(input), expects: expects && digestOf(expects) };

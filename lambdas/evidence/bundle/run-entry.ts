@@ -36,7 +36,7 @@ export const EvidenceTrigger = z.strictObject({
 });
 export type EvidenceTrigger = z.infer<typeof EvidenceTrigger>;
 
-/** Field by field: whatever is added to a run later stays out of evidence until someone has decided that it may be told. */
+/** Copies each field by name, so that a new field of a run is not in evidence unless it is added here. */
 export function describeRun(run: TerminalRun): EvidenceRun {
   const { tenant, runId, automation, workspace, workflow, trigger, subject, status } = run;
   const { createdAt, startedAt, completedAt, durationMs, deadlineAt, writes, resumeCount, concurrencyKey, rollback } =

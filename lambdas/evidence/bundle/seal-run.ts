@@ -12,7 +12,7 @@ import { verifyBundle } from '../verify/verify-bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
 
-/** A receipt may hold a whole answer of its target: only so many are in memory at a time. */
+/** A receipt may contain a whole response of its target. Only this many are in memory at a time. */
 const RECEIPTS_AT_A_TIME = 25;
 
 export interface Sealer {
@@ -25,8 +25,8 @@ export interface Sealer {
 }
 
 /**
- * Seals a finished run: checked as an auditor would, written once, signed, recorded. Never early; again gives the same.
- * Returns the run, unless there is none.
+ * Seals a finished run: verifies, writes and signs its document, and records that. Sealing again gives the same result.
+ * Returns undefined if there is no such run.
  */
 export async function sealRun(
   sealer: Sealer,
@@ -40,12 +40,12 @@ export async function sealRun(
   }
   const { run } = draft;
   if (!run) {
-    sealer.log.warn('asked to seal a run that does not exist', { tenant, runId });
+    sealer.log.warn('cannot seal a run that does not exist', { tenant, runId });
     return undefined;
   }
-  if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; evidence is never sealed early`);
+  if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);
   await takeReceipts(sealer, tenant, draft);
-  const document = await keepDocument(sealer, run, draft.build(run));
+  const document = await storeDocument(sealer, run, draft.build(run));
   const claim = bundleClaim(document);
   await signOnce(sealer, {
     key: envelopeKey(run),
@@ -72,17 +72,17 @@ async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft
 }
 
 /**
- * What was written first is the evidence, by whichever version of this runtime, if it is sound and of this very run with
- * this very head: a signature vouches for what the run's rows say, not for whatever lies under its name.
+ * Stores the document, or returns the stored one: the first document is the evidence, also if another version wrote it.
+ * It must be valid and of the same run with the same head, because only documents that agree with the rows are signed.
  */
-async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer): Promise<Buffer> {
+async function storeDocument({ store }: Sealer, run: TerminalRun, built: Buffer): Promise<Buffer> {
   const key = documentKey(run);
   const due = bundleClaim(built);
   const problem = problemOf(built, due);
   if (problem !== undefined) {
     throw new CountersignError(
       'CHAIN_BROKEN',
-      `the rows of run ${run.runId} disagree: ${problem}; find out who wrote them`,
+      `the rows of run ${run.runId} contradict each other: ${problem}. Find out who changed them`,
     );
   }
   if (await store.putOnce(key, built, 'application/json')) return built;
@@ -92,11 +92,11 @@ async function keepDocument({ store }: Sealer, run: TerminalRun, built: Buffer):
   if (foreign === undefined) return there;
   throw new CountersignError(
     'CHAIN_BROKEN',
-    `${key} is not the evidence of that run: ${foreign}; find out who wrote it`,
+    `${key} is not the evidence of that run: ${foreign}. Find out who wrote it`,
   );
 }
 
-/** What is wrong with a document as the evidence of a run that is to be signed so, its own index apart. */
+/** Checks a document against the claim to sign. The index is compared with the entries only. */
 function problemOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
   const parsed = tryParseJsonFile(document);
   const { index = null } = Object(parsed) as { index?: unknown };

@@ -25,7 +25,7 @@ const SealMessage = z.object({
 const DAY_SECONDS = 24 * 60 * 60;
 
 const environment = readEnvironment(SealEnvironment);
-const { FINISHED_RUN_RETENTION_DAYS: keptDays } = environment;
+const { FINISHED_RUN_RETENTION_DAYS: retentionDays } = environment;
 
 const s3 = new S3Client();
 
@@ -40,13 +40,13 @@ const sealer = {
 
 const metrics = systemMetrics(environment.STAGE);
 
-/** Every finished run comes by here, whoever ended it, so here runs are counted. */
+/** Every finished run is sealed here, so finished runs are counted here. */
 async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
   const run = await sealRun(sealer, message);
-  // Only what is sealed expires. A failure here brings the message back, and sealing again changes nothing.
-  if (run && keptDays !== undefined) {
-    const afterSeconds = Math.ceil(systemClock.now() / 1000) + keptDays * DAY_SECONDS;
+  // Only a sealed run expires. After a failure the message is delivered again, and sealing again changes nothing.
+  if (run && retentionDays !== undefined) {
+    const afterSeconds = Math.ceil(systemClock.now() / 1000) + retentionDays * DAY_SECONDS;
     await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
   }
   if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });

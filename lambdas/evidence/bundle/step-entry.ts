@@ -4,7 +4,7 @@ import { digestOf } from '../../run/digest.ts';
 import { receiptKeyOf, type Step } from '../../run/step.ts';
 import { Count, DerivedPart, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
-/** What policy was asked about. */
+/** The write that policy decided on. */
 export const EvidenceAction = z.strictObject({
   tool: z.string(),
   instance: z.string(),
@@ -16,9 +16,9 @@ export const EvidenceAction = z.strictObject({
   destructive: z.boolean(),
   reversible: z.boolean(),
   undo: z.boolean(),
-  /** What of the target derives from a model. */
+  /** Parts of the target that derive from a model. */
   derived: z.array(DerivedPart).optional(),
-  /** What is written, each value by its digest. */
+  /** The digest of each written value. */
   fields: z.record(z.string(), Digest),
 });
 
@@ -32,7 +32,7 @@ export const EvidenceStep = z.strictObject({
   leaseVersion: Count,
   updatedAt: Time,
   completedAt: Time.optional(),
-  /** The index of the step that this one takes back. */
+  /** The index of the step that this one undoes. */
   undoes: Count.optional(),
   action: EvidenceAction.optional(),
   approvalId: z.string().optional(),

@@ -8,11 +8,11 @@ import { checkLogEnvelope } from '../verify/verify-daily-log.ts';
 import { type DayLog, daysLater, logClaim, logDocumentKey, logEnvelopeKey, type PreviousDay } from './daily-log.ts';
 import { DayEntries, type DayLogFile, entriesIn } from './day-entries.ts';
 
-/** The rows that sealing leaves, day by day, and how far they have become logs. */
+/** The log entries of sealed bundles by day, and the last closed day. */
 export interface DailyLogRows {
-  /** Everything entered on a day so far, strongly consistent, in no order, and read only as fast as it is taken. */
+  /** All entries of a day so far, strongly consistent, in any order, read page by page. */
   entries(tenant: string, day: string): AsyncIterable<LogEntry>;
-  /** The newest day whose log is written and signed. */
+  /** The last day whose log is written and signed. */
   lastClosed(tenant: string): Promise<PreviousDay | undefined>;
   saveLastClosed(tenant: string, closed: PreviousDay): Promise<void>;
 }
@@ -25,23 +25,23 @@ interface LogCloser {
   log: Log;
 }
 
-/** Longer than a sealer can be at work on an entry that it dated before midnight, clocks that differ included. */
+/** Longer than a sealer needs for an entry that it dated before midnight, including clock skew. */
 const CLOSING_MARGIN_MS = 15 * 60_000;
-/** A closer that was away for longer takes more than one look to catch up. */
-const DAYS_PER_LOOK_MAX = 31;
-/** Nothing was ever closed: the first day is the earliest of so many that has a bundle. */
-const FIRST_LOOK_DAYS = 7;
+/** After a longer outage, several invocations close the days. */
+const DAYS_PER_INVOCATION_MAX = 31;
+/** If no day was ever closed, the first is the earliest of this many days that has a bundle. */
+const FIRST_DAY_SEARCH_DAYS = 7;
 
 /**
- * Closes every day that is over, one after the other; a day without a bundle has a log too, so that a missing log shows.
- * Logs are written once and derive from rows alone: dying anywhere, or being there twice, changes nothing.
+ * Closes every past day in order. A day without bundles has a log, too, so that a missing log is noticed. Logs are
+ * written once and are computed from rows, so crashes and concurrent invocations do no harm.
  */
 export async function closeDays(closer: LogCloser, tenant: string): Promise<string[]> {
   const yesterday = daysLater(dayOf(new Date(closer.clock.now() - CLOSING_MARGIN_MS).toISOString()), -1);
   let previous = await closer.rows.lastClosed(tenant);
   const first = previous ? daysLater(previous.day, 1) : await firstDay(closer, tenant, yesterday);
   const closed: string[] = [];
-  for (let day = first; day <= yesterday && closed.length < DAYS_PER_LOOK_MAX; day = daysLater(day, 1)) {
+  for (let day = first; day <= yesterday && closed.length < DAYS_PER_INVOCATION_MAX; day = daysLater(day, 1)) {
     previous = await closeDay(closer, tenant, day, previous);
     closed.push(day);
   }
@@ -49,7 +49,7 @@ export async function closeDays(closer: LogCloser, tenant: string): Promise<stri
 }
 
 async function firstDay({ rows }: LogCloser, tenant: string, yesterday: string): Promise<string> {
-  for (let back = FIRST_LOOK_DAYS - 1; back > 0; back -= 1) {
+  for (let back = FIRST_DAY_SEARCH_DAYS - 1; back > 0; back -= 1) {
     const day = daysLater(yesterday, -back);
     for await (const _any of rows.entries(tenant, day)) return day;
   }
@@ -63,7 +63,7 @@ async function closeDay(
   previous: PreviousDay | undefined,
 ): Promise<PreviousDay> {
   const entries = new DayEntries();
-  // The log of the day before is as large as this one; it is out of the way before this day's entries are read.
+  // The log of the previous day may be as large as this one, so it is processed before this day's entries are read.
   if (previous) for await (const entry of stragglers(closer, tenant, previous)) entries.add(entry);
   for await (const entry of closer.rows.entries(tenant, day)) entries.add(entry);
   const { head, document } = await writeOnce(closer, entries, { tenant, day, previous: previous ?? null });
@@ -78,14 +78,14 @@ async function closeDay(
   return { day, sha256 };
 }
 
-/** Bundles that were entered on a day after its log was closed: they are in the next one, never in none. */
+/** Bundles that were entered on a day after its log was closed. They go into the next log. */
 async function* stragglers({ rows, store }: LogCloser, tenant: string, { day }: PreviousDay): AsyncGenerator<LogEntry> {
   const logged = new Set<string>();
   for (const { runId } of entriesIn(await store.get(logDocumentKey(tenant, day)))) logged.add(runId);
   for await (const entry of rows.entries(tenant, day)) if (!logged.has(entry.runId)) yield entry;
 }
 
-/** Returns the log that is there: this one, or one that an earlier closer wrote and may not have come to sign. */
+/** Returns the stored log: this one, or one that an earlier invocation wrote and may not have signed. */
 async function writeOnce(
   { store }: LogCloser,
   entries: DayEntries,
@@ -97,14 +97,14 @@ async function writeOnce(
   const there = await store.get(key);
   if (there.equals(wanted.document)) return wanted;
   const found = logIn(there, entries, facts);
-  // A signature vouches for what was sealed: a document that rows do not account for is never signed.
+  // A document that does not agree with the rows is never signed.
   if (!found) {
-    throw new CountersignError('CHAIN_BROKEN', `${key} was not made from what was sealed; find out who wrote it`);
+    throw new CountersignError('CHAIN_BROKEN', `${key} does not agree with the sealed bundles. Find out who wrote it`);
   }
   return found;
 }
 
-/** The log that a document is, if it was made of some of these entries. */
+/** Parses a stored log; undefined if it has other entries than these. */
 function logIn(
   document: Buffer,
   known: DayEntries,

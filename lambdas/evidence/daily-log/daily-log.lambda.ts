@@ -23,8 +23,8 @@ const closer = {
 };
 
 /**
- * One tenant's broken log must not keep the others open: all are tried, then the failure is told. One after the other, for a
- * large day takes most of the memory; each hour another one is first, should the time not be enough for all.
+ * Tries all tenants, then throws the first failure, so that a broken log does not block the others. One tenant at a time,
+ * because a large day needs most of the memory. Each hour another tenant is first, in case the time does not suffice for all.
  */
 export const handler = functionHandler<unknown, void>().handler(async () => {
   const failures: unknown[] = [];
@@ -32,7 +32,7 @@ export const handler = functionHandler<unknown, void>().handler(async () => {
   const first = Math.floor(systemClock.now() / HOUR_MS) % TENANTS.length;
   for (const tenant of [...TENANTS.slice(first), ...TENANTS.slice(0, first)]) {
     await closeDays(closer, tenant).catch((error: unknown) => {
-      systemLog.error('the evidence log of a day was not closed', { error });
+      systemLog.error('cannot close the evidence log of a day', { error });
       failures.push(error);
     });
   }

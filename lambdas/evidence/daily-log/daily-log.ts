@@ -6,8 +6,8 @@ import type { Claim } from '../signing/dsse.ts';
 import { leafHash, merkleRoot } from './merkle.ts';
 
 /**
- * The log of a tenant's day: every bundle sealed on it, as the leaves of a Merkle tree whose root is signed, and the hash
- * of the day before. A bundle that is deleted is still in the log, and a log that is deleted is missed by the next one.
+ * The log of one day of a tenant: all bundles sealed on that day as leaves of a Merkle tree with a signed root, and the
+ * hash of the previous day. A deleted bundle is still in the log, and the next log refers to a deleted log.
  */
 const LOG_FORMAT = 'countersign.evidence-log/1';
 const PREDICATE_TYPE = 'https://countersign.dev/evidence-log/v1';
@@ -16,7 +16,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 const Day = z.iso.date();
 
-/** The log's document of the day before: the days are a chain. */
+/** The log of the previous day. The days form a chain. */
 const PreviousDay = z.strictObject({ day: Day, sha256: Sha256 });
 export type PreviousDay = z.infer<typeof PreviousDay>;
 
@@ -24,7 +24,7 @@ export const DayLog = z.strictObject({
   format: z.literal(LOG_FORMAT),
   tenant: z.string(),
   day: Day,
-  /** Null on the first day there is. */
+  /** Null on the first day. */
   previous: PreviousDay.nullable(),
   size: z.int().nonnegative(),
   root: Sha256,
@@ -38,7 +38,7 @@ export const daysLater = (day: string, days: number): string =>
 export const logDocumentKey = (tenant: string, day: string) => `log/${tenant}/${day}.json`;
 export const logEnvelopeKey = (tenant: string, day: string) => `log/${tenant}/${day}.dsse.json`;
 
-/** The same bundles give the same log, in whichever order they are read. */
+/** The same bundles in any order give the same log. */
 export function buildDayLog(facts: Pick<DayLog, 'tenant' | 'day' | 'previous' | 'entries'>): DayLog {
   const entries = [...facts.entries].sort((a, b) => (positionOf(a) < positionOf(b) ? -1 : 1));
   return { ...dayLogHead(facts, entries.length, rootOf(entries)), entries };
@@ -54,7 +54,7 @@ export function dayLogHead(
 
 export const documentOf = (log: DayLog): Buffer => Buffer.from(canonicalJson(log));
 
-/** What is signed: the document by its hash, and of what is in it the root, so that a proof needs nothing else. */
+/** The signed facts: the hash of the document, and its root, so that an inclusion proof needs nothing else. */
 export function logClaim({ tenant, day, size, root, previous }: Omit<DayLog, 'entries'>, sha256: string): Claim {
   return { subject: `${tenant}/${day}`, sha256, predicateType: PREDICATE_TYPE, predicate: { size, root, previous } };
 }
@@ -64,5 +64,5 @@ function rootOf(entries: readonly LogEntry[]): string {
   return merkleRoot(leaves).toString('hex');
 }
 
-/** Run ids tell bundles of one moment apart. */
+/** Run ids order bundles of the same time. */
 export const positionOf = ({ sealedAt, runId }: LogEntry) => `${sealedAt} ${runId}`;

@@ -3,7 +3,7 @@ import { LogEntry } from '../../run/log-entry.ts';
 import { type DayLog, dayLogHead, positionOf } from './daily-log.ts';
 import { leafHash, merkleRoot } from './merkle.ts';
 
-/** All of a day's log but its entries, which only its document has: as objects they would not fit into a function. */
+/** A log without its entries, which as objects would not fit into the memory of a function. */
 type DayLogHead = Omit<DayLog, 'entries'>;
 
 export interface DayLogFile {
@@ -14,12 +14,12 @@ export interface DayLogFile {
 const ENTRIES = '"entries":[';
 const [COMMA, CLOSING_BRACE, CLOSING_BRACKET] = [','.charCodeAt(0), '}'.charCodeAt(0), ']'.charCodeAt(0)];
 
-/** Entries lie one behind the other in buffers of this size: 200,000 small ones would take more than what is in them. */
+/** Entries are stored in buffers of this size, because 200,000 small buffers need more memory than their content. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /**
- * The entries of a day, each as the bytes it has in the log: 200,000 of them take about 70 MB, and their document 50 MB
- * more. As objects that are parsed, sorted and written at once they take more memory than the function has.
+ * The entries of a day as the bytes of the log: 200,000 entries need about 70 MB, and their document 50 MB more. As
+ * objects they would need more memory than the function has.
  */
 export class DayEntries {
   readonly #positions: string[] = [];
@@ -46,7 +46,7 @@ export class DayEntries {
     this.#places.push({ chunk: this.#chunk, start, end: this.#used });
   }
 
-  /** Whether all of these are among them, byte for byte. */
+  /** True if all the others are among these, byte for byte. */
   haveAll(others: DayEntries): boolean {
     const indexes = new Map(this.#positions.map((position, index) => [position, index]));
     return others.#positions.every((position, other) => {
@@ -55,7 +55,7 @@ export class DayEntries {
     });
   }
 
-  /** The same bundles give the same log, in whichever order they were read. */
+  /** The same bundles in any order give the same log. */
   log(facts: Pick<DayLog, 'tenant' | 'day' | 'previous'>): DayLogFile {
     const positions = this.#positions;
     const order = Uint32Array.from(positions.keys()).sort((a, b) =>
@@ -74,7 +74,7 @@ export class DayEntries {
     for (const index of order) yield leafHash(this.#text(index));
   }
 
-  /** As `canonicalJson` writes the whole log. */
+  /** The same bytes as `canonicalJson` of the whole log. */
   #document(head: DayLogHead, order: Uint32Array): Buffer {
     const [before = '', after = ''] = canonicalJson({ ...head, entries: [] }).split(`${ENTRIES}]`);
     const [first, last] = [Buffer.from(`${before}${ENTRIES}`), Buffer.from(`]${after}`)];
@@ -91,7 +91,7 @@ export class DayEntries {
   }
 }
 
-/** The entries of a log's document, one after the other. Throws at what is none. */
+/** Parses the entries of a log one by one. Throws at the first that is malformed. */
 export function* entriesIn(document: Buffer): Generator<LogEntry> {
   const entries = document.indexOf(ENTRIES);
   if (entries < 0) throw new SyntaxError('a log without entries');

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Merkle trees as RFC 6962 (section 2.1) hashes them. Leaves and nodes begin with different bytes, so that nobody can pass
- * a node off as an entry; the left half of a tree is the largest power of two that leaves something for the right.
+ * Merkle trees of RFC 6962 (section 2.1). Leaves and nodes have different prefixes, so that a node cannot be used as an
+ * entry. The left subtree has the largest power of two that is smaller than the size of the tree.
  */
 const LEAF = Buffer.from([0x00]);
 const NODE = Buffer.from([0x01]);
@@ -13,7 +13,7 @@ export const leafHash = (entry: Uint8Array): Buffer => sha256(LEAF, entry);
 
 const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(NODE, left, right);
 
-/** Leaves are taken one by one: all that is held are the roots of full trees, each larger than the one to its right. */
+/** Reads the leaves one by one. Stores only the roots of full trees, each larger than the one to its right. */
 export function merkleRoot(leaves: Iterable<Buffer>): Buffer {
   const full: { root: Buffer; size: number }[] = [];
   for (const leaf of leaves) {

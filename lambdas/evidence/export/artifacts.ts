@@ -3,15 +3,15 @@ import type { Enrichment, TerminalRun } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 
 /**
- * What evidence shows only the hashes of, in full: for people who may read it, in a bucket where it can be deleted. The
- * hash in the bundle's events is that of these very bytes (`run.enriched`) or of an output in them (`step.succeeded`).
+ * The values that evidence shows only as hashes, in a bucket where they can be deleted. The hash in the events is that of
+ * these bytes (`run.enriched`) or of an output in them (`step.succeeded`).
  */
 export const artifactKey = ({ tenant, runId }: TerminalRun, name: 'enrichment' | 'completion') =>
   `artifacts/${tenant}/${runId}/${name}.json`;
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));
 
-/** A step's part of the completion, made as the step is read: as bytes, outputs take the least room. */
+/** The part of a step, as bytes, which need less memory than the parsed output. */
 export const stepArtifact = (step: Step): Buffer =>
   Buffer.from(
     canonicalJson({
@@ -23,7 +23,7 @@ export const stepArtifact = (step: Step): Buffer =>
     }),
   );
 
-/** In canonical form: of all its names `steps` is the last. */
+/** In canonical form: `steps` is the last name in the order of RFC 8785. */
 export function completionArtifact(run: TerminalRun, steps: readonly Buffer[]): Buffer {
   const { runId, status, completedAt, durationMs, error } = run;
   const head = canonicalJson({ runId, status, completedAt, durationMs, ...(error && { error: { ...error } }) });

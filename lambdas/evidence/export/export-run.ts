@@ -7,7 +7,7 @@ import type { EvidenceStore } from '../evidence-store.ts';
 import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
 import { siemKey, siemLines } from './siem.ts';
 
-/** What others read of a finished run, where it goes, and which of it the stage wants. */
+/** The exports of a stage, and where they are stored. */
 export interface Exports {
   store: EvidenceStore;
   wanted: readonly ('siem' | 'artifacts')[];
@@ -19,7 +19,7 @@ interface ExportedObject {
   type: string;
 }
 
-/** Takes a run row by row and keeps what is exported of it. */
+/** Reads a run row by row and stores what is exported. */
 export class ExportDraft {
   readonly #wanted: Exports['wanted'];
   readonly #commits: Commit[] = [];
@@ -36,12 +36,12 @@ export class ExportDraft {
     if (row.kind === 'step' && this.#wanted.includes('artifacts')) this.#steps.push(stepArtifact(row.step));
   }
 
-  /** Once all rows were taken. */
+  /** After all rows. */
   get run(): Run | undefined {
     return this.#run;
   }
 
-  /** One after the other: together they may be more than a function can hold. */
+  /** One by one, because together they may exceed the memory of a function. */
   *objects(run: TerminalRun): Generator<ExportedObject> {
     if (this.#wanted.includes('siem')) {
       yield { key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
@@ -80,8 +80,7 @@ export async function exportSealedRun(
 }
 
 /**
- * Each object is written once and waits for the success of no other. False if one is not written: that holds nothing up
- * but itself, and exporting again writes only what is missing.
+ * Writes each object once. False if one failed; the others are written. Exporting again writes only what is missing.
  */
 export async function exportRun(
   { store }: Pick<Exports, 'store'>,
@@ -94,7 +93,7 @@ export async function exportRun(
     try {
       await store.putOnce(key, content, type);
     } catch (error) {
-      log.warn('an export of a run failed and will be tried again', { key, error });
+      log.warn('an export of a run failed and will be retried', { key, error });
       complete = false;
     }
   }

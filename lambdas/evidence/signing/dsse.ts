@@ -6,7 +6,7 @@ import type { TrustedKey } from '../verify/trusted-keys.ts';
 
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
-/** One way to write the same bytes: spare bits in the last character would let an envelope change unseen. */
+/** Rejects spare bits in the last character, so that each value has one form. */
 const Base64 = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').toString('base64') === text, 'is not canonical base64');
@@ -17,7 +17,7 @@ export const Envelope = z.strictObject({
   signatures: z.tuple([z.strictObject({ keyid: z.string(), sig: Base64 })]),
 });
 
-/** An in-toto statement: what is true of the thing with this digest. It names its key, which DSSE itself does not sign. */
+/** An in-toto statement about the document with this digest. It names its key, because DSSE does not sign `keyid`. */
 export const Statement = z.strictObject({
   _type: z.literal('https://in-toto.io/Statement/v1'),
   subject: z.tuple([z.strictObject({ name: z.string(), digest: z.strictObject({ sha256: z.string() }) })]),
@@ -26,7 +26,7 @@ export const Statement = z.strictObject({
 });
 export type Statement = z.infer<typeof Statement>;
 
-/** What there is to sign. KMS takes at most 4,096 bytes, so it stays small. */
+/** The facts to sign. KMS signs at most 4,096 bytes. */
 export interface Claim {
   subject: string;
   sha256: string;
@@ -36,7 +36,7 @@ export interface Claim {
 
 type SigningKey = Pick<Signer, 'keyId' | 'sign'>;
 
-/** A DSSE envelope around the statement of a claim. */
+/** Returns a DSSE envelope with the statement of a claim. */
 export async function signClaim(
   { subject, sha256, predicateType, predicate }: Claim,
   signer: SigningKey,
@@ -57,7 +57,7 @@ export async function signClaim(
   return Buffer.from(canonicalJson(envelope));
 }
 
-/** DSSE signs type and body with their lengths, so that neither can be taken for the other. */
+/** DSSE signs type and body with their lengths, so that they cannot be confused. */
 export function preAuthEncoding(type: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${body.length} `), body]);
 }
@@ -65,11 +65,11 @@ export function preAuthEncoding(type: string, body: Buffer): Buffer {
 interface Signing {
   key: string;
   claim: Claim;
-  /** What an auditor with these keys would hold against an envelope, with the document that it is for. */
+  /** Verifies a stored envelope with these keys. Returns what is wrong with it. */
   problem(envelope: Buffer, keys: readonly TrustedKey[]): string | undefined;
 }
 
-/** Signs a claim and keeps the envelope beside its document. One that is there already must be as good as ours. */
+/** Signs a claim and stores the envelope. An envelope that is already stored must be valid. */
 export async function signOnce(
   { store, signer }: { store: EvidenceStore; signer: Signer },
   { key, claim, problem }: Signing,
@@ -77,5 +77,8 @@ export async function signOnce(
   if (await store.putOnce(key, await signClaim(claim, signer), 'application/json')) return;
   const found = problem(await store.get(key), await signer.trusted());
   if (found === undefined) return;
-  throw new CountersignError('CHAIN_BROKEN', `${key} is no signature of ours (${found}); find out who wrote it`);
+  throw new CountersignError(
+    'CHAIN_BROKEN',
+    `${key} is not a signature of this stage (${found}). Find out who wrote it`,
+  );
 }

@@ -1,17 +1,17 @@
 import { createPublicKey } from 'node:crypto';
 import { type PublishedKey, type TrustedKey, trustedKey } from '../verify/trusted-keys.ts';
 
-/** A key that signs evidence, or did until a day. */
+/** A key that signs evidence, or did so until a day. */
 export type EvidenceKey = Pick<PublishedKey, 'keyId' | 'validUntil'>;
 
 export interface PublicKeys {
-  /** SubjectPublicKeyInfo in DER, as X.509 has it. */
+  /** SubjectPublicKeyInfo of X.509, in DER. */
   spki(keyId: string): Promise<Buffer>;
 }
 
 type StageKey = TrustedKey & { published: EvidenceKey };
 
-/** The key that signs and all before it: a bundle stays as good as the key that signed it once. */
+/** The current key and all earlier keys, which verify older bundles. */
 export function stageKeys(keys: readonly EvidenceKey[], held: PublicKeys): Promise<StageKey[]> {
   return Promise.all(
     keys.map(async (published) => {

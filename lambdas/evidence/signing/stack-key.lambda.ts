@@ -5,11 +5,11 @@ import { answerStack, StackEvent } from './stack-key.ts';
 
 const held = new KmsPublicKeys(new KMSClient());
 
-/** The public half of a key, for the outputs of the stack. */
+/** Returns a public key for the outputs of the stack. */
 export const handler = functionHandler<unknown, void>().handler(async (raw: unknown) => {
   const event = StackEvent.parse(raw);
-  // Bytes, since text would be sent with a content type, for which the URL is not signed.
+  // As bytes, because text is sent with a content type, which the signature of the URL does not include.
   const body = Buffer.from(JSON.stringify(await answerStack(event, held)));
   const { ok, status } = await fetch(event.ResponseURL, { method: 'PUT', body });
-  if (!ok) throw new Error(`CloudFormation did not take the answer (${status})`);
+  if (!ok) throw new Error(`CloudFormation rejected the response (${status})`);
 });

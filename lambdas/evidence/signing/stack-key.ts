@@ -4,7 +4,7 @@ import { asPublished, type PublicKeys, stageKeys } from './published-keys.ts';
 
 const Properties = z.object({ KeyId: z.string() });
 
-/** What CloudFormation says when it makes, changes or removes a resource of ours. */
+/** The request of CloudFormation to create, update or delete the custom resource. */
 export const StackEvent = z.object({
   RequestType: z.enum(['Create', 'Update', 'Delete']),
   ResponseURL: z.url(),
@@ -15,7 +15,7 @@ export const StackEvent = z.object({
 });
 export type StackEvent = z.infer<typeof StackEvent>;
 
-/** What it is answered: without any answer it waits for an hour. */
+/** The response to CloudFormation, which otherwise waits for an hour. */
 export async function answerStack(event: StackEvent, held: PublicKeys) {
   const { StackId, RequestId, LogicalResourceId, RequestType } = event;
   const { KeyId } = event.ResourceProperties;

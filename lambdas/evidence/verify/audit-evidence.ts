@@ -6,13 +6,13 @@ import { type HeldFiles, readLog } from './verify-daily-log.ts';
 
 export interface AuditTerms {
   keys: readonly TrustedKey[];
-  /** Who must be there: of a tenant that is gone as a whole nothing is left that could be missed. */
+  /** Tenants that must be present. A tenant without any file is not noticed otherwise. */
   tenants: readonly string[];
-  /** What is wrong with a bundle in itself. */
+  /** Verifies a bundle on its own. */
   checkBundle(bundle: HeldFiles): string | undefined;
-  /** The first day to look at; without it the logs must go back to the very first. */
+  /** The first day to check; by default the first log, which must have no predecessor. */
   from: string | undefined;
-  /** The last day whose log must be there: deleting the newest logs shows only to who knows that they are due. */
+  /** The last day whose log must exist. Otherwise deleted newest logs are not noticed. */
   through: string;
 }
 
@@ -25,14 +25,14 @@ interface Finding {
 export interface TenantAudit {
   tenant: string;
   days: string[];
-  /** Bundles that are what the log says. */
+  /** Bundles that match the log. */
   confirmed: number;
-  /** Runs that ended too late to be in a log that is closed. */
+  /** Runs that ended too late for the closed logs. */
   pending: string[];
   findings: Finding[];
 }
 
-/** Holds every bundle against the logs of its tenant, and the logs against their signatures and each other. */
+/** Compares every bundle with the logs of its tenant, and the logs with their signatures and with each other. */
 export function auditEvidence(
   logs: readonly HeldFiles[],
   bundles: Iterable<HeldFiles>,
@@ -56,7 +56,7 @@ const absent = (tenant: string): TenantAudit => ({
   days: [],
   confirmed: 0,
   pending: [],
-  findings: [{ about: tenant, problem: 'is not there at all: neither a log nor a bundle of it' }],
+  findings: [{ about: tenant, problem: 'has neither logs nor bundles here' }],
 });
 
 interface Logged {
@@ -84,11 +84,11 @@ class Audit {
     this.#days = held.map(({ name }) => name);
     let before: PreviousDay | undefined;
     for (const log of held) before = this.#readDay(log, before);
-    this.#missDays();
+    this.#findMissingDays();
     this.#missing = new Set(this.#logged.keys());
   }
 
-  /** Checks one day's log in itself and against the day before it, and takes its entries in. */
+  /** Checks the log of a day on its own and against the previous day, and stores its entries. */
   #readDay(held: HeldFiles, before: PreviousDay | undefined): PreviousDay {
     const day = held.name;
     const read = readLog(held, this.#terms.keys);
@@ -111,14 +111,14 @@ class Audit {
       }
       return;
     }
-    // A day that is missing in between is told as such.
+    // A missing day in between is reported separately.
     if (before.day !== daysLater(day, -1)) return;
     if (previous?.day !== before.day || previous.sha256 !== before.sha256) {
       this.#find(day, `was made after another log of ${before.day} than the one that is here`);
     }
   }
 
-  #missDays(): void {
+  #findMissingDays(): void {
     const { from, through } = this.#terms;
     const first = from ?? this.#days[0] ?? through;
     const last = [through, ...this.#days].sort().at(-1) ?? through;
@@ -126,12 +126,12 @@ class Audit {
     const missing: string[] = [];
     for (let day = first; day <= last; day = daysLater(day, 1)) {
       if (!there.has(day)) missing.push(day);
-      else this.#tellMissing(missing.splice(0));
+      else this.#reportMissing(missing.splice(0));
     }
-    this.#tellMissing(missing);
+    this.#reportMissing(missing);
   }
 
-  #tellMissing(days: string[]): void {
+  #reportMissing(days: string[]): void {
     const [first, last] = [days[0], days.at(-1)];
     if (first === undefined) return;
     this.#find(first, first === last ? 'its log is missing' : `its log and all up to that of ${last} are missing`);
@@ -147,18 +147,19 @@ class Audit {
     const logged = this.#logged.get(bundle.name);
     if (!logged) return this.#unlogged(bundle);
     if (sha256Hex(bundle.document) !== logged.entry.sha256) {
-      return `is not the bundle that was sealed: ${inLog(logged)} has another sha256`;
+      return `differs from the sealed bundle: ${inLog(logged)} has another sha256`;
     }
     this.#confirmed += 1;
     return undefined;
   }
 
-  /** A run that ended on or after the last logged day may have been sealed after it; an earlier one should be in a log. */
+  /** A run that ended on or after the last logged day may have been sealed later. An earlier one must be in a log. */
   #unlogged({ name: runId, document }: HeldFiles): string | undefined {
     const endedOn = dayOf(JSON.parse(document.toString()).run.completedAt);
     const lastDay = this.#days.at(-1) ?? '';
     if (endedOn < (this.#terms.from ?? '')) return undefined;
-    if (endedOn < lastDay) return `ended on ${endedOn} but is in no log up to ${lastDay}: sealed later, or slipped in`;
+    if (endedOn < lastDay)
+      return `ended on ${endedOn} but is in no log up to ${lastDay}: it was sealed later or added by somebody`;
     this.#pending.push(runId);
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { Problem } from './problem.ts';
 
 type SignedHead = Pick<Signed, 'head' | 'count'>;
 
-/** The first commit that is not what was signed: edited, dropped, added, moved, or of another run. */
+/** Returns the first commit that was edited, removed, added, moved, or is of another run. */
 export function checkChain({ run, commits, head }: DocumentOutline, signed: SignedHead): Problem | undefined {
   let prevHash = genesisHash(run.tenant, run.runId);
   for (const [index, commit] of commits.entries()) {
@@ -17,11 +17,11 @@ export function checkChain({ run, commits, head }: DocumentOutline, signed: Sign
   }
   const last = commits.length;
   if (last < signed.count) return missing(last + 1, signed.count);
-  if (last > signed.count) return { entry: `commit ${signed.count + 1}`, problem: 'was added behind the signed head' };
+  if (last > signed.count) return { entry: `commit ${signed.count + 1}`, problem: 'was added after the signed head' };
   if (prevHash !== signed.head)
-    return { entry: `commit ${last}`, problem: 'was replaced: another was signed as the head' };
+    return { entry: `commit ${last}`, problem: 'was replaced: another commit was signed as the head' };
   if (head.hash !== signed.head || head.count !== signed.count) {
-    return { entry: 'head', problem: 'was edited: it is not where the signed chain ends' };
+    return { entry: 'head', problem: 'was edited: it is not the end of the signed chain' };
   }
   return undefined;
 }
@@ -32,10 +32,12 @@ function misplaced(commits: readonly EvidenceCommit[], index: number): Problem |
   if (seq === expected) return undefined;
   if (seq < expected) {
     const same = commits[seq - 1]?.hash === commits[index]?.hash;
-    return { entry: `commit ${seq}`, problem: same ? 'is there twice' : `stands where commit ${expected} belongs` };
+    return { entry: `commit ${seq}`, problem: same ? 'is duplicated' : `is in the position of commit ${expected}` };
   }
   const elsewhere = commits.some((commit) => commit.seq === expected);
-  return elsewhere ? { entry: `commit ${seq}`, problem: `stands where commit ${expected} belongs` } : missing(expected);
+  return elsewhere
+    ? { entry: `commit ${seq}`, problem: `is in the position of commit ${expected}` }
+    : missing(expected);
 }
 
 function unlinked(
@@ -47,14 +49,14 @@ function unlinked(
   const commit = commits[index];
   if (!commit) return undefined;
   const { seq } = commit;
-  if (!isIntact(commit)) return { entry: `commit ${seq}`, problem: 'was edited: its hash is that of other content' };
+  if (!isIntact(commit)) return { entry: `commit ${seq}`, problem: 'was edited: its hash does not match its content' };
   if (commit.prevHash === prevHash) return undefined;
   if (index === 0) {
-    return { entry: 'commit 1', problem: 'does not begin with this run: the chain is of another one' };
+    return { entry: 'commit 1', problem: 'is not of this run: the chain is of another run' };
   }
-  // From here on all is as signed: then it is the one before that was forged, with a hash to fit.
+  // The rest of the chain is as signed, so the previous commit was forged.
   if (leadsToHead(commits.slice(index), head)) {
-    return { entry: `commit ${seq - 1}`, problem: `was replaced: commit ${seq} follows another` };
+    return { entry: `commit ${seq - 1}`, problem: `was replaced: commit ${seq} follows another commit` };
   }
   return {
     entry: `commit ${seq}`,
@@ -62,7 +64,7 @@ function unlinked(
   };
 }
 
-/** `hash = sha256(JCS({seq, prevHash, at, events}))`, over the events as they are shown. */
+/** `hash = sha256(JCS({seq, prevHash, at, events}))`, over the events as shown. */
 const isIntact = ({ hash, seq, prevHash, at, events }: EvidenceCommit) =>
   hashOf({ seq, prevHash, at, events }) === hash;
 

@@ -8,8 +8,8 @@ import { checkReplay } from './check-replay.ts';
 import { entryName, type Problem } from './problem.ts';
 
 /**
- * The first thing wrong with a document, compared with what was signed part by part, so that whatever differs can be named.
- * What zod hands back could differ from what is hashed; hence all of this is about what was read.
+ * Returns the first problem of a document. Compares it with the signature part by part, so that the problem can be named.
+ * All checks use the parsed JSON, not the output of zod, because the hashes are over the parsed JSON.
  */
 export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): Problem | undefined {
   const [outline, document] = [parsed as DocumentOutline, parsed as EvidenceDocument];
@@ -25,11 +25,11 @@ export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): P
     );
   } catch (error) {
     if (hasCanonicalForm(parsed)) throw error;
-    return { entry: 'document', problem: 'was edited: it holds a value that has no canonical form (RFC 8785)' };
+    return { entry: 'document', problem: 'was edited: it contains a value without canonical form (RFC 8785)' };
   }
 }
 
-/** JSON can spell halves of characters and numbers beyond all bounds; nothing that was ever hashed holds one. */
+/** JSON can contain lone surrogates and numbers beyond a double. A sealed document never does. */
 function hasCanonicalForm(value: unknown): boolean {
   try {
     return canonicalJson(value) !== '';
@@ -38,7 +38,7 @@ function hasCanonicalForm(value: unknown): boolean {
   }
 }
 
-/** What is not as the format has it: `commits.3.at` is commit 4. */
+/** Returns the first difference from the format: `commits.3.at` is commit 4. */
 function checkSchema(schema: z.ZodType, parsed: unknown): Problem | undefined {
   const [issue] = schema.safeParse(parsed).error?.issues ?? [];
   if (!issue) return undefined;
@@ -48,7 +48,7 @@ function checkSchema(schema: z.ZodType, parsed: unknown): Problem | undefined {
   const where = issue.path.slice(at === undefined ? 1 : 2).join('.');
   return {
     entry: entryName(String(section), at, entry),
-    problem: `is not as the format has it: ${where ? `${where}: ` : ''}${issue.message}`,
+    problem: `does not match the format: ${where ? `${where}: ` : ''}${issue.message}`,
   };
 }
 
@@ -59,8 +59,8 @@ function checkSubject({ run }: DocumentOutline, signed: Signed): Problem | undef
   return { entry: 'run', problem: `was edited: it ended as ${signed.status}, not as ${run.status}` };
 }
 
-/** Nothing it says is different: then only the way it is written can be. */
+/** All values are as signed; checks the form of the bytes. */
 function checkForm(bytes: Buffer, document: EvidenceDocument): Problem | undefined {
   if (bytes.equals(Buffer.from(canonicalJson(document)))) return undefined;
-  return { entry: 'document', problem: 'is not in canonical form (RFC 8785): it was written anew or edited' };
+  return { entry: 'document', problem: 'is not in canonical form (RFC 8785): it was rewritten or edited' };
 }

@@ -2,10 +2,10 @@ import { hashOf } from '../../run/canonical-json.ts';
 import { type DocumentOutline, INDEXED_SECTIONS, type Index } from '../bundle/document.ts';
 import { entryName, type Problem } from './problem.ts';
 
-/** The first entry that is not the one in the index, once the index is known to be the one that was signed. */
+/** Returns the first entry that differs from the signed index. */
 export function checkIndex(document: DocumentOutline, signedIndex: string): Problem | undefined {
   if (hashOf(document.index) !== signedIndex) {
-    return { entry: 'index', problem: 'was edited: another was signed, so no entry can be relied on' };
+    return { entry: 'index', problem: 'was edited: another index was signed, so no entry is reliable' };
   }
   for (const section of INDEXED_SECTIONS) {
     const problem = checkSection(section, document.index[section], document[section]);
@@ -33,17 +33,17 @@ interface Lists {
   found: readonly string[];
 }
 
-/** What happened at the first place where the two lists differ, told by where else each hash is. */
+/** Describes the first difference of the two lists, by the positions of each hash. */
 function differenceAt(at: number, { section, entry: content, signed, found }: Lists): Problem {
   const entry = entryName(section, at, content);
   const [due, is] = [signed[at], found[at]];
   const isElsewhere = due !== undefined && found.includes(due);
   const wasElsewhere = is !== undefined && signed.includes(is);
-  if (is !== undefined && found.indexOf(is) < at) return { entry, problem: 'is there twice' };
+  if (is !== undefined && found.indexOf(is) < at) return { entry, problem: 'is duplicated' };
   if (due === undefined) return { entry, problem: 'was added' };
   if (is === undefined || (wasElsewhere && !isElsewhere)) {
     return { entry: entryName(section, at), problem: `of ${signed.length} is missing` };
   }
-  if (wasElsewhere) return { entry, problem: 'stands in the place of another' };
+  if (wasElsewhere) return { entry, problem: 'is in the wrong position' };
   return { entry, problem: isElsewhere ? 'was added' : 'was edited' };
 }

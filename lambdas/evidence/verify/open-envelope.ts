@@ -10,13 +10,13 @@ export interface OpenedEnvelope {
   signature: Buffer;
 }
 
-/** Reads an envelope written by `signClaim`, byte for byte; says in words what is wrong with any other. */
+/** Parses an envelope of `signClaim`. Throws if its bytes differ from that form in any way. */
 export function openEnvelope(bytes: Buffer): OpenedEnvelope {
   const envelope = parsed(Envelope, bytes);
   const [{ keyid, sig }] = envelope.signatures;
   const payload = Buffer.from(envelope.payload, 'base64');
   const statement = parsed(Statement, payload);
-  if (statement.predicate.keyId !== keyid) throw new Error('its key id is not the one the statement names');
+  if (statement.predicate.keyId !== keyid) throw new Error('its key id differs from that of the statement');
   return { statement, keyId: keyid, payload, signature: Buffer.from(sig, 'base64') };
 }
 

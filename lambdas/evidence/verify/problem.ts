@@ -1,4 +1,4 @@
-/** The first thing wrong with a bundle: which entry, and what about it. */
+/** The first problem of a bundle. */
 export interface Problem {
   /** `commit 4`, `receipt 2 (label)`, `signature`. */
   entry: string;
@@ -14,7 +14,7 @@ const ONE_OF: Record<string, string> = {
   commits: 'commit',
 };
 
-/** How people call an entry: by its place in its list, and by its step where it has one. */
+/** A readable name of an entry: its position and, if it has one, its step. */
 export function entryName(section: string, index?: number, entry?: unknown): string {
   if (index === undefined) return section;
   const { step, id } = (entry ?? {}) as { step?: unknown; id?: unknown };

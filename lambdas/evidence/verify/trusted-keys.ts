@@ -7,11 +7,11 @@ import { daysLater } from '../daily-log/daily-log.ts';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signing/dsse.ts';
 import type { OpenedEnvelope } from './open-envelope.ts';
 
-/** A key as the stage publishes it, in the form that programs for signatures read. */
+/** A key as the stage publishes it. */
 const PublishedKey = z.object({
-  /** As envelopes name it. */
+  /** As in envelopes. */
   keyId: z.string(),
-  /** The day (UTC) on which the next key took over; null for the one that signs. */
+  /** The day (UTC) on which the next key replaced it; null for the current key. */
   validUntil: z.iso.date().nullable(),
   algorithm: z.enum(['Ed25519', 'ECDSA P-256 with SHA-256']),
   /** The sha256 of its SPKI bytes. */
@@ -21,17 +21,17 @@ const PublishedKey = z.object({
 export type PublishedKey = z.infer<typeof PublishedKey>;
 const PublishedKeys = z.object({ keys: z.array(PublishedKey) });
 
-/** A public key somebody trusts. */
+/** A public key that the auditor trusts. */
 export interface TrustedKey extends Pick<PublishedKey, 'algorithm' | 'fingerprint'> {
   key: KeyObject;
-  /** What its stage says of it; a PEM file says nothing of the kind. */
+  /** From the published list; absent for a PEM file. */
   published?: Pick<PublishedKey, 'keyId' | 'validUntil'>;
 }
 
-/** A rotation is deployed some time during its day, and a run may end around midnight. */
+/** A rotation is deployed during its day, and a run may end around midnight. */
 const RETIRED_KEY_GRACE_DAYS = 1;
 
-/** What a key signs with is the key's own, never an envelope's word for it. */
+/** The key determines the algorithm; the envelope does not. */
 export function trustedKey(key: KeyObject): TrustedKey {
   const fingerprint = sha256Hex(key.export({ type: 'spki', format: 'der' }));
   if (key.asymmetricKeyType === 'ed25519') return { key, algorithm: 'Ed25519', fingerprint };
@@ -43,7 +43,7 @@ export function trustedKey(key: KeyObject): TrustedKey {
 
 const PEM_BLOCK = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
-/** Every public key of a PEM file, or of the published list of keys. */
+/** All public keys of a PEM file or of a published list. */
 export function trustedKeys(text: string): TrustedKey[] {
   const json = tryParseJsonFile(Buffer.from(text));
   if (json !== undefined) return publishedIn(json);
@@ -52,7 +52,7 @@ export function trustedKeys(text: string): TrustedKey[] {
 
 function publishedIn(json: unknown): TrustedKey[] {
   const { data } = PublishedKeys.safeParse(json);
-  if (!data) throw new Error('it is JSON, but not the list of keys that a stage publishes');
+  if (!data) throw new Error('it is JSON, but not a list of published keys');
   return data.keys.map(({ pem, fingerprint, keyId, validUntil }) => {
     const trusted = trustedKey(createPublicKey(pem));
     if (trusted.fingerprint !== fingerprint) throw new Error(`${keyId} has the fingerprint of another key`);
@@ -60,7 +60,7 @@ function publishedIn(json: unknown): TrustedKey[] {
   });
 }
 
-/** The key that made the signature, if it is one of these. */
+/** The key that made the signature; undefined if none of these did. */
 export function signingKey(envelope: OpenedEnvelope, keys: readonly TrustedKey[]): TrustedKey | undefined {
   const signed = preAuthEncoding(PAYLOAD_TYPE, envelope.payload);
   return keys.find(({ key, algorithm }) =>
@@ -68,11 +68,11 @@ export function signingKey(envelope: OpenedEnvelope, keys: readonly TrustedKey[]
   );
 }
 
-/** Why a good signature does not count by what is published of its key: on something of this day, naming its key so. */
+/** Checks a valid signature against the published facts of its key. Returns why it does not count. */
 export function checkKey({ published }: TrustedKey, keyId: string, day: string): string | undefined {
   if (!published) return undefined;
-  if (published.keyId !== keyId) return `names ${keyId}, but was made by the key published as ${published.keyId}`;
+  if (published.keyId !== keyId) return `names ${keyId}, but ${published.keyId} made it`;
   const { validUntil } = published;
   if (validUntil === null || day <= daysLater(validUntil, RETIRED_KEY_GRACE_DAYS)) return undefined;
-  return `is by a key that was retired on ${validUntil}, but on something of ${day}`;
+  return `is of ${day}, but its key was retired on ${validUntil}`;
 }

@@ -9,7 +9,7 @@ import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 
-/** A bundle as an auditor holds it, and the keys they trust. Nothing else is needed: no AWS, no network. */
+/** A bundle and the keys that the auditor trusts. Verification needs no AWS and no network. */
 export interface HeldBundle {
   document: Buffer;
   envelope: Buffer;
@@ -32,7 +32,7 @@ export interface Summary {
 
 export type Verdict =
   | { verdict: 'valid'; summary: Summary; signedBy: Pick<TrustedKey, 'algorithm' | 'fingerprint'> }
-  /** All of it agrees, but no key was given to check the signature with: anybody could have made it. */
+  /** Consistent, but no key was given to check the signature, so anybody could have made it. */
   | { verdict: 'unproven'; summary: Summary }
   | ({ verdict: 'tampered' } & Problem)
   | { verdict: 'unreadable'; problem: string };
@@ -61,7 +61,7 @@ function tryToOpen(envelope: Buffer): OpenedEnvelope | Verdict {
   try {
     return openEnvelope(envelope);
   } catch (error) {
-    return tampered('envelope', `cannot be relied on: ${error instanceof Error ? error.message : error}`);
+    return tampered('envelope', `is invalid: ${error instanceof Error ? error.message : error}`);
   }
 }
 
@@ -72,7 +72,7 @@ function byAnotherKey({ keyId }: OpenedEnvelope, keys: readonly TrustedKey[]): s
 
 function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocument } | Verdict {
   const parsed = tryParseJsonFile(bytes);
-  if (parsed === undefined) return tampered('document', 'is not JSON: it was cut short or edited');
+  if (parsed === undefined) return tampered('document', 'is not JSON: it was truncated or edited');
   const isAsSigned = () => sha256Hex(bytes) === signed.sha256;
   const { format } = Object(parsed) as { format?: unknown };
   if (format !== BUNDLE_FORMAT && isAsSigned()) {
@@ -80,7 +80,7 @@ function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocume
   }
   const problem = checkDocument(bytes, parsed, signed);
   if (problem) return { verdict: 'tampered', ...problem };
-  if (!isAsSigned()) return tampered('document', 'is not the one that was signed');
+  if (!isAsSigned()) return tampered('document', 'differs from the signed document');
   return { document: parsed as EvidenceDocument };
 }
 

@@ -5,7 +5,7 @@ import type { Claim } from '../signing/dsse.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 
-/** A log (named by its day) or a bundle (named by its run) as an auditor holds it, with the envelope that lay beside it. */
+/** A log (named by its day) or a bundle (named by its run), with its envelope. */
 export interface HeldFiles {
   tenant: string;
   name: string;
@@ -13,7 +13,7 @@ export interface HeldFiles {
   envelope: Buffer | undefined;
 }
 
-/** The log, if it can be read at all, and the first thing that is wrong with it. */
+/** Returns the log, if it is readable, and its first problem. */
 export function readLog(
   held: HeldFiles,
   keys: readonly TrustedKey[],
@@ -31,7 +31,7 @@ export function readLog(
   return problem === undefined ? { log } : { log, problem };
 }
 
-/** What is wrong with the signature of a log that is known to be in order itself. */
+/** Checks the signature of a log that is otherwise valid. */
 export function checkLogEnvelope(
   log: Omit<DayLog, 'entries'>,
   { document, envelope }: Pick<HeldFiles, 'document' | 'envelope'>,
@@ -46,7 +46,7 @@ export function checkLogEnvelope(
     if (problem !== undefined) return `the signature of its log ${problem}`;
     const claimed = canonicalJson(claimOf(opened));
     const due = canonicalJson(logClaim(log, sha256Hex(document)));
-    return claimed === due ? undefined : 'its log is not the one that was signed';
+    return claimed === due ? undefined : 'its log differs from the signed log';
   } catch (error) {
     return `the envelope of its log cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
