@@ -127,11 +127,7 @@ describe('evidence verify', () => {
 
   it.each<[string, object, RegExp]>([
     ['its key was retired before', { validUntil: '2025-06-01' }, /its key was retired on 2025-06-01/],
-    [
-      'its key is published under another name',
-      { keyId: 'other' },
-      /names test-key\/evidence, but other made it/,
-    ],
+    ['its key is published under another name', { keyId: 'other' }, /names test-key\/evidence, but other made it/],
   ])('exits with 1 if, according to the published keys, %s', async (_what, change, problem) => {
     const { exitCode, stdout } = await evidence('verify', bundle, '--key', published(change));
     expect(exitCode).toBe(1);
