@@ -178,7 +178,10 @@ describe('evidence show', () => {
     );
     expect(stdout).toMatch(/^bedrock +claude +1 +1200 +80 +0.0048$/m);
     expect(stdout).toMatch(/^6 +2026-01-02 03:04:11.250 +assign: cleo voted approve in slack$/m);
-    expect(stdout).toMatch(/tell: failed: TARGET_REFUSED: \[24 bytes, sha256 [0-9a-f]{12}…\]/);
+    const { id } = JSON.parse(vectors.document).steps.find(
+      ({ status }: { status: string }) => status === 'failed_terminal',
+    );
+    expect(stdout).toMatch(new RegExp(`${id}: failed: TARGET_REFUSED: \\[24 bytes, sha256 [0-9a-f]{12}…\\]`));
   });
 
   it.each([60, 80, 100])('fits a terminal of %i columns without omitting text', async (columns) => {
