@@ -203,7 +203,7 @@ describe('a workflow is refused when it is published, with the line of its mista
     `name: wrong\nsteps:\n  - { id: a, tool: transform, needs: [] }\n  - ${second}\n`;
 
   it.each([
-    ['an unknown tool', '{ id: b, tool: github.issue.burn }', 'steps.1.tool: there is no tool'],
+    ['an unknown tool', '{ id: b, tool: github.issue.burn }', 'steps.1.tool: unknown tool'],
     ['a cycle', '{ id: b, tool: transform, needs: [c] }\n  - { id: c, tool: transform, needs: [b] }', 'steps.1.needs:'],
     ['a bad expression', '{ id: b, tool: transform, with: { x: "{% ( %}" } }', 'steps.1.with.x:'],
     ['a missing reference', '{ id: b, tool: transform, with: { x: "{% steps.z.output %}" } }', 'steps.1.with.x:'],
