@@ -66,7 +66,7 @@ export async function exportOrEnqueue(
   return [newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock))];
 }
 
-/** Keeps such a promise; throws, to be asked again, while something cannot be written. */
+/** Completes such an outbox entry. Throws while something cannot be written, so that it is sent again. */
 export async function exportSealedRun(
   { runs, exports, log }: { runs: Pick<RunStore, 'everyRow' | 'completeOutboxEntry'>; exports: Exports; log: Log },
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
