@@ -90,6 +90,3 @@ export const ALLOWED: readonly Allowed[] = [
   { in: '', text: /[`'"]kept[`'"]|ends as kept/g, because: 'a result in the compensation log, stored in bundles' },
   { in: '', text: /[`'"]follow_approval[`'"]/g, because: 'a kind of stored outbox entries' },
 ];
-
-/** Folders and files that still have retired words. The list only shrinks. */
-export const NOT_YET_CLEAN: readonly string[] = ['lambdas/evidence/'];
