@@ -104,7 +104,7 @@ export class ApprovalFlow extends Construct {
   }
 
   #waitForDecision({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
-    const waitForDecision = new NodeFunction(this, 'WaitForDecision', {
+    const waitForDecision = new NodeFunction(this, 'Hold', {
       bundles,
       entry: 'approval/wait-for-decision',
       description: 'Stores the task token of an approval and notifies people',
@@ -128,7 +128,7 @@ export class ApprovalFlow extends Construct {
 
   /** The only function that may use task tokens. */
   #publishDecision({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
-    const publishDecision = new NodeFunction(this, 'PublishDecision', {
+    const publishDecision = new NodeFunction(this, 'Follow', {
       bundles,
       entry: 'approval/publish-decision',
       description: 'Updates cards and ends the executions of closed approvals',

@@ -7,6 +7,7 @@ import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -35,6 +36,8 @@ const WITHOUT_KEY = {
 interface HttpApiProps {
   bundles: FunctionBundles;
   runTable: RunTable;
+  /** The authorizer is created beside the cursor secret, so that its logical id stays the same. */
+  cursors: ListCursors;
 }
 
 /** Receives every HTTP request and passes it to the function that the route contract names. */
@@ -42,7 +45,7 @@ export class CountersignHttpApi extends Construct {
   readonly api: HttpApi;
   readonly #authorizer: HttpLambdaAuthorizer;
 
-  constructor(scope: Construct, id: string, { bundles, runTable }: HttpApiProps) {
+  constructor(scope: Construct, id: string, { bundles, runTable, cursors }: HttpApiProps) {
     super(scope, id);
     this.api = new HttpApi(this, 'Api');
     const log = new LogGroup(this, 'AccessLog', {
@@ -55,7 +58,7 @@ export class CountersignHttpApi extends Construct {
       throttlingRateLimit: REQUESTS_PER_SECOND_MAX,
       throttlingBurstLimit: BURST_MAX,
     };
-    const authorize = new NodeFunction(scope, 'Authorize', {
+    const authorize = new NodeFunction(cursors, 'Authorize', {
       bundles,
       entry: 'api/authorizer/authorizer',
       description: 'Finds the person and the role of an API key',

@@ -62,8 +62,10 @@ export class CountersignStack extends Stack {
     const shared = { bundles, config, runTable };
 
     // A signed webhook arrives and starts runs, in one transaction.
+    // This id stays: another one would replace the cursor secret and the authorizer.
+    const cursors = new ListCursors(this, 'KeyedRoutes');
     // This id stays: another one would replace the API and change its URL, which is configured in GitHub and ServiceNow.
-    const httpApi = new CountersignHttpApi(this, 'FrontDoor', shared);
+    const httpApi = new CountersignHttpApi(this, 'FrontDoor', { ...shared, cursors });
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
@@ -101,8 +103,6 @@ export class CountersignStack extends Stack {
 
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
-    // This id stays: another one would replace the secret and make open cursors invalid.
-    const cursors = new ListCursors(this, 'KeyedRoutes');
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues });
     new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });

@@ -10,15 +10,19 @@ import { SlackCards } from '../slack/card/slack-cards.ts';
 import { ESCALATION_STAGES, WaitForDecisionEnvironment } from './environment.ts';
 import { waitForDecision } from './wait-for-decision.ts';
 
-const WaitInput = z.object({
-  entryId: z.string(),
-  tenant: z.string(),
-  runId: z.string(),
-  approvalId: z.string(),
-  escalationStage: z.enum(ESCALATION_STAGES),
-  taskToken: z.string(),
-  retryCount: z.int(),
-});
+/** Executions that an earlier version started name the stage `rung`. */
+const WaitInput = z.preprocess(
+  (event) => ({ escalationStage: Object(event).rung, ...Object(event) }),
+  z.object({
+    entryId: z.string(),
+    tenant: z.string(),
+    runId: z.string(),
+    approvalId: z.string(),
+    escalationStage: z.enum(ESCALATION_STAGES),
+    taskToken: z.string(),
+    retryCount: z.int(),
+  }),
+);
 
 const environment = readEnvironment(WaitForDecisionEnvironment);
 const changer = wireRunChanger(environment);

@@ -7,6 +7,7 @@ import { EvidenceBucket, SEAL_TIMEOUT } from '../../lib/evidence-bucket.ts';
 import { EvidenceKeyOutputs } from '../../lib/evidence-key-outputs.ts';
 import { EvidenceLog } from '../../lib/evidence-log.ts';
 import { CountersignHttpApi } from '../../lib/http-api.ts';
+import { ListCursors } from '../../lib/list-cursors.ts';
 import { RunTable } from '../../lib/run-table.ts';
 import { readStageConfig } from '../../lib/stage-config.ts';
 import { WorkQueue } from '../../lib/work-queue.ts';
@@ -22,7 +23,11 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;
   const runTable = new RunTable(stack, 'RunTable', config);
-  const httpApi = new CountersignHttpApi(stack, 'HttpApi', { bundles, runTable });
+  const httpApi = new CountersignHttpApi(stack, 'HttpApi', {
+    bundles,
+    runTable,
+    cursors: new ListCursors(stack, 'KeyedRoutes'),
+  });
   const sealQueue = new WorkQueue(stack, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
   const evidence = new EvidenceBucket(stack, 'EvidenceVault', { bundles, runTable, config, sealQueue });
   new EvidenceKeyOutputs(stack, 'EvidenceKeyOutputs', { bundles, evidence });

@@ -86,9 +86,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
-    ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowWaitForDecisionRole']],
-    ['dynamodb:GetItem', 'APIKEY', ['AuthorizeRole']],
-    ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowPublishDecisionRole']],
+    ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
+    ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
     ['dynamodb:PutItem', 'CHANGE', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
@@ -110,7 +110,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['s3:PutObject', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
-    ['states:SendTaskSuccess', ['ApprovalFlowPublishDecisionRole']],
+    ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],
@@ -145,8 +145,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       SlackCommandsRole: ['WebhookSecrets'],
       SlackEventsRole: ['WebhookSecrets'],
       SlackInteractivityRole: ['MessagingSecrets', 'WebhookSecrets'],
-      ApprovalFlowWaitForDecisionRole: ['MessagingSecrets'],
-      ApprovalFlowPublishDecisionRole: ['MessagingSecrets'],
+      ApprovalFlowHoldRole: ['MessagingSecrets'],
+      ApprovalFlowFollowRole: ['MessagingSecrets'],
       WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
       // A plan reads what it is given to read with, never what writes.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],

@@ -192,7 +192,7 @@ describe('exactly one outcome', () => {
 
   it('when the decision is stored and its message lost: the sweeper completes the token, and the write does not wait for it', async () => {
     const { filed, runId, approval } = await gated();
-    await host.fault({ function: 'ApprovalFlowPublishDecision', service: 'states', kind: 'error', times: 'always' });
+    await host.fault({ function: 'ApprovalFlowFollow', service: 'states', kind: 'error', times: 'always' });
     await people.decide(approval, { decision: 'approve' }, BEN);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
     await host.idle();

@@ -46,7 +46,7 @@ it('the command line changes people, shows delegates, and lists the changes', as
   const put = await ask<Person>('PUT', '/people/dora', { name: 'Dora', role: 'approver', tier: 'high' });
   expect(put.body.rights).toMatchObject({ changedBy: 'olivia', dependsOn: ['olivia'] });
   const says = async (...words: string[]) => (await piped([...words, '--url', host.url])).stdout;
-  expect(await says('people', 'show', 'dora')).toMatch(/not for olivia/);
+  expect(await says('people', 'show', 'dora')).toMatch(/not for writes of olivia/);
   expect(await says('people', 'delegates', 'dora', '--add', 'chloe')).toMatch(/chloe/);
   expect(await says('people', 'list')).toMatch(/dora.*approver up to high/);
   expect(await says('people', 'delete', 'dora')).toMatch(/dora is deleted/);

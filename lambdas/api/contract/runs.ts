@@ -91,7 +91,7 @@ const receiptFacts = {
   stepIndex: z.int(),
   tool: z.string(),
   effect: z.enum(['read', 'natural', 'probe', 'opaque']),
-  target: z.string(),
+  target: large(z.string()),
   fields: large(z.array(z.string())),
   requestHash: z.string(),
   attempt: z.int(),

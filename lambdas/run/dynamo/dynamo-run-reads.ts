@@ -103,10 +103,14 @@ export class DynamoRunReads implements RunReads {
     };
   }
 
-  receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
-    return this.rows.batchGet(
+  async receipts(tenant: string, receiptKeys: string[]): Promise<Receipt[]> {
+    const found = await this.rows.batchGet<Receipt & { restedOnBy?: string }>(
       [...new Set(receiptKeys)].map((key) => keys.receiptKey(tenant, key)),
       this.pause,
+    );
+    // Receipts of earlier versions name the run that reuses their write `restedOnBy`.
+    return found.map(({ restedOnBy, ...receipt }) =>
+      restedOnBy === undefined ? receipt : ({ ...receipt, reusedBy: restedOnBy } as Receipt),
     );
   }
 

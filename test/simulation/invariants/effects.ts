@@ -67,11 +67,25 @@ export class EffectsJudge {
     const wait = this.#waits.get(contentOf(request));
     const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
     // Two workers may probe at the same moment: one that was already running does not know it.
-    const unaware = method === 'GET' && wait !== undefined && by.beganAtMs < wait.knownAtMs;
+    const unaware =
+      method === 'GET' &&
+      wait !== undefined &&
+      (by.beganAtMs < wait.knownAtMs || this.#isDecidedSince(request, wait.knownAtMs));
     if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
     if (method !== 'GET') this.#judgeRetry(request, what);
+  }
+
+  /**
+   * The read that shows approvers the current values may be refused with a time to wait. The approval is requested without
+   * them, and a decision makes the step ready at once: the next read does not know of the wait.
+   */
+  #isDecidedSince({ by }: OutsideRequest, knownAtMs: number): boolean {
+    return this.#store.inside.steps(by.tenant, by.runId ?? '').some(({ governed }) => {
+      const approval = governed?.approvalId === undefined ? undefined : this.#known.approval(governed.approvalId);
+      return Date.parse(approval?.decidedAt ?? '') + this.#known.skewMs >= knownAtMs;
+    });
   }
 
   /** Source 001, 7.2: a write with high blast radius is sent again only after people have agreed to the retry. */
