@@ -49,7 +49,7 @@ it('the command line changes people, shows delegates, and lists the changes', as
   expect(await says('people', 'show', 'dora')).toMatch(/not for writes of olivia/);
   expect(await says('people', 'delegates', 'dora', '--add', 'chloe')).toMatch(/chloe/);
   expect(await says('people', 'list')).toMatch(/dora.*approver up to high/);
-  expect(await says('people', 'delete', 'dora')).toMatch(/dora is deleted/);
+  expect(await says('people', 'delete', 'dora')).toMatch(/deleted dora/);
   expect(await says('changes', 'list')).toMatch(/olivia\s+person dora deleted/);
   expect(await says('changes', 'pending', '--json')).toContain('"pending": []');
 });
