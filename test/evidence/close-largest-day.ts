@@ -11,6 +11,7 @@ import { docOf, type Item, itemBytes, toItem } from '../../lambdas/run/dynamo/dy
 import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { peakMemoryMib } from './peak-memory.ts';
 
 /**
  * A process of its own that closes two days of the largest size after each other, the second time with another closer's
@@ -80,7 +81,7 @@ const afterSecond = docOf<{ sha256: string }>(saved.get(keys.lastClosedLogKey(te
 // As if the closer had died before it could say that the second day is closed.
 saved.set(keys.lastClosedLogKey(tenant).pk, afterFirst);
 const again = await closeDays(closer, tenant);
-const peakMib = Math.round(process.resourceUsage().maxRSS / 1024);
+const peakMib = peakMemoryMib();
 const document = await store.get(logDocumentKey(tenant, '2026-03-02'));
 rmSync(folder, { recursive: true });
 console.log(

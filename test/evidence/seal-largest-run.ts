@@ -11,6 +11,7 @@ import type { Step } from '../../lambdas/run/step.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { noise } from '../fakes/noise.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
+import { peakMemoryMib } from './peak-memory.ts';
 
 /**
  * A process of its own that seals the largest run there can be, and prints what it wrote and how much memory it took at
@@ -115,4 +116,4 @@ await sealRun(
   },
   { entryId: `${tenant}.${runId}.seal_evidence`, tenant, runId },
 );
-console.log(JSON.stringify({ sizes, peakMib: Math.round(process.resourceUsage().maxRSS / 1024) }));
+console.log(JSON.stringify({ sizes, peakMib: peakMemoryMib() }));
