@@ -58,6 +58,8 @@ export interface WriteContext {
 export interface Definition<Input> {
   /** `{connector}.{thing}.{verb}`, as a workflow step names it. */
   tool: string;
+  /** One sentence for the documentation: what it does. */
+  summary: string;
   effect: Effect;
   /** The minimum; a workflow step can raise the risk but not lower it. */
   risk: Risk;
@@ -68,6 +70,8 @@ export interface Definition<Input> {
   /** The tenant's connection that the operation uses; absent if it calls no external system. */
   connection?: string;
   input: z.ZodType<Input>;
+  /** The output, for the documentation. The contract test of connectors compares it with the real output. */
+  output: z.ZodType;
   /**
    * The input field that the target would format as markup. It is escaped, unless the input has `markdown: true`, which a
    * workflow may set for constant text only (`check-markdown.ts`).

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../../lambdas/connectors/http/public-address.ts';
-import { httpOperations } from '../../lambdas/connectors/http/request.ts';
+import { httpOperations, httpRequest } from '../../lambdas/connectors/http/request.ts';
 import { type SentRequest, sendToChecked } from '../../lambdas/connectors/http/send.ts';
 import { freePort } from '../../local/host/free-port.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
@@ -98,6 +98,7 @@ describe('an http request', () => {
       reversal: { irreversible: expect.any(String) },
       response: { status: 201 },
     });
+    expect(httpRequest.output.parse(result.output)).toEqual(result.output);
     expect(received).toHaveLength(1);
     expect(received[0]).toMatchObject({
       method: 'POST',

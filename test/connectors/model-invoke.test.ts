@@ -89,6 +89,7 @@ describe('a model call', () => {
       inferenceConfig: { maxTokens: 50, temperature: 0.2 },
     });
     expect(result).toMatchObject({ output: { text: 'Hello.', stopReason: 'end_turn' } });
+    expect(invokeModel.output.parse(result.output)).toEqual(result.output);
   });
 
   it('goes to the named model', async () => {

@@ -59,6 +59,7 @@ export function describeConnectorsContract(
         const was = await example.look(outside);
         const { output, response } = await first();
         expect(output).toEqual(example.output);
+        expect(operation.output.parse(output)).toEqual(output);
         expect(await example.look(outside)).toEqual(example.shows);
         if (operation.effect === 'read') expect(was).toEqual(example.shows);
         else expect(was).not.toEqual(example.shows);

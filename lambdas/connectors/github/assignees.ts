@@ -23,11 +23,13 @@ function assignment(verb: 'add' | 'remove') {
   const present = verb === 'add';
   return operation({
     tool: `github.assignees.${verb}`,
+    summary: `${present ? 'Assigns' : 'Unassigns'} people ${present ? 'to' : 'from'} an issue or pull request.`,
     effect: 'natural',
     risk: 'low',
     reversible: true,
     connection: 'github',
     input: AssigneesInput,
+    output: z.strictObject({ assignees: z.array(z.string()).describe('everyone who is assigned now') }),
     propose: (input, instance) => ({
       target: `github:${issueName(input)}`,
       fields: { assignees: input.assignees },

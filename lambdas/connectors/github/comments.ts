@@ -13,6 +13,7 @@ const COMMENT_MAX_CHARACTERS = 16_000;
 const CLOCK_SKEW_MS = 60_000;
 
 const Comment = z.object({ id: z.int(), body: z.string() });
+const CommentOutput = z.strictObject({ commentId: z.int() });
 
 const CreateInput = z
   .strictObject({ ...IssueOf, body: z.string().min(1).max(COMMENT_MAX_CHARACTERS), markdown: Markdown })
@@ -27,11 +28,13 @@ const written = ({ body, markdown }: { body: string; markdown?: boolean }) => (m
 
 export const createComment = operation({
   tool: 'github.comment.create',
+  summary: 'Adds a comment to an issue or pull request.',
   effect: 'probe',
   risk: 'low',
   reversible: true,
   connection: 'github',
   input: CreateInput,
+  output: CommentOutput,
   content: ['body'],
   returnsOnlyIds: true,
   markdownField: 'body',
@@ -75,12 +78,14 @@ const DeleteInput = z.strictObject({ ...Repository, commentId: z.int().positive(
 
 export const deleteComment = operation({
   tool: 'github.comment.delete',
+  summary: 'Deletes a comment of an issue or pull request.',
   effect: 'natural',
   risk: 'medium',
   destructive: true,
   reversible: false,
   connection: 'github',
   input: DeleteInput,
+  output: CommentOutput,
   propose: (input, instance) => ({
     target: `github:${input.owner}/${input.repo}:comment:${input.commentId}`,
     fields: { commentId: input.commentId },

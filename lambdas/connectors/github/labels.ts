@@ -35,6 +35,8 @@ const OF_LABELS = {
 export const addLabels = operation({
   ...OF_LABELS,
   tool: 'github.labels.add',
+  summary: 'Adds labels to an issue or pull request.',
+  output: z.strictObject({ labels: z.array(z.string()).describe('all labels of the issue') }),
   propose: (input, instance) => proposal('add', input, instance),
   async perform(input, { access, before }) {
     const { labels } = input;
@@ -55,6 +57,8 @@ export const addLabels = operation({
 export const removeLabels = operation({
   ...OF_LABELS,
   tool: 'github.labels.remove',
+  summary: 'Removes labels from an issue or pull request.',
+  output: z.strictObject({ removed: z.array(z.string()) }),
   propose: (input, instance) => proposal('remove', input, instance),
   async perform(input, { access, before }) {
     const present = input.labels.filter((label) => before?.[label] !== false);

@@ -28,12 +28,14 @@ type StatusInput = z.infer<typeof StatusInput>;
 /** Each call adds a status, but only the newest one of a context counts, so a repeat changes nothing. */
 export const setStatus = operation({
   tool: 'github.status.set',
+  summary: 'Sets the status of a commit for one context.',
   effect: 'natural',
   risk: 'low',
   // Only an earlier status can be restored; the first status of a context cannot be removed.
   reversible: false,
   connection: 'github',
   input: StatusInput,
+  output: z.strictObject({ sha: z.string(), context: z.string(), state: States }),
   content: ['state', 'description'],
   propose: (input, instance) => {
     const commit = `${input.owner}/${input.repo}@${input.sha}`;

@@ -5,7 +5,7 @@ import { asRead } from '../target-errors.ts';
 import { destinationOf } from './destination.ts';
 import { PlainUrl } from './plain-url.ts';
 import { type Resolve, systemResolve } from './public-address.ts';
-import { assertSuccess, outputOf, redactResponse } from './response.ts';
+import { assertSuccess, HttpOutput, outputOf, redactResponse } from './response.ts';
 import { type Send, sendToChecked } from './send.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -68,11 +68,13 @@ export function httpOperations(ports: HttpPorts) {
     /** For writes. Only the target knows their effect, so after a lost response a person decides. */
     request: operation({
       tool: 'http.request',
+      summary: 'Sends an HTTP request that may write, to a host in `allowedHosts` of the connection.',
       effect: 'opaque',
       risk: 'medium',
       reversible: false,
       connection: 'http',
       input: RequestInput,
+      output: HttpOutput,
       urlField: 'url',
       content: ['body'],
       propose: (input, instance) => proposal(input.method, input, instance),
@@ -84,11 +86,13 @@ export function httpOperations(ports: HttpPorts) {
     /** For reads, which can be repeated and do not count as writes. */
     get: operation({
       tool: 'http.get',
+      summary: 'Sends a GET request to a host in `allowedHosts` of the connection.',
       effect: 'read',
       risk: 'low',
       reversible: false,
       connection: 'http',
       input: GetInput,
+      output: HttpOutput,
       urlField: 'url',
       propose: (input, instance) => proposal('GET', input, instance),
       perform: (input, context) => asRead(perform(ports, { ...input, method: 'GET' }, context)),

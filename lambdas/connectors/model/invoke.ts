@@ -45,11 +45,16 @@ type InvokeInput = z.infer<typeof InvokeInput>;
  */
 export const invokeModel = operation({
   tool: 'model.invoke',
+  summary: 'Asks a model of Amazon Bedrock. With `json: true`, the output is the JSON object of its answer.',
   effect: 'read',
   risk: 'low',
   reversible: false,
   connection: BEDROCK,
   input: InvokeInput,
+  output: z.union([
+    z.strictObject({ text: z.string(), stopReason: z.string() }),
+    z.record(z.string(), z.unknown()).describe('the object of the answer, with `json: true`'),
+  ]),
   content: ['system', 'prompt', 'input', 'maxTokens', 'temperature'],
   asksModel: true,
   propose: (input, region) => ({

@@ -28,11 +28,13 @@ type EventInput = z.infer<typeof EventInput>;
 /** PagerDuty merges events with the same dedup_key while the alert is open, so a repeat pages nobody again. */
 export const sendEvent = operation({
   tool: 'pagerduty.event',
+  summary: 'Triggers, acknowledges or resolves an alert.',
   effect: 'natural',
   risk: 'medium',
   reversible: true,
   connection: 'pagerduty',
   input: EventInput,
+  output: z.strictObject({ dedupKey: z.string() }),
   content: ['summary', 'source', 'severity'],
   propose: (input, instance) => {
     const alert = input.dedupKey === undefined ? 'new alert' : shortHash(input.dedupKey);

@@ -28,11 +28,13 @@ const GetInput = z.strictObject({ sysId: SysId, fields: z.array(FieldName).min(1
 
 export const getIncident = operation({
   tool: 'servicenow.incident.get',
+  summary: 'Reads fields of an incident.',
   effect: 'read',
   risk: 'low',
   reversible: false,
   connection: 'servicenow',
   input: GetInput,
+  output: z.strictObject({ sysId: SysId, fields: z.record(z.string(), z.string()) }),
   propose: ({ sysId, fields }, instance) => ({
     target: targetOf(sysId, instance),
     // Policy may permit reading some fields and not others.
@@ -61,11 +63,18 @@ const UpdateInput = z.strictObject({
 
 export const updateIncident = operation({
   tool: 'servicenow.incident.update',
+  summary: 'Sets fields of an incident.',
   effect: 'natural',
   risk: 'medium',
   reversible: true,
   connection: 'servicenow',
   input: UpdateInput,
+  output: z.strictObject({
+    sysId: SysId,
+    number: z.string(),
+    modCount: z.string(),
+    fields: z.record(z.string(), z.string()).describe('the written values of up to 255 characters, as stored'),
+  }),
   content: ['fields'],
   recipients: RECIPIENTS,
   propose: ({ sysId, fields }, instance) => ({
@@ -114,11 +123,13 @@ const written = ({ note, markdown }: { note: string; markdown?: boolean }) =>
 
 export const addWorkNote = operation({
   tool: 'servicenow.incident.add_work_note',
+  summary: 'Adds a work note to an incident.',
   effect: 'probe',
   risk: 'low',
   reversible: false,
   connection: 'servicenow',
   input: WorkNoteInput,
+  output: z.strictObject({ sysId: SysId }),
   content: ['note'],
   returnsOnlyIds: true,
   markdownField: 'note',

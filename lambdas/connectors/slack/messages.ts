@@ -30,16 +30,20 @@ const PostInput = z.strictObject({
   threadTs: Timestamp.optional(),
 });
 
+const MessageOutput = z.strictObject({ channel: z.string().describe('the id of the channel'), ts: Timestamp });
+
 /** Part of the write key: the same text as mrkdwn is a different write. */
 const contentOf = ({ text, markdown }: MessageContent) => ({ text, ...(markdown && { markdown }) });
 
 export const postMessage = operation({
   tool: 'slack.message.post',
+  summary: 'Posts a message to a channel or a thread.',
   effect: 'probe',
   risk: 'low',
   reversible: false,
   connection: 'slack',
   input: PostInput,
+  output: MessageOutput,
   content: ['text'],
   fixed: ['threadTs'],
   returnsOnlyIds: true,
@@ -81,11 +85,13 @@ type UpdateInput = z.infer<typeof UpdateInput>;
 
 export const updateMessage = operation({
   tool: 'slack.message.update',
+  summary: 'Replaces the text of a message that the app has posted.',
   effect: 'natural',
   risk: 'low',
   reversible: true,
   connection: 'slack',
   input: UpdateInput,
+  output: MessageOutput,
   content: ['text'],
   returnsOnlyIds: true,
   markdownField: 'text',
