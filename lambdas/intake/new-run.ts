@@ -40,6 +40,7 @@ export function newRun(
     workflow: automation.workflow,
     writes: 0,
     trigger: { source, event, key },
+    ...(automation.inputs && { inputsFrom: automation.inputs }),
     ...(subject !== undefined && { subject }),
     status: 'queued',
     seq: commit.seq,

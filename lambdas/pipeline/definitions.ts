@@ -22,6 +22,8 @@ export const Automation = z.strictObject({
     filter: Expression.optional(),
   }),
   workflow: z.strictObject({ name: z.string().max(63), version: z.int().positive().max(999_999) }),
+  /** Values for the inputs of the workflow, which may contain `{% expressions %}` over `trigger`. */
+  inputs: z.record(z.string(), z.unknown()).optional(),
 });
 export type Automation = z.infer<typeof Automation>;
 

@@ -2,6 +2,7 @@ import type { Connections } from '../connectors/connections.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { enrich } from '../pipeline/enrich.ts';
+import type { StartInputs } from '../pipeline/start-inputs.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import type { Trigger } from '../run/run.ts';
@@ -36,6 +37,8 @@ export interface PlanRequest {
   workflow: PublishedWorkflow;
   version: number;
   trigger: Trigger;
+  /** What the starter gives, and the templates of the automation. */
+  inputs?: StartInputs;
 }
 
 /** The worst outcome of the run that the plan can foresee. */

@@ -1,5 +1,6 @@
 import { makersOf } from '../people/people.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
+import { startInputs } from '../pipeline/start-inputs.ts';
 import { KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
 import { plannedValues, type Values } from '../proposal/run-values.ts';
 import { type Caps, effectiveCaps } from '../run/caps.ts';
@@ -31,13 +32,16 @@ export interface Walk {
 
 export async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enrichment): Promise<Walk> {
   const { tenant, workflow, trigger } = request;
+  const budget = { leftMs: EXPRESSIONS_MAX_MS, eachMs: EVALUATION_MAX_MS };
+  const scope = { expressions: planner.expressions, tenant, budget };
+  const inputs = (await startInputs(scope, workflow, trigger, request.inputs)) ?? {};
   const [settings, people] = await Promise.all([
     planner.definitions.settings(tenant),
     planner.definitions.people(tenant),
   ]);
   return {
-    context: { trigger: triggerView(trigger), enrichment, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
-    budget: { leftMs: EXPRESSIONS_MAX_MS, eachMs: EVALUATION_MAX_MS },
+    context: { trigger: triggerView(trigger), enrichment, inputs, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
+    budget,
     makers: makersOf(people, { trigger, enrichment, workflow }),
     phases: new Map(),
     writes: 0,

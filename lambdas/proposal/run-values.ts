@@ -26,6 +26,7 @@ export function runValues(
   const context = {
     trigger: triggerView(trigger),
     enrichment: run.enrichment,
+    inputs: run.inputs ?? {},
     steps: Object.fromEntries(outputs),
     run: { id: run.runId },
   };

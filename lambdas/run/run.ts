@@ -49,6 +49,10 @@ interface RunFacts {
   /** What the run is about, e.g. `github:octo-org/payments#7`. */
   subject?: string;
   enrichment?: Enrichment;
+  /** What the starter gave; from the start of the run on, checked and with defaults (workflow/inputs.ts). */
+  inputs?: Record<string, unknown>;
+  /** Templates of the automation for the other inputs, until the run starts. */
+  inputsFrom?: Record<string, unknown>;
   /** Number and hash of the last commit. The same transaction writes the run row and the commit. */
   seq: number;
   headHash: string;

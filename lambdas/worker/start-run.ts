@@ -1,5 +1,6 @@
 import { enrich } from '../pipeline/enrich.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
+import { startInputs } from '../pipeline/start-inputs.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
@@ -43,14 +44,20 @@ async function enrichRun(
   { workflow, trigger }: RunState,
   draft: RunDraft,
 ): Promise<void> {
-  const { createdAt, tenant, runId } = draft.run;
+  const { createdAt, tenant, runId, inputs: given, inputsFrom } = draft.run;
   const enrichment = enrich(trigger);
   if (workflow.deadlineSeconds !== undefined) {
     draft.note({ deadlineAt: later(createdAt, workflow.deadlineSeconds * 1000) });
   }
-  draft.note({ enrichment, startedAt: draft.at }).record({ type: 'run.enriched', enrichmentHash: hashOf(enrichment) });
+  const inputs = await startInputs({ expressions, tenant }, workflow, trigger, { given, from: inputsFrom });
+  if (inputs) draft.note({ inputs, inputsFrom: undefined });
+  draft.note({ enrichment, startedAt: draft.at }).record({
+    type: 'run.enriched',
+    enrichmentHash: hashOf(enrichment),
+    ...(inputs && { inputsHash: hashOf(inputs) }),
+  });
   if (workflow.concurrencyKey === undefined) return;
-  const context = { trigger: triggerView(trigger), enrichment };
+  const context = { trigger: triggerView(trigger), enrichment, inputs: inputs ?? {} };
   const text = await render({ expressions, tenant, context }, workflow.concurrencyKey);
   const key = sha256Hex(`${workflow.name}\n${JSON.stringify(text)}`);
   draft.note({ concurrencyKey: key }).cap({ kind: 'take_key', key, runId });

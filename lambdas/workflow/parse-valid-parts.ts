@@ -15,6 +15,8 @@ const Step = z.object({ ...lenient(WorkflowStep.shape), id: Text, tool: Text });
 const LenientWorkflow = z.object({
   ...lenient(Workflow.shape),
   name: Text,
+  // Expressions may refer to an input whose definition has a mistake.
+  inputs: z.record(z.string(), z.unknown()).optional().catch(undefined),
   steps: z.array(Step.catch(() => Step.parse({}))),
 });
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { Caps } from '../run/caps.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
+import { WorkflowInputs } from './inputs.ts';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const MESSAGE_MAX_CHARACTERS = 2_000;
@@ -86,6 +87,8 @@ const Approvals = z.strictObject({
 export const Workflow = z.strictObject({
   name: z.string().regex(NAME, 'use lower-case letters, digits and dashes; start with a letter'),
   description: z.string().max(500).optional(),
+  /** What it takes when it starts; `inputs.name` in expressions. */
+  inputs: WorkflowInputs.optional(),
   /** If a step fails permanently: end the run, pause it for an operator, or undo its writes. */
   onFailure: z.enum(['fail', 'pause', 'rollback']).default('fail'),
   /** If an approval is rejected. */

@@ -188,6 +188,21 @@ describe('automations', () => {
     });
   });
 
+  it.each<[string, object, string | undefined]>([
+    ['without a required input', {}, 'inputs.label: is missing; expected text'],
+    ['with an unknown input', { label: 'a', lable: 'b' }, 'inputs.lable: unknown field "lable"; did you mean "label"?'],
+    ['with a constant that does not fit', { label: 7 }, 'inputs.label: must be text'],
+    ['with an expression over steps', { label: '{% steps.a.output %}' }, 'inputs.label: unknown name "steps"'],
+    ['with an expression that may fit', { label: '{% trigger.label %}' }, undefined],
+  ])('of a workflow with inputs, %s', async (_what, inputs, says) => {
+    const steps = 'steps: [{ id: a, tool: transform }]';
+    await ask(PUBLISH, { body: `name: inputs\ninputs: { label: { type: string, required: true } }\n${steps}` });
+    const body = { ...automation, workflow: { name: 'inputs', version: 1 }, inputs };
+    const saved = ask(SAVE, { path: { name: 'triage' }, body });
+    if (says === undefined) expect(await saved).toMatchObject({ status: 200, body: { inputs } });
+    else await expect(saved).rejects.toMatchObject({ status: 422, message: expect.stringContaining(says) });
+  });
+
   it.each<[string, object, number, string]>([
     ['a version that is not published', { workflow: { name: 'route', version: 2 } }, 422, 'the newest is 1'],
     ['a workflow that is not published', { workflow: { name: 'rout', version: 1 } }, 422, 'none is published'],

@@ -25,6 +25,8 @@ export interface AcceptedOptions {
   workflow?: string;
   workspace?: string;
   trigger?: Partial<Trigger>;
+  inputs?: Record<string, unknown>;
+  inputsFrom?: Record<string, unknown>;
 }
 
 export function accepted(options: AcceptedOptions = {}): Accepted {
@@ -56,6 +58,8 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     workspace: options.workspace ?? 'default',
     writes: 0,
     trigger: { source, event, key },
+    ...(options.inputs && { inputs: options.inputs }),
+    ...(options.inputsFrom && { inputsFrom: options.inputsFrom }),
     subject: 'github:octo-org/payments#7',
     status: 'queued',
     seq: 1,

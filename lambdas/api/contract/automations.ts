@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Automation as AutomationDefinition } from '../../pipeline/definitions.ts';
 import { route } from './route.ts';
-import { PageQuery, page } from './schemas.ts';
+import { json, PageQuery, page } from './schemas.ts';
 
 const Automation = z.object({
   name: z.string(),
@@ -14,6 +14,7 @@ const Automation = z.object({
     filter: z.string().optional(),
   }),
   workflow: z.object({ name: z.string(), version: z.int() }),
+  inputs: json<Record<string, unknown>>('Values for the inputs of the workflow').optional(),
 });
 
 const nameParams = z.object({ name: z.string() });

@@ -77,6 +77,10 @@ const SimulateBody = z.strictObject({
     .string()
     .optional()
     .meta({ description: 'Policies can depend on it. By default, the automation that starts this workflow' }),
+  inputs: z
+    .record(z.string(), z.json())
+    .optional()
+    .meta({ description: 'Inputs of the workflow; they win over those of the automation' }),
 });
 export type SimulateBody = z.infer<typeof SimulateBody>;
 

@@ -6,6 +6,8 @@ import type { Automation, Definitions } from '../../pipeline/definitions.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
+import { inputTemplateProblems } from '../../workflow/inputs.ts';
+import type { PublishedWorkflow } from '../../workflow/workflow.ts';
 import type { automationRoutes } from '../contract/automations.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
@@ -54,10 +56,26 @@ async function assertValid(ports: AutomationsPorts, tenant: string, automation: 
   const unknown = checkEventName(trigger);
   if (unknown) throw invalid(`trigger.event: ${unknown}`);
   const { name, version } = workflow;
-  if (await ports.definitions.workflow(tenant, name, version)) return;
+  const published = await ports.definitions.workflow(tenant, name, version);
+  if (published) return assertInputs(ports, tenant, automation, published);
   const [newest] = await ports.definitions.workflowVersions(tenant, name, { limit: 1 });
   const available = newest ? `the newest is ${newest.version}` : 'none is published';
   throw invalid(`there is no version ${version} of workflow ${name}; ${available}`);
+}
+
+/** An event gives no inputs, so the automation must give all that the workflow requires. */
+async function assertInputs(
+  { expressions }: AutomationsPorts,
+  tenant: string,
+  { inputs = {} }: Automation,
+  workflow: PublishedWorkflow,
+): Promise<void> {
+  const problems = [
+    ...expressionProblems(inputs, { roots: ['trigger'], steps: new Set() }),
+    ...inputTemplateProblems(workflow, inputs, { complete: true }),
+  ];
+  const [wrong] = problems.length > 0 ? problems : await tried(expressions, tenant, inputs);
+  if (wrong) throw invalid(`${['inputs', ...wrong.path].join('.')}: ${wrong.message}`);
 }
 
 const invalid = (detail: string) => new Problem(422, 'AUTOMATION_INVALID', detail);

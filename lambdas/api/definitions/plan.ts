@@ -22,10 +22,11 @@ export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
   async simulateWorkflow(ports, { caller, body }) {
     const { tenant } = caller;
     const { workflow, version } = await workflowOf(ports, caller, body);
-    const { automation, workspace } = await automationOf(ports, caller, body, workflow.name);
+    const { automation, workspace, inputs: from } = await automationOf(ports, caller, body, workflow.name);
     const trigger = triggerOf(ports, body);
     try {
-      const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger });
+      const inputs = { given: body.inputs, from };
+      const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger, inputs });
       return { status: 200, body: withinLimit(plan) };
     } catch (error) {
       if (error instanceof CountersignError) throw new Problem(422, error.code, error.message);
@@ -73,10 +74,14 @@ async function automationOf(
   { tenant }: Caller,
   { automation: wanted }: SimulateBody,
   workflow: string,
-): Promise<{ automation: string; workspace: string }> {
+): Promise<{ automation: string; workspace: string; inputs?: Record<string, unknown> }> {
   const all = await definitions.automations(tenant);
   const found = all.find((each) => (wanted === undefined ? each.workflow.name === workflow : each.name === wanted));
-  return { automation: found?.name ?? wanted ?? workflow, workspace: found?.workspace ?? 'default' };
+  return {
+    automation: found?.name ?? wanted ?? workflow,
+    workspace: found?.workspace ?? 'default',
+    ...(found?.inputs && { inputs: found.inputs }),
+  };
 }
 
 function triggerOf(ports: PlanPorts, { source, event: name, payload }: SimulateBody): Trigger {

@@ -85,8 +85,8 @@ export const RUN_EVENTS = {
     },
   }),
   'run.enriched': eventKind({
-    summary: 'The worker read title, actor and links from the trigger.',
-    fields: z.strictObject({ enrichmentHash: Hash }),
+    summary: 'The worker read title, actor and links from the trigger, and checked the inputs.',
+    fields: z.strictObject({ enrichmentHash: Hash, inputsHash: Hash.optional() }),
     text: () => 'title, actor and links were extracted from the trigger',
     replay: ({ run }, _event, { at }) => {
       run.startedAt = at;

@@ -12,8 +12,10 @@ export interface Problem {
 
 /** What an expression may refer to: root names, and the steps that have run by then. */
 export interface Visible {
-  roots: readonly ('trigger' | 'enrichment' | 'steps' | 'run')[];
+  roots: readonly ('trigger' | 'enrichment' | 'inputs' | 'steps' | 'run')[];
   steps: ReadonlySet<string>;
+  /** The names of the workflow's inputs. */
+  inputs?: readonly string[];
 }
 
 const SHOWN_MAX_CHARACTERS = 200;
@@ -51,7 +53,7 @@ function sourceProblems(source: string, visible: Visible): string[] {
   return referencesOf(read.tree).flatMap((reference) => referenceProblem(reference, visible) ?? []);
 }
 
-function referenceProblem([root, name, part]: string[], { roots, steps }: Visible): string | undefined {
+function referenceProblem([root, name, part]: string[], { roots, steps, inputs = [] }: Visible): string | undefined {
   if (root === undefined) return undefined;
   if (!roots.some((each) => each === root))
     return `unknown name "${root}"${didYouMean(root, roots) || `; start with ${roots.join(', ')}`}`;
@@ -61,6 +63,10 @@ function referenceProblem([root, name, part]: string[], { roots, steps }: Visibl
       return `steps.${name} may not have run before this step; add it to "needs", or refer to another step`;
     if (part !== undefined && part !== 'output')
       return `steps.${name} has only "output": write steps.${name}.output.${part}`;
+  }
+  if (root === 'inputs' && !inputs.includes(name)) {
+    const hint = didYouMean(name, inputs) || (inputs.length > 0 ? `; inputs: ${inputs.join(', ')}` : '');
+    return `unknown input "${name}"${hint || '; define it under "inputs"'}`;
   }
   if (root === 'enrichment' && !ENRICHED.includes(name)) {
     return `unknown field enrichment.${name}${didYouMean(name, ENRICHED) || `; fields: ${ENRICHED.join(', ')}`}`;

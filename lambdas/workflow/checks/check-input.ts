@@ -102,7 +102,9 @@ function problemsOf(schema: z.ZodType, issues: readonly Issue[], input: unknown,
   });
 }
 
-function unknownField(name: string, known: readonly string[]): string {
+function unknownField(name: string, allKnown: readonly string[]): string {
+  // In a union, another option may have the field.
+  const known = allKnown.filter((each) => each !== name);
   const all = known.length > 0 ? `; fields: ${known.join(', ')}` : '; remove it';
   return `unknown field "${name}"${didYouMean(name, known) || all}`;
 }

@@ -52,7 +52,11 @@ const TOOLS = [...Object.keys(STEP_KINDS), ...toolNames()];
 const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
 
 /** Evaluated before any step runs. */
-const BEFORE_STEPS: Visible = { roots: ['trigger', 'enrichment'], steps: new Set() };
+const beforeSteps = ({ inputs = {} }: Workflow): Visible => ({
+  roots: ['trigger', 'enrichment', 'inputs'],
+  steps: new Set(),
+  inputs: Object.keys(inputs),
+});
 
 function settingProblems(workflow: Workflow): Problem[] {
   const { approvals, onFailure, onDrift, concurrencyKey, steps } = workflow;
@@ -71,7 +75,7 @@ function settingProblems(workflow: Workflow): Problem[] {
   if (toolsAreKnown(workflow) && onDrift === 'refuse' && !steps.some((step) => writeOf(step)?.before)) {
     at(['onDrift'], 'no step makes a write that can be compared with the current values; remove onDrift');
   }
-  for (const { message } of expressionProblems(concurrencyKey, BEFORE_STEPS)) at(['concurrencyKey'], message);
+  for (const { message } of expressionProblems(concurrencyKey, beforeSteps(workflow))) at(['concurrencyKey'], message);
   return problems;
 }
 
@@ -118,8 +122,9 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     at(['rollback'], 'neither this step nor an earlier one makes a reversible write; remove rollback');
   }
   const visible: Visible = {
-    roots: ['trigger', 'enrichment', 'steps', 'run'],
+    roots: ['trigger', 'enrichment', 'inputs', 'steps', 'run'],
     steps: new Set(earlier.map(({ id }) => id)),
+    inputs: Object.keys(workflow.inputs ?? {}),
   };
   for (const field of ['with', 'when', 'confidence', 'message'] as const) {
     for (const { path, message } of expressionProblems(step[field], visible)) at([field, ...path], message);

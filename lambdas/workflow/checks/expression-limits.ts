@@ -10,7 +10,7 @@ const TRIES_MAX_MS = 600;
 const TRY_MAX_MS = 200;
 
 /** An expression that takes too long on an empty context always takes too long. */
-const EMPTY_CONTEXT: ExpressionContext = { trigger: {}, enrichment: {}, steps: {}, run: { id: '' } };
+const EMPTY_CONTEXT: ExpressionContext = { trigger: {}, enrichment: {}, inputs: {}, steps: {}, run: { id: '' } };
 
 /** Finds the first expression that exceeds the limits even with an empty context. */
 export function triedWorkflow(expressions: Expressions, tenant: string, workflow: Workflow): Promise<Problem[]> {

@@ -5,6 +5,7 @@ import { readTemplate } from './template.ts';
 export interface ExpressionContext {
   trigger: Record<string, unknown>;
   enrichment?: unknown;
+  inputs?: Record<string, unknown>;
   steps?: Record<string, { output: unknown }>;
   run?: { id: unknown };
 }

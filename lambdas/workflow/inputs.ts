@@ -1,0 +1,177 @@
+import * as z from 'zod';
+import { CountersignError } from '../run/errors.ts';
+import type { Problem } from './checks/check-expressions.ts';
+import { inputProblems, schemaProblems } from './checks/check-input.ts';
+import type { Workflow } from './workflow.ts';
+
+/** No dashes: in an expression, `inputs.add-note` is a subtraction. */
+const INPUT_NAME = /^[a-z][A-Za-z0-9_]{0,62}$/;
+const INPUTS_MAX = 50;
+const TEXT_MAX_CHARACTERS = 8_000;
+const ITEMS_MAX = 1_000;
+const CHOICES_MAX = 100;
+/** The run row stores the inputs, and every commit writes that row. */
+export const INPUTS_MAX_BYTES = 16 * 1024;
+
+const FORMATS = {
+  date: z.iso.date('must be a date: "2026-03-02"'),
+  'date-time': z.iso.datetime({ offset: true, message: 'must be a time: "2026-03-02T09:00:00Z"' }),
+  email: z.email('must be an e-mail address'),
+  uri: z.url('must be an address: "https://..."'),
+  uuid: z.guid('must be a UUID'),
+} as const;
+
+const described = {
+  description: z.string().max(500).optional(),
+  /** Without it the input is optional. An optional input without a default has no value if nobody gives one. */
+  required: z.boolean().default(false),
+};
+
+const Text = z.strictObject({
+  type: z.literal('string'),
+  ...described,
+  default: z.string().optional(),
+  enum: z.array(z.string()).min(1).max(CHOICES_MAX).optional(),
+  format: z.enum(Object.keys(FORMATS) as (keyof typeof FORMATS)[]).optional(),
+  minLength: z.int().min(0).max(TEXT_MAX_CHARACTERS).optional(),
+  maxLength: z.int().min(1).max(TEXT_MAX_CHARACTERS).optional(),
+});
+
+const numeric = {
+  ...described,
+  default: z.number().optional(),
+  enum: z.array(z.number()).min(1).max(CHOICES_MAX).optional(),
+  min: z.number().optional(),
+  max: z.number().optional(),
+};
+const Numeric = z.strictObject({ type: z.literal('number'), ...numeric });
+const Whole = z.strictObject({ type: z.literal('integer'), ...numeric });
+const Flag = z.strictObject({ type: z.literal('boolean'), ...described, default: z.boolean().optional() });
+
+const Scalar = z.discriminatedUnion('type', [Text, Numeric, Whole, Flag]);
+
+const Name = z.string().regex(INPUT_NAME, 'use letters, digits and underscores; start with a small letter');
+
+const Structure = z.strictObject({
+  type: z.literal('object'),
+  ...described,
+  properties: z.record(Name, Scalar),
+  default: z.record(z.string(), z.unknown()).optional(),
+});
+const List = z.strictObject({
+  type: z.literal('array'),
+  ...described,
+  items: z.discriminatedUnion('type', [...Scalar.options, Structure]),
+  default: z.array(z.unknown()).optional(),
+  minItems: z.int().min(0).max(ITEMS_MAX).optional(),
+  maxItems: z.int().min(1).max(ITEMS_MAX).optional(),
+});
+
+export const InputDefinition = z
+  .discriminatedUnion('type', [...Scalar.options, Structure, List])
+  .superRefine((definition, context) => {
+    const { default: value, required } = definition;
+    if (value === undefined) return;
+    const at = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
+    if (required) at(['required'], 'an input with a default is never missing; remove "required" or "default"');
+    for (const { path, message } of schemaProblems(valueSchema(definition), value)) at(['default', ...path], message);
+  });
+type InputDefinition = z.infer<typeof InputDefinition>;
+
+/** The values that a workflow takes when it starts, by name: `inputs.name` in expressions. */
+export const WorkflowInputs = z
+  .record(Name, InputDefinition)
+  .refine((inputs) => Object.keys(inputs).length <= INPUTS_MAX, `a workflow has at most ${INPUTS_MAX} inputs`);
+
+export type InputValues = Record<string, unknown>;
+
+/**
+ * Checks the values that somebody gives to a workflow. Returns them with defaults, or every problem with its path. A value of
+ * null is not given.
+ */
+export function checkInputs(
+  { name, inputs = {} }: Pick<Workflow, 'name' | 'inputs'>,
+  values: InputValues,
+): { values: InputValues } | { problems: Problem[] } {
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
+  if (Object.keys(inputs).length === 0 && Object.keys(given).length > 0) {
+    return { problems: [{ path: ['inputs'], message: `the workflow ${name} takes no inputs; remove them` }] };
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(given));
+  if (bytes > INPUTS_MAX_BYTES) {
+    return { problems: [{ path: ['inputs'], message: `have ${bytes} bytes; the limit is ${INPUTS_MAX_BYTES}` }] };
+  }
+  const problems = schemaProblems(objectOf(inputs), given);
+  if (problems.length > 0) {
+    return { problems: problems.map(({ path, message }) => ({ path: ['inputs', ...path], message })) };
+  }
+  const defaults = Object.entries(inputs).flatMap(([key, { default: value }]) =>
+    value === undefined ? [] : [[key, value]],
+  );
+  return { values: { ...Object.fromEntries(defaults), ...given } };
+}
+
+/** Like `checkInputs`, but throws INPUT_INVALID with all problems. */
+export function checkedInputs(workflow: Pick<Workflow, 'name' | 'inputs'>, values: InputValues): InputValues {
+  const checked = checkInputs(workflow, values);
+  if ('values' in checked) return checked.values;
+  const said = checked.problems.map(({ path, message }) => `${path.join('.')} ${message}`);
+  throw new CountersignError('INPUT_INVALID', said.join('; '));
+}
+
+/**
+ * Finds mistakes in templates for inputs that no value of their expressions can fix. `complete`: nobody gives further values,
+ * so a missing required input is a mistake too.
+ */
+export function inputTemplateProblems(
+  { name, inputs }: Pick<Workflow, 'name' | 'inputs'>,
+  templates: Record<string, unknown>,
+  { complete }: { complete: boolean },
+): Problem[] {
+  if (!inputs) {
+    const none = { path: [], message: `the workflow ${name} takes no inputs; remove them` };
+    return Object.keys(templates).length > 0 ? [none] : [];
+  }
+  const schema = objectOf(inputs);
+  return inputProblems(complete ? schema : schema.partial(), templates);
+}
+
+const objectOf = (definitions: Record<string, InputDefinition>) =>
+  z.strictObject(
+    Object.fromEntries(
+      Object.entries(definitions).map(([name, definition]) => {
+        const schema = valueSchema(definition);
+        return [name, definition.required ? schema : schema.optional()];
+      }),
+    ),
+  );
+
+function valueSchema(definition: InputDefinition): z.ZodType {
+  switch (definition.type) {
+    case 'string':
+      return textSchema(definition);
+    case 'number':
+    case 'integer':
+      return numberSchema(definition);
+    case 'boolean':
+      return z.boolean();
+    case 'object':
+      return objectOf(definition.properties);
+    case 'array': {
+      const { items, minItems = 0, maxItems = ITEMS_MAX } = definition;
+      return z.array(valueSchema(items)).min(minItems).max(maxItems);
+    }
+  }
+}
+
+function textSchema({ enum: choices, format, minLength = 0, maxLength = TEXT_MAX_CHARACTERS }: z.infer<typeof Text>) {
+  if (choices !== undefined) return z.enum(choices as [string]);
+  const text = z.string().min(minLength).max(maxLength);
+  return format === undefined ? text : z.intersection(text, FORMATS[format]);
+}
+
+function numberSchema({ type, enum: choices, min, max }: z.infer<typeof Numeric> | z.infer<typeof Whole>) {
+  if (choices !== undefined) return z.literal(choices as [number]);
+  const number = type === 'integer' ? z.int() : z.number();
+  return number.min(min ?? Number.NEGATIVE_INFINITY).max(max ?? Number.POSITIVE_INFINITY);
+}
