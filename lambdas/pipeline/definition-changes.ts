@@ -9,10 +9,31 @@ export interface ChangeAuthor {
   changeId: string;
 }
 
-export type ChangeKind = 'person' | 'automation' | 'connection' | 'policies' | 'settings' | 'workflow' | 'api_key';
+/** Every kind of definition. CONTRIBUTING, "Add a kind of definition", says how to add one. */
+export const CHANGE_KINDS = [
+  'person',
+  'automation',
+  'connection',
+  'policies',
+  'settings',
+  'workflow',
+  'schedule',
+  'webhook_source',
+  'api_key',
+] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** A change that needs a second owner is `requested` and then `confirmed`, `rejected` or `expired`. */
-export type ChangeAction = 'created' | 'changed' | 'deleted' | 'requested' | 'confirmed' | 'rejected' | 'expired';
+export const CHANGE_ACTIONS = [
+  'created',
+  'changed',
+  'deleted',
+  'requested',
+  'confirmed',
+  'rejected',
+  'expired',
+] as const;
+export type ChangeAction = (typeof CHANGE_ACTIONS)[number];
 
 /** One entry in the history of a tenant's definitions. The transaction of the change writes it; it never changes. */
 export interface Change extends ChangeAuthor {
@@ -22,6 +43,8 @@ export interface Change extends ChangeAuthor {
   /** Null if the definition did not exist before, or does not exist after. */
   before: unknown;
   after: unknown;
+  /** The names of the secrets that were set with this change. Their values are never recorded. */
+  secretsSet?: string[];
   /** The author of the request that was confirmed, rejected or expired. */
   requestedBy?: string;
   reason?: string;
@@ -31,14 +54,20 @@ export interface Change extends ChangeAuthor {
 const RECORDED_MAX_BYTES = 128 * 1024;
 /** A URL can contain a user name and a password before the host. */
 const CREDENTIALS_IN_URL = /\/\/[^/@\s"]+@/g;
+/** Secrets belong in Secrets Manager, not in definitions. If one is in a field with such a name, the history hides it. */
+const SECRET_FIELD = /(?:secret|password|passphrase|token|credential|private_?key|api_?key)s?$/i;
+const HIDDEN = '***';
 
 /** A document as the history stores it: without credentials, and only its hash if it is too large. */
 export function recorded(document: object | undefined): unknown {
   if (document === undefined) return null;
-  const text = JSON.stringify(document).replaceAll(CREDENTIALS_IN_URL, '//***@');
+  const text = JSON.stringify(document, hideSecret).replaceAll(CREDENTIALS_IN_URL, `//${HIDDEN}@`);
   const bytes = Buffer.byteLength(text);
   return bytes <= RECORDED_MAX_BYTES ? JSON.parse(text) : { sha256: sha256Hex(text), bytes };
 }
+
+const hideSecret = (field: string, value: unknown): unknown =>
+  typeof value === 'string' && SECRET_FIELD.test(field) ? HIDDEN : value;
 
 /** A change of a person that a second owner has to confirm. */
 export interface PendingChange {
@@ -59,9 +88,15 @@ export interface Dismissal {
   reason?: string;
 }
 
-export interface SavedPerson {
-  /** The person that the change was checked against, null for none. If the stored person differs, nothing is saved. */
-  replaces?: Person | null;
+/** How a definition is saved. */
+export interface SaveOptions<Document extends object = object> {
+  /** The document that the change was checked against, null for none. If the stored one differs, nothing is saved. */
+  replaces?: Document | null;
+  /** The names of secrets that were set before this. The change is recorded even if the document is the same. */
+  secretsSet?: string[];
+}
+
+export interface SavedPerson extends SaveOptions<Person> {
   /** The pending change that this confirms, in the same transaction. */
   confirms?: PendingChange;
 }

@@ -18,17 +18,21 @@ import {
   type RecordedChanges,
   recorded,
   type SavedPerson,
+  type SaveOptions,
 } from './definition-changes.ts';
 
 /** An expired pending change is deleted after this time. */
 const PENDING_RETAINED_SECONDS = 30 * 24 * 60 * 60;
 
-interface Saved {
+/** The row of a definition, and who changes it. */
+export interface Saved {
   tenant: string;
   kind: ChangeKind;
   name: string;
   key: keys.Key;
   by: ChangeAuthor;
+  /** Further writes of the same transaction, for rows that must agree with the definition. */
+  besides?: TransactWriteItem[];
 }
 
 /** Writes each definition together with its entry in the history. */
@@ -41,13 +45,14 @@ export class DynamoChanges implements RecordedChanges {
     this.#pause = pause;
   }
 
-  /** Writes the document and its entry, unless the document is unchanged. */
-  async save({ tenant, kind, name, key, by }: Saved, document: object, how: SavedPerson = {}): Promise<void> {
-    const { replaces, confirms } = how;
+  /** Writes the document and its entry, unless the document is unchanged and no secret was set. */
+  async save(saved: Saved, document: object, how: SaveOptions & Pick<SavedPerson, 'confirms'> = {}): Promise<void> {
+    const { tenant, kind, name, key, by, besides = [] } = saved;
+    const { replaces, confirms, secretsSet = [] } = how;
     const read = await this.#rows.getItem(key);
     const before = read && docOf<object>(read);
     if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) throw conflict(`${kind} ${name}`);
-    if (before && !confirms && isSame(before, document)) return;
+    if (before && !confirms && secretsSet.length === 0 && isSame(before, document)) return;
     const { changeId, requestedBy } = confirms ?? {};
     await this.#write(`${kind} ${name}`, [
       this.#rows.put(toItem(key, document), rowIsStill(read)),
@@ -58,20 +63,40 @@ export class DynamoChanges implements RecordedChanges {
         action: confirms ? 'confirmed' : before ? 'changed' : 'created',
         before: recorded(before),
         after: recorded(document),
+        ...(secretsSet.length > 0 && { secretsSet }),
         ...(requestedBy !== undefined && { requestedBy }),
       }),
       ...(changeId === undefined ? [] : [this.#rows.remove(keys.pendingChangeKey(tenant, changeId), ROW_EXISTS)]),
+      ...besides,
     ]);
   }
 
   /** Writes a new document. Returns false and writes nothing if the key exists. */
-  async saveNew({ tenant, kind, name, key, by }: Saved, document: object): Promise<boolean> {
+  async saveNew({ tenant, kind, name, key, by, besides = [] }: Saved, document: object): Promise<boolean> {
     const entry = { ...by, kind, name, action: 'created' as const, before: null, after: recorded(document) };
     const refused = await this.#rows.transact(
-      [this.#rows.put(toItem(key, document), ROW_IS_NEW), this.#entry(tenant, entry)],
+      [this.#rows.put(toItem(key, document), ROW_IS_NEW), this.#entry(tenant, entry), ...besides],
       this.#pause,
     );
     return refused === undefined;
+  }
+
+  /**
+   * Deletes a definition. Returns false and writes nothing if there is none. With `replaces`, only the document that
+   * was read before is deleted.
+   */
+  async delete(saved: Saved, { replaces }: Pick<SaveOptions, 'replaces'> = {}): Promise<boolean> {
+    const { tenant, kind, name, key, by, besides = [] } = saved;
+    const read = await this.#rows.getItem(key);
+    const before = read && docOf<object>(read);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) throw conflict(`${kind} ${name}`);
+    if (!read) return false;
+    await this.#write(`${kind} ${name}`, [
+      this.#rows.remove(key, rowIsStill(read)),
+      this.#entry(tenant, { ...by, kind, name, action: 'deleted', before: recorded(before), after: null }),
+      ...besides,
+    ]);
+    return true;
   }
 
   person(tenant: string, id: string): Promise<Person | undefined> {
@@ -85,15 +110,10 @@ export class DynamoChanges implements RecordedChanges {
 
   async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
     const { id } = person;
+    const former = toItem(keys.formerPersonKey(tenant, id), { id, deletedAt: by.at, deletedBy: by.actor });
+    const besides = [this.#rows.put(former)];
     const key = keys.personKey(tenant, id);
-    const read = await this.#rows.getItem(key);
-    if (!read || hashOf(docOf<object>(read)) !== hashOf(person)) throw conflict(`person ${id}`);
-    const before = recorded(docOf<object>(read));
-    await this.#write(`person ${id}`, [
-      this.#rows.remove(key, rowIsStill(read)),
-      this.#rows.put(toItem(keys.formerPersonKey(tenant, id), { id, deletedAt: by.at, deletedBy: by.actor })),
-      this.#entry(tenant, { ...by, kind: 'person', name: id, action: 'deleted', before, after: null }),
-    ]);
+    await this.delete({ tenant, kind: 'person', name: id, key, by, besides }, { replaces: person });
   }
 
   async wasDeleted(tenant: string, id: string): Promise<boolean> {

@@ -230,6 +230,32 @@ export function describeDefinitionsContract(
         expect(items[0]?.after).toEqual({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/), bytes: expect.any(Number) });
       });
 
+      it('hides fields that are named like secrets, and nothing else', async () => {
+        const tenant = newTenant();
+        const hidden = { clientSecret: 'hunter2', nested: [{ api_key: 'hunter2', refreshToken: 'hunter2' }] };
+        const shown = { tokenUrl: 'https://github.com/token', passwords: 2, instance: 'acme' };
+        await definitions.saveConnection(tenant, { ...connection, ...hidden, ...shown } as Connection, byTest());
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(JSON.stringify(items)).not.toContain('hunter2');
+        expect(items[0]?.after).toMatchObject({
+          ...shown,
+          clientSecret: '***',
+          nested: [{ api_key: '***', refreshToken: '***' }],
+        });
+      });
+
+      it('records that a secret was set, even if the definition is the same', async () => {
+        const tenant = newTenant();
+        await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));
+        await definitions.savePerson(tenant, ana, byTest({ at: at(2) }), { secretsSet: [] });
+        await definitions.savePerson(tenant, ana, byTest({ at: at(3) }), { secretsSet: ['acme/github'] });
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(items.map(({ at, action, secretsSet }) => [at, action, secretsSet])).toEqual([
+          [at(3), 'changed', ['acme/github']],
+          [at(1), 'created', undefined],
+        ]);
+      });
+
       it('deletes a person for good: nobody gets the id', async () => {
         const tenant = newTenant();
         await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));

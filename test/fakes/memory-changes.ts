@@ -9,6 +9,7 @@ import {
   type RecordedChanges,
   recorded,
   type SavedPerson,
+  type SaveOptions,
 } from '../../lambdas/pipeline/definition-changes.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
@@ -36,13 +37,14 @@ export class MemoryChanges implements RecordedChanges {
     [partition, sort]: readonly [string, string],
     document: T,
     { tenant, kind, name, by }: Saved,
-    { replaces, confirms }: SavedPerson = {},
+    { replaces, confirms, secretsSet = [] }: SaveOptions & Pick<SavedPerson, 'confirms'> = {},
   ): void {
     const before = rows.get(partition, sort);
     if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) {
       throw new CountersignError('CONFLICT', `${name} was changed meanwhile`);
     }
-    if (before && !confirms && hashOf(before) === hashOf(JSON.parse(JSON.stringify(document)))) return;
+    const noSecretSet = secretsSet.length === 0;
+    if (before && !confirms && noSecretSet && hashOf(before) === hashOf(JSON.parse(JSON.stringify(document)))) return;
     rows.set(partition, sort, document);
     this.record(tenant, {
       ...by,
@@ -51,8 +53,25 @@ export class MemoryChanges implements RecordedChanges {
       action: confirms ? 'confirmed' : before ? 'changed' : 'created',
       before: recorded(before),
       after: recorded(document),
+      ...(!noSecretSet && { secretsSet }),
       ...(confirms && { requestedBy: confirms.requestedBy }),
     });
+  }
+
+  protected delete<T extends object>(
+    rows: MemoryRows<T>,
+    [partition, sort]: readonly [string, string],
+    { tenant, kind, name, by }: Saved,
+    { replaces }: Pick<SaveOptions, 'replaces'> = {},
+  ): boolean {
+    const before = rows.get(partition, sort);
+    if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) {
+      throw new CountersignError('CONFLICT', `${name} was changed meanwhile`);
+    }
+    if (!before) return false;
+    rows.set(partition, sort, undefined);
+    this.record(tenant, { ...by, kind, name, action: 'deleted', before: recorded(before), after: null });
+    return true;
   }
 
   protected record(tenant: string, change: Change): void {
@@ -71,13 +90,8 @@ export class MemoryChanges implements RecordedChanges {
 
   async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
     const { id } = person;
-    const before = this.peopleRows.get(tenant, id);
-    if (!before || hashOf(before) !== hashOf(person))
-      throw new CountersignError('CONFLICT', `person ${id} is gone already`);
-    this.peopleRows.set(tenant, id, undefined);
+    this.delete(this.peopleRows, [tenant, id], { tenant, kind: 'person', name: id, by }, { replaces: person });
     this.#former.set(tenant, id, id);
-    const deleted = { kind: 'person' as const, name: id, action: 'deleted' as const, after: null };
-    this.record(tenant, { ...by, ...deleted, before: recorded(before) });
   }
 
   async wasDeleted(tenant: string, id: string): Promise<boolean> {

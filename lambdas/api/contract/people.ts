@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { Person as PersonDefinition } from '../../people/people.ts';
 import { ROLES } from '../../people/rights.ts';
+import { CHANGE_ACTIONS, CHANGE_KINDS } from '../../pipeline/definition-changes.ts';
 import { route } from './route.ts';
 import { json, PageQuery, page, Timestamp } from './schemas.ts';
 
@@ -106,11 +107,12 @@ export const peopleRoutes = {
 };
 
 const Change = z.object({
-  kind: z.enum(['person', 'automation', 'connection', 'policies', 'settings', 'workflow', 'api_key']),
+  kind: z.enum(CHANGE_KINDS),
   name: z.string(),
-  action: z.enum(['created', 'changed', 'deleted', 'requested', 'confirmed', 'rejected', 'expired']),
+  action: z.enum(CHANGE_ACTIONS),
   before: json('The definition before the change, or null'),
   after: json('The definition after the change, or null'),
+  secretsSet: z.array(z.string()).optional(),
   requestedBy: z.string().optional(),
   reason: z.string().optional(),
   actor: z.string(),
