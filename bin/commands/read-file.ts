@@ -9,7 +9,7 @@ export function readFile(file: string): Buffer<ArrayBuffer> {
   }
 }
 
-export function writeFile(file: string, content: string | Buffer): void {
+export function writeFile(file: string, content: string | Uint8Array): void {
   try {
     writeFileSync(file, content);
   } catch (cause) {
@@ -30,22 +30,22 @@ export function fileFailure(verb: 'read' | 'write', file: string, cause: unknown
   return new Failure(EXIT.usage, `cannot ${verb} ${file}: ${reason}`, { cause });
 }
 
-/** Reads a YAML or JSON file that describes one `kind` of thing. The server checks all fields but its name. */
-export async function readDefinition<Name extends string>(
+/** Reads a YAML or JSON file that describes one `kind` of thing. The server checks all fields but its id. */
+export async function readDefinition<Fields extends object>(
   file: string,
-  name: Name,
+  idField: string,
   kind: string,
-): Promise<Record<Name, string> & Record<string, unknown>> {
+): Promise<{ id: string; fields: Fields }> {
   // Only two commands read YAML here; loading the parser would slow down the others.
   const { parse } = await import('yaml');
   const text = readFile(file).toString('utf8');
-  let content: unknown;
+  let content: Record<string, unknown> | null;
   try {
     content = parse(text);
   } catch (cause) {
     throw new Failure(EXIT.usage, `${file}: ${(cause as Error).message}`, { cause });
   }
-  const id = typeof content === 'object' && content !== null ? (content as Record<string, unknown>)[name] : undefined;
-  if (typeof id === 'string') return { ...(content as object), [name]: id } as Record<Name, string>;
-  throw new Failure(EXIT.usage, `${file} is not ${kind}: "${name}" is missing`);
+  const { [idField]: id, ...fields } = typeof content === 'object' && content !== null ? content : {};
+  if (typeof id === 'string') return { id, fields: fields as Fields };
+  throw new Failure(EXIT.usage, `${file} is not ${kind}: "${idField}" is missing`);
 }

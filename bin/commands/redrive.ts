@@ -12,7 +12,9 @@ export const redrive: Command = {
   async run(call) {
     const api = call.api();
     const dryRun = call.isSet('dry-run');
-    const queues = dryRun ? (await api.deadLetters()).queues : (await api.redrive()).redriven;
+    const queues = dryRun
+      ? (await api.call('GET /api/v1/dead-letters')).queues
+      : (await api.call('POST /api/v1/dead-letters/redrive')).redriven;
     if (call.json) call.printJson({ queues });
     else {
       for (const { queue, messages, complete } of queues) {
@@ -38,7 +40,7 @@ export const outboxRedrive: Command = {
     const entries: StuckEntry[] = [];
     let more = true;
     while (more) {
-      const page = await api.redriveOutbox({ dryRun });
+      const page = await api.call('POST /api/v1/outbox/redrive', { body: { dryRun } });
       entries.push(...page.entries);
       // Resent entries are no longer stuck, so the same request returns the next page. After a dry run it would not.
       more = page.more && !dryRun;

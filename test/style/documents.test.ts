@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const EVERY_FILE = '{agent,bench,bin,console,docs,events,lambdas,lib,local,policies,test,workflows}/**/*';
+const EVERY_FILE = '{agent,bench,bin,client,console,docs,events,lambdas,lib,local,policies,test,workflows}/**/*';
 const glob = (...patterns: string[]) => globSync(patterns, { cwd: ROOT, exclude: ['**/node_modules/**'] });
 
 // The changelog names files as they were.
@@ -39,7 +39,7 @@ describe.each(documents)('%s', (document) => {
 
 it('every reference to a heading of a document is right', () => {
   const headings = (document: string) => [...textOf(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
-  const sources = [...glob('{bin,lambdas,lib,local,test}/**/*.ts'), ...documents];
+  const sources = [...glob('{bin,client,lambdas,lib,local,test}/**/*.ts'), ...documents];
   const wrong = sources.flatMap((path) =>
     [...textOf(path).matchAll(/\b(RUNBOOK|ARCHITECTURE|CONTRIBUTING)(?:\.md)?\)?,\s+(?:\*\s+)?"([^"]+)"/g)]
       .filter(([, document, heading = '']) => !headings(`${document}.md`).includes(heading.replace(/\s+/g, ' ')))

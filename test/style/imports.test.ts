@@ -127,9 +127,11 @@ describe('imports', () => {
   });
 
   it('every relative import has a file extension', () => {
-    const relative = sourceFiles('{lambdas,lib,local,bin,test,bench}/**/*.ts').flatMap(({ path, imports }) =>
+    const relative = sourceFiles('{lambdas,lib,local,bin,client,test,bench}/**/*.ts').flatMap(({ path, imports }) =>
       imports
-        .filter(({ from }) => /^(lambdas|lib|local|bin|test|bench)\//.test(from) && !/\.(ts|mjs|json)$/.test(from))
+        .filter(
+          ({ from }) => /^(lambdas|lib|local|bin|client|test|bench)\//.test(from) && !/\.(ts|mjs|json)$/.test(from),
+        )
         .map(({ from }) => `${path}: ${from}`),
     );
     expect(relative).toEqual([]);

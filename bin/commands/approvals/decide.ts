@@ -1,3 +1,4 @@
+import type { RequestFor } from '../../../client/api-client.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
@@ -71,26 +72,32 @@ async function decide(call: Call, verb: Verb): Promise<ExitCode> {
     call.terminal.note('canceled; no decision was made');
     return EXIT.failed;
   }
-  const decided = await api.decide(approval.approvalId, { decision: verb, ...body, actionHash: approval.actionHash });
+  const decided = await api.call('POST /api/v1/approvals/{id}/decision', {
+    params: { id: approval.approvalId },
+    body: { ...body, actionHash: approval.actionHash },
+  });
   if (call.json) call.printJson(decided);
   else call.terminal.print(`\n${printable(outcomeText(decided))}`);
   return EXIT.ok;
 }
 
-type Body = { reason?: string } | { fields: Record<string, unknown> };
+type DecisionBody = RequestFor<'POST /api/v1/approvals/{id}/decision'>['body'];
+/** Without `actionHash`, in each variant. */
+type Body = DecisionBody extends infer Each ? (Each extends unknown ? Omit<Each, 'actionHash'> : never) : never;
+type Fields = Extract<DecisionBody, { decision: 'edit' }>['fields'];
 
 function bodyOf(call: Call, verb: Verb, approval: ShownApproval): Body {
   switch (verb) {
     case 'approve':
-      return {};
+      return { decision: verb };
     case 'reject':
-      return { reason: call.option('reason') };
+      return { decision: verb, reason: call.option('reason') ?? '' };
     case 'edit':
-      return { fields: fieldsOf(call.options('field'), approval.action?.fields ?? {}) };
+      return { decision: verb, fields: fieldsOf(call.options('field'), approval.action?.fields ?? {}) };
   }
 }
 
-function fieldsOf(given: readonly string[], now: Record<string, unknown>): Record<string, unknown> {
+function fieldsOf(given: readonly string[], now: Record<string, unknown>): Fields {
   if (given.length === 0) throw new UsageError('--field name=value is required');
   return Object.fromEntries(
     given.map((text) => {
@@ -101,7 +108,7 @@ function fieldsOf(given: readonly string[], now: Record<string, unknown>): Recor
   );
 }
 
-function parsedJson(name: string, text: string): unknown {
+function parsedJson(name: string, text: string): Fields[string] {
   try {
     return JSON.parse(text);
   } catch {

@@ -10,21 +10,21 @@ const PENDING_MAX = 100;
 
 /** Accepts an approval id, or a run id if that run has one open approval. */
 export async function findApproval(api: Api, reference: string): Promise<ShownApproval> {
-  if (APPROVAL_ID.test(reference)) return api.approval(reference);
+  if (APPROVAL_ID.test(reference)) return api.call('GET /api/v1/approvals/{id}', { params: { id: reference } });
   const [, digits, which] = REFERENCE.exec(reference) ?? [];
   if (digits === undefined) {
     throw new UsageError(
       `"${reference}" is not an approval id; an id looks like run_3f9c2a1b.2-1, see npx countersign approvals list`,
     );
   }
-  const { approvals } = await api.approvals({ limit: String(PENDING_MAX) });
+  const { approvals } = await api.call('GET /api/v1/approvals', { query: { limit: PENDING_MAX } });
   const waiting = approvals.filter(({ approvalId }) => matches(approvalId, digits, which));
   return theOnly(waiting) ?? ofRun(api, digits, which);
 }
 
 async function ofRun(api: Api, digits: string, which: string | undefined): Promise<ShownApproval> {
   const runId = await findRunId(api, digits);
-  const { approvals } = await api.run(runId);
+  const { approvals } = await api.call('GET /api/v1/runs/{id}', { params: { id: runId } });
   const named = approvals.filter(({ approvalId }) => matches(approvalId, digits, which));
   const found = theOnly(named.filter(isOpen)) ?? theOnly(named);
   if (found) return found;

@@ -17,7 +17,7 @@ export const approvalsList: Command = {
   async run(call) {
     const api = call.api();
     const { items: approvals, nextCursor } = await readPages(call, async (asked) => {
-      const page = await api.approvals(asked);
+      const page = await api.call('GET /api/v1/approvals', { query: asked });
       return { items: page.approvals, nextCursor: page.nextCursor };
     });
     if (call.json) call.printJson({ approvals, nextCursor });

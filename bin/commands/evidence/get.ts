@@ -14,9 +14,10 @@ export const evidenceGet: Command = {
     const api = call.api();
     const runId = await findRunId(api, call.arg(0));
     const files = bundleFiles(call.option('out') ?? `${runId}.json`);
+    const params = { id: runId };
     const [document, envelope] = await Promise.all([
-      api.evidenceFile(runId, 'bundle.json'),
-      api.evidenceFile(runId, 'bundle.dsse.json'),
+      api.download('GET /api/v1/runs/{id}/evidence/bundle.json', { params }),
+      api.download('GET /api/v1/runs/{id}/evidence/bundle.dsse.json', { params }),
     ]);
     writeFile(files.document, document);
     writeFile(files.envelope, envelope);

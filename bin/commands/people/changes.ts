@@ -27,7 +27,7 @@ export const changes: readonly Command[] = [
     options: pagingOptions('changes'),
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
-        const page = await call.api().changes(query);
+        const page = await call.api().call('GET /api/v1/changes', { query });
         return { items: page.changes, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ changes: items, nextCursor });
@@ -51,7 +51,7 @@ export const changes: readonly Command[] = [
     options: pagingOptions('changes'),
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
-        const page = await call.api().pendingChanges(query);
+        const page = await call.api().call('GET /api/v1/changes/pending', { query });
         return { items: page.pending, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ pending: items, nextCursor });
@@ -75,7 +75,9 @@ export const changes: readonly Command[] = [
     description: 'confirm a change that another owner or an admin requested',
     options: {},
     async run(call) {
-      const person = await call.api().confirmChange(call.arg(0));
+      const person = await call
+        .api()
+        .call('POST /api/v1/changes/pending/{id}/confirm', { params: { id: call.arg(0) } });
       if (call.json) call.printJson(person);
       else call.terminal.print(printable(`confirmed; ${person.id} is changed`));
       return EXIT.ok;
@@ -87,7 +89,10 @@ export const changes: readonly Command[] = [
     description: 'reject a pending change',
     options: { reason: { value: 'TEXT', required: true, description: 'why you reject it' } },
     async run(call) {
-      const rejected = await call.api().rejectChange(call.arg(0), call.option('reason') ?? '');
+      const rejected = await call.api().call('POST /api/v1/changes/pending/{id}/reject', {
+        params: { id: call.arg(0) },
+        body: { reason: call.option('reason') ?? '' },
+      });
       if (call.json) call.printJson(rejected);
       else call.terminal.print(printable(`rejected ${rejected.rejected}; nothing is changed`));
       return EXIT.ok;

@@ -1,3 +1,4 @@
+import type { RequestFor } from '../../../client/api-client.ts';
 import type { Person } from '../../../lambdas/people/people.ts';
 import type { PersonChanged } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
@@ -7,6 +8,8 @@ import type { Call, Command } from '../command.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
 import { readDefinition } from '../read-file.ts';
+
+type PersonFields = RequestFor<'PUT /api/v1/people/{id}'>['body'];
 
 const COLUMNS: readonly Column[] = [
   { title: 'PERSON' },
@@ -24,7 +27,7 @@ export const people: readonly Command[] = [
     options: pagingOptions('people'),
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
-        const page = await call.api().people(query);
+        const page = await call.api().call('GET /api/v1/people', { query });
         return { items: page.people, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ people: items, nextCursor });
@@ -48,7 +51,7 @@ export const people: readonly Command[] = [
     description: 'show a person: role, identities, and who granted the rights',
     options: {},
     async run(call) {
-      const person = await call.api().person(call.arg(0));
+      const person = await call.api().call('GET /api/v1/people/{id}', { params: { id: call.arg(0) } });
       if (call.json) call.printJson(person);
       else show(call, person);
       return EXIT.ok;
@@ -66,8 +69,8 @@ export const people: readonly Command[] = [
       'In a prod stage, a change that extends who may approve must be confirmed by a second owner.',
     options: {},
     async run(call) {
-      const { id, ...body } = await readDefinition(call.arg(0), 'id', 'a person');
-      printChanged(call, await call.api().savePerson(id, body), `saved ${id}`);
+      const { id, fields: body } = await readDefinition<PersonFields>(call.arg(0), 'id', 'a person');
+      printChanged(call, await call.api().call('PUT /api/v1/people/{id}', { params: { id }, body }), `saved ${id}`);
       return EXIT.ok;
     },
   },
@@ -77,7 +80,7 @@ export const people: readonly Command[] = [
     description: 'delete a person and revoke the rights of their API keys',
     options: {},
     async run(call) {
-      const deleted = await call.api().deletePerson(call.arg(0));
+      const deleted = await call.api().call('DELETE /api/v1/people/{id}', { params: { id: call.arg(0) } });
       if (call.json) call.printJson(deleted);
       else call.terminal.print(printable(`deleted ${deleted.deleted}; the id cannot be used again`));
       return EXIT.ok;
@@ -92,7 +95,11 @@ export const people: readonly Command[] = [
     options: {},
     async run(call) {
       const id = call.arg(0);
-      printChanged(call, await call.api().confirmPerson(id), `confirmed ${id}`);
+      printChanged(
+        call,
+        await call.api().call('POST /api/v1/people/{id}/confirm', { params: { id } }),
+        `confirmed ${id}`,
+      );
       return EXIT.ok;
     },
   },
@@ -108,11 +115,13 @@ export const people: readonly Command[] = [
       const [id, add, remove] = [call.arg(0), call.options('add'), call.options('remove')];
       if (add.length + remove.length === 0) throw new UsageError('--add PERSON or --remove PERSON is required');
       const api = call.api();
-      const before = ((await api.person(id)).delegates ?? []).map(({ person }) => person);
+      const params = { id };
+      const { delegates: delegatesBefore } = await api.call('GET /api/v1/people/{id}', { params });
+      const before = (delegatesBefore ?? []).map(({ person }) => person);
       const delegates = [...new Set([...before, ...add])].filter((person) => !remove.includes(person));
       printChanged(
         call,
-        await api.saveDelegates(id, delegates),
+        await api.call('PUT /api/v1/people/{id}/delegates', { params, body: { delegates } }),
         `delegates of ${id}: ${delegates.join(', ') || 'none'}`,
       );
       return EXIT.ok;

@@ -15,7 +15,7 @@ export const policyPublish: Command = {
   options: {},
   async run(call) {
     const policies = readPolicyFolder(call.arg(0));
-    const published = await call.api().publishPolicies(policies);
+    const published = await call.api().call('PUT /api/v1/policies', { body: policies });
     if (call.json) call.printJson(published);
     else for (const line of publishedText(policies.engine, printable(published))) call.terminal.print(line);
     return EXIT.ok;

@@ -1,3 +1,4 @@
+import type { ResponseFrom } from '../../../client/api-client.ts';
 import type { Flip, Outcome } from '../../../lambdas/policy/replay.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import { Page } from '../../terminal/page.ts';
@@ -9,6 +10,8 @@ import { shortRunIds } from '../runs/find-run.ts';
 import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
 
 const PROGRESS_EVERY_RUNS = 100;
+
+type ReplayPage = ResponseFrom<'POST /api/v1/policies/replay'>;
 
 interface Replayed {
   runs: number;
@@ -47,7 +50,9 @@ async function replayAll(call: Call, folder: string): Promise<Replayed> {
   const all: Replayed = { runs: 0, examined: 0, flips: [] };
   let cursor: string | null = null;
   do {
-    const page = await api.replayPolicies({ policies, since, ...(cursor !== null && { cursor }) });
+    const page: ReplayPage = await api.call('POST /api/v1/policies/replay', {
+      body: { policies, since, ...(cursor !== null && { cursor }) },
+    });
     all.runs += page.runs;
     all.examined += page.examined;
     all.flips.push(...page.flips);

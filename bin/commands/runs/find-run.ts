@@ -14,7 +14,7 @@ export async function findRunId(api: Api, reference: string): Promise<string> {
   const digits = PREFIX.exec(reference)?.[1];
   if (!digits)
     throw new UsageError(`"${reference}" is not a run id; an id starts like run_3f9c2a, see npx countersign runs list`);
-  const { runs } = await api.runs({ limit: String(NEWEST_MAX) });
+  const { runs } = await api.call('GET /api/v1/runs', { query: { limit: NEWEST_MAX } });
   const matching = runs.map(({ runId }) => runId).filter((runId) => runId.startsWith(`run_${digits}`));
   const [only, ...others] = matching;
   if (!only) {

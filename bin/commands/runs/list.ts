@@ -38,7 +38,9 @@ async function readRuns(call: Call): Promise<RunPage> {
   }
   const api = call.api();
   const { items, nextCursor } = await readPages(call, async (asked) => {
-    const page = await api.runs({ status, ...asked });
+    const page = await api.call('GET /api/v1/runs', {
+      query: { status: status as RunSummary['status'] | undefined, ...asked },
+    });
     return { items: page.runs, nextCursor: page.nextCursor };
   });
   return { runs: items, nextCursor };

@@ -2,6 +2,7 @@ import type { Api, RunDetail } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
+import { PAGE_MAX } from '../paging.ts';
 import { findRunId } from './find-run.ts';
 import { printRun } from './run-page.ts';
 
@@ -22,11 +23,11 @@ export const runsShow: Command = {
 
 /** Fetches all pages: a long run has more steps and commits than one response holds. */
 async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
-  const { moreCommitsSince, ...first } = await api.run(runId);
+  const { moreCommitsSince, ...first } = await api.call('GET /api/v1/runs/{id}', { params: { id: runId } });
   const run = await withAllSteps(api, first);
   const commits = [...run.commits];
   for (let since = moreCommitsSince; since !== undefined; ) {
-    const page = await api.events(runId, since);
+    const page = await api.call('GET /api/v1/runs/{id}/events', { params: { id: runId }, query: { since } });
     commits.push(...page.commits);
     since = page.more && page.commits.length > 0 ? page.next : undefined;
   }
@@ -36,7 +37,10 @@ async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
 async function withAllSteps(api: Api, run: RunDetail): Promise<RunDetail> {
   const whole = { ...run, nextStepsCursor: null };
   for (let cursor = run.nextStepsCursor; cursor; ) {
-    const page = await api.steps(run.runId, cursor);
+    const page = await api.call('GET /api/v1/runs/{id}/steps', {
+      params: { id: run.runId },
+      query: { cursor, limit: PAGE_MAX },
+    });
     whole.steps = [...whole.steps, ...page.steps];
     // Two steps may share a receipt.
     const known = new Set(whole.receipts.map(({ key }) => key));

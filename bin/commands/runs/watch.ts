@@ -46,7 +46,10 @@ async function follow(
   for (;;) {
     let page: RunEvents | undefined;
     try {
-      page = await api.events(runId, last?.seq ?? 0);
+      page = await api.call('GET /api/v1/runs/{id}/events', {
+        params: { id: runId },
+        query: { since: last?.seq ?? 0 },
+      });
       respondedAtMs = Date.now();
     } catch (error) {
       const patient = respondedAtMs !== undefined && Date.now() - respondedAtMs < SILENCE_MAX_MS;

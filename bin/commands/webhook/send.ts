@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
+import { parsed, type RawResponse } from '../../../client/api-client.ts';
 import type { TriggerSource } from '../../../lambdas/run/run.ts';
-import { type ApiResponse, parse, problemOf, send } from '../../client/api-client.ts';
+import { sendTo } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
@@ -40,10 +41,10 @@ export const webhookSend: Command = {
     const headers = signedHeaders(source, body, {
       secret: secretOf(call, source, tenant),
       id: call.option('delivery'),
-      event: call.option('event') ?? (parse(body.toString())?.issue ? 'issues' : 'ping'),
+      event: call.option('event') ?? (parsed(body.toString())?.issue ? 'issues' : 'ping'),
       nowMs: await serverTime(call),
     });
-    const response = await send(call.url, `/webhooks/${source}/${tenant}`, { method: 'POST', headers, body });
+    const response = await sendTo(call.url, `/webhooks/${source}/${tenant}`, { method: 'POST', headers, body });
     return report(call, response, tenant);
   },
 };
@@ -51,8 +52,8 @@ export const webhookSend: Command = {
 /** The clock of a local host can be set, and a signature is only valid near its time. */
 async function serverTime(call: Call): Promise<number> {
   if (!call.isLocal) return Date.now();
-  const { text } = await send(call.url, '/_local/clock', {});
-  const now = parse(text)?.now;
+  const { text } = await sendTo(call.url, '/_local/clock', {});
+  const now = parsed(text)?.now;
   return typeof now === 'string' ? Date.parse(now) : Date.now();
 }
 
@@ -73,15 +74,15 @@ function secretOf(call: Call, source: TriggerSource, tenant: string): string {
   return secret;
 }
 
-function report(call: Call, { status, text }: ApiResponse, tenant: string): ExitCode {
+function report(call: Call, { status, text }: RawResponse, tenant: string): ExitCode {
   const { json, terminal, url } = call;
-  const body = parse(text);
+  const body = parsed(text);
   if (json) terminal.print(JSON.stringify({ status, ...(body ?? { text }) }, null, 2));
   if (status === 202 && body) {
     if (!json) for (const line of acceptedText(body, keyFor(call, tenant))) terminal.print(line);
     return EXIT.ok;
   }
-  if (!json) terminal.note(printable(`${url} responded with ${status}: ${problemOf(body) ?? text.trim()}`));
+  if (!json) terminal.note(printable(`${url} responded with ${status}: ${body?.detail ?? text.trim()}`));
   return status === 401 || status === 403 || status >= 500 ? EXIT.refused : EXIT.failed;
 }
 

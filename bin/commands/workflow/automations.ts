@@ -1,3 +1,4 @@
+import type { RequestFor } from '../../../client/api-client.ts';
 import type { Automation } from '../../../lambdas/pipeline/definitions.ts';
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
@@ -6,6 +7,8 @@ import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
 import { readDefinition } from '../read-file.ts';
+
+type AutomationFields = RequestFor<'PUT /api/v1/automations/{name}'>['body'];
 
 const COLUMNS: readonly Column[] = [
   { title: 'AUTOMATION' },
@@ -23,7 +26,7 @@ export const automations: readonly Command[] = [
     async run(call) {
       const api = call.api();
       const { items, nextCursor } = await readPages(call, async (query) => {
-        const page = await api.automations(query);
+        const page = await api.call('GET /api/v1/automations', { query });
         return { items: page.automations, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ automations: items, nextCursor });
@@ -37,7 +40,7 @@ export const automations: readonly Command[] = [
     description: 'show an automation',
     options: {},
     async run(call) {
-      const automation = await call.api().automation(call.arg(0));
+      const automation = await call.api().call('GET /api/v1/automations/{name}', { params: { name: call.arg(0) } });
       if (call.json) call.printJson(automation);
       else printAutomation(call, printable(automation));
       return EXIT.ok;
@@ -57,12 +60,13 @@ export const automations: readonly Command[] = [
       'enabled: true                         # optional, like description and workspace',
     options: {},
     async run(call) {
-      const saved = await call.api().saveAutomation(await readDefinition(call.arg(0), 'name', 'an automation'));
+      const { id: name, fields } = await readDefinition<AutomationFields>(call.arg(0), 'name', 'an automation');
+      const params = { name };
+      const saved = await call.api().call('PUT /api/v1/automations/{name}', { params, body: { name, ...fields } });
       if (call.json) call.printJson(saved);
       else {
-        const { name, effectiveWithinSeconds } = saved;
         const effect = saved.enabled ? `${eventOf(saved)} starts ${workflowOf(saved)}` : 'it is disabled';
-        call.terminal.print(printable(`saved ${name}; within ${effectiveWithinSeconds} s, ${effect}`));
+        call.terminal.print(printable(`saved ${saved.name}; within ${saved.effectiveWithinSeconds} s, ${effect}`));
       }
       return EXIT.ok;
     },

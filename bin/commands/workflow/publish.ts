@@ -19,9 +19,15 @@ export const workflowPublish: Command = {
     const api = call.api();
     const wanted = call.option('automation');
     // Before publishing: an unknown automation must not leave a published version behind.
-    const automation = wanted === undefined ? undefined : await api.automation(wanted);
-    const published = await api.publishWorkflow(checked.text);
-    const saved = automation && (await api.saveAutomation({ ...automation, workflow: published }));
+    const automation =
+      wanted === undefined ? undefined : await api.call('GET /api/v1/automations/{name}', { params: { name: wanted } });
+    const published = await api.call('POST /api/v1/workflows', { body: checked.text });
+    const saved =
+      automation &&
+      (await api.call('PUT /api/v1/automations/{name}', {
+        params: { name: automation.name },
+        body: { ...automation, workflow: published },
+      }));
     if (call.json) call.printJson({ ...published, ...(saved && { automation: saved }) });
     else {
       call.terminal.print(printable(`published ${published.name} version ${published.version}`));

@@ -1,5 +1,6 @@
+import type * as z from 'zod';
+import { parsed } from '../../../client/api-client.ts';
 import type { PlanOutcome } from '../../../lambdas/plan/plan.ts';
-import { parse } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
@@ -43,21 +44,25 @@ export const workflowSimulate: Command = {
     const source = sourceOf(call, eventFile);
     const payload = payloadOf(eventFile);
     const event = source === 'github' ? githubEvent(call, payload) : undefined;
-    const plan = await call.api().simulateWorkflow({ workflow: checked.text, source, event, payload });
+    const plan = await call
+      .api()
+      .call('POST /api/v1/workflows/simulate', { body: { workflow: checked.text, source, event, payload } });
     if (call.json) call.printJson(plan);
     else for (const line of planText(printable(plan), call.terminal)) call.terminal.print(line);
     return EXIT_OF[plan.outcome];
   },
 };
 
-function payloadOf(file: string): Record<string, unknown> {
-  const payload = parse(readFile(file).toString('utf8'));
+type JsonObject = Record<string, z.core.util.JSONType>;
+
+function payloadOf(file: string): JsonObject {
+  const payload = parsed(readFile(file).toString('utf8'));
   if (!payload) throw new UsageError(`${file} is not a JSON object`);
-  return payload;
+  return payload as JsonObject;
 }
 
 /** GitHub sends the event in a header, which a file does not have. */
-function githubEvent(call: Call, payload: Record<string, unknown>): string {
+function githubEvent(call: Call, payload: JsonObject): string {
   const event = call.option('github-event') ?? (payload.issue ? 'issues' : payload.pull_request && 'pull_request');
   if (typeof event === 'string') return event;
   throw new UsageError('cannot derive the GitHub event from the file; pass --github-event, for example issues');
