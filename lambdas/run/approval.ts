@@ -17,7 +17,15 @@ export const SLA_MS = { prod: 10 * 60 * 1000, staging: 30 * 60 * 1000, dev: 30 *
 
 export const OPEN_APPROVAL_STATUSES = ['requested', 'notified'] as const;
 export type OpenApprovalStatus = (typeof OPEN_APPROVAL_STATUSES)[number];
-export type ApprovalStatus = OpenApprovalStatus | 'approved' | 'rejected' | 'expired' | 'canceled';
+export type ClosedApprovalStatus = 'approved' | 'rejected' | 'expired' | 'canceled';
+export type ApprovalStatus = OpenApprovalStatus | ClosedApprovalStatus;
+
+/** The lists of closed approvals. */
+export type ClosedApprovalList = 'decided' | 'expired' | 'canceled';
+export const closedListOf = (status: ClosedApprovalStatus): ClosedApprovalList =>
+  status === 'approved' || status === 'rejected' ? 'decided' : status;
+/** When it was closed. Approvals of earlier versions may lack it. */
+export const closedAt = ({ decidedAt, requestedAt }: Approval): string => decidedAt ?? requestedAt;
 
 export type Channel = 'slack' | 'api' | 'console';
 

@@ -1,5 +1,5 @@
 import type { OutboxEntry } from '../outbox/outbox.ts';
-import type { Approval } from './approval.ts';
+import type { Approval, ClosedApprovalList } from './approval.ts';
 import type { CapWrite, Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -97,6 +97,11 @@ export interface RunReads {
   approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]>;
   /** Open approvals of a tenant, oldest first. */
   pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
+  /** Closed approvals of a tenant, the last closed first. Those that an earlier version closed are not listed. */
+  closedApprovals(
+    tenant: string,
+    query: { list: ClosedApprovalList; limit: number; after?: string },
+  ): Promise<Page<Approval>>;
   /** Exact up to some ten thousand. */
   countPendingApprovals(tenant: string): Promise<number>;
   taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;

@@ -109,6 +109,23 @@ describe('approvals list', () => {
     await pending([]);
     expect(await at(80, ['approvals', 'list'])).toMatchObject({ stdout: '', stderr: 'no open approvals' });
   });
+
+  test('shows closed approvals with their status and who decided', async () => {
+    await pending([approval({ status: 'rejected', decidedAt: '2026-03-02T09:02:00.000Z' })]);
+    const { lines } = await at(200, ['approvals', 'list', '--status', 'decided', '--mine']);
+    expect(lines[0]).toMatch(/^APPROVAL +AGE +STATUS +BY +TOOL +SUBJECT +TITLE$/);
+    expect(lines[1]).toMatch(/^run_ab12ab12\.2-1 .* rejected +ben +servicenow.incident.update +INC0010001 /);
+    expect(api?.asked).toEqual(['GET /api/v1/approvals?status=decided&mine=true']);
+  });
+
+  test('refuses an unknown status with the nearest one, and asks nothing', async () => {
+    await pending([]);
+    expect(await at(80, ['approvals', 'list', '--status', 'expird'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('did you mean "expired"?'),
+    });
+    expect(api?.asked).toEqual([]);
+  });
 });
 
 describe('approvals show', () => {

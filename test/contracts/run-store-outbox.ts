@@ -278,5 +278,33 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.countPendingApprovals(tenant)).toBe(opened.length);
       expect(await bench.store.countPendingApprovals(newTenant())).toBe(0);
     });
+
+    it('are listed after they are closed, the last closed first, page by page, tenant by tenant', async () => {
+      const tenant = newTenant();
+      const close = async (status: Approval['status'], minute: number) => {
+        const run = await begin({ tenant });
+        const approval = requested(run, { status, decidedAt: later(AT, minute * MINUTE_MS) });
+        await bench.store.commit(change(run).writeApproval(approval, 'new').seal());
+        return approval.approvalId;
+      };
+      const [first, last, middle] = [
+        await close('approved', 1),
+        await close('rejected', 3),
+        await close('approved', 2),
+      ];
+      const expired = await close('expired', 4);
+      const canceled = await close('canceled', 5);
+      const list = async (query: Parameters<typeof bench.store.closedApprovals>[1]) => {
+        const { items, next } = await bench.store.closedApprovals(tenant, query);
+        return { ids: items.map(({ approvalId }) => approvalId), next };
+      };
+      const page = await list({ list: 'decided', limit: 2 });
+      expect(page.ids).toEqual([last, middle]);
+      expect((await list({ list: 'decided', limit: 2, after: page.next })).ids).toEqual([first]);
+      expect((await list({ list: 'expired', limit: 2 })).ids).toEqual([expired]);
+      expect((await list({ list: 'canceled', limit: 2 })).ids).toEqual([canceled]);
+      expect((await bench.store.pendingApprovals(tenant, { limit: 5 })).items).toEqual([]);
+      expect((await bench.store.closedApprovals(newTenant(), { list: 'decided', limit: 2 })).items).toEqual([]);
+    });
   });
 }

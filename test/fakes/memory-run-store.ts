@@ -1,5 +1,12 @@
 import { isStuck, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
-import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
+import {
+  type Approval,
+  type ClosedApprovalList,
+  type ClosedApprovalStatus,
+  closedAt,
+  closedListOf,
+  isOpen,
+} from '../../lambdas/run/approval.ts';
 import { shardOf } from '../../lambdas/run/caps.ts';
 import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
@@ -350,6 +357,23 @@ export class MemoryRunStore implements RunStore {
         .filter((approval) => after === undefined || position(approval) > after)
         .sort((a, b) => (position(a) < position(b) ? -1 : 1));
       const items = oldestFirst.slice(0, limit).map(copy);
+      const last = items.at(-1);
+      return { items, ...(last && items.length === limit && { next: position(last) }) };
+    });
+  }
+
+  closedApprovals(
+    tenant: string,
+    { list, limit, after }: { list: ClosedApprovalList; limit: number; after?: string },
+  ): Promise<Page<Approval>> {
+    return this.operation('closedApprovals', () => {
+      const position = (approval: Approval) => `${closedAt(approval)} ${approval.approvalId}`;
+      const newestFirst = [...this.#approvals.peekAll()]
+        .filter((approval) => approval.tenant === tenant && !isOpen(approval))
+        .filter(({ status }) => closedListOf(status as ClosedApprovalStatus) === list)
+        .filter((approval) => after === undefined || position(approval) < after)
+        .sort((a, b) => (position(a) < position(b) ? 1 : -1));
+      const items = newestFirst.slice(0, limit).map(copy);
       const last = items.at(-1);
       return { items, ...(last && items.length === limit && { next: position(last) }) };
     });

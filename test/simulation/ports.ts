@@ -130,6 +130,9 @@ export function portsOf(around: Surroundings, by: Invocation) {
       store.countPendingApprovals(tenant),
     ),
     taskToken: at('store', 'taskToken', (...args: Parameters<RunStore['taskToken']>) => store.taskToken(...args)),
+    closedApprovals: view('closedApprovals', (...args: Parameters<RunStore['closedApprovals']>) =>
+      store.closedApprovals(...args),
+    ),
     pendingApprovals: view('pendingApprovals', (...args: Parameters<RunStore['pendingApprovals']>) =>
       store.pendingApprovals(...args),
     ),

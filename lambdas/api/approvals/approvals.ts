@@ -4,17 +4,17 @@ import { runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
-import { cutToFit } from '../response-size.ts';
 import { router } from '../router.ts';
+import { listApprovals } from './list-approvals.ts';
 
 export type ApprovalsPorts = Decider & Paged;
 
 export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(approvalRoutes, {
-  async listApprovals(ports, { caller: { tenant }, query }) {
-    const page = await readPage(ports, `${tenant}/approvals`, query, (place) =>
-      ports.runs
-        .pendingApprovals(tenant, place)
-        .then((found) => cutToFit(found, ({ requestedAt, approvalId }) => `${requestedAt} ${approvalId}`)),
+  async listApprovals(ports, { caller, query: { status, mine, ...wanted } }) {
+    // A cursor is valid for one filter only.
+    const list = `${caller.tenant}/approvals/${status}/${mine === 'true' ? caller.person : 'all'}`;
+    const page = await readPage(ports, list, wanted, (place) =>
+      listApprovals(ports, caller, { status, mine: mine === 'true', ...place }),
     );
     return { status: 200, body: { approvals: page.items, nextCursor: page.nextCursor } };
   },

@@ -94,8 +94,17 @@ export const approvalRoutes = {
     method: 'GET',
     path: '/api/v1/approvals',
     right: 'approvals:read',
-    summary: 'Lists pending approvals, the oldest first',
-    query: PageQuery.extend({ status: z.literal('pending').default('pending') }),
+    summary: 'Lists pending approvals, the oldest first, or closed ones, the last closed first',
+    query: PageQuery.extend({
+      status: z
+        .enum(['pending', 'decided', 'approved', 'rejected', 'expired', 'canceled'])
+        .default('pending')
+        .meta({ description: '`decided`: approved or rejected' }),
+      mine: z
+        .enum(['true', 'false'])
+        .default('false')
+        .meta({ description: '`true`: those that you may decide or, if closed, that you voted on or edited' }),
+    }),
     responses: { 200: page('approvals', Approval) },
   }),
   getApproval: route({

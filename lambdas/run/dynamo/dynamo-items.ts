@@ -2,7 +2,7 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
-import { type Approval, isOpen } from '../approval.ts';
+import { type Approval, type ClosedApprovalStatus, closedAt, closedListOf, isOpen } from '../approval.ts';
 import { sha256Hex } from '../canonical-json.ts';
 import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
@@ -135,9 +135,12 @@ export function outboxEntryOf(item: Item): OutboxEntry {
 
 export function approvalItem(approval: Approval): Item {
   const { tenant, runId, approvalId, requestedAt } = approval;
+  const [partition, at] = isOpen(approval)
+    ? [keys.tenantPartition(tenant), requestedAt]
+    : [keys.closedApprovalsIndexKey(tenant, closedListOf(approval.status as ClosedApprovalStatus)), closedAt(approval)];
   return toItem(
     keys.approvalKey(tenant, runId, approvalId),
     approval,
-    isOpen(approval) ? inIndex(keys.INDEXES.pendingApprovals, keys.tenantPartition(tenant), requestedAt) : {},
+    inIndex(keys.INDEXES.pendingApprovals, partition, at),
   );
 }

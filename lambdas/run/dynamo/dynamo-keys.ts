@@ -181,6 +181,8 @@ export type Index = (typeof INDEXES)[keyof typeof INDEXES];
 export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 
 export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
+/** The index of pending approvals lists closed ones, too, under keys of their own. */
+export const closedApprovalsIndexKey = (tenant: string, list: string) => partition('TENANT', tenant, list);
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
 
 /** The index has only keys, so the number of sweeps since the last commit is appended to the due time. */

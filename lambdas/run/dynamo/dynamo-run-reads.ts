@@ -2,7 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import type { Clock } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
-import { type Approval, isOpen, runIdOf } from '../approval.ts';
+import { type Approval, type ClosedApprovalList, closedAt, isOpen, runIdOf } from '../approval.ts';
 import type { Commit } from '../commit.ts';
 import type { Receipt } from '../receipt.ts';
 import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';
@@ -124,17 +124,37 @@ export class DynamoRunReads implements RunReads {
     return this.#unexpired(await this.rows.batchGetItems(wanted, this.pause)).map((item) => docOf<Approval>(item));
   }
 
-  async pendingApprovals(tenant: string, { limit, after }: { limit: number; after?: string }): Promise<Page<Approval>> {
+  async pendingApprovals(tenant: string, place: { limit: number; after?: string }): Promise<Page<Approval>> {
+    const { items, ...next } = await this.#approvalPage(tenant, keys.tenantPartition(tenant), place);
+    const oldestFirst = items.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
+    return { items: oldestFirst, ...next };
+  }
+
+  async closedApprovals(
+    tenant: string,
+    { list, ...place }: { list: ClosedApprovalList; limit: number; after?: string },
+  ): Promise<Page<Approval>> {
+    const partition = keys.closedApprovalsIndexKey(tenant, list);
+    const { items, ...next } = await this.#approvalPage(tenant, partition, { ...place, newestFirst: true });
+    return { items: items.sort((a, b) => (closedAt(a) < closedAt(b) ? 1 : -1)), ...next };
+  }
+
+  async #approvalPage(
+    tenant: string,
+    partition: string,
+    { after, ...place }: { limit: number; after?: string; newestFirst?: boolean },
+  ): Promise<Page<Approval>> {
     const index = keys.INDEXES.pendingApprovals;
-    const partition = keys.tenantPartition(tenant);
     const start = (approvalId: string) => ({
       ...keys.approvalKey(tenant, runIdOf(approvalId), approvalId),
       [index.partition]: partition,
     });
-    const { items, lastKey } = await this.rows.indexPage(index, partition, { limit, after: placeAfter(after, start) });
+    const { items, lastKey } = await this.rows.indexPage(index, partition, {
+      ...place,
+      after: placeAfter(after, start),
+    });
     const found = await this.#pointedAt<Approval>(items);
-    const oldestFirst = found.filter(isOpen).sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
-    return { items: oldestFirst, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
+    return { items: found, ...next(lastKey, ({ sk }) => sk.slice(keys.APPROVAL_PREFIX.length)) };
   }
 
   countPendingApprovals(tenant: string): Promise<number> {
