@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { didYouMean } from '../lambdas/entry/did-you-mean.ts';
+import { ISSUERS_MAX, OWN_URL, repeatedIssuer, StageIssuer } from '../lambdas/entry/oidc-issuer.ts';
 
 /** Part of resource names, paths and keys. */
 const Name = z.string().regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'use lower-case letters, digits and single dashes');
@@ -44,6 +46,8 @@ const StageSettings = z.strictObject({
   tenants: z.array(Name.max(40)).min(1).max(20),
   /** Tenants removed from the list above, listed here until their last runs have ended and their evidence logs are closed. */
   formerTenants: z.array(Name.max(40)).max(20).default([]),
+  /** OIDC issuers that sign people in, each for one tenant. Tenants that share an issuer have different audiences. */
+  issuers: z.array(StageIssuer).max(ISSUERS_MAX).default([]),
   /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */
@@ -108,6 +112,21 @@ export const StageConfig = StageSettings.superRefine((settings, problems) => {
       `${workerConcurrency} is more than accountConcurrency ${accountConcurrency} and intakeConcurrency ${intakeConcurrency} ` +
       `allow (${Math.max(0, most)}); lower workerConcurrency or intakeConcurrency, or have the Lambda quota raised`;
     problems.addIssue({ code: 'custom', path: ['workerConcurrency'], message });
+  }
+  for (const [index, { issuer, tenant }] of settings.issuers.entries()) {
+    if (!settings.tenants.includes(tenant)) {
+      const message = `${tenant} is not in tenants${didYouMean(tenant, settings.tenants)}`;
+      problems.addIssue({ code: 'custom', path: ['issuers', index, 'tenant'], message });
+    }
+    if (issuer.startsWith(OWN_URL) && kind !== 'dev') {
+      const message = `${OWN_URL} is for the local host; name the issuer by its https URL`;
+      problems.addIssue({ code: 'custom', path: ['issuers', index, 'issuer'], message });
+    }
+  }
+  const repeated = repeatedIssuer(settings.issuers);
+  if (repeated) {
+    const message = `${repeated.name} repeats the name, or the issuer and audience, of an earlier entry; a token must belong to one tenant`;
+    problems.addIssue({ code: 'custom', path: ['issuers', settings.issuers.indexOf(repeated)], message });
   }
 });
 

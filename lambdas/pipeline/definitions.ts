@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import type { OidcIssuer, StageIssuer } from '../entry/oidc-issuer.ts';
 import type { Person } from '../people/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
+import { CountersignError } from '../run/errors.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
 import type { ChangeAuthor, RecordedChanges } from './definition-changes.ts';
 
@@ -61,10 +63,20 @@ export interface Definitions extends RecordedChanges {
   /** `fresh` bypasses the cache, for decisions that depend on a person's current rights. */
   people(tenant: string, read?: { fresh: boolean }): Promise<Person[]>;
 
+  /** Also reserves the tenant's issuers: `CONFLICT` if another tenant has named the same issuer and audience. */
   saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void>;
+  /** The issuer with this audience that the settings of a tenant name. */
+  issuer(issuer: string, audience: string): Promise<StageIssuer | undefined>;
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void>;
   /** Publishes a version. Publishing the same content again changes nothing; other content under the same number is refused. */
   publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void>;
 }
+
+/** One token must not be valid for two tenants. */
+export const issuerTaken = ({ issuer, audience }: OidcIssuer): CountersignError =>
+  new CountersignError(
+    'CONFLICT',
+    `another tenant of this stage uses the issuer ${issuer} with the audience ${audience}; use an audience of your own`,
+  );

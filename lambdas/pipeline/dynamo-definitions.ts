@@ -1,10 +1,12 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { issuerKey, type OidcIssuer, type StageIssuer } from '../entry/oidc-issuer.ts';
 import { systemPause } from '../entry/system.ts';
 import type { Person } from '../people/people.ts';
 import { NO_TENANT_POLICIES, PoliciesUnavailable, type TenantPolicies } from '../policy/policy.ts';
-import { canonicalJson } from '../run/canonical-json.ts';
+import { canonicalJson, hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
-import { docOf, keyOf } from '../run/dynamo/dynamo-items.ts';
+import { rowIsStill } from '../run/dynamo/dynamo-conditions.ts';
+import { docOf, keyOf, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
 import { DynamoRows, under } from '../run/dynamo/dynamo-rows.ts';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
@@ -12,8 +14,16 @@ import { isTransient } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { ChangeAuthor } from './definition-changes.ts';
-import type { Automation, Connection, Definitions, PublishedVersion } from './definitions.ts';
+import {
+  type Automation,
+  type Connection,
+  type Definitions,
+  issuerTaken,
+  type PublishedVersion,
+} from './definitions.ts';
 import { DynamoChanges } from './dynamo-definition-changes.ts';
+
+const claimKey = (issuer: Pick<OidcIssuer, 'issuer' | 'audience'>) => keys.issuerClaimKey(sha256Hex(issuerKey(issuer)));
 
 export class DynamoDefinitions extends DynamoChanges implements Definitions {
   readonly #rows: DynamoRows;
@@ -87,8 +97,31 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     return this.#rows.get(keys.connectionKey(tenant, name));
   }
 
-  saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void> {
-    return this.save({ tenant, kind: 'settings', name: tenant, key: keys.settingsKey(tenant), by }, settings);
+  async saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void> {
+    const key = keys.settingsKey(tenant);
+    const before = await this.#rows.get<TenantSettings>(key);
+    const besides = await this.#issuerClaims(tenant, before?.issuers ?? [], settings.issuers ?? []);
+    const saved = { tenant, kind: 'settings' as const, name: tenant, key, by, besides };
+    await this.save(saved, settings, { replaces: before ?? null });
+  }
+
+  issuer(issuer: string, audience: string): Promise<StageIssuer | undefined> {
+    return this.#rows.get(claimKey({ issuer, audience }));
+  }
+
+  /** The writes that reserve new issuers for the tenant and release those it no longer names. */
+  async #issuerClaims(tenant: string, before: readonly OidcIssuer[], after: readonly OidcIssuer[]) {
+    const writes: TransactWriteItem[] = [];
+    for (const issuer of after) {
+      const claim = { ...issuer, tenant };
+      const read = await this.#rows.getItem(claimKey(issuer));
+      if (read && docOf<StageIssuer>(read).tenant !== tenant) throw issuerTaken(issuer);
+      if (!read || hashOf(docOf<object>(read)) !== hashOf(claim)) {
+        writes.push(this.#rows.put(toItem(claimKey(issuer), claim), rowIsStill(read)));
+      }
+    }
+    const released = before.filter((each) => !after.some((kept) => issuerKey(kept) === issuerKey(each)));
+    return [...writes, ...released.map((each) => this.#rows.remove(claimKey(each)))];
   }
 
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void> {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ISSUERS_MAX, OidcIssuer, repeatedIssuer } from '../entry/oidc-issuer.ts';
 import { sha256Hex } from './canonical-json.ts';
 import { CountersignError } from './errors.ts';
 import type { Run, Slot } from './run.ts';
@@ -20,6 +21,18 @@ export const TenantSettings = z.strictObject({
   counterShards: z.int().min(1).max(20).default(1),
   /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
+  /**
+   * Further OIDC issuers that sign in people of this tenant, beside those of the stage. Whoever controls an issuer can act
+   * as any person that it may sign in. So only owners change them, and a prod stage has none: there, cdk.json names them.
+   */
+  issuers: z
+    .array(OidcIssuer)
+    .max(ISSUERS_MAX)
+    .refine(
+      (issuers) => !repeatedIssuer(issuers),
+      'each issuer needs its own name, and its own pair of issuer and audience',
+    )
+    .optional(),
 });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterShards: 1 };

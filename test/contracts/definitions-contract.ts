@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OidcIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 import { Person } from '../../lambdas/people/people.ts';
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
@@ -158,6 +159,28 @@ export function describeDefinitionsContract(
       await definitions.saveSettings(tenant, settings, byTest());
       expect(await definitions.settings(tenant)).toEqual(settings);
       expect(await definitions.settings(newTenant())).toEqual(NO_SETTINGS);
+    });
+
+    it('reserves the issuers of the settings: one issuer and audience belong to one tenant', async () => {
+      const [tenant, other] = [newTenant(), newTenant()];
+      const issuer = { name: 'okta', issuer: 'https://login.example.com', audience: `for-${tenant}` };
+      const second = { ...issuer, name: 'entra', audience: `also-for-${tenant}` };
+      const withIssuers = (...issuers: OidcIssuer[]) => ({ ...NO_SETTINGS, issuers });
+      const find = ({ issuer, audience }: OidcIssuer) => definitions.issuer(issuer, audience);
+      await definitions.saveSettings(tenant, withIssuers(issuer, second), byTest());
+      expect(await find(issuer)).toEqual({ ...issuer, tenant });
+      expect(await definitions.issuer(issuer.issuer, 'another')).toBeUndefined();
+      const taken = definitions.saveSettings(other, withIssuers(issuer), byTest());
+      await expect(taken).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: expect.stringMatching(/another tenant of this stage/),
+      });
+      expect(await definitions.settings(other)).toEqual(NO_SETTINGS);
+      await definitions.saveSettings(tenant, withIssuers({ ...second, clientId: 'cli' }), byTest());
+      expect(await find(issuer)).toBeUndefined();
+      expect(await find(second)).toEqual({ ...second, clientId: 'cli', tenant });
+      await definitions.saveSettings(other, withIssuers(issuer), byTest());
+      expect(await find(issuer)).toEqual({ ...issuer, tenant: other });
     });
 
     it('keeps connections by name, per tenant', async () => {

@@ -1,6 +1,13 @@
+import { issuerKey, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 import type { Person } from '../../lambdas/people/people.ts';
 import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
-import type { Automation, Connection, Definitions, PublishedVersion } from '../../lambdas/pipeline/definitions.ts';
+import {
+  type Automation,
+  type Connection,
+  type Definitions,
+  issuerTaken,
+  type PublishedVersion,
+} from '../../lambdas/pipeline/definitions.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
@@ -15,6 +22,7 @@ const padded = (version: number) => String(version).padStart(6, '0');
 /** Tests that do not care who defines something need not say it. */
 export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #settings = new MemoryRows<TenantSettings>();
+  readonly #issuers = new MemoryRows<StageIssuer>();
   readonly #automations = new MemoryRows<Automation>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<PublishedVersion>();
@@ -26,7 +34,17 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
   }
 
   async saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    for (const each of settings.issuers ?? []) {
+      const claim = this.#issuers.get(issuerKey(each));
+      if (claim && claim.tenant !== tenant) throw issuerTaken(each);
+    }
+    for (const each of this.#settings.get(tenant)?.issuers ?? []) this.#issuers.set(issuerKey(each), '', undefined);
+    for (const each of settings.issuers ?? []) this.#issuers.set(issuerKey(each), '', { ...each, tenant });
     this.save(this.#settings, [tenant, ''], settings, { tenant, kind: 'settings', name: tenant, by });
+  }
+
+  async issuer(issuer: string, audience: string): Promise<StageIssuer | undefined> {
+    return this.#issuers.get(issuerKey({ issuer, audience }));
   }
 
   async automations(tenant: string): Promise<Automation[]> {

@@ -4,6 +4,8 @@ import { readStageConfig, StageError } from '../../lib/stage-config.ts';
 const good = { kind: 'prod', tenants: ['acme'], evidenceRetentionDays: 30 };
 const stages = { 'acme-prod': good };
 
+const ISSUER = { name: 'acme', issuer: 'https://login.example.com', audience: 'countersign', tenant: 'acme' };
+
 function refusal(stage: unknown, settings: unknown): string {
   try {
     readStageConfig(stage, settings);
@@ -17,6 +19,7 @@ it('a stage has its name and the default of each missing setting', () => {
   expect(readStageConfig('acme-prod', stages)).toEqual({
     stage: 'acme-prod',
     formerTenants: [],
+    issuers: [],
     workerConcurrency: 50,
     intakeConcurrency: 25,
     accountConcurrency: 1000,
@@ -50,6 +53,13 @@ describe('an invalid stage is rejected with an instruction', () => {
     ['more workers than an account has', { workerConcurrency: 10_000 }, 'workerConcurrency'],
     ['one sealer, where SQS allows no limit below two', { sealConcurrency: 1 }, 'sealConcurrency'],
     ['a wildcard as model', { models: ['*'] }, 'models[0]'],
+    ['an issuer without TLS', { issuers: [{ ...ISSUER, issuer: 'http://login.example.com' }] }, 'issuers[0].issuer'],
+    ['an issuer with a query', { issuers: [{ ...ISSUER, issuer: 'https://a.example?b' }] }, 'issuers[0].issuer'],
+    ['the local issuer in prod', { issuers: [{ ...ISSUER, issuer: '{url}/_oidc' }] }, 'issuers[0].issuer'],
+    ['an issuer without audience', { issuers: [{ ...ISSUER, audience: '' }] }, 'issuers[0].audience'],
+    ['an issuer of another tenant', { issuers: [{ ...ISSUER, tenant: 'acne' }] }, 'did you mean "acme"?'],
+    ['two issuers with one name', { issuers: [ISSUER, { ...ISSUER, audience: 'other' }] }, 'issuers[1]'],
+    ['one token for two tenants', { issuers: [ISSUER, { ...ISSUER, name: 'other' }] }, 'issuers[1]'],
     ['a setting that does not exist', { evidenceRetentionDayz: 1 }, 'evidenceRetentionDayz'],
   ])('%s: the message names the setting', (_what, setting, named) => {
     expect(refusal('acme-prod', { 'acme-prod': { ...good, ...setting } })).toContain(named);

@@ -116,6 +116,8 @@ describe('imports', () => {
       'lambdas/run/run.ts': ['TERMINAL_STATUSES'],
       'lambdas/entry/tenant-secrets.ts': ['SecretPurpose', 'secretName'],
       'lambdas/run/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],
+      'lambdas/entry/oidc-issuer.ts': ['ISSUERS_MAX', 'OWN_URL', 'repeatedIssuer', 'StageIssuer'],
+      'lambdas/entry/did-you-mean.ts': ['didYouMean'],
     };
     const imported = lib.flatMap(({ path, imports }) =>
       imports

@@ -21,7 +21,9 @@ export type RowKind =
   | 'OUTBOX'
   | 'TENANT'
   | 'CHANGE'
-  | 'APIKEY';
+  | 'APIKEY'
+  | 'KEYS'
+  | 'ISSUER';
 
 /** The limits of DynamoDB for keys, in the table and in its indexes. */
 const PARTITION_KEY_MAX_BYTES = 2_048;
@@ -94,6 +96,11 @@ export const idempotencyKey = (tenant: string, key: string): Key => ({
   sk: 'IDEM',
 });
 export const apiKeyKey = (keyHash: string): Key => ({ pk: partition('APIKEY', keyHash), sk: 'APIKEY' });
+/** The API keys of a tenant, by name. A partition of its own: the authorizer writes here, and to no definition. */
+export const keyNamesPartition = (tenant: string) => partition('KEYS', tenant);
+export const keyNameKey = (tenant: string, name: string): Key => ({ pk: keyNamesPartition(tenant), sk: name });
+/** The tenant whose settings name this issuer and audience. The pair belongs to one tenant of the stage. */
+export const issuerClaimKey = (issuerHash: string): Key => ({ pk: partition('ISSUER', issuerHash), sk: 'ISSUER' });
 
 /** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
