@@ -1,13 +1,11 @@
-import { isoNow } from '../entry/ports.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { groundsOf } from '../policy/policy.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import type { JudgedCall } from '../proposal/propose-call.ts';
-import { readTarget, type Unreadable } from '../proposal/read-target.ts';
+import { callableFrom, readTarget, type Unreadable } from '../proposal/read-target.ts';
 import { runValues } from '../proposal/run-values.ts';
 import type { Approval } from '../run/approval.ts';
 import { recordedError } from '../run/errors.ts';
-import { later } from '../run/lease.ts';
 import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
@@ -43,17 +41,21 @@ export async function requestWriteApproval(
     return;
   }
   const before = 'why' in found ? undefined : found.before;
+  const notBefore = 'why' in found ? callableFrom(requester, found) : undefined;
   const message = await messageOf(requester, state, draft, step);
   const perPhase = state.workflow.validation?.mode === 'per_phase' && step.undoes === undefined;
   const rest = perPhase ? await restOfPhase(requester, state, draft, step) : undefined;
   const actions = [action, ...(rest?.writes ?? []).map((write) => write.action)];
+  // The approval covers one request, so the next one is no retry.
+  const { sent: _covered, ...facts } = step;
   requestApproval(state, draft, {
     step: {
-      ...step,
+      ...facts,
       // An approved write starts with new attempts, unless people approve one more attempt.
       attempt: gate.asks === 'retry' ? step.attempt : 0,
       governed: { request, decision, approvalId: newApprovalId(draft, step) },
       ...(guarded && before && { expects: before }),
+      ...(notBefore !== undefined && { notBefore }),
     },
     asks: gate.asks,
     actionHash,
@@ -85,8 +87,9 @@ function readLater(
   { workflow }: RunState,
   draft: RunDraft,
   step: StepFacts & { input: unknown },
-  { why, retryable, retryAfterMs }: Unreadable,
+  unreadable: Unreadable,
 ): void {
+  const { why, retryable } = unreadable;
   const { retry } = workflow.steps[step.index] ?? {};
   const tried = { ...step, attempt: step.attempt + 1 };
   const message = `the values that ${step.tool} would change could not be read: ${why}`;
@@ -96,7 +99,6 @@ function readLater(
     return;
   }
   const delaysMs = retry?.backoffSeconds?.map((seconds) => seconds * 1000);
-  // The target answered after this draft began, so its retry time counts from now.
-  const notBefore = later(isoNow(requester.clock), retryAfterMs ?? 0);
+  const notBefore = callableFrom(requester, unreadable);
   scheduleRetry(requester, draft, tried, recordedError('TARGET_REFUSED', message), { notBefore, delaysMs });
 }

@@ -2,8 +2,9 @@ import { type AttemptDeadline, withinDeadline } from '../connectors/attempt-dead
 import type { Connections } from '../connectors/connections.ts';
 import type { Access, Operation } from '../connectors/connector.ts';
 import { TargetRefused } from '../connectors/target-errors.ts';
-import type { Log } from '../entry/ports.ts';
+import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { CountersignError } from '../run/errors.ts';
+import { later } from '../run/lease.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { ProposedCall } from './propose-call.ts';
 
@@ -28,6 +29,10 @@ export interface Unreadable {
   retryable: boolean;
   retryAfterMs?: number;
 }
+
+/** When the target may be called again, if it said so. It answered after the draft began, so the time counts from now. */
+export const callableFrom = ({ clock }: { clock: Clock }, { retryAfterMs }: Unreadable): string | undefined =>
+  retryAfterMs === undefined ? undefined : later(isoNow(clock), retryAfterMs);
 
 /** Reads the current values that a write would change: for approvers to see, and to compare with. */
 export async function readTarget(

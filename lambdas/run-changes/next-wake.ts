@@ -30,8 +30,10 @@ function stepDueAt(step: Step): string | undefined {
       return step.retryAt;
     case 'waiting_external':
       return step.awaits.until;
-    case 'ready':
-      return later(step.updatedAt, PICK_UP_WITHIN_MS);
+    case 'ready': {
+      const pickUpBy = later(step.updatedAt, PICK_UP_WITHIN_MS);
+      return (step.notBefore ?? pickUpBy) > pickUpBy ? step.notBefore : pickUpBy;
+    }
     case 'waiting_approval':
       return later(step.expiresAt, RECONCILE_APPROVAL_AFTER_MS);
     default:

@@ -30,6 +30,13 @@ export interface StepFacts {
   retriedBy?: string[];
   /** The state that the target must have for the write. Another state is a later change by somebody else. */
   expects?: TouchedState;
+  /**
+   * A request for its write was sent and refused, and no approval was requested since: sending it again is a retry. The
+   * receipt also says so, but another run with the identical write may have replaced it.
+   */
+  sent?: true;
+  /** The target asked not to be called before this time. */
+  notBefore?: string;
 }
 
 export interface Governed {
@@ -161,8 +168,8 @@ export function newStep(
 
 /** The fields that all states of a step have. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
-  const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy, expects } =
-    step;
+  const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy } = step;
+  const { expects, sent, notBefore } = step;
   return {
     schemaVersion,
     index,
@@ -176,5 +183,7 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     ...(undoes !== undefined && { undoes }),
     ...(retriedBy && { retriedBy }),
     ...(expects && { expects }),
+    ...(sent && { sent }),
+    ...(notBefore !== undefined && { notBefore }),
   };
 }

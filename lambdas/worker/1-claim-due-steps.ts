@@ -79,6 +79,7 @@ async function claimIfDue(
       await expireApproval(worker.runs, draft, step);
       return undefined;
     case 'ready':
+      if ((step.notBefore ?? now) > now) return undefined;
       return hasTime(worker) && !state.run.stopRequest ? claimOrFail(worker, state, draft, step) : undefined;
     default:
       return undefined;

@@ -5,15 +5,23 @@ import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor } from '../proposal/read-target.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
-import { CountersignError } from '../run/errors.ts';
+import { CountersignError, recordedError } from '../run/errors.ts';
 import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, type OpenReceipt, RECEIPT_SCHEMA_VERSION, type Receipt, spentOn } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
+import { scheduleRetry } from '../run-changes/step-endings.ts';
 import { authorizeCall } from './3-authorize-call.ts';
-import { nextAttempt, reserveForUndo, reuseIdenticalWrite, reuseOrWait, wantedWrite } from './reuse-identical-write.ts';
+import {
+  AskedToWait,
+  nextAttempt,
+  reserveForUndo,
+  reuseIdenticalWrite,
+  reuseOrWait,
+  wantedWrite,
+} from './reuse-identical-write.ts';
 import type { ClaimedStep, OpenAttempt, Worker } from './worker.ts';
 
 interface StepToClaim {
@@ -32,6 +40,25 @@ export async function claimStep(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
+  toClaim: StepToClaim,
+): Promise<ClaimedStep | undefined> {
+  try {
+    return await proposeAndClaim(worker, state, draft, toClaim);
+  } catch (error) {
+    if (!(error instanceof AskedToWait)) throw error;
+    const { step, input, earlier } = toClaim;
+    // An open attempt stays unknown: if the run is stopped meanwhile, its compensation log must say so.
+    const code = isOpenWrite(earlier) ? 'OUTCOME_UNKNOWN' : error.code;
+    const waiting = { ...step, input, ...(earlier && { receiptKey: earlier.key }) };
+    scheduleRetry(worker, draft, waiting, recordedError(code, error.message), { notBefore: error.notBefore });
+    return undefined;
+  }
+}
+
+async function proposeAndClaim(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
   { step, input, earlier }: StepToClaim,
 ): Promise<ClaimedStep | undefined> {
   const wanted = await proposeStep(worker, state, { step, input, earlier });
@@ -47,7 +74,7 @@ export async function claimStep(
     step,
     proposed,
     unsettled,
-    retry: wasSent(earlier) && !unsettled,
+    retry: (step.sent === true || wasSent(earlier)) && !unsettled,
     reuseIdenticalWrite: () => reuseIdenticalWrite(worker, draft, { step, proposed }),
   });
   if (!authorized) return undefined;

@@ -77,7 +77,8 @@ function settleFailure(
     fail(draft, step, finalError(step.attempt, outcome), step);
     return;
   }
-  scheduleRetry(reporter, draft, step, outcome.error, {
+  const sent = outcome.kind === 'refused' && !outcome.neverSent;
+  scheduleRetry(reporter, draft, { ...step, ...(sent && { sent }) }, outcome.error, {
     ...(outcome.kind === 'refused' && { retryAfterMs: outcome.retryAfterMs }),
     delaysMs: definition?.retry?.backoffSeconds?.map((seconds) => seconds * 1000),
     ...(unknown && { notBefore: later(receipt.intentAt, quarantineMs) }),

@@ -1,7 +1,7 @@
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { findDuplicateWrite, isReusable, type WantedWrite } from '../proposal/find-duplicate-write.ts';
 import type { ProposedCall } from '../proposal/propose-call.ts';
-import { readTarget } from '../proposal/read-target.ts';
+import { callableFrom, readTarget } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { Receipt } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -18,12 +18,25 @@ export interface WritingStep {
   proposed: ProposedCall;
 }
 
+/** The target could not be read to compare it with the write, and said when it may be called again. */
+export class AskedToWait extends CountersignError {
+  readonly notBefore: string;
+
+  constructor(why: string, notBefore: string) {
+    super('TARGET_REFUSED', why);
+    this.notBefore = notBefore;
+  }
+}
+
 export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedCall): WantedWrite {
   const { tenant, runId } = draft.run;
   const { key, after } = proposed.proposal;
   const readBefore = async () => {
     const found = await readTarget(worker, tenant, proposed, new AttemptTime(worker));
-    return 'why' in found ? undefined : found.before;
+    if (!('why' in found)) return found.before;
+    const notBefore = callableFrom(worker, found);
+    if (notBefore !== undefined) throw new AskedToWait(found.why, notBefore);
+    return undefined;
   };
   return { tenant, key, runId, after, readBefore, at: draft.at };
 }
@@ -81,5 +94,6 @@ export const isReusedBy = (runId: string) => `run ${runId} asked for the identic
 
 /** The facts of a step that is claimed for its next attempt. */
 export function nextAttempt(step: StepFacts, at: string): StepFacts {
-  return { ...factsOf(step, at), leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
+  const { notBefore: _passed, ...facts } = factsOf(step, at);
+  return { ...facts, leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
 }

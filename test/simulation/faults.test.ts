@@ -245,6 +245,8 @@ const TRIALS: Trial[] = [
     rates: { server_error: 0.3, rate_limited: 0.3 },
     world: { shapes: ['high-blast-radius'], manners: 'anyone' },
     meets: ['people agree that a write is sent again'],
+    // Seeds 16 and 31: another run replaces the receipt of the refused write. Seed 21: a read is refused with a time to wait.
+    seeds: 32,
   },
   {
     fault: 'rollback: each write is undone once, newest first, under crashes',

@@ -85,6 +85,7 @@ export class Witness {
       () => {},
     );
     if (!after.run || after.run === before.run) return result;
+    this.effects.changed(by);
     judgeSuccess(this.#report, workflow, after);
     this.#places.committed(before.run, after.run);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);

@@ -25,8 +25,11 @@ export class EffectsJudge {
     skewMs: number;
     approval: (id: string) => Approval | undefined;
   };
-  /** Until when a request must not be repeated, by its content, and since when that is known. */
-  readonly #waits = new Map<string, { untilMs: number; knownAtMs: number }>();
+  /**
+   * Until when a request must not be repeated, by its content. The invocation that was told knows it; others that begin
+   * after it has committed must know it too. If its commit is lost, nobody else can know.
+   */
+  readonly #waits = new Map<string, { untilMs: number; told: OutsideRequest['by']; knownAtMs: number }>();
   readonly #landed = new Map<string, number>();
   /** When a marked write of a run was sent last. */
   readonly #sentAtMs = new Map<string, number>();
@@ -66,26 +69,11 @@ export class EffectsJudge {
     }
     const wait = this.#waits.get(contentOf(request));
     const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
-    // Two workers may probe at the same moment: one that was already running does not know it.
-    const unaware =
-      method === 'GET' &&
-      wait !== undefined &&
-      (by.beganAtMs < wait.knownAtMs || this.#isDecidedSince(request, wait.knownAtMs));
+    const unaware = method === 'GET' && wait !== undefined && wait.told !== by && by.beganAtMs < wait.knownAtMs;
     if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
     if (method !== 'GET') this.#judgeRetry(request, what);
-  }
-
-  /**
-   * The read that shows approvers the current values may be refused with a time to wait. The approval is requested without
-   * them, and a decision makes the step ready at once: the next read does not know of the wait.
-   */
-  #isDecidedSince({ by }: OutsideRequest, knownAtMs: number): boolean {
-    return this.#store.inside.steps(by.tenant, by.runId ?? '').some(({ governed }) => {
-      const approval = governed?.approvalId === undefined ? undefined : this.#known.approval(governed.approvalId);
-      return Date.parse(approval?.decidedAt ?? '') + this.#known.skewMs >= knownAtMs;
-    });
   }
 
   /** Source 001, 7.2: a write with high blast radius is sent again only after people have agreed to the retry. */
@@ -105,7 +93,13 @@ export class EffectsJudge {
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
-    this.#waits.set(contentOf(request), { untilMs, knownAtMs: this.#known.time.now() });
+    this.#waits.set(contentOf(request), { untilMs, told: request.by, knownAtMs: Number.POSITIVE_INFINITY });
+  }
+
+  /** An invocation has changed its run: what it was told before is stored. */
+  changed(by: OutsideRequest['by']): void {
+    const now = this.#known.time.now();
+    for (const wait of this.#waits.values()) if (wait.told === by) wait.knownAtMs = Math.min(wait.knownAtMs, now);
   }
 
   landed(request: OutsideRequest): void {
