@@ -44,6 +44,8 @@ const stepFacts = {
   undoes: z.int().optional().meta({ description: 'Index of the step whose write this step undoes' }),
   retriedBy: z.array(z.string()).optional(),
   expects: json<TouchedState>('What the target must hold for the write to be made').optional(),
+  sent: z.literal(true).optional().meta({ description: 'A request was sent and refused; sending it again is a retry' }),
+  notBefore: Timestamp.optional().meta({ description: 'The target asked not to be called before this time' }),
 };
 const input = json('The input of the tool');
 const prepared = { input, receiptKey: z.string() };
