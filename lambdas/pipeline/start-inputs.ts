@@ -23,6 +23,6 @@ export async function startInputs(
 ): Promise<InputValues | undefined> {
   if (!workflow.inputs && !given && !from) return undefined;
   const context = { trigger: triggerView(trigger) };
-  const mapped = from ? ((await render({ ...scope, context }, from)) as InputValues) : {};
+  const mapped = from ? ((await render({ ...scope, context }, from, 'in_text')) as InputValues) : {};
   return checkedInputs(workflow, { ...mapped, ...given });
 }

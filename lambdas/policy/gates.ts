@@ -28,7 +28,7 @@ interface GateInput {
 }
 
 /**
- * Whether people must approve the write. The validation mode and the rule of two add gates to the policy decision. A write that
+ * Whether people must approve the write. The validation mode, the rule of two and `approvers` add gates to the policy decision. A write that
  * once required approval keeps that requirement. Nothing removes a gate.
  */
 export function gateFor(input: GateInput): Gate {
@@ -42,6 +42,8 @@ export function gateFor(input: GateInput): Gate {
   // The target of an undo was approved with the original write.
   if (action.derived && !action.undo)
     required.push({ asks: 'tainted', requirement: { tier: action.risk, quorum: 1, groups: [] } });
+  const approvers = action.undo ? undefined : input.workflow.steps[input.index]?.approvers;
+  if (approvers) required.push({ asks: 'approvers', requirement: { tier: action.risk, ...approvers } });
   if (askedBefore) required.push(askedBefore);
   const [first] = required;
   if (first)

@@ -1,5 +1,11 @@
 import { planOf } from '../workflow/expressions/expression-plan.ts';
-import { asText, type ExpressionContext, renderWith, type Scope } from '../workflow/expressions/expressions.ts';
+import {
+  asText,
+  type ExpressionContext,
+  renderWith,
+  type Scope,
+  type ValuesRequired,
+} from '../workflow/expressions/expressions.ts';
 import type { Reference } from '../workflow/expressions/references.ts';
 import { wholeUrl } from '../workflow/url-template.ts';
 
@@ -14,8 +20,8 @@ export class KnownAfterApply {
 export const KNOWN_AFTER_APPLY = new KnownAfterApply('(known after apply)');
 
 /** As `render`, but everything that depends on an unknown value is unknown too, instead of wrong. */
-export const renderKnown = (scope: Scope, template: unknown): Promise<unknown> =>
-  renderWith(template, {
+export const renderKnown = (scope: Scope, template: unknown, required?: ValuesRequired): Promise<unknown> =>
+  renderWith(template, required ?? 'nowhere', {
     evaluate: (sources) => evaluateKnown(scope, sources),
     join(parts) {
       const shown = parts.map((part) => asText(shownValue(part))).join('');

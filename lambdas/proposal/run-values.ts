@@ -2,14 +2,14 @@ import { findOperation } from '../connectors/registry.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { Steps } from '../run/step.ts';
-import { type Expressions, render, type Scope } from '../workflow/expressions/expressions.ts';
+import { type Expressions, render, type Scope, type ValuesRequired } from '../workflow/expressions/expressions.ts';
 import { renderInput } from '../workflow/url-template.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { renderKnown, wholeUrlAsFarAsKnown } from './known-after-apply.ts';
 
 /** Renders the templates of a workflow. */
 export interface Values {
-  render(template: unknown): Promise<unknown>;
+  render(template: unknown, required?: ValuesRequired): Promise<unknown>;
   /** Joins the rendered parts of a URL. */
   joinUrl?: (parts: readonly unknown[]) => unknown;
 }
@@ -30,14 +30,18 @@ export function runValues(
     steps: Object.fromEntries(outputs),
     run: { id: run.runId },
   };
-  return { render: (template) => render({ expressions, tenant: run.tenant, context }, template) };
+  return { render: (template, required) => render({ expressions, tenant: run.tenant, context }, template, required) };
 }
 
 /** The values of a plan, some of which are known only after apply. */
 export const plannedValues = (scope: Scope): Values => ({
-  render: (template) => renderKnown(scope, template),
+  render: (template, required) => renderKnown(scope, template, required),
   joinUrl: wholeUrlAsFarAsKnown,
 });
 
-export const stepInput = ({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> =>
-  renderInput(findOperation(step.tool), step.with, render, joinUrl);
+/** A call needs every value. A step without a connector may hand on that there is none, but not as empty text. */
+export function stepInput({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> {
+  const operation = findOperation(step.tool);
+  const required = operation ? 'everywhere' : 'in_text';
+  return renderInput(operation, step.with, (template) => render(template, required), joinUrl);
+}

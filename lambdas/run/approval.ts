@@ -58,9 +58,10 @@ export interface Edit {
 
 /**
  * Why an approval is required: by policy, by the validation mode, by the rule of two, because a model chose a target, by an
- * `approval` step, or for the retry of a write with medium or high blast radius.
+ * `approval` step, by the `approvers` of a step, or for the retry of a write with medium or high blast radius.
  */
-export type GateReason = 'policy' | 'mode' | 'always_two' | 'tainted' | 'step' | 'retry';
+export const GATE_REASONS = ['policy', 'mode', 'always_two', 'tainted', 'step', 'approvers', 'retry'] as const;
+export type GateReason = (typeof GATE_REASONS)[number];
 
 /** An approval of one step of one run. A Step Functions execution of the same name waits for it. */
 export interface Approval {

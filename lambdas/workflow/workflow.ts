@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
+import { GroupSets } from '../policy/approval-requirement.ts';
+import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
 import { Caps } from '../run/caps.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
 import { WorkflowInputs } from './inputs.ts';
@@ -22,6 +24,17 @@ const Retry = z.strictObject({
   attempts: z.int().min(1).max(20),
   /** The maximum wait after each failed attempt; the last value repeats. */
   backoffSeconds: z.array(z.number().min(0).max(3600)).min(1).max(20).optional(),
+});
+
+/** No value of a run may choose who approves. */
+const NO_EXPRESSION = 'must be constant, not an expression';
+
+const Approvers = z.strictObject({
+  /** `[a, b]`: members of a or b. `[[a], [b]]`: members of both. */
+  groups: GroupSets.refine((sets) => !sets.flat().some((group) => group.includes('{%')), NO_EXPRESSION).default([]),
+  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1),
+  /** Default: the risk of the write. */
+  tier: z.enum(RISKS).optional(),
 });
 
 export const WorkflowStep = z.strictObject({
@@ -48,6 +61,8 @@ export const WorkflowStep = z.strictObject({
   confidence: Expression.optional(),
   /** From this confidence on, the validation mode requires no approval; overrides the workflow's. */
   autoApproveThreshold: z.number().min(0).max(1).optional(),
+  /** Who must approve, in addition to what policy requires. */
+  approvers: Approvers.optional(),
   /** Shown to approvers; may contain `{% expressions %}`. */
   message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
   /** `auto`: if this step fails permanently, the run undoes its writes. */

@@ -276,7 +276,9 @@ describe('a plan of a run that would fail', () => {
   it.each([
     ['an expression that fails', '{ id: bad, tool: transform, with: { x: "{% $error(1) %}" } }', 'EXPRESSION_FAILED'],
     ['a condition that is none', NOTE('bad', 'x', ', when: "{% trigger.title %}"'), 'EXPRESSION_FAILED'],
-    ['input that turns out wrong', NOTE('bad', '{% trigger.missing %}'), 'INPUT_INVALID'],
+    ['input that turns out wrong', NOTE('bad', '{% trigger.payload %}'), 'INPUT_INVALID'],
+    ['a value that is missing', NOTE('bad', '{% trigger.missing %}'), 'MISSING_VALUE'],
+    ['a value that is missing in a text', NOTE('bad', 'by {% trigger.missing %}'), 'MISSING_VALUE'],
     ['a wait that turns out wrong', '{ id: bad, tool: wait, with: { seconds: "{% 0 %}" } }', 'INPUT_INVALID'],
     ['a gate that turns out wrong', '{ id: bad, tool: approval, with: { quorum: "{% 0 %}" } }', 'INPUT_INVALID'],
   ])('shows %s, and which steps it prevents', async (_what, bad, code) => {

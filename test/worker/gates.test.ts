@@ -396,3 +396,46 @@ describe('the text of an approval', () => {
     expect(eventTypes(now)).not.toContain('approval.requested');
   });
 });
+
+describe('the approvers of a step', () => {
+  const APPROVED_BY = (approvers: string, more = '') => `
+name: approved
+steps:
+  - id: label
+    ${more}approvers: ${approvers}
+    tool: github.labels.add
+    with: { owner: octo-org, repo: payments, number: 7, labels: [triage] }
+`;
+
+  it('must approve a write that policy allows, and the evidence says why', async () => {
+    allowAll();
+    const { message, approval } = await shop.upToGate(APPROVED_BY('{ groups: [platform], quorum: 2, tier: medium }'));
+    expect(approval).toMatchObject({
+      asks: 'approvers',
+      requirement: { tier: 'medium', quorum: 2, groups: [['platform']] },
+    });
+    expect(labels()).toEqual(['bug']);
+    const requested = (await shop.now(message)).commits.flatMap(({ events }) => events).at(-2);
+    expect(requested).toMatchObject({
+      type: 'approval.requested',
+      asks: 'approvers',
+      groups: [['platform']],
+      quorum: 2,
+    });
+  });
+
+  it('add to what policy requires, and remove nothing', async () => {
+    shop.policy.decision = () => needsApproval({ tier: 'high', quorum: 1, groups: [['dba']] });
+    const { approval } = await shop.upToGate(APPROVED_BY('{ groups: [platform], quorum: 2, tier: low }'));
+    expect(approval).toMatchObject({
+      asks: 'policy',
+      requirement: { tier: 'high', quorum: 2, groups: [['dba'], ['platform']] },
+    });
+  });
+
+  it('need the tier of the write if they name none', async () => {
+    allowAll();
+    const { approval } = await shop.upToGate(APPROVED_BY('{}', 'risk: high\n    '));
+    expect(approval.requirement).toEqual({ tier: 'high', quorum: 1, groups: [] });
+  });
+});

@@ -28,6 +28,7 @@ export const GATE_REASONS: Record<GateReason, string> = {
   always_two: 'two people must approve a destructive write or one with high blast radius',
   tainted: 'a model influences the target',
   step: 'required by the workflow',
+  approvers: 'the workflow says who must approve this step',
   retry: 'an operator must agree before a write with this blast radius is sent again',
 };
 

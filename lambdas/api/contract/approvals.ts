@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ProposedAction } from '../../policy/policy.ts';
+import { GATE_REASONS } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import type { TouchedState } from '../../run/receipt.ts';
 import { route } from './route.ts';
@@ -22,7 +23,7 @@ export const Approval = z.object({
   workflow: z.object({ name: z.string(), version: z.int() }),
   title: large(z.string()),
   subject: large(z.string()).optional(),
-  asks: z.enum(['policy', 'mode', 'always_two', 'tainted', 'step', 'retry']),
+  asks: z.enum(GATE_REASONS),
   action: json<ProposedAction>('The write, with its values').optional(),
   message: large(z.string()).optional(),
   before: json<TouchedState>('The current values at the target').optional(),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { PlannedCall } from '../../plan/plan-call.ts';
+import { GATE_REASONS } from '../../run/approval.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import { route } from './route.ts';
 import { json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
@@ -85,7 +86,7 @@ const SimulateBody = z.strictObject({
 export type SimulateBody = z.infer<typeof SimulateBody>;
 
 const Gate = z.object({
-  asks: z.enum(['policy', 'mode', 'always_two', 'tainted', 'step', 'retry']),
+  asks: z.enum(GATE_REASONS),
   tier: z.enum(['low', 'medium', 'high']),
   quorum: z.int(),
   groups: z.array(z.array(z.string())),

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { GATE_REASONS } from '../approval.ts';
 import { ChannelName, Count, Derived, eventKind, Hash, Id, Ids, ofApproval, RiskTier, Time } from './event-kind.ts';
 import {
   type Fields,
@@ -55,7 +56,7 @@ export const APPROVAL_EVENTS = {
     summary: 'The step stopped, and people were asked to decide.',
     fields: z.strictObject({
       ...ofApproval,
-      asks: z.enum(['policy', 'mode', 'always_two', 'tainted', 'step', 'retry']),
+      asks: z.enum(GATE_REASONS),
       actionHash: Hash,
       ...requirement,
       /** Operators may decide, too. */

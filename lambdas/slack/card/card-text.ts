@@ -15,6 +15,7 @@ export const REASONS: Record<GateReason, string> = {
   always_two: 'The write is destructive or has a large blast radius: two people must approve it.',
   tainted: 'A model’s output influences the target of this write.',
   step: 'The workflow waits here for approval.',
+  approvers: 'The workflow says who must approve this step.',
   retry: 'An earlier attempt at this write failed: an operator decides whether it is sent again.',
 };
 

@@ -116,6 +116,9 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     const unused = unusedThreshold(workflow, step);
     if (unused !== undefined) at(['autoApproveThreshold'], unused);
   }
+  if (step.approvers && stepKindOf(tool)) {
+    at(['approvers'], `${tool} calls no target; use a step with "tool: approval"`);
+  }
   const before = stepsBefore(workflow, index);
   const earlier = workflow.steps.filter((_, other) => before.has(other));
   if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
