@@ -10,6 +10,8 @@ const request = (risk: 'low' | 'medium'): PolicyRequest => ({
   workflow: { name: 'bench', version: 1 },
   source: 'github',
   writesBefore: 0,
+  at: '2026-01-07T12:00:00.000Z',
+  trigger: { event: 'issues.opened' },
   action: {
     tool: 'github.labels.add',
     connector: 'github',

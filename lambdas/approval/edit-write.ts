@@ -23,7 +23,7 @@ export interface DecidableApproval {
 /** Replaces the fields of a write that waits for approval. Policy is asked about the edited write at once. */
 export async function editWrite(
   { policy }: { policy: Policy },
-  { workflow }: RunState,
+  { workflow, trigger }: RunState,
   draft: RunDraft,
   decidable: DecidableApproval,
   fields: Record<string, unknown>,
@@ -32,7 +32,8 @@ export async function editWrite(
   const { proposed, changes, environment } = editedWrite(decidable, fields);
   const makers = [...new Set([...approval.makers, vote.person])];
   const { index } = step;
-  const judged = await judgeCall({ policy, environment }, draft.run, proposed, { workflow, index, makers }, true);
+  const asking = { at: draft.at, trigger, before: approval.before, fresh: true };
+  const judged = await judgeCall({ policy, environment }, draft.run, proposed, { workflow, index, makers }, asking);
   const { request, decision, input } = judged;
   if (decision.verdict === 'deny') {
     throw new CountersignError('POLICY_DENIED', `policy denies the edited write: ${whyOf(decision)}`);

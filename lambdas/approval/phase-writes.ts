@@ -110,12 +110,13 @@ async function propose(
   const proposed = proposeCall({ operation, input, instance });
   const facts = newStep(index, step, draft.at);
   const makers = makersOfStep(await foreseer.definitions.people(tenant), state, draft, facts);
-  const judged = await judgeCall(foreseer, draft.run, proposed, { workflow, index, makers });
+  const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, proposed, new AttemptTime(foreseer)) : {};
+  const before = 'before' in found ? found.before : undefined;
+  const asking = { at: draft.at, trigger: state.trigger, before };
+  const judged = await judgeCall(foreseer, draft.run, proposed, { workflow, index, makers }, asking);
   const { action, decision, actionHash } = judged;
   if (decision.verdict === 'deny') return { because: `policy denies it: ${whyOf(decision)}` };
   const gate = gateFor({ decision, action, workflow, index });
-  const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, judged, new AttemptTime(foreseer)) : {};
-  const before = 'before' in found ? found.before : undefined;
   if (workflow.onDrift === 'refuse' && !before) return { because: 'the values that it would change could not be read' };
   const { after } = proposed.proposal;
   return {

@@ -16,7 +16,7 @@ import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
-import { leaveWritten, readBeforeWrite, readNow } from './planned-target.ts';
+import { leaveWritten, readBeforeWrite, readNow, type Seen } from './planned-target.ts';
 import { valuesOf, type Walk } from './walk.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
@@ -71,14 +71,16 @@ export async function planCall(
   const { tenant, workflow } = request;
   const instance = await instanceOf(planner, tenant, operation);
   const proposed = proposeCall({ operation, input, instance });
-  const judged = await judgeCall(planner, plannedRun(request, walk), proposed, {
-    workflow,
-    index,
-    makers: walk.makers,
-  });
-  const { action, decision, proposal } = judged;
   const isWrite = operation.effect !== 'read';
-  const found = isWrite ? await readBeforeWrite(planner, walk, tenant, judged) : {};
+  const found: Seen = isWrite ? await readBeforeWrite(planner, walk, tenant, proposed) : {};
+  const judged = await judgeCall(
+    planner,
+    plannedRun(request, walk),
+    proposed,
+    { workflow, index, makers: walk.makers },
+    { at: isoNow(planner.clock), trigger: request.trigger, before: found.before },
+  );
+  const { action, decision, proposal } = judged;
   const allowed = decision.verdict !== 'deny';
   const duplicate =
     isWrite && allowed ? await duplicateOf(planner, walk, tenant, calling, judged, found.before) : undefined;

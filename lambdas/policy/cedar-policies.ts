@@ -64,11 +64,15 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
   }
 }
 
+/** The attribute `context.before`. In a comment it costs an unnecessary read of the target. */
+const BEFORE = /\bbefore\b/;
+
 export class CedarSet implements PreparedPolicies {
   readonly hash: string;
   readonly warnings: readonly string[];
   readonly ids: readonly string[];
   readonly mentions: readonly Mention[];
+  readonly usesBefore: boolean;
   readonly #runtime: CedarRuntime;
   readonly #texts: Record<string, string>;
   readonly #byId: ReadonlyMap<string, CedarPolicy>;
@@ -81,6 +85,7 @@ export class CedarSet implements PreparedPolicies {
     this.warnings = set.warnings;
     this.ids = set.own.map(({ id }) => id);
     this.mentions = set.own.flatMap(({ mentions }) => mentions);
+    this.usesBefore = set.policies.some(({ text }) => BEFORE.test(text));
     this.#runtime = runtime;
     this.#texts = textsById(set.policies);
     this.#byId = new Map(set.policies.map((policy) => [policy.id, policy]));

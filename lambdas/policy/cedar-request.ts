@@ -1,5 +1,6 @@
 import type { Cedar } from './cedar-runtime.ts';
 import type { PolicyRequest } from './policy.ts';
+import { type BeforeValues, nowOf } from './policy-facts.ts';
 
 type Question = Pick<
   Parameters<Cedar['isAuthorized']>[0],
@@ -24,6 +25,9 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
       ...valuesIn(action.fields),
       undo: action.undo,
       source: request.source,
+      now: timeOf(request),
+      trigger: { source: request.source, ...request.trigger },
+      ...(request.before && { before: beforeOf(request.before) }),
       workflow: { name: workflow.name, version: workflow.version },
       writesBefore: request.writesBefore,
       makers: action.makers,
@@ -42,6 +46,16 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
       },
     ],
   };
+}
+
+function timeOf(request: PolicyRequest) {
+  const { time, date, weekday, hour } = nowOf(request);
+  return { time: { __extn: { fn: 'datetime', arg: time } }, date, weekday: reference('Weekday', weekday), hour };
+}
+
+function beforeOf({ fields, omitted }: BeforeValues) {
+  const { values, normalizedValues } = valuesIn(fields);
+  return { fields: Object.keys(fields), values, normalizedValues, omitted };
 }
 
 const reference = (type: string, id: string) => ({ __entity: { type, id } });

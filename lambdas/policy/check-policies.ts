@@ -62,6 +62,8 @@ function trial(action: Pick<ProposedAction, 'effect' | 'risk'>): PolicyRequest {
     workflow: { name: 'trial', version: 1 },
     source: 'github',
     writesBefore: 0,
+    at: '2026-01-07T12:00:00.000Z',
+    trigger: { event: 'issues.opened' },
     action: {
       tool: 'github.labels.add',
       connector: 'github',

@@ -6,6 +6,7 @@ import {
   PoliciesUnavailable,
   type Policy,
   type PolicyDecision,
+  type PolicyOptions,
   type PolicyRequest,
   type TenantPolicies,
 } from './policy.ts';
@@ -51,21 +52,21 @@ export class FailClosedPolicy implements Policy {
     this.#cached = new Cached(CHANGES_SEEN_WITHIN_MS, ports.now);
   }
 
-  async decide(request: PolicyRequest, options = { fresh: false }): Promise<PolicyDecision> {
-    const startedAtMs = this.#ports.stopwatch.nowMs();
+  async decide(request: PolicyRequest, { fresh = false, readBefore }: PolicyOptions = {}): Promise<PolicyDecision> {
     let policyHash = UNKNOWN_POLICY_HASH;
     const reading = { now: false };
-    const ask = async () => {
-      const policies = await this.#policiesOf(request.tenant, options.fresh, reading);
+    const prepared = async () => {
+      const policies = await this.#policiesOf(request.tenant, fresh, reading);
       policyHash = policies.hash;
       if (!this.#ports.isTool(request.action.tool)) throw new Error(`unknown tool "${request.action.tool}"`);
-      return policies.decide(request);
+      return policies;
     };
     try {
-      const decision = await this.#inTime(ask());
-      // WebAssembly cannot be interrupted, but a late decision is discarded.
-      if (this.#ports.stopwatch.nowMs() - startedAtMs > POLICY_TIMEOUT_MS) throw tooSlow();
-      return decision;
+      const policies = await this.#inTime(prepared);
+      // The target has its own time limit.
+      const before = policies.usesBefore && !request.before ? await readBefore?.() : undefined;
+      const asked = before ? { ...request, before } : request;
+      return await this.#inTime(async () => policies.decide(asked));
     } catch (error) {
       const unavailable = error instanceof PoliciesUnavailable || reading.now;
       return { ...this.#denied(request, policyHash, error), ...(unavailable && { retryable: true }) };
@@ -96,11 +97,15 @@ export class FailClosedPolicy implements Policy {
     return preparing;
   }
 
-  async #inTime<T>(work: Promise<T>): Promise<T> {
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const startedAtMs = this.#ports.stopwatch.nowMs();
     const late = Promise.withResolvers<never>();
     const stopTimer = this.#ports.stopwatch.after(POLICY_TIMEOUT_MS, () => late.reject(tooSlow()));
     try {
-      return await Promise.race([work, late.promise]);
+      const result = await Promise.race([work(), late.promise]);
+      // WebAssembly cannot be interrupted, but a late decision is discarded.
+      if (this.#ports.stopwatch.nowMs() - startedAtMs > POLICY_TIMEOUT_MS) throw tooSlow();
+      return result;
     } finally {
       stopTimer();
     }

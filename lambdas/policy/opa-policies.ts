@@ -6,6 +6,7 @@ import { GroupSets } from './approval-requirement.ts';
 import { loadOpa, type Opa } from './opa-runtime.ts';
 import { type PolicyDecision, type PolicyRequest, QUORUM_MAX_PEOPLE, type TenantPolicies } from './policy.ts';
 import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
+import { nowOf } from './policy-facts.ts';
 
 type CompiledRego = Extract<TenantPolicies, { engine: 'rego' }>;
 
@@ -37,7 +38,7 @@ const Decision = z.discriminatedUnion('verdict', [
 ]);
 const ResultSet = z.tuple([z.strictObject({ result: Decision })]);
 
-/** Open Policy Agent: a Rego policy compiled to WebAssembly decides instead of Cedar. Its input is the PolicyRequest. */
+/** Open Policy Agent: a Rego policy compiled to WebAssembly decides instead of Cedar. Its input is the PolicyRequest, and `now`. */
 export class OpaPolicies implements PolicyEngine<'rego'> {
   readonly #load: () => Opa;
 
@@ -65,19 +66,22 @@ class OpaSet implements PreparedPolicies {
   readonly warnings = [];
   readonly ids = [];
   readonly mentions = [];
+  readonly usesBefore: boolean;
   readonly #opa: Opa;
   readonly #wasm: Buffer<ArrayBuffer>;
 
   constructor(opa: Opa, wasm: Buffer<ArrayBuffer>) {
     this.#opa = opa;
     this.#wasm = wasm;
+    // OPA's compiler stores the names of attributes as text.
+    this.usesBefore = wasm.includes('before');
     this.hash = hashOf({ engine: 'rego', wasm: sha256Hex(wasm) });
   }
 
   async decide(request: PolicyRequest): Promise<PolicyDecision> {
     // A new instance for each decision, so that no state is left over. The compiled code is reused.
     const policy = await start(this.#opa, this.#wasm);
-    const parsed = ResultSet.safeParse(policy.evaluate(request, ENTRYPOINT));
+    const parsed = ResultSet.safeParse(policy.evaluate({ ...request, now: nowOf(request) }, ENTRYPOINT));
     if (!parsed.success) throw new Error(`the policy returned no valid decision: ${z.prettifyError(parsed.error)}`);
     const [{ result }] = parsed.data;
     if (result.verdict === 'deny') return { ...result, code: 'POLICY_DENIED', policyHash: this.hash };

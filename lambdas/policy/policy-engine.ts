@@ -10,6 +10,8 @@ export interface PreparedPolicies {
   readonly ids: readonly string[];
   /** The tools and connectors that the policies name. */
   readonly mentions: readonly Mention[];
+  /** The decision may depend on the values before the write. */
+  readonly usesBefore?: boolean;
   /** May throw. FailClosedPolicy turns an error into a denial. */
   decide(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
 }

@@ -1,6 +1,7 @@
 import type { Risk } from '../connectors/connector.ts';
 import type { Effect } from '../run/receipt.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
+import type { BeforeValues, TriggerFacts } from './policy-facts.ts';
 
 export type Environment = 'prod' | 'staging' | 'dev';
 
@@ -37,6 +38,11 @@ export interface PolicyRequest {
   source: string;
   /** Writes this run has made before this one. */
   writesBefore: number;
+  /** When policy is asked, in UTC. The requests that version 0.1 recorded have no time and no trigger. */
+  at?: string;
+  trigger?: TriggerFacts;
+  /** The current values of what the write changes; absent if they were not read. */
+  before?: BeforeValues;
   action: ProposedAction;
 }
 
@@ -78,10 +84,16 @@ export function whyOf(decision: Pick<Grounds, 'reasons'> & { message?: string })
   return decision.message ?? decision.reasons.join('; ');
 }
 
+export interface PolicyOptions {
+  /** Bypasses the cache: for a write whose approval was given some time ago. */
+  fresh?: boolean;
+  /** Called if the policies use the values before the write and the request does not have them. */
+  readBefore?: () => Promise<BeforeValues | undefined>;
+}
+
 /** Never throws: every error becomes a denial. */
 export interface Policy {
-  /** `fresh` bypasses the cache: for a write whose approval was given some time ago. */
-  decide(request: PolicyRequest, options?: { fresh: boolean }): Promise<PolicyDecision>;
+  decide(request: PolicyRequest, options?: PolicyOptions): Promise<PolicyDecision>;
 }
 
 /** A tenant's policies, in addition to the shipped ones. */

@@ -1,9 +1,10 @@
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
-import type { Run } from '../run/run.ts';
+import type { Run, Trigger } from '../run/run.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
 import { higher } from './approval-requirement.ts';
 import type { Environment, PolicyRequest, ProposedAction } from './policy.ts';
+import { type BeforeValues, triggerFacts } from './policy-facts.ts';
 
 interface Proposed {
   operation: Operation;
@@ -50,10 +51,31 @@ export function proposedAction(proposed: Proposed): ProposedAction {
   };
 }
 
+/** What policy may consider in addition to the call itself. */
+export interface Circumstances {
+  /** The time of the decision. */
+  at: string;
+  trigger: Trigger;
+  /** The current values of what the write changes, if they are already read. */
+  before?: BeforeValues;
+}
+
 export function policyRequest(
   run: Pick<Run, 'tenant' | 'automation' | 'workspace' | 'workflow' | 'trigger' | 'writes'>,
   action: ProposedAction,
+  { at, trigger, before }: Circumstances,
 ): PolicyRequest {
-  const { tenant, automation, workspace, workflow, trigger, writes } = run;
-  return { tenant, automation, workspace, workflow, source: trigger.source, writesBefore: writes, action };
+  const { tenant, automation, workspace, workflow, writes } = run;
+  return {
+    tenant,
+    automation,
+    workspace,
+    workflow,
+    source: run.trigger.source,
+    writesBefore: writes,
+    at,
+    trigger: triggerFacts(trigger),
+    ...(before && { before }),
+    action,
+  };
 }

@@ -7,6 +7,8 @@ export interface RecordedDecision {
   runId: string;
   step: string;
   governed: Governed;
+  /** When the step last changed: the time of a request that was recorded without one. */
+  at: string;
 }
 
 export type Outcome = { verdict: 'allow' | 'deny' } | { verdict: 'needs_approval'; requirement: ApprovalRequirement };
@@ -28,10 +30,10 @@ export interface Flip {
 /** Lists the recorded decisions that these policies would change. */
 export async function replay(recorded: readonly RecordedDecision[], policy: Policy): Promise<Flip[]> {
   const flips: Flip[] = [];
-  for (const { runId, step, governed } of recorded) {
+  for (const { runId, step, governed, at } of recorded) {
     const { request, decision } = governed;
     const { tool, target } = request.action;
-    const again = await policy.decide(request);
+    const again = await policy.decide({ at, ...request });
     const [from, to] = [outcomeOf(decision), outcomeOf(again)];
     if (isDeepStrictEqual(from, to)) continue;
     flips.push({ runId, step, tool, target, from, to, loosens: loosens(from, to), reasons: again.reasons });

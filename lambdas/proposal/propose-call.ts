@@ -2,10 +2,11 @@ import { connectorOf, type Operation, type Proposal } from '../connectors/connec
 import { makersOf, type Person } from '../people/people.ts';
 import { actionHash } from '../policy/action-hash.ts';
 import type { Environment, Policy, PolicyDecision, PolicyRequest, ProposedAction } from '../policy/policy.ts';
-import { policyRequest, proposedAction } from '../policy/proposed-action.ts';
-
+import { type BeforeValues, beforeValues } from '../policy/policy-facts.ts';
+import { type Circumstances, policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { EventOf } from '../run/events/events.ts';
+import type { TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
@@ -70,13 +71,20 @@ interface CallingStep {
   makers: string[];
 }
 
-/** Asks policy about a proposed call. `fresh` reads the policies again instead of using the cached ones. */
+interface Asking extends Omit<Circumstances, 'before'> {
+  /** Reads the policies again instead of using the cached ones. */
+  fresh?: boolean;
+  /** The current values of what the write changes: as read, or how to read them if policy needs them. */
+  before?: TouchedState | (() => Promise<TouchedState | undefined>);
+}
+
+/** Asks policy about a proposed call. */
 export async function judgeCall(
   { policy, environment }: Judge,
   run: Parameters<typeof policyRequest>[0],
   proposed: ProposedCall,
   { workflow, index, undoes, makers }: CallingStep,
-  fresh = false,
+  { at, trigger, before, fresh = false }: Asking,
 ): Promise<JudgedCall> {
   const { operation, input, instance, proposal } = proposed;
   const action = proposedAction({
@@ -90,10 +98,18 @@ export async function judgeCall(
     derived: undoes === undefined ? derivedTargets(workflow, index) : [],
     makers,
   });
-  const request = policyRequest(run, action);
-  const decision = await policy.decide(request, { fresh });
+  const read = typeof before === 'function' ? before : undefined;
+  const known = typeof before === 'object' ? beforeValues(before) : undefined;
+  const request = policyRequest(run, action, { at, trigger, before: known });
+  let found: BeforeValues | undefined;
+  const readBefore = async () => {
+    const state = await read?.();
+    found = state && beforeValues(state);
+    return found;
+  };
+  const decision = await policy.decide(request, { fresh, ...(read && { readBefore }) });
   const hash = actionHash(action, input, decision.policyHash, run.workflow);
-  return { ...proposed, action, request, decision, actionHash: hash };
+  return { ...proposed, action, request: found ? { ...request, before: found } : request, decision, actionHash: hash };
 }
 
 /** Everyone whose input is in the call of a step. None of them may approve it. */

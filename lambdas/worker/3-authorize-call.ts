@@ -3,6 +3,7 @@ import { requestWriteApproval } from '../approval/request-write-approval.ts';
 import { stillMissing } from '../approval/votes.ts';
 import { type Gate, gateFor, retryNeedsApproval } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
+import { AttemptTime } from '../proposal/attempt-time.ts';
 import {
   type JudgedCall,
   judgeCall,
@@ -10,6 +11,7 @@ import {
   type ProposedCall,
   policyDecided,
 } from '../proposal/propose-call.ts';
+import { readTarget } from '../proposal/read-target.ts';
 import { runValues } from '../proposal/run-values.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
 import { approvedHashOf } from '../run/approval-phase.ts';
@@ -82,7 +84,12 @@ async function judge(
   // In mode `per_phase`, the approval of another write may cover this one.
   const usesApproval = step.governed?.approvalId !== undefined || workflow.validation?.mode === 'per_phase';
   const { index, undoes } = step;
-  return await judgeCall(worker, draft.run, proposed, { workflow, index, undoes, makers }, usesApproval);
+  const before = async () => {
+    const found = await readTarget(worker, draft.run.tenant, proposed, new AttemptTime(worker));
+    return 'why' in found ? undefined : found.before;
+  };
+  const asking = { at: draft.at, trigger: state.trigger, fresh: usesApproval, before };
+  return await judgeCall(worker, draft.run, proposed, { workflow, index, undoes, makers }, asking);
 }
 
 function deny(

@@ -58,6 +58,27 @@ describe('policy test', () => {
     expect(stdout).toContain('3 cases, 2 failed');
   });
 
+  it('decides a case at its time, with the facts of its trigger and the current values', async () => {
+    const freeze = 'forbid (principal, action, resource) when { context.now.weekday == Weekday::"saturday" };';
+    const urgent =
+      'forbid (principal, action, resource) when { context.trigger has labels && context.trigger.labels.contains("sev1") };';
+    const taken =
+      'forbid (principal, action, resource) unless { context has before && context.before.values.contains("a=") };';
+    file('facts/facts.cedar', [freeze, urgent, taken].join('\n'));
+    const request = (more: string) => `{ tool: github.labels.add, before: { a: '' }${more} }`;
+    const cases = [
+      `- { name: usual, request: ${request('')}, expect: allow }`,
+      `- { name: weekend, request: ${request(', at: 2026-01-10T09:00:00Z')}, expect: deny }`,
+      `- { name: urgent, request: ${request(', trigger: { labels: [sev1] }')}, expect: deny }`,
+      '- { name: taken, request: { tool: github.labels.add, before: { a: b } }, expect: deny }',
+      '- { name: unread, request: { tool: github.labels.add }, expect: deny }',
+    ];
+    const path = file('facts.yaml', cases.join('\n'));
+    const { exitCode, stdout } = await onTerminal(120, ['policy', 'test', path, '--policies', join(folder, 'facts')]);
+    expect(stdout).toContain('5 cases, all passed');
+    expect(exitCode).toBe(0);
+  });
+
   it.each([
     ['tier', '{ verdict: needs_approval, tier: high }', 'expected tier high'],
     ['quorum', '{ verdict: needs_approval, quorum: 3 }', 'expected quorum 3'],

@@ -1,4 +1,4 @@
-import type { Policy, PolicyDecision, PolicyRequest } from '../../lambdas/policy/policy.ts';
+import type { Policy, PolicyDecision, PolicyOptions, PolicyRequest } from '../../lambdas/policy/policy.ts';
 
 export const TEST_POLICY_HASH = 'test';
 
@@ -15,12 +15,17 @@ export class FakePolicy implements Policy {
   /** May be exchanged in the middle of a story. */
   decision: (request: PolicyRequest) => PolicyDecision;
 
+  /** As for policies that mention the values before a write. */
+  usesBefore = false;
+
   constructor(decision: (request: PolicyRequest) => PolicyDecision = () => ALLOWED) {
     this.decision = decision;
   }
 
-  async decide(request: PolicyRequest, looking = { fresh: false }): Promise<PolicyDecision> {
-    this.asked.push({ request, fresh: looking.fresh });
+  async decide(asked: PolicyRequest, { fresh = false, readBefore }: PolicyOptions = {}): Promise<PolicyDecision> {
+    const before = this.usesBefore && !asked.before ? await readBefore?.() : undefined;
+    const request = before ? { ...asked, before } : asked;
+    this.asked.push({ request, fresh });
     return this.decision(request);
   }
 }

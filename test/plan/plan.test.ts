@@ -57,6 +57,9 @@ describe('a plan', () => {
       workflow: { name: 'example', version: 3 },
       source: 'github',
       writesBefore: 1,
+      at: STORY_BEGINS_AT,
+      trigger: expect.objectContaining({ event: 'issues.opened' }),
+      before: { fields: { assignment_group: 'desk' }, omitted: [] },
       action: {
         tool: 'servicenow.incident.update',
         connector: 'servicenow',

@@ -95,7 +95,10 @@ describe('the request to policy', () => {
         environment: 'dev',
         makers: [],
       });
-      const request = policyRequest(RUN as never, action);
+      const request = policyRequest(RUN as never, action, {
+        at: '2026-01-07T12:00:00.000Z',
+        trigger: { event: 'issues.opened', fields: {}, payload: null } as never,
+      });
       const { context } = cedarQuestion(request, 'execute') as unknown as {
         context: { target: string; values: string[] };
       };

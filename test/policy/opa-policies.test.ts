@@ -11,7 +11,7 @@ import { aRequest } from './requests.ts';
 const engine = new OpaPolicies();
 const set = await engine.prepare(compiledRego('decision'));
 
-it('a Rego policy receives every value in full', async () => {
+it('a Rego policy receives every value in full, and the time', async () => {
   const inputs: unknown[] = [];
   const evaluate = (input: unknown) => {
     inputs.push(input);
@@ -21,7 +21,8 @@ it('a Rego policy receives every value in full', async () => {
   const opa = { loadPolicy: async () => ({ entrypoints, evaluate }) } as unknown as ReturnType<typeof loadOpa>;
   const request = aRequest({ fields: { note: 'x'.repeat(60_000), body: { items: ['y'.repeat(5000)] } } });
   await (await new OpaPolicies(() => opa).prepare(compiledRego('decision'))).decide(request);
-  expect(inputs).toEqual([request]);
+  const now = { time: request.at, date: '2026-01-07', weekday: 'wednesday', hour: 12 };
+  expect(inputs).toEqual([{ ...request, now }]);
 });
 
 describe('a Rego policy decides behind the same port', () => {

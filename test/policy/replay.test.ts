@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Risk } from '../../lambdas/connectors/connector.ts';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
-import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
+import type { PolicyDecision, PolicyRequest } from '../../lambdas/policy/policy.ts';
 import { type RecordedDecision, replay } from '../../lambdas/policy/replay.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { ALLOWED, FakePolicy } from '../fakes/fake-policy.ts';
@@ -20,6 +20,7 @@ const recorded = (step: string, decision: PolicyDecision): RecordedDecision => (
   runId: 'run_1',
   step,
   governed: { request: aRequest({ target: step }), decision },
+  at: '2026-01-07T12:00:00.000Z',
 });
 
 /** Decides each step again by its name. */
@@ -113,9 +114,33 @@ describe('a replay', () => {
     const set = await engine.prepare({ engine: 'cedar', files: { 'tenant.cedar': forbid } });
     const request = aRequest({ fields: { state: `7${' '.repeat(300)}` } });
     const governed = { request, decision: ALLOWED };
-    const flips = await replay([{ runId: 'run_1', step: 'a', governed }], {
+    const flips = await replay([{ runId: 'run_1', step: 'a', governed, at: '2026-01-07T12:00:00.000Z' }], {
       decide: async (asked) => set.decide(asked),
     });
     expect(flips).toMatchObject([{ step: 'a', from: { verdict: 'allow' }, to: { verdict: 'deny' }, loosens: false }]);
+  });
+
+  describe('of a weekend freeze', () => {
+    const SATURDAY = '2026-01-10T12:00:00.000Z';
+    const WEDNESDAY = '2026-01-07T12:00:00.000Z';
+    const flipsOf = async (request: PolicyRequest, at: string) => {
+      const shipped = readShippedPolicies();
+      const engine = new CedarPolicies(new CedarRuntime(loadCedar, () => shipped.schema), () => shipped);
+      const freeze = 'forbid (principal, action, resource) when { context.now.weekday == Weekday::"saturday" };';
+      const set = await engine.prepare({ engine: 'cedar', files: { 'freeze.cedar': freeze } });
+      const governed = { request, decision: ALLOWED };
+      return replay([{ runId: 'run_1', step: 'a', governed, at }], { decide: async (asked) => set.decide(asked) });
+    };
+
+    it('decides a recorded request at its recorded time', async () => {
+      expect(await flipsOf(aRequest({}, { at: SATURDAY }), WEDNESDAY)).toMatchObject([{ to: { verdict: 'deny' } }]);
+      expect(await flipsOf(aRequest({}, { at: WEDNESDAY }), SATURDAY)).toEqual([]);
+    });
+
+    it('decides a request of version 0.1, which has no time, no trigger and no values, at the time of its step', async () => {
+      const { at: _at, trigger: _trigger, ...old } = aRequest();
+      expect(await flipsOf(old, WEDNESDAY)).toEqual([]);
+      expect(await flipsOf(old, SATURDAY)).toMatchObject([{ to: { verdict: 'deny' } }]);
+    });
   });
 });

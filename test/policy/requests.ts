@@ -12,6 +12,8 @@ export function aRequest(
     workflow: { name: 'triage-incident', version: 3 },
     source: 'servicenow',
     writesBefore: 0,
+    at: '2026-01-07T12:00:00.000Z',
+    trigger: { event: 'incident.insert' },
     ...run,
     action: {
       tool: 'servicenow.incident.update',

@@ -4,6 +4,7 @@ import {
   type ApprovalRequirement,
   PoliciesUnavailable,
   type PolicyDecision,
+  type PolicyOptions,
   type PolicyRequest,
   type ProposedAction,
 } from '../../lambdas/policy/policy.ts';
@@ -59,7 +60,7 @@ export class SimulatedPolicy {
     machine: number,
     fault: Fault | undefined,
     request: PolicyRequest,
-    looking = { fresh: false },
+    looking: PolicyOptions = {},
   ): Promise<PolicyDecision> {
     if (fault) this.#befalls.set(request, fault);
     this.#slow = fault === 'policy_slow';

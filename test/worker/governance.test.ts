@@ -43,6 +43,46 @@ describe('policy', () => {
     expect(receipts).toMatchObject([{ grounds: { policyHash: 'test', policies: ['test'] } }]);
   });
 
+  it('is asked at the time of the decision, with the facts of the trigger', async () => {
+    const trigger = { fields: { title: 't', severity: '1', priority: '2' }, payload: { issue: { labels: ['sev1'] } } };
+    const { approval } = await shop.upToGate(ASSIGN(), { trigger });
+    shop.clock.advance(3_600_000);
+    await shop.say(approval, 'ana');
+    const askedAt = shop.policy.asked.map(({ request }) => request.at ?? '');
+    const { steps } = await shop.finish({ tenant: 'acme', runId: approval.runId });
+    const usedAt = shop.policy.asked.at(-1)?.request.at ?? '';
+    expect(Date.parse(usedAt) - Date.parse(askedAt[0] ?? '')).toBeGreaterThanOrEqual(3_600_000);
+    expect(steps).toMatchObject([{ governed: { request: { at: usedAt } } }]);
+    expect(shop.policy.asked[0]?.request.trigger).toEqual({
+      event: 'issues.opened',
+      severity: '1',
+      priority: '2',
+      labels: ['sev1'],
+    });
+    expect(shop.policy.asked[0]?.request).not.toHaveProperty('before');
+  });
+
+  it('that uses the current values gets them before it allows a write, and they are recorded', async () => {
+    shop.policy.usesBefore = true;
+    shop.policy.decision = ({ before }) => (before?.fields.assignment_group === '' ? ALLOWED : DENIED);
+    const allowed = await shop.finish(await shop.begin(ASSIGN()));
+    expect(allowed).toMatchObject({
+      run: { status: 'succeeded' },
+      steps: [{ governed: { request: { before: { fields: { assignment_group: '' }, omitted: [] } } } }],
+    });
+    shop.outside.incidents.set(SYS_ID, { fields: { assignment_group: 'database' }, workNotes: [] });
+    const denied = await shop.finish(await shop.begin(ASSIGN()));
+    expect(denied.run).toMatchObject({ status: 'failed_terminal', error: { code: 'POLICY_DENIED' } });
+    expect(shop.writes()).toHaveLength(1);
+  });
+
+  it('that uses the current values decides an edit by those that people have seen', async () => {
+    shop.policy.usesBefore = true;
+    const { approval } = await shop.upToGate(ASSIGN());
+    await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+    expect(shop.policy.asked.at(-1)?.request).toMatchObject({ before: { fields: { assignment_group: '' } } });
+  });
+
   it.each([
     ['denies', DENIED],
     ['fails', FAILED],

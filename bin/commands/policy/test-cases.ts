@@ -7,6 +7,7 @@ import { connectorOf, RISKS } from '../../../lambdas/connectors/connector.ts';
 import { findOperation } from '../../../lambdas/connectors/registry.ts';
 import { GroupSets, groupsInOrder } from '../../../lambdas/policy/approval-requirement.ts';
 import type { Policy, PolicyDecision, PolicyRequest } from '../../../lambdas/policy/policy.ts';
+import { beforeValues } from '../../../lambdas/policy/policy-facts.ts';
 import { groupsText } from '../../../lambdas/run/events/requirement-text.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { fileFailure } from '../read-file.ts';
@@ -32,6 +33,18 @@ const CaseRequest = z.strictObject({
     .default({ name: 'a-workflow', version: 1 }),
   source: z.string().default('github'),
   writesBefore: z.int().min(0).default(0),
+  /** The time of the decision; by default a Wednesday at noon. */
+  at: z.iso.datetime().default('2026-01-07T12:00:00Z'),
+  trigger: z
+    .strictObject({
+      event: z.string().default('issues.opened'),
+      severity: z.string().optional(),
+      priority: z.string().optional(),
+      labels: z.array(z.string()).optional(),
+    })
+    .default({ event: 'issues.opened' }),
+  /** The current values of what the write changes. */
+  before: z.record(z.string(), z.unknown()).optional(),
 });
 
 const Verdict = z.enum(['allow', 'needs_approval', 'deny']);
@@ -101,7 +114,7 @@ function readCases(file: string): z.infer<typeof PolicyCases> {
 }
 
 function requestOf(request: z.infer<typeof CaseRequest>): PolicyRequest {
-  const { automation, workspace, workflow, source, writesBefore, ...action } = request;
+  const { automation, workspace, workflow, source, writesBefore, at, trigger, before, ...action } = request;
   const operation = findOperation(action.tool);
   return {
     tenant: 'acme',
@@ -110,6 +123,9 @@ function requestOf(request: z.infer<typeof CaseRequest>): PolicyRequest {
     workflow,
     source,
     writesBefore,
+    at,
+    trigger,
+    ...(before && { before: beforeValues(before) }),
     action: {
       ...action,
       connector: connectorOf(action.tool),

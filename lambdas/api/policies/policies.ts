@@ -59,7 +59,9 @@ export const handlePolicies = router<PoliciesPorts, typeof policyRoutes>(policyR
 
 async function decisionsOf({ runs }: PoliciesPorts, { tenant, runId }: Run): Promise<RecordedDecision[]> {
   const loaded = await runs.load(tenant, runId);
-  return (loaded?.steps ?? []).flatMap(({ id, governed }) => (governed ? [{ runId, step: id, governed }] : []));
+  return (loaded?.steps ?? []).flatMap(({ id, governed, updatedAt }) =>
+    governed ? [{ runId, step: id, governed, at: updatedAt }] : [],
+  );
 }
 
 async function mustBeValid({ engines, tools }: PoliciesPorts, policies: TenantPolicies): Promise<SoundPolicies> {
