@@ -44,7 +44,7 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     cursors.allow(runs);
-    runTable.allowIndexQuery(runs, 'byTenant', 'byStatus');
+    runTable.allowIndexQuery(runs, 'byTenant', 'byStatus', 'pendingApprovals', 'bySubject');
     runTable.allow(runs, ['Query'], ['RUN']);
     runTable.allow(runs, ['GetItem'], ['RUN', 'TENANT']);
     runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
@@ -62,6 +62,7 @@ export class Api extends Construct {
     });
     worker.allowMoves(control);
     runTable.allow(control, ['Query'], ['OUTBOX']);
+    runTable.allowIndexQuery(control, 'bySubject');
     httpApi.serve('control', control);
   }
 
@@ -77,7 +78,7 @@ export class Api extends Construct {
     worker.allowMoves(decisions);
     cursors.allow(decisions);
     runTable.allow(decisions, ['Query'], ['TENANT']);
-    runTable.allowIndexQuery(decisions, 'pendingApprovals');
+    runTable.allowIndexQuery(decisions, 'pendingApprovals', 'bySubject');
     httpApi.serve('approvals', decisions);
   }
 

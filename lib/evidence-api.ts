@@ -31,6 +31,7 @@ export class EvidenceApi extends Construct {
       timeout: EVIDENCE_API_TIMEOUT,
     });
     runTable.allow(fetch, ['GetItem'], ['RUN']);
+    runTable.allowIndexQuery(fetch, 'bySubject');
     fetch.allow(['s3:GetObject'], [evidence.bucket.arnForObjects('evidence/*')]);
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({

@@ -30,7 +30,7 @@ function bodyText(event: HttpEvent): string {
 }
 
 function parsed(schema: z.ZodType, value: unknown): unknown {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   const lines = result.error.issues.slice(0, ISSUES_MAX).flatMap((issue) => problemsOf(schema, issue));
   const detail = lines.join('\n');
@@ -51,7 +51,15 @@ function problemsOf(schema: z.ZodType, issue: Issue): string[] {
     const nested = (options[0] ?? []).map((each) => ({ ...each, path: [...issue.path, ...each.path] }) as Issue);
     return nested.flatMap((each) => problemsOf(schema, each));
   }
+  if (issue.code === 'invalid_value') return [at(issue.path, unknownValue(issue))];
   return [at(issue.path, plainMessage(issue))];
+}
+
+/** Names the closest allowed value, or else all of them. */
+function unknownValue(issue: Extract<Issue, { code: 'invalid_value' }>): string {
+  if (typeof issue.input !== 'string') return plainMessage(issue);
+  const known = issue.values.map(String);
+  return `"${shortName(issue.input)}" is not valid${didYouMean(issue.input, known) || `; use ${known.join(', ')}`}`;
 }
 
 const depthOf = (issues: readonly Issue[]): number => Math.max(0, ...issues.map(({ path }) => path.length));
@@ -64,8 +72,11 @@ function plainMessage({ code, message }: Issue): string {
   return message.replace(/^(Invalid|Too big|Too small)[^:]*: /, '').replace('received', 'got');
 }
 
+const shortName = (name: string): string =>
+  name.length > NAME_MAX_CHARACTERS ? `${name.slice(0, NAME_MAX_CHARACTERS)}…` : name;
+
 function unknownField(key: string, known: readonly string[]): string {
-  const shown = key.length > NAME_MAX_CHARACTERS ? `${key.slice(0, NAME_MAX_CHARACTERS)}…` : key;
+  const shown = shortName(key);
   if (known.includes(key)) return `field \`${shown}\` is not allowed here`;
   const list = known.length === 0 ? '' : `; known: ${known.join(', ')}`;
   return `unknown field \`${shown}\`${didYouMean(key, known, (each) => `\`${each}\``) || list}`;

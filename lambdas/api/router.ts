@@ -13,6 +13,7 @@ import {
 } from './contract/route.ts';
 import { parseRequest } from './request.ts';
 import { assertResponseFits } from './response-size.ts';
+import { RUN_PATH, type RunFinder, resolveRunId } from './runs/resolve-run-id.ts';
 
 export interface Request<Route extends RouteDefinition> {
   /** Of a public route there is none. */
@@ -43,7 +44,7 @@ type AnyHandler = (
 export function router<Ports, Definitions extends Routes>(
   routes: Definitions,
   handlers: Handlers<Ports, Definitions>,
-): (ports: Ports, event: HttpEvent) => Promise<HttpResponse> {
+): (ports: Ports & NeededFor<Definitions>, event: HttpEvent) => Promise<HttpResponse> {
   const byKey = new Map(
     Object.entries(routes).map(([name, route]) => [routeKey(route), { route, handle: handlers[name] as AnyHandler }]),
   );
@@ -53,11 +54,23 @@ export function router<Ports, Definitions extends Routes>(
     const { route, handle } = found;
     const caller = allowedCaller(route, event);
     const request = { caller, headers: event.headers, ...parseRequest(route, event) };
+    if (caller && isAboutRun(route)) request.params = await withWholeId(ports as RunFinder, caller, request.params);
     const { status, body, headers } = await handle(ports, request).catch((error: unknown) => {
       throw asProblem(error);
     });
     return assertResponseFits(httpResponse(route, status, body, headers));
   };
+}
+
+/** Routes about one run accept the first characters of its id, so their functions must be able to find it. */
+type NeededFor<Definitions extends Routes> =
+  Extract<Definitions[keyof Definitions]['path'], `${typeof RUN_PATH}${string}`> extends never ? unknown : RunFinder;
+
+const isAboutRun = ({ path }: RouteDefinition): boolean => path.startsWith(RUN_PATH);
+
+async function withWholeId(finder: RunFinder, { tenant }: Caller, params: unknown): Promise<unknown> {
+  const { id } = params as { id: string };
+  return { ...(params as object), id: await resolveRunId(finder, tenant, id) };
 }
 
 function allowedCaller({ right, peopleOnly }: RouteDefinition, event: HttpEvent): Caller | undefined {

@@ -6,6 +6,7 @@ import type { IdempotencyRecord } from './idempotency.ts';
 import type { LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus, Trigger } from './run.ts';
+import type { RunFilter } from './run-filter.ts';
 import type { RunningStep, Step } from './step.ts';
 
 /** Creates the runs of a delivery in one transaction: idempotency records, runs with their first commit, triggers. */
@@ -54,6 +55,25 @@ export interface Page<T> {
   next?: string;
 }
 
+export interface RunPage extends Page<Run> {
+  /** Where a page that starts after a run begins, by run id. */
+  places: ReadonlyMap<string, string>;
+  /** Set if runs were left out that do not match: everything accepted since this time was examined. */
+  searchedBackTo?: string;
+}
+
+export interface RunCount {
+  status: RunStatus;
+  count: number;
+  /** There are more. */
+  atLeast?: true;
+  /** When the oldest of them was accepted. */
+  oldest?: string;
+}
+
+/** A page that must leave runs out examines at most this many: as many rows as one request of DynamoDB reads. */
+export const EXAMINED_MAX = 100;
+
 /** An entry of the due index. It may be out of date; later conditions decide. */
 export type DueItem = { tenant: string; dueAt: string } & (
   | {
@@ -86,7 +106,16 @@ export interface RunReads {
    * rows together may exceed the memory of a function.
    */
   everyRow(tenant: string, runId: string): AsyncIterable<RunRow>;
-  listRuns(tenant: string, query: { status?: RunStatus; limit: number; after?: string }): Promise<Page<Run>>;
+  /** The newest first. Makes at most two requests, so a page may have fewer runs than `limit` although more follow. */
+  listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage>;
+  /** The number of runs in each of these statuses, accepted in this time, counted up to `max`. */
+  countRuns(
+    tenant: string,
+    statuses: readonly RunStatus[],
+    query: { since?: string; until?: string; max: number },
+  ): Promise<RunCount[]>;
+  /** The ids that start with these characters, in order, at most `limit`. */
+  runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]>;
   /** Commits after a sequence number, oldest first. */
   listCommits(tenant: string, runId: string, query: { after: number; limit: number }): Promise<Commit[]>;
   /** The runs that wait in `queued`, longest first, and the number of running runs by workspace. Eventually consistent. */

@@ -7,6 +7,7 @@ import {
   type KeySchemaElement,
   ResourceNotFoundException,
   type TableDescription,
+  UpdateTableCommand,
 } from '@aws-sdk/client-dynamodb';
 import { REGION } from '../aws/aws.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
@@ -24,7 +25,10 @@ export function tablesOf(stack: ResolvedStack): ResolvedResource[] {
   return stack.ofType('AWS::DynamoDB::GlobalTable');
 }
 
-/** Creates missing tables. Refuses a stored table with other keys or indexes, because replacing it would lose its items. */
+/**
+ * Creates missing tables and, as CloudFormation does, adds indexes to a stored table. Refuses any other difference, because
+ * replacing the table would lose its items.
+ */
 export async function createTables(url: string, stack: ResolvedStack): Promise<void> {
   const client = new DynamoDBClient({
     endpoint: url,
@@ -45,11 +49,33 @@ async function ensureTable(client: DynamoDBClient, table: ResolvedResource): Pro
     await client.send(new CreateTableCommand(creation(table.ref, wanted)));
     return;
   }
-  const [stored, expected] = [shapeText(existing), shapeText(wanted)];
-  if (stored === expected) return;
+  const expected = shapeText(wanted);
+  if (shapeText(existing) === expected) return;
+  const known = new Set(existing.GlobalSecondaryIndexes?.map(({ IndexName }) => IndexName));
+  const added = (wanted.GlobalSecondaryIndexes ?? []).filter(({ IndexName }) => !known.has(IndexName));
+  const asBefore = {
+    ...wanted,
+    GlobalSecondaryIndexes: wanted.GlobalSecondaryIndexes?.filter((each) => !added.includes(each)),
+  };
+  const stored = shapeText(existing);
+  if (shapeText(asBefore) === stored) {
+    for (const index of added) await addIndex(client, table.ref, wanted, index);
+    return;
+  }
   throw new Error(
     `the stored table ${table.ref} has other keys or indexes than ${table.logicalId} in the template; start with ` +
       `--fresh to delete the stored data\n  stored:   ${stored}\n  template: ${expected}`,
+  );
+}
+
+async function addIndex(client: DynamoDBClient, name: string, wanted: TableShape, index: GlobalSecondaryIndex) {
+  const { IndexName, KeySchema, Projection } = index;
+  await client.send(
+    new UpdateTableCommand({
+      TableName: name,
+      AttributeDefinitions: wanted.AttributeDefinitions,
+      GlobalSecondaryIndexUpdates: [{ Create: { IndexName, KeySchema, Projection } }],
+    }),
   );
 }
 

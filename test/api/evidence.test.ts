@@ -30,6 +30,8 @@ interface Asked {
 function ask(path: string, { tenant = 'acme', id = RUN, range }: Asked = {}) {
   const runs = {
     evidence: async (asked: string, runId: string) => (asked === 'acme' && runId === RUN ? RECORD : undefined),
+    runIdsStartingWith: async (asked: string, prefix: string) =>
+      asked === 'acme' && RUN.startsWith(prefix) ? [RUN] : [],
   };
   const event = {
     routeKey: `GET /api/v1/runs/{id}/evidence${path}`,

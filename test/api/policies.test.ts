@@ -45,7 +45,7 @@ const runs = {
     const all = stored.filter((run) => run.tenant === tenant);
     const start = after === undefined ? 0 : all.findIndex(({ runId }) => runId === after) + 1;
     const items = all.slice(start, start + limit) as unknown as Run[];
-    return { items, ...(start + limit < all.length && { next: items.at(-1)?.runId }) };
+    return { items, places: new Map(), ...(start + limit < all.length && { next: items.at(-1)?.runId }) };
   },
   async load(tenant: string, runId: string) {
     const run = stored.find((each) => each.tenant === tenant && each.runId === runId);

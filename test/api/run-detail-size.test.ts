@@ -50,6 +50,7 @@ const runs = {
   receipts: async () => [],
   approvals: async () => [],
   evidence: async () => undefined,
+  runIdsStartingWith: async (_tenant: string, prefix: string) => [prefix],
 };
 
 async function ask(path: string, { query, index, api = {} }: { query?: object; index?: string; api?: object } = {}) {

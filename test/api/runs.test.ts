@@ -46,6 +46,26 @@ async function queued(count: number, tenant = 'acme'): Promise<string[]> {
   return ids;
 }
 
+describe('a run id', () => {
+  it('may be the first characters, with or without run_, if one run starts so', async () => {
+    for (const runId of ['run_ab12', 'run_ab34', 'run_ac00']) {
+      await shop.runs.ingest(accepted({ runId, key: runId }).ingest);
+    }
+    expect((await get(EVENTS, { id: 'run_ac' })).status).toBe(200);
+    expect((await get(ONE, { id: 'ab3' })).body.runId).toBe('run_ab34');
+    await expect(get(ONE, { id: 'ab' })).rejects.toEqual(
+      expect.objectContaining({
+        status: 409,
+        code: 'AMBIGUOUS',
+        message: 'several runs start with run_ab: run_ab12, run_ab34; give more of the id',
+      }),
+    );
+    await expect(get(ONE, { id: 'ad' })).rejects.toEqual(problem(404));
+    await expect(get(ONE, { id: 'run_ac00x' })).rejects.toEqual(problem(404));
+    await expect(get(ONE, { id: 'ac', tenant: 'globex' })).rejects.toEqual(problem(404));
+  });
+});
+
 describe('the list of runs', () => {
   it('shows the newest first, page by page, each run once', async () => {
     const ids = await queued(5);
@@ -68,6 +88,43 @@ describe('the list of runs', () => {
     await expect(stolen).rejects.toEqual(problem(400));
     const otherList = get(LIST, { query: { status: 'queued', cursor: body.nextCursor } });
     await expect(otherList).rejects.toEqual(problem(400));
+  });
+
+  it('filters by what a query names, counts by status, and searches titles further back with the cursor', async () => {
+    for (const [index, title] of ['Disk full', 'Login fails', 'Disk slow'].entries()) {
+      const runId = `run_${index}`;
+      const at = later(STORY_BEGINS_AT, index * 1000);
+      const automation = index === 1 ? 'login' : 'disks';
+      await shop.runs.ingest(accepted({ runId, at, title, automation, key: runId }).ingest);
+    }
+    const found = async (query: Record<string, string>) => {
+      const { body } = await get(LIST, { query });
+      return body.runs.map(({ runId }: { runId: string }) => runId);
+    };
+    expect(await found({ automation: 'disks' })).toEqual(['run_2', 'run_0']);
+    expect(await found({ text: 'disk', until: STORY_BEGINS_AT })).toEqual(['run_0']);
+    expect(await found({ subject: 'octo-org/payments#7', since: later(STORY_BEGINS_AT, 1500) })).toEqual(['run_2']);
+    expect(await found({ overdue: 'true' })).toEqual([]);
+    expect(await found({ overdue: 'false', workflow: 'label-new-issue', limit: '1' })).toEqual(['run_2']);
+    const counts = async (query: Record<string, string>) =>
+      (await get(LIST, { query: { ...query, counts: 'true' } })).body.counts;
+    expect(await counts({})).toEqual({ byStatus: [{ status: 'queued', count: 3 }] });
+    expect(await counts({ status: 'queued', since: later(STORY_BEGINS_AT, 1) })).toEqual({
+      byStatus: [{ status: 'queued', count: 2 }],
+    });
+    expect(await counts({ automation: 'disks' })).toEqual({ byStatus: [{ status: 'queued', count: 2 }] });
+  });
+
+  it('says how far it has searched and counted when a title is rare', async () => {
+    await queued(720);
+    const { body } = await get(LIST, { query: { text: 'none has this', counts: 'true' } });
+    expect(body).toMatchObject({
+      runs: [],
+      searchedBackTo: later(STORY_BEGINS_AT, 620),
+      counts: { byStatus: [], countedBackTo: later(STORY_BEGINS_AT, 220) },
+    });
+    const page = await get(LIST, { query: { text: 'none has this', cursor: body.nextCursor } });
+    expect(page.body.searchedBackTo).toBe(later(STORY_BEGINS_AT, 520));
   });
 
   it('filters by status', async () => {

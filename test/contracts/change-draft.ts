@@ -2,6 +2,7 @@ import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import type { CapWrite } from '../../lambdas/run/caps.ts';
 import type { ApprovalWrite, ReceiptWrite, RunChange, StepWrite } from '../../lambdas/run/commit.ts';
+import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { ActiveRun, Run, RunStatus } from '../../lambdas/run/run.ts';
 import { type By, RunDraft } from '../../lambdas/run/run-draft.ts';
@@ -20,12 +21,12 @@ export class ChangeDraft {
     this.#draft = new RunDraft({ run, steps: new Map() }, at).record({ type: 'run.enriched', enrichmentHash: at });
   }
 
-  move(to: RunStatus, by: By): this {
-    this.#draft.move(to, by);
+  move(to: RunStatus, by: By, error?: RecordedError): this {
+    this.#draft.move(to, by, error);
     return this;
   }
 
-  note(facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey'>>): this {
+  note(facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey' | 'approvalOverdueSince'>>): this {
     this.#draft.note(facts);
     return this;
   }

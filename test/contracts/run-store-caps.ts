@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { later } from '../../lambdas/run/lease.ts';
-import type { Run, RunStatus } from '../../lambdas/run/run.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import type { RunFilter } from '../../lambdas/run/run-filter.ts';
+import { EXAMINED_MAX } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
-import { intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
+import { BY, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
 
 /** Places under the caps, and lists. */
 export function describeCapsAndLists(bench: RunStoreBench): void {
@@ -150,7 +152,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       return { tenant, ids };
     }
 
-    async function walk(tenant: string, query: { status?: RunStatus; limit: number }): Promise<string[]> {
+    async function walk(tenant: string, query: RunFilter & { limit: number }): Promise<string[]> {
       const seen: string[] = [];
       let after: string | undefined;
       do {
@@ -190,6 +192,93 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await walk(tenant, { status: 'canceled', limit: 2 })).toEqual(ids.slice(0, 3).toReversed());
       expect(await walk(tenant, { status: 'queued', limit: 2 })).toEqual(ids.slice(3));
       expect(await walk(tenant, { status: 'running', limit: 2 })).toEqual([]);
+    });
+
+    it('finds runs by each field, and by any of them together', async () => {
+      const tenant = newTenant();
+      const [old, failed, unsure, overdue, other] = [
+        await begin({ tenant, at: AT, automation: 'triage', subject: 'servicenow:acme:INC1', title: 'Disk full' }),
+        await begin({ tenant, at: later(AT, 1 * MINUTE_MS), workflow: 'label-all', subject: 'servicenow:acme:INC2' }),
+        await begin({ tenant, at: later(AT, 2 * MINUTE_MS), automation: 'triage', title: 'The DISK is slow' }),
+        await begin({ tenant, at: later(AT, 3 * MINUTE_MS), subject: `github:${'long-name/'.repeat(60)}#1` }),
+        await begin({ tenant, at: later(AT, 4 * MINUTE_MS), subject: 'servicenow:globex:INC1' }),
+      ];
+      await begin({ automation: 'triage', subject: 'servicenow:acme:INC1' });
+      const at = later(AT, 9 * MINUTE_MS);
+      const error = { code: 'TARGET_REFUSED', message: 'no' } as const;
+      const started = (run: Run, when: string) =>
+        change(run, when).move('enriching', BY).move('ready', BY).move('running', BY);
+      for (const made of [
+        change(failed, at).move('failed_terminal', BY, error).seal(),
+        started(unsure, at)
+          .move('needs_human', BY, { ...error, code: 'OUTCOME_UNKNOWN' })
+          .seal(),
+        change(overdue, at).note({ approvalOverdueSince: at }).seal(),
+      ]) {
+        expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+      }
+      const found = (filter: RunFilter) => walk(tenant, { ...filter, limit: 2 });
+      const ids = (...runs: Run[]) => runs.map(({ runId }) => runId);
+      expect(await found({ automation: 'triage' })).toEqual(ids(unsure, old));
+      expect(await found({ workflow: 'label-all' })).toEqual(ids(failed));
+      expect(await found({ subject: 'INC1' })).toEqual(ids(other, old));
+      expect(await found({ subject: 'servicenow:acme:INC1' })).toEqual(ids(old));
+      expect(await found({ subject: overdue.subject })).toEqual(ids(overdue));
+      expect(await found({ errorCode: 'TARGET_REFUSED' })).toEqual(ids(failed));
+      expect(await found({ errorCode: 'OUTCOME_UNKNOWN' })).toEqual(ids(unsure));
+      expect(await found({ overdue: true })).toEqual(ids(overdue));
+      expect(await found({ needsResolution: true })).toEqual(ids(unsure));
+      expect(await found({ text: 'disk' })).toEqual(ids(unsure, old));
+      expect(await found({ text: 'disk', status: 'queued' })).toEqual(ids(old));
+      expect(await found({ since: failed.createdAt, until: overdue.createdAt })).toEqual(ids(overdue, unsure, failed));
+      expect(await found({ automation: 'triage', since: failed.createdAt })).toEqual(ids(unsure));
+      expect(await found({ automation: 'triage', errorCode: 'TARGET_REFUSED' })).toEqual([]);
+      expect(await found({ subject: 'INC1', status: 'queued', until: AT })).toEqual(ids(old));
+      expect(await found({ automation: 'nothing' })).toEqual([]);
+      const ended = { ...(await loaded(overdue)).run };
+      await bench.store.commit(change(ended, later(at, 1)).note({ approvalOverdueSince: undefined }).seal());
+      expect(await found({ overdue: true })).toEqual([]);
+    });
+
+    it('leaves out what does not match, says how far it has searched, and goes on from there', async () => {
+      const tenant = newTenant();
+      const [first] = await Promise.all(
+        Array.from({ length: EXAMINED_MAX + 20 }, (_, index) =>
+          begin({ tenant, at: later(AT, index), title: index === 0 ? 'The needle' : 'Hay' }),
+        ),
+      );
+      const page = await bench.store.listRuns(tenant, { text: 'needle', limit: 5 });
+      expect(page).toMatchObject({ items: [], searchedBackTo: later(AT, 20) });
+      const rest = await bench.store.listRuns(tenant, { text: 'needle', limit: 5, after: page.next });
+      expect(rest.items.map(({ runId }) => runId)).toEqual([first?.runId]);
+      expect(rest.next).toBeUndefined();
+    });
+
+    it('counts the runs of each status up to a limit, in a time', async () => {
+      const { tenant, ids } = await begun(4);
+      const newest = await bench.store.load(tenant, ids[3] ?? '');
+      if (newest) await bench.store.commit(cancel(newest.run));
+      const counted = (max: number, times: { since?: string; until?: string } = {}) =>
+        bench.store.countRuns(tenant, ['queued', 'canceled', 'running'], { ...times, max });
+      expect(await counted(3)).toEqual([
+        { status: 'queued', count: 3, oldest: AT },
+        { status: 'canceled', count: 1, oldest: later(AT, 3 * MINUTE_MS) },
+        { status: 'running', count: 0 },
+      ]);
+      expect((await counted(2))[0]).toEqual({ status: 'queued', count: 2, atLeast: true, oldest: AT });
+      const since = later(AT, MINUTE_MS);
+      expect((await counted(5, { since, until: since }))[0]).toEqual({ status: 'queued', count: 1, oldest: since });
+    });
+
+    it('finds runs by the first characters of their id', async () => {
+      const tenant = newTenant();
+      for (const runId of ['run_ab12', 'run_ab34', 'run_ac00']) await begin({ tenant, runId });
+      await begin({ runId: 'run_ab99' });
+      const found = (prefix: string, limit = 9) => bench.store.runIdsStartingWith(tenant, prefix, limit);
+      expect(await found('run_ab')).toEqual(['run_ab12', 'run_ab34']);
+      expect(await found('run_a', 2)).toEqual(['run_ab12', 'run_ab34']);
+      expect(await found('run_ac00')).toEqual(['run_ac00']);
+      expect(await found('run_b')).toEqual([]);
     });
 
     it('shows a tenant nothing of another', async () => {

@@ -3,11 +3,22 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
-import { itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import {
+  commitItem,
+  itemBytes,
+  ROW_MAX_BYTES,
+  runItem,
+  toItem,
+  triggerItems,
+} from '../../lambdas/run/dynamo/dynamo-items.ts';
 import { startCounterKey, TTL_ATTRIBUTE } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../lambdas/run/dynamo/dynamo-rows.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
-import { FakeClock } from '../fakes/fake-clock.ts';
+import { later } from '../../lambdas/run/lease.ts';
+import type { Run } from '../../lambdas/run/run.ts';
+import type { RunFilter } from '../../lambdas/run/run-filter.ts';
+import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -88,6 +99,62 @@ it('the starts of a minute are counted in a row that expires an hour later', asy
     starts: 1,
     [TTL_ATTRIBUTE]: Date.parse('2026-01-02T04:04:00.000Z') / 1000,
   });
+});
+
+it('a list of 50 runs takes at most two requests for any single filter', async () => {
+  const tenant = 'many-runs';
+  const rows = new DynamoRows(run.client, run.table);
+  const store = new DynamoRunStore(run.client, run.table, pause, new FakeClock());
+  const error = { code: 'TARGET_REFUSED', message: 'refused' } as const;
+  const runs = Array.from({ length: 120 }, (_, index) => {
+    const at = later(STORY_BEGINS_AT, index);
+    const { run: begun, trigger } = accepted({ tenant, runId: `run_${index}`, at, title: 'Disk full' });
+    const { dueAt: _dueAt, ...facts } = begun;
+    const ended: Run = { ...facts, status: 'needs_human', completedAt: at, durationMs: 1, error };
+    const run: Run = index % 2 === 0 ? ended : { ...begun, approvalOverdueSince: at };
+    const ends = { seq: 2, events: [{ type: 'run.status_changed', to: 'needs_human' }] } as unknown as Commit;
+    return { run, trigger, ends };
+  });
+  const items = runs.flatMap(({ run, trigger, ends }) => [
+    runItem(run),
+    ...triggerItems([{ run }], trigger),
+    commitItem(run, ends),
+  ]);
+  while (items.length > 0)
+    await rows.transact(
+      items.splice(0, 100).map((item) => rows.put(item)),
+      pause,
+    );
+
+  let requests = 0;
+  run.client.middlewareStack.add(
+    (next) => (args) => {
+      requests += 1;
+      return next(args);
+    },
+    { name: 'countRequests' },
+  );
+  const filters: RunFilter[] = [
+    {},
+    { status: 'needs_human' },
+    { automation: 'label-new-issue' },
+    { workflow: 'label-new-issue' },
+    { subject: 'octo-org/payments#7' },
+    { errorCode: 'TARGET_REFUSED' },
+    { overdue: true },
+    { needsResolution: true },
+    { since: STORY_BEGINS_AT, until: later(STORY_BEGINS_AT, 99) },
+    { text: 'disk' },
+  ];
+  for (const filter of filters) {
+    requests = 0;
+    const { items } = await store.listRuns(tenant, { ...filter, limit: 50 });
+    expect({ filter, found: items.length, requests }).toEqual({ filter, found: 50, requests: 2 });
+  }
+  requests = 0;
+  expect(await store.runIdsStartingWith(tenant, 'run_11', 6)).toEqual([]);
+  expect(requests).toBe(1);
+  run.client.middlewareStack.remove('countRequests');
 });
 
 describeDefinitionsContract('memory', async () => ({ definitions: new MemoryDefinitions(), close }));

@@ -14,16 +14,20 @@ import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, lostTrigger, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
+import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../../lambdas/run/run-filter.ts';
 import {
   type CommitResult,
   DUE_SHARDS,
   type DueItem,
   type DueRun,
   type EvidenceRecord,
+  EXAMINED_MAX,
   type Ingest,
   type IngestResult,
   type LoadedRun,
   type Page,
+  type RunCount,
+  type RunPage,
   type RunRow,
   type RunStore,
   type WaitingLine,
@@ -188,20 +192,59 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  listRuns(
-    tenant: string,
-    { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
-  ): Promise<Page<Run>> {
+  listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage> {
+    const { limit, after, ...filter } = query;
     return this.operation('listRuns', () => {
+      const field = listedField(filter);
+      const list: RunFilter = { since: filter.since, until: filter.until, ...(field && { [field]: filter[field] }) };
       const newestFirst = [...this.#runs.peekAll()]
-        .filter((run) => run.tenant === tenant && (status === undefined || run.status === status))
+        .filter((run) => run.tenant === tenant && matchesFilter(run, list))
         .filter((run) => after === undefined || positionOf(run) < after)
         .sort((a, b) => (positionOf(a) < positionOf(b) ? 1 : -1));
-      const items = newestFirst.slice(0, limit).map(copy);
-      const last = items.at(-1);
+      const examines = needsMoreThanItsList(filter);
+      const examined = newestFirst.slice(0, examines ? EXAMINED_MAX : limit);
+      const matching = examined.filter((run) => matchesFilter(run, filter));
+      const items = matching.slice(0, limit).map(copy);
       // As DynamoDB does: a full page says how to go on, even if nothing follows.
-      return { items, ...(last && items.length === limit && { next: positionOf(last) }) };
+      const full = examined.length === (examines ? EXAMINED_MAX : limit);
+      const last = items.length < matching.length ? items.at(-1) : full ? examined.at(-1) : undefined;
+      return {
+        items,
+        places: new Map(items.map((run) => [run.runId, positionOf(run)])),
+        ...(last && { next: positionOf(last), ...(examines && { searchedBackTo: last.createdAt }) }),
+      };
     });
+  }
+
+  countRuns(
+    tenant: string,
+    statuses: readonly RunStatus[],
+    { since, until, max }: { since?: string; until?: string; max: number },
+  ): Promise<RunCount[]> {
+    return this.operation('countRuns', () =>
+      statuses.map((status) => {
+        const found = [...this.#runs.peekAll()]
+          .filter((run) => run.tenant === tenant && matchesFilter(run, { status, since, until }))
+          .map(({ createdAt }) => createdAt)
+          .sort();
+        return {
+          status,
+          count: Math.min(found.length, max),
+          ...(found.length > max && { atLeast: true as const }),
+          ...(found[0] !== undefined && { oldest: found[0] }),
+        };
+      }),
+    );
+  }
+
+  runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]> {
+    return this.operation('runIdsStartingWith', () =>
+      [...this.#runs.peekAll()]
+        .filter((run) => run.tenant === tenant && run.runId.startsWith(prefix))
+        .map(({ runId }) => runId)
+        .sort()
+        .slice(0, limit),
+    );
   }
 
   listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }): Promise<Commit[]> {

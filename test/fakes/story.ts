@@ -22,7 +22,10 @@ export interface AcceptedOptions {
   at?: string;
   dueAt?: string;
   expiresAt?: string;
+  automation?: string;
   workflow?: string;
+  subject?: string;
+  title?: string;
   workspace?: string;
   trigger?: Partial<Trigger>;
   inputs?: Record<string, unknown>;
@@ -41,7 +44,7 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     ...options.trigger,
   };
   const workflow = { name: options.workflow ?? 'label-new-issue', version: 1 };
-  const facts = { automation: 'label-new-issue', workflow };
+  const facts = { automation: options.automation ?? 'label-new-issue', workflow };
   const { source, event } = trigger;
   const unsealed: Omit<Commit, 'hash'> = {
     seq: 1,
@@ -60,7 +63,8 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     trigger: { source, event, key },
     ...(options.inputs && { inputs: options.inputs }),
     ...(options.inputsFrom && { inputsFrom: options.inputsFrom }),
-    subject: 'github:octo-org/payments#7',
+    subject: options.subject ?? 'github:octo-org/payments#7',
+    ...(options.title !== undefined && { enrichment: { title: options.title, links: [] } }),
     status: 'queued',
     seq: 1,
     headHash: commit.hash,

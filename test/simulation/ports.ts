@@ -139,6 +139,10 @@ export function portsOf(around: Surroundings, by: Invocation) {
     due: view('due', (...args: Parameters<RunStore['due']>) => store.due(...args)),
     waitingLine: view('waitingLine', (...args: Parameters<RunStore['waitingLine']>) => store.waitingLine(...args)),
     listRuns: view('listRuns', (...args: Parameters<RunStore['listRuns']>) => store.listRuns(...args)),
+    countRuns: view('countRuns', (...args: Parameters<RunStore['countRuns']>) => store.countRuns(...args)),
+    runIdsStartingWith: view('runIdsStartingWith', (...args: Parameters<RunStore['runIdsStartingWith']>) =>
+      store.runIdsStartingWith(...args),
+    ),
   };
   const queue: StepQueue = {
     send: through('queue', 'queue.send', async (fault, message: Parameters<StepQueue['send']>[0], delayMs = 0) =>

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ERROR_CODES } from '../../run/errors.ts';
 import type { CommitEvent } from '../../run/events/events.ts';
 import type { By } from '../../run/events/run-events.ts';
 import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
@@ -7,7 +8,7 @@ import type { Awaited, Governed } from '../../run/step.ts';
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
 import { route } from './route.ts';
-import { json, large, PAGE_MAX, PageQuery, page, RecordedError, runParams, Timestamp } from './schemas.ts';
+import { json, large, PAGE_MAX, PageQuery, PointInTime, page, RecordedError, runParams, Timestamp } from './schemas.ts';
 
 const WorkflowVersion = z.object({ name: z.string(), version: z.int() });
 
@@ -201,14 +202,52 @@ const stepsWithWrites = {
   approvals: z.array(Approval),
 };
 
+const TrueOrFalse = z.enum(['true', 'false']).optional();
+const NAME_MAX_CHARACTERS = 1_000;
+const Name = z.string().min(1).max(NAME_MAX_CHARACTERS).optional();
+
+/** Selects runs. A run must match every field. */
+export const runFilterFields = {
+  status: RunStatus.optional(),
+  automation: Name,
+  workflow: Name,
+  subject: Name.meta({ description: 'For example INC0010001 or octo-org/payments#7' }),
+  assignee: Name,
+  errorCode: z.enum(ERROR_CODES).optional(),
+  overdue: TrueOrFalse.meta({ description: 'Runs with an approval that is past its SLA' }),
+  needsResolution: TrueOrFalse.meta({ description: 'Runs that ended as needs_human and are not resolved' }),
+  since: PointInTime.optional().meta({ description: 'Accepted at this time or later' }),
+  until: PointInTime.optional().meta({ description: 'Accepted at this time or earlier' }),
+  text: Name.meta({ description: 'A part of the title' }),
+};
+export const RunFilterQuery = z.strictObject(runFilterFields);
+
+export const RunCounts = z.object({
+  byStatus: z.array(
+    z.object({
+      status: RunStatus,
+      count: z.int(),
+      atLeast: z.literal(true).optional().meta({ description: 'There are more than `count`' }),
+    }),
+  ),
+  countedBackTo: Timestamp.optional().meta({ description: 'Set if older runs were not counted' }),
+});
+
 export const runRoutes = {
   listRuns: route({
     method: 'GET',
     path: '/api/v1/runs',
     right: 'runs:read',
-    summary: 'Lists runs, the newest first',
-    query: PageQuery.extend({ status: RunStatus.optional() }),
-    responses: { 200: page('runs', RunSummary) },
+    summary: 'Lists runs, the newest first. A page can have fewer runs than `limit` although more follow',
+    query: PageQuery.extend({ ...runFilterFields, counts: TrueOrFalse }),
+    responses: {
+      200: page('runs', RunSummary).extend({
+        searchedBackTo: Timestamp.optional().meta({
+          description: 'Set if the filter was applied run by run: all runs accepted since then were examined',
+        }),
+        counts: RunCounts.optional(),
+      }),
+    },
   }),
   getRun: route({
     method: 'GET',

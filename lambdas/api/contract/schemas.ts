@@ -6,6 +6,14 @@ const PAGE_DEFAULT = 25;
 
 export const Timestamp = z.string().meta({ format: 'date-time', example: '2026-11-17T09:30:00.000Z' });
 
+/** A time in a request: with a time zone, or a day in UTC. */
+export const PointInTime = z
+  .union(
+    [z.iso.datetime({ offset: true }), z.iso.date()],
+    'use a time like 2026-11-17T09:30:00Z or a day like 2026-11-17',
+  )
+  .meta({ format: 'date-time', example: '2026-11-17T09:30:00Z' });
+
 /** A JSON value that the contract does not describe further. `Type` is its type in the code. */
 export const json = <Type = unknown>(description: string): z.ZodType<Type, Type> =>
   z.unknown().meta({ description }) as unknown as z.ZodType<Type, Type>;
@@ -45,4 +53,6 @@ export const ProblemDetails = z.object({
   detail: z.string(),
 });
 
-export const runParams = z.object({ id: z.string().meta({ description: 'ID of the run' }) });
+export const runParams = z.object({
+  id: z.string().meta({ description: 'ID of the run, or its first characters if no other run starts with them' }),
+});

@@ -1,5 +1,6 @@
 import { Problem } from '../../entry/http.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf } from '../../run/step.ts';
@@ -8,6 +9,8 @@ import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
 import { router } from '../router.ts';
+import { countRuns } from './count-runs.ts';
+import { runFilter } from './run-query.ts';
 import { approvalIdsOf, type StepPage, stepPage, stepsOf } from './run-steps.ts';
 import { runDetail, runSummary } from './run-views.ts';
 
@@ -15,19 +18,32 @@ import { runDetail, runSummary } from './run-views.ts';
 const COMMITS_MAX_BYTES = 1_500_000;
 
 export interface RunsPorts extends Paged {
-  runs: Pick<RunStore, 'listRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence'>;
+  runs: Pick<RunStore, 'listRuns' | 'countRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence'>;
   definitions: Pick<Definitions, 'workflow'>;
 }
 
 export const handleRuns = router<RunsPorts, typeof runRoutes>(runRoutes, {
-  async listRuns(ports, { caller: { tenant }, query: { status, ...wanted } }) {
-    // A cursor is valid for one filter only.
-    const page = await readPage(ports, `${tenant}/${status ?? 'all'}`, wanted, (place) =>
-      ports.runs
-        .listRuns(tenant, { status, ...place })
-        .then((found) => cutToFit(found, ({ createdAt, runId }) => `${createdAt} ${runId}`)),
-    );
-    return { status: 200, body: { runs: page.items.map(runSummary), nextCursor: page.nextCursor } };
+  async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
+    const filter = runFilter(query);
+    let searchedBackTo: string | undefined;
+    const [page, counted] = await Promise.all([
+      // A cursor is valid for one filter only.
+      readPage(ports, `${tenant}/runs/${canonicalJson(filter)}`, { limit, cursor }, async (place) => {
+        const found = await ports.runs.listRuns(tenant, { ...filter, ...place });
+        searchedBackTo = found.searchedBackTo;
+        return cutToFit(found, ({ runId }) => found.places.get(runId) ?? '');
+      }),
+      counts === 'true' ? countRuns(ports.runs, tenant, filter) : undefined,
+    ]);
+    return {
+      status: 200,
+      body: {
+        runs: page.items.map(runSummary),
+        nextCursor: page.nextCursor,
+        ...(searchedBackTo !== undefined && { searchedBackTo }),
+        ...(counted && { counts: counted }),
+      },
+    };
   },
 
   async getRun(ports, { caller: { tenant }, params }) {
@@ -93,7 +109,7 @@ const cutCommits = (commits: Commit[], maxBytes?: number): Commit[] =>
 
 /** The response is the same for a run of another tenant and for a run that does not exist. */
 async function mustLoad({ runs }: RunsPorts, tenant: string, runId: string) {
-  const loaded = /^run_[0-9a-f]+$/.test(runId) ? await runs.load(tenant, runId) : undefined;
+  const loaded = await runs.load(tenant, runId);
   if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
   return loaded;
 }

@@ -5,10 +5,12 @@ import type { OutboxEntry } from '../../outbox/outbox.ts';
 import { type Approval, type ClosedApprovalStatus, closedAt, closedListOf, isOpen } from '../approval.ts';
 import { sha256Hex } from '../canonical-json.ts';
 import { shardOf } from '../caps.ts';
+import type { Commit } from '../commit.ts';
 import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
+import { assigneeOf, isOverdue, needsResolution, shortSubject } from '../run-filter.ts';
 import { DUE_SHARDS } from '../run-store.ts';
 import * as keys from './dynamo-keys.ts';
 
@@ -87,21 +89,51 @@ const inIndex = ({ partition, sort }: keys.Index, value: string, at: string) => 
 const dueAt = (runId: string, at: string) =>
   inIndex(keys.INDEXES.due, keys.dueIndexKey(shardOf(runId, DUE_SHARDS)), at);
 
+/** The attributes that add the run of a row to a list. */
+const inList = ({ index, partition }: keys.RunList, at: string) => inIndex(index, partition, at);
+
 export function runItem(run: Run): Item {
   const { tenant, runId, createdAt, status } = run;
+  const assignee = assigneeOf(run);
   return toItem(keys.runKey(tenant, runId), run, {
-    ...inIndex(keys.INDEXES.byTenant, keys.tenantPartition(tenant), createdAt),
-    ...inIndex(keys.INDEXES.byStatus, keys.statusIndexKey(tenant, status), createdAt),
+    ...inList(keys.RUN_LISTS.all(tenant), createdAt),
+    ...inList(keys.RUN_LISTS.status(tenant, status), createdAt),
+    ...(isOverdue(run) && inList(keys.RUN_LISTS.overdue(tenant), createdAt)),
+    ...(needsResolution(run) && inList(keys.RUN_LISTS.needsResolution(tenant), createdAt)),
+    ...(assignee !== undefined && inList(keys.RUN_LISTS.assignee(tenant, assignee), createdAt)),
     ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, run.dueAt)),
   });
 }
 
 /** One row for each run that the trigger starts, compressed once. */
 export function triggerItems(runs: readonly { run: Run }[], trigger: Trigger): Item[] {
-  const [first, ...rest] = runs.map(({ run }) => keys.triggerKey(run.tenant, run.runId));
+  const [first, ...rest] = runs.map(({ run }) => run);
   if (!first) return [];
-  const item = toItem(first, trigger);
-  return [item, ...rest.map(({ pk }) => ({ ...item, pk: { S: pk } }))];
+  const item = toItem(keys.triggerKey(first.tenant, first.runId), trigger, listsOfTrigger(first));
+  return [
+    item,
+    ...rest.map((run) => ({
+      ...item,
+      ...marshall({ ...keys.triggerKey(run.tenant, run.runId), ...listsOfTrigger(run) }),
+    })),
+  ];
+}
+
+const listsOfTrigger = ({ tenant, automation, workflow, subject, createdAt }: Run) => ({
+  ...inList(keys.RUN_LISTS.automation(tenant, automation), createdAt),
+  ...inList(keys.RUN_LISTS.workflow(tenant, workflow.name), createdAt),
+  ...(subject !== undefined && inList(keys.RUN_LISTS.subject(tenant, shortSubject(subject)), createdAt)),
+});
+
+/** The first commit makes the run known by its id, and the commit that ends it with an error by the code. */
+export function commitItem(run: Run, commit: Commit): Item {
+  const { tenant, runId, status, createdAt } = run;
+  const key = keys.commitKey(tenant, runId, commit.seq);
+  if (commit.seq === 1) return toItem(key, commit, inList(keys.RUN_LISTS.ids(tenant), runId));
+  const code = isTerminal(run) ? run.error?.code : undefined;
+  const ends = commit.events.some((event) => event.type === 'run.status_changed' && event.to === status);
+  if (!ends || code === undefined) return toItem(key, commit);
+  return toItem(key, commit, inList(keys.RUN_LISTS.errorCode(tenant, code), createdAt));
 }
 
 /** Independent of how the row stores the document. */

@@ -1,3 +1,4 @@
+import { sha256Hex } from '../canonical-json.ts';
 import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
 import { OUTBOX_SHARDS } from '../run-store.ts';
@@ -175,12 +176,16 @@ export const connectionKey = (tenant: string, name: string): Key => ({
 });
 export const settingsKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'SETTINGS' });
 
-/** Index keys start with the tenant, except the due index, which only the sweeper reads. */
+/**
+ * Index keys start with the tenant, except the due index, which only the sweeper reads. CloudFormation adds or deletes at
+ * most one index in an update of a stack, so several lists share an index: `RUN_LISTS` says which rows are in which.
+ */
 export const INDEXES = {
   due: { name: 'due', partition: 'dueShard', sort: 'dueAt' },
   byTenant: { name: 'by-tenant', partition: 'tenantKey', sort: 'createdAt' },
   byStatus: { name: 'by-status', partition: 'statusKey', sort: 'createdAt' },
   pendingApprovals: { name: 'pending-approvals', partition: 'pendingKey', sort: 'createdAt' },
+  bySubject: { name: 'by-subject', partition: 'subjectKey', sort: 'createdAt' },
 } as const;
 export type Index = (typeof INDEXES)[keyof typeof INDEXES];
 
@@ -190,6 +195,52 @@ export const TTL_ATTRIBUTE = 'deleteAfterSeconds';
 export const statusIndexKey = (tenant: string, status: string) => partition('TENANT', tenant, status);
 /** The index of pending approvals lists closed ones, too, under keys of their own. */
 export const closedApprovalsIndexKey = (tenant: string, list: string) => partition('TENANT', tenant, list);
+
+/** A list of runs: one partition of an index. */
+export interface RunList {
+  index: Index;
+  partition: string;
+}
+
+/** Longer names are in their list under their hash. */
+const LISTED_NAME_MAX_BYTES = 200;
+const namedList =
+  (index: Index, kind: string) =>
+  (tenant: string, name: string): RunList => ({
+    index,
+    partition: partition(
+      'TENANT',
+      tenant,
+      kind,
+      Buffer.byteLength(name) > LISTED_NAME_MAX_BYTES ? sha256Hex(name) : name,
+    ),
+  });
+
+/**
+ * The lists that runs are found in, by the row of the run that adds it. A row is in at most one list of each index. A row
+ * that never changes costs one write unit for each of its lists, once.
+ */
+export const RUN_LISTS = {
+  /** RUN */
+  all: (tenant: string): RunList => ({ index: INDEXES.byTenant, partition: tenantPartition(tenant) }),
+  status: (tenant: string, status: string): RunList => ({
+    index: INDEXES.byStatus,
+    partition: statusIndexKey(tenant, status),
+  }),
+  /** RUN, if so. A run that is overdue has not ended, so it is in one of the two lists at most. */
+  overdue: (tenant: string): RunList => namedList(INDEXES.pendingApprovals, 'runs')(tenant, 'overdue'),
+  needsResolution: (tenant: string): RunList => namedList(INDEXES.pendingApprovals, 'runs')(tenant, 'needs_resolution'),
+  assignee: namedList(INDEXES.bySubject, 'assignee'),
+  /** TRIGGER, which never changes. */
+  automation: namedList(INDEXES.byTenant, 'automation'),
+  workflow: namedList(INDEXES.byStatus, 'workflow'),
+  subject: namedList(INDEXES.bySubject, 'subject'),
+  /** The first commit, sorted by the id of the run. */
+  ids: (tenant: string): RunList => namedList(INDEXES.bySubject, 'runs')(tenant, 'ids'),
+  /** The commit that ended the run with this error. */
+  errorCode: namedList(INDEXES.bySubject, 'error'),
+};
+
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
 
 /** The index has only keys, so the number of sweeps since the last commit is appended to the due time. */

@@ -27,6 +27,13 @@ export interface Range {
   to: string;
 }
 
+/** Rows of an index, from one value of its sort attribute to another, inclusive. */
+interface IndexRange {
+  from?: string;
+  upTo?: string;
+  newestFirst?: boolean;
+}
+
 export const under = (pk: string, prefix: string): Range => ({ pk, from: prefix, to: `${prefix}${LAST}` });
 export const wholePartition = (pk: string): Range => ({ pk, from: FIRST, to: LAST });
 
@@ -172,12 +179,12 @@ export class DynamoRows {
   indexPage(
     { name, partition, sort }: Index,
     value: string,
-    { limit, upTo, newestFirst = false, after }: { limit: number; upTo?: string; newestFirst?: boolean; after?: Item },
+    { limit, from = FIRST, upTo = LAST, newestFirst = false, after }: IndexRange & { limit: number; after?: Item },
   ): Promise<{ items: Item[]; lastKey?: Item }> {
     return this.#query({
       IndexName: name,
-      KeyConditionExpression: `${partition} = :partition${upTo === undefined ? '' : ` AND ${sort} <= :upTo`}`,
-      ExpressionAttributeValues: marshall({ ':partition': value, ...(upTo !== undefined && { ':upTo': upTo }) }),
+      KeyConditionExpression: `${partition} = :partition AND ${sort} BETWEEN :from AND :upTo`,
+      ExpressionAttributeValues: marshall({ ':partition': value, ':from': from, ':upTo': upTo }),
       ScanIndexForward: !newestFirst,
       Limit: limit,
       ExclusiveStartKey: after,

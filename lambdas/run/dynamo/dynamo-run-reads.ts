@@ -6,12 +6,16 @@ import { type Approval, type ClosedApprovalList, closedAt, isOpen, runIdOf } fro
 import type { Commit } from '../commit.ts';
 import type { Receipt } from '../receipt.ts';
 import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';
+import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter, shortSubject } from '../run-filter.ts';
 import {
   type DueItem,
   type EvidenceRecord,
+  EXAMINED_MAX,
   type LoadedRun,
   OUTBOX_SHARDS,
   type Page,
+  type RunCount,
+  type RunPage,
   type RunReads,
   type RunRow,
   type WaitingLine,
@@ -62,22 +66,63 @@ export class DynamoRunReads implements RunReads {
     }
   }
 
-  async listRuns(
-    tenant: string,
-    { status, limit, after }: { status?: RunStatus; limit: number; after?: string },
-  ): Promise<Page<Run>> {
-    const index = status ? keys.INDEXES.byStatus : keys.INDEXES.byTenant;
-    const partition = status ? keys.statusIndexKey(tenant, status) : keys.tenantPartition(tenant);
-    const start = (runId: string) => ({ ...keys.runKey(tenant, runId), [index.partition]: partition });
+  async listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage> {
+    const { limit, after, ...filter } = query;
+    const { index, partition } = listFor(tenant, filter);
+    const examines = needsMoreThanItsList(filter);
     const { items, lastKey } = await this.rows.indexPage(index, partition, {
-      limit,
+      limit: examines ? EXAMINED_MAX : limit,
+      from: filter.since,
+      upTo: filter.until,
       newestFirst: true,
-      after: placeAfter(after, start),
+      after: after === undefined ? undefined : startAfter(after, tenant, index, partition),
     });
-    const newestFirst = (await this.#pointedAt<Run>(items))
-      .filter((run) => status === undefined || run.status === status)
-      .sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
-    return { items: newestFirst, ...next(lastKey, ({ pk }) => keys.parseRunPartition(pk)?.runId) };
+    const found = await this.#pointedAt<Run>(items.map(({ pk }) => ({ pk, sk: { S: keys.RUN_SORT_KEY } }) as Item));
+    const byPartition = new Map(found.map((run) => [keys.runPartition(tenant, run.runId), run]));
+    const matching = items.flatMap((item) => {
+      const run = byPartition.get(keyOf(item).pk);
+      return run && matchesFilter(run, filter) ? [{ run, place: placeOf(item, index) }] : [];
+    });
+    const shown = matching.slice(0, limit);
+    const last = shown.at(-1)?.place;
+    const examinedTo = lastKey && placeOf(lastKey, index);
+    const next = shown.length < matching.length ? last : examinedTo;
+    return {
+      items: shown.map(({ run }) => run),
+      places: new Map(shown.map(({ run, place }) => [run.runId, place])),
+      ...(next !== undefined && { next, ...(examines && { searchedBackTo: next.split(' ')[0] }) }),
+    };
+  }
+
+  countRuns(
+    tenant: string,
+    statuses: readonly RunStatus[],
+    { since, until, max }: { since?: string; until?: string; max: number },
+  ): Promise<RunCount[]> {
+    return Promise.all(
+      statuses.map(async (status) => {
+        const { index, partition } = keys.RUN_LISTS.status(tenant, status);
+        const range = { limit: max + 1, from: since, upTo: until };
+        const { items } = await this.rows.indexPage(index, partition, range);
+        const oldest = items[0]?.[index.sort]?.S;
+        return {
+          status,
+          count: Math.min(items.length, max),
+          ...(items.length > max && { atLeast: true as const }),
+          ...(oldest !== undefined && { oldest }),
+        };
+      }),
+    );
+  }
+
+  async runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]> {
+    const { index, partition } = keys.RUN_LISTS.ids(tenant);
+    const { items } = await this.rows.indexPage(index, partition, {
+      limit,
+      from: prefix,
+      upTo: `${prefix}${keys.LAST}`,
+    });
+    return items.map((item) => item[index.sort]?.S ?? '');
   }
 
   async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
@@ -233,6 +278,33 @@ function rowIn(item: Item): RunRow | undefined {
 
 const docsUnder = <T>(items: Item[], prefix: string): T[] =>
   items.filter(({ sk }) => sk?.S?.startsWith(prefix)).map((item) => docOf<T>(item));
+
+/** The list of runs in which a filter is read. */
+function listFor(tenant: string, filter: RunFilter): keys.RunList {
+  const field = listedField(filter);
+  switch (field) {
+    case undefined:
+      return keys.RUN_LISTS.all(tenant);
+    case 'overdue':
+    case 'needsResolution':
+      return keys.RUN_LISTS[field](tenant);
+    case 'subject':
+      return keys.RUN_LISTS.subject(tenant, shortSubject(filter.subject ?? ''));
+    default:
+      return keys.RUN_LISTS[field](tenant, filter[field] ?? '');
+  }
+}
+
+/** Where a row is in an index: its time, its run, and which row of the run it is. */
+const placeOf = (item: Item, { sort }: keys.Index): string => {
+  const { pk, sk } = keyOf(item);
+  return `${item[sort]?.S} ${keys.parseRunPartition(pk)?.runId} ${sk}`;
+};
+
+function startAfter(place: string, tenant: string, { partition, sort }: keys.Index, value: string): Item {
+  const [at = '', runId = '', sk = keys.RUN_SORT_KEY] = place.split(' ');
+  return marshall({ pk: keys.runPartition(tenant, runId), sk, [partition]: value, [sort]: at });
+}
 
 /** A cursor has the time and id of the last row. Tenant and index come from the credential, never from the cursor. */
 function next(lastKey: Item | undefined, idOf: (key: keys.Key) => string | undefined): { next?: string } {

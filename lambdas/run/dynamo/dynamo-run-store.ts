@@ -22,6 +22,7 @@ import {
 } from './dynamo-conditions.ts';
 import {
   approvalItem,
+  commitItem,
   docOf,
   idempotencyItem,
   keyOf,
@@ -65,7 +66,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       ),
       ...runs.flatMap(({ run, commit }) => [
         this.rows.put(runItem(run), ROW_IS_NEW),
-        this.rows.put(toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit), ROW_IS_NEW),
+        this.rows.put(commitItem(run, commit), ROW_IS_NEW),
       ]),
       ...triggers.map((item) => this.rows.put(item)),
     ]);
@@ -81,7 +82,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const beforeReceipts = 2 + change.steps.length;
     const refusals = await this.#transact([
       this.rows.put(runItem(run), runIsAt(change.expectedSeq)),
-      this.rows.put(toItem(keys.commitKey(tenant, runId, commit.seq), commit), ROW_IS_NEW),
+      this.rows.put(commitItem(run, commit), ROW_IS_NEW),
       ...change.steps.map(({ step, expectedLeaseVersion }) =>
         this.rows.put(
           toItem(keys.stepKey(tenant, runId, step.index), step),

@@ -4,7 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DescribeTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import {
+  DescribeTableCommand,
+  DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+} from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DynamoDb, startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
 import { createTables } from '../../../local/dynamodb/tables.ts';
@@ -47,6 +53,32 @@ it('creates the tables of the template with keys and indexes, and keeps items ac
   const again = await start();
   await createTables(again, stack);
   expect((await clientOf(again).send(new GetItemCommand({ TableName: 'Test-Runs', Key: Item }))).Item).toEqual(Item);
+});
+
+it('adds an index that the template has and the stored table lacks, with the items that it has', async () => {
+  const url = await start();
+  const before = structuredClone(runsTable);
+  if (before.Runs?.Properties) {
+    delete before.Runs.Properties.GlobalSecondaryIndexes;
+    before.Runs.Properties.AttributeDefinitions = ['pk', 'sk'].map((name) => ({
+      AttributeName: name,
+      AttributeType: 'S',
+    }));
+  }
+  await createTables(url, resolveTemplate(template(before), { stackName: 'Test' }));
+  const Item = { pk: { S: 'stored' }, sk: { S: '1' }, owner: { S: 'ana' } };
+  await clientOf(url).send(new PutItemCommand({ TableName: 'Test-Runs', Item }));
+  await createTables(url, stack);
+  const { Items } = await clientOf(url).send(
+    new QueryCommand({
+      TableName: 'Test-Runs',
+      IndexName: 'byOwner',
+      KeyConditionExpression: '#owner = :owner',
+      ExpressionAttributeNames: { '#owner': 'owner' },
+      ExpressionAttributeValues: { ':owner': { S: 'ana' } },
+    }),
+  );
+  expect(Items).toEqual([expect.objectContaining({ pk: { S: 'stored' } })]);
 });
 
 it('refuses stored tables that differ from the template, and names the option to delete them', async () => {
