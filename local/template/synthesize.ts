@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { cachedAssembly } from './assembly-cache.ts';
 import type { CloudFormationTemplate } from './template.ts';
 
 const CDK_JSON = join(import.meta.dirname, '..', '..', 'cdk.json');
@@ -18,11 +19,13 @@ export interface Assembly {
  * `stages` replaces those of cdk.json.
  */
 export async function synthesize(folder: string, stage = 'local', stages?: Record<string, unknown>): Promise<Assembly> {
-  // The checks belong to CI and `npm run synth`; here they would take longer than everything else together.
-  process.env.CDK_VALIDATION = 'false';
-  const { countersignApp } = await import('../../lib/app.ts');
-  const { context } = JSON.parse(readFileSync(CDK_JSON, 'utf8'));
-  countersignApp({ stage, outdir: folder, context: stages ? { ...context, stages } : context }).synth();
+  await cachedAssembly(folder, { stage, stages }, async (outdir) => {
+    // The checks belong to CI and `npm run synth`; here they would take longer than everything else together.
+    process.env.CDK_VALIDATION = 'false';
+    const { countersignApp } = await import('../../lib/app.ts');
+    const { context } = JSON.parse(readFileSync(CDK_JSON, 'utf8'));
+    countersignApp({ stage, outdir, context: stages ? { ...context, stages } : context }).synth();
+  });
   return readAssembly(folder, stage);
 }
 
