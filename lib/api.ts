@@ -2,7 +2,9 @@ import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
 import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
+import { StarterEnvironment } from '../lambdas/intake/environment.ts';
 import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
+import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
@@ -21,6 +23,7 @@ interface ApiProps {
   worker: Worker;
   /** The queues whose dead letters the API counts and redrives, by the name that it shows. */
   queues: Record<string, WorkQueue>;
+  stepQueue: WorkQueue;
 }
 
 /** The routes about runs, approvals and operations. */
@@ -29,6 +32,7 @@ export class Api extends Construct {
     super(scope, id);
     this.#runs(props);
     this.#control(props);
+    this.#start(props);
     this.#approvals(props);
     this.#deadLetters(props);
     this.#health(props);
@@ -64,6 +68,23 @@ export class Api extends Construct {
     runTable.allow(control, ['Query'], ['OUTBOX']);
     runTable.allowIndexQuery(control, 'bySubject');
     httpApi.serve('control', control);
+  }
+
+  #start({ bundles, httpApi, runTable, stepQueue }: ApiProps): void {
+    const start = new NodeFunction(this, 'Start', {
+      bundles,
+      entry: 'api/start/start',
+      description: 'Starts, reruns and replays runs',
+      schema: StarterEnvironment,
+      environment: { RUN_TABLE: runTable.table.tableName, STEP_QUEUE_URL: stepQueue.queue.queueUrl },
+      timeout: API_TIMEOUT,
+    });
+    allowStarts(start, { runTable, stepQueue });
+    // To find the original of a rerun or replay.
+    runTable.allowIndexQuery(start, 'bySubject');
+    runTable.allow(start, ['Query'], ['RUN']);
+    runTable.allow(start, ['BatchGetItem'], ['RECEIPT']);
+    httpApi.serve('start', start);
   }
 
   #approvals({ bundles, httpApi, cursors, runTable, worker }: ApiProps): void {

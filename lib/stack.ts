@@ -104,7 +104,7 @@ export class CountersignStack extends Stack {
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues });
+    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues, stepQueue });
     new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });

@@ -23,6 +23,7 @@ import { outboxRedrive, redrive } from './redrive.ts';
 import { runsControl } from './runs/control.ts';
 import { runsList } from './runs/list.ts';
 import { runsShow } from './runs/show.ts';
+import { runsStart } from './runs/start.ts';
 import { runsWatch } from './runs/watch.ts';
 import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   runsShow,
   runsWatch,
   ...runsDecide,
+  ...runsStart,
   ...runsControl,
   approvalsList,
   approvalsShow,

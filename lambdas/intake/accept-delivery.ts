@@ -10,6 +10,7 @@ import type { StepQueue } from '../run-changes/step-queue.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Delivery } from './delivery.ts';
 import { newRun } from './new-run.ts';
+import { wake } from './request-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 
 /** A transaction has at most 100 rows: up to three idempotency records, and three rows per run. */
@@ -102,9 +103,11 @@ async function startRuns(
     );
   }
   const { tenant, delivery, trigger } = accepting;
+  const { key, subject } = delivery;
+  const keyAndSubject = { key, ...(subject !== undefined && { subject }) };
   return shrinkUntilStored(trigger, async (stored) => {
     const runs = automations.map((automation) =>
-      newRun(intake.ids.next('run'), tenant, automation, delivery, stored.trigger, stored.payloadHash),
+      newRun({ runId: intake.ids.next('run'), tenant, automation, ...keyAndSubject, ...stored }),
     );
     const runIds = runs.map(({ run }) => run.runId);
     const records = recordsOf(accepting, automations, runIds, before);
@@ -163,11 +166,4 @@ function duplicateOf(
     intake.log.warn('a signed body was sent again; no run is started', { tenant, key: delivery.key });
   }
   return { runIds: record.runIds, deduplicated: true };
-}
-
-/** Starts a run without delay. If the message is lost, the sweeper finds the queued run by its due time. */
-async function wake(intake: Intake, tenant: string, runId: string): Promise<void> {
-  await intake.queue.send({ tenant, runId }).catch((error: unknown) => {
-    intake.log.warn('the step message could not be sent; the sweeper will send it', { tenant, runId, error });
-  });
 }

@@ -1,19 +1,31 @@
 import type { Automation } from '../pipeline/definitions.ts';
 import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
-import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } from '../run/run.ts';
+import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, type Trigger } from '../run/run.ts';
 import { PICK_UP_WITHIN_MS } from '../run-changes/next-wake.ts';
-import type { Delivery } from './delivery.ts';
 
-/** A queued run and the first commit of its chain. `payloadHash` is the hash of the stored payload. */
-export function newRun(
-  runId: string,
-  tenant: string,
-  automation: Automation,
-  { subject, key }: Delivery,
-  trigger: Trigger,
-  payloadHash: string,
-): { run: ActiveRun; commit: Commit } {
+/** The parts of an automation that a run needs. */
+export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs'>;
+
+export interface NewRun {
+  runId: string;
+  tenant: string;
+  automation: StartedAutomation;
+  /** The idempotency key of the delivery or request. */
+  key: string;
+  subject?: string;
+  trigger: Trigger;
+  /** The hash of the stored payload. */
+  payloadHash: string;
+  request?: RunRequest;
+  /** What the requester gave. */
+  inputs?: Record<string, unknown>;
+  makers?: string[];
+}
+
+/** A queued run and the first commit of its chain. */
+export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
+  const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs, makers } = started;
   const { source, event, receivedAt: at } = trigger;
   const commit = sealCommit({
     seq: 1,
@@ -29,6 +41,7 @@ export function newRun(
         key,
         triggerHash: payloadHash,
       },
+      ...(request ? [{ type: 'run.requested' as const, ...request }] : []),
     ],
   });
   const run: ActiveRun = {
@@ -41,6 +54,9 @@ export function newRun(
     writes: 0,
     trigger: { source, event, key },
     ...(automation.inputs && { inputsFrom: automation.inputs }),
+    ...(request && { request }),
+    ...(inputs && { inputs }),
+    ...(makers && { makers }),
     ...(subject !== undefined && { subject }),
     status: 'queued',
     seq: commit.seq,

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type SigningSource, signingKey } from './signing-secrets.ts';
+import { type SigningSource, schemeOf, signingKey } from './signing-secrets.ts';
 
 /** The allowed difference between a signed timestamp and the current time, in both directions. */
 const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000;
@@ -17,7 +17,7 @@ interface Scheme {
   timestampHeader?: string;
 }
 
-const SCHEMES: Record<SigningSource, Scheme> = {
+const SCHEMES: Record<ReturnType<typeof schemeOf>, Scheme> = {
   /** `X-Hub-Signature-256: sha256=<hex>` over the body. No time is signed. */
   github: {
     signatureHeader: 'x-hub-signature-256',
@@ -26,7 +26,7 @@ const SCHEMES: Record<SigningSource, Scheme> = {
     textBeforeBody: () => '',
   },
   /** Standard Webhooks: `v1,<base64>` over `id.timestamp.body`. */
-  servicenow: {
+  standard: {
     signatureHeader: 'webhook-signature',
     isList: true,
     format: (mac) => `v1,${mac.toString('base64')}`,
@@ -52,7 +52,7 @@ export function isSigned(
   headers: Headers,
   nowMs: number,
 ): boolean {
-  const { signatureHeader, isList, format, signedHeaders, textBeforeBody, timestampHeader } = SCHEMES[source];
+  const { signatureHeader, isList, format, signedHeaders, textBeforeBody, timestampHeader } = SCHEMES[schemeOf(source)];
   const signature = headers[signatureHeader] ?? '';
   const given = isList ? signature.split(' ') : [signature];
   const values = signedHeaders.map((name) => headers[name] ?? '');

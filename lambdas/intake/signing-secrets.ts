@@ -1,9 +1,20 @@
 import * as z from 'zod';
-import type { TriggerSource } from '../run/run.ts';
 
-/** The systems that sign their requests to Countersign. */
-export type SigningSource = TriggerSource | 'slack';
-const SIGNING_SOURCES: readonly SigningSource[] = ['github', 'servicenow', 'slack'];
+const NAMED_SOURCES = ['github', 'servicenow', 'slack'] as const;
+const GENERIC_PREFIX = 'generic/';
+/** The systems that sign their requests to Countersign; `generic/alerts` is the tenant's webhook source `alerts`. */
+export type SigningSource = (typeof NAMED_SOURCES)[number] | `${typeof GENERIC_PREFIX}${string}`;
+
+export const genericSource = (name: string): SigningSource => `${GENERIC_PREFIX}${name}`;
+
+/** The scheme that a source signs with. Sources of a tenant's own use Standard Webhooks, as our ServiceNow rule does. */
+export const schemeOf = (source: SigningSource): 'github' | 'slack' | 'standard' =>
+  source === 'github' || source === 'slack' ? source : 'standard';
+
+function isSigningSource(source: string): source is SigningSource {
+  return NAMED_SOURCES.some((each) => each === source) || WEBHOOK_SOURCE.test(source);
+}
+const WEBHOOK_SOURCE = /^generic\/[a-z][a-z0-9-]{0,39}$/;
 
 /** The secrets with which a source may sign for a tenant: none for an unknown tenant, two during a rotation. */
 export interface SigningSecrets {
@@ -30,7 +41,8 @@ export type SigningKey = { key: Buffer; problem?: undefined } | { key?: undefine
 export function signingKey(source: SigningSource, secret: string): SigningKey {
   if (secret === '') return { problem: 'it is empty' };
   if (secret !== secret.trim()) return { problem: 'it begins or ends with white space' };
-  if (source === 'servicenow' && secret.startsWith(STANDARD_WEBHOOKS_PREFIX)) return standardWebhooksKey(secret);
+  if (schemeOf(source) === 'standard' && secret.startsWith(STANDARD_WEBHOOKS_PREFIX))
+    return standardWebhooksKey(secret);
   const key = Buffer.from(secret);
   if (key.length < SECRET_MIN_BYTES)
     return { problem: `it has ${key.length} bytes; at least ${SECRET_MIN_BYTES} are needed` };
@@ -67,11 +79,11 @@ export function checkSecrets(document: Readonly<Record<string, readonly string[]
   const usable: Record<string, string[]> = {};
   const problems: SecretProblem[] = [];
   for (const [source, secrets] of Object.entries(document)) {
-    const known = SIGNING_SOURCES.find((each) => each === source);
+    const known = isSigningSource(source) ? source : undefined;
     for (const [index, secret] of secrets.entries()) {
       const problem = known
         ? signingKey(known, secret).problem
-        : `unknown source; the sources are ${SIGNING_SOURCES.join(', ')}`;
+        : `unknown source; the sources are ${NAMED_SOURCES.join(', ')} and generic/NAME`;
       if (problem !== undefined) problems.push({ source, position: index + 1, problem });
       else usable[source] = [...(usable[source] ?? []), secret];
     }

@@ -2,11 +2,10 @@ import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, rawBod
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
-import type { TriggerSource } from '../run/run.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
 import type { Delivery } from './delivery.ts';
 import { isSigned } from './signature.ts';
-import type { SigningSecrets } from './signing-secrets.ts';
+import type { SigningSecrets, SigningSource } from './signing-secrets.ts';
 
 /**
  * Most events have a few kilobytes; a push of 2,048 commits has 1.1 MB. Lambda accepts 6 MB, in which the body is a JSON
@@ -17,7 +16,7 @@ export const WEBHOOK_BODY_MAX_BYTES = 4 * 1024 * 1024;
 const FORM_PREFIX = 'payload=';
 
 export interface WebhookSource {
-  source: TriggerSource;
+  source: SigningSource;
   delivery(headers: HttpEvent['headers'], payload: unknown): Delivery;
 }
 

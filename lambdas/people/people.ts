@@ -61,11 +61,14 @@ interface Contributions {
   duringRun?: readonly string[];
 }
 
+/** In triggers of these sources, makers are the tenant's own people and programs, by id. */
+const PEOPLE_OF_TENANT: readonly string[] = ['api', 'manual', 'schedule'];
+
 /** The makers of a run's writes, each as the person with that identity. Empty names are ignored. */
 export function makersOf(people: readonly Person[], contributions: Contributions): string[] {
   const { trigger, enrichment, workflow, duringRun = [] } = contributions;
   const atSource = [enrichment?.actor, ...(trigger.makers ?? [])].flatMap((name) =>
-    isBlank(name) ? [] : [`${trigger.source}:${name}`],
+    isBlank(name) ? [] : [PEOPLE_OF_TENANT.includes(trigger.source) ? name : `${trigger.source}:${name}`],
   );
   const identities = [...atSource, workflow.author, ...duringRun].filter((identity) => !isBlank(identity));
   return [...new Set(identities.map((identity) => personBehind(people, identity)))];

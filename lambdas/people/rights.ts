@@ -20,6 +20,7 @@ const EVERY_ROLE = [
 const APPROVER = [...EVERY_ROLE, 'approvals:decide'] as const;
 const OPERATOR = [
   ...EVERY_ROLE,
+  'runs:start',
   'runs:control',
   'workflows:simulate',
   'outbox:redrive',

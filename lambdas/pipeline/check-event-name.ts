@@ -1,6 +1,9 @@
 import type { Automation } from './definitions.ts';
 import githubEvents from './github-events.json' with { type: 'json' };
 
+/** A trigger that waits for events. */
+export type WebhookTrigger = Exclude<Automation['trigger'], { source: 'manual' }>;
+
 /** What can happen to a ServiceNow record. */
 export const SERVICENOW_OPERATIONS = ['insert', 'update', 'delete'] as const;
 
@@ -10,9 +13,11 @@ const GITHUB_EVENTS: Readonly<Record<string, string>> = githubEvents;
 const ANY_ACTION = 'repository_dispatch';
 
 /** Why this event can never arrive, and which events exist; undefined if it can arrive. */
-export function checkEventName({ source, event }: Pick<Automation['trigger'], 'source' | 'event'>): string | undefined {
+export function checkEventName({ source, event }: WebhookTrigger): string | undefined {
   const [name = '', ...rest] = event.split('.');
   const action = rest.length > 0 ? rest.join('.') : undefined;
+  // Whether a generic source exists is checked with the tenant's definitions.
+  if (source === 'generic') return undefined;
   return source === 'github' ? checkGithubEvent(name, action) : checkServicenowEvent(name, action);
 }
 

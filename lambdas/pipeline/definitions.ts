@@ -4,6 +4,7 @@ import type { Person } from '../people/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
+import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
 import type { ChangeAuthor, RecordedChanges } from './definition-changes.ts';
 
@@ -16,13 +17,20 @@ export const Automation = z.strictObject({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/)
     .default('default'),
-  trigger: z.strictObject({
-    source: z.enum(['github', 'servicenow']),
-    /** `issues.opened`, `incident.insert`; without the part after the dot, any action. */
-    event: z.string().max(300),
-    /** An expression over `trigger`. Only `true` starts a run. */
-    filter: Expression.optional(),
-  }),
+  trigger: z.discriminatedUnion('source', [
+    z.strictObject({
+      source: z.enum(WEBHOOK_SOURCES),
+      /**
+       * `issues.opened`, `incident.insert`, for a generic source its name and perhaps an event: `alerts.fired`. Without
+       * the part after the dot, any action.
+       */
+      event: z.string().max(300),
+      /** An expression over `trigger`. Only `true` starts a run. */
+      filter: Expression.optional(),
+    }),
+    /** No event starts it: only people, the API and schedules. */
+    z.strictObject({ source: z.literal('manual') }),
+  ]),
   workflow: z.strictObject({ name: z.string().max(63), version: z.int().positive().max(999_999) }),
   /** Values for the inputs of the workflow, which may contain `{% expressions %}` over `trigger`. */
   inputs: z.record(z.string(), z.unknown()).optional(),

@@ -30,7 +30,7 @@ export async function matchAutomations(
 }
 
 async function matches(scope: Scope, { enabled, trigger: wanted }: Automation, trigger: Trigger): Promise<boolean> {
-  if (!enabled || wanted.source !== trigger.source) return false;
+  if (!enabled || wanted.source === 'manual' || wanted.source !== trigger.source) return false;
   if (trigger.event !== wanted.event && !trigger.event.startsWith(`${wanted.event}.`)) return false;
   if (wanted.filter === undefined) return true;
   return (await render(scope, wanted.filter)) === true;

@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
-import type { Run, Trigger } from '../run/run.ts';
+import { idInExpressions, type Run, type Trigger } from '../run/run.ts';
 import type { Steps } from '../run/step.ts';
 import { type Expressions, render, type Scope, type ValuesRequired } from '../workflow/expressions/expressions.ts';
 import { renderInput } from '../workflow/url-template.ts';
@@ -28,7 +28,7 @@ export function runValues(
     enrichment: run.enrichment,
     inputs: run.inputs ?? {},
     steps: Object.fromEntries(outputs),
-    run: { id: run.runId },
+    run: { id: idInExpressions(run) },
   };
   return { render: (template, required) => render({ expressions, tenant: run.tenant, context }, template, required) };
 }

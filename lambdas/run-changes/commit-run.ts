@@ -20,14 +20,23 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
     return undefined;
   }
   const { name, version } = loaded.run.workflow;
-  const [workflow, settings] = await Promise.all([
+  const replayed = loaded.run.request?.replay?.of;
+  const [workflow, settings, original] = await Promise.all([
     changer.definitions.workflow(tenant, name, version),
     changer.definitions.settings(tenant),
+    replayed === undefined ? undefined : changer.runs.load(tenant, replayed),
   ]);
   const { run, trigger, triggerIsLost } = loaded;
   const steps = new Map(loaded.steps.map((step) => [step.index, step]));
-  if (workflow && !triggerIsLost) return { run, trigger, workflow, settings, steps };
-  const missing = workflow ? 'its trigger is not stored' : `its workflow ${name} version ${version} is not published`;
+  const originalIsLost = replayed !== undefined && !original;
+  if (workflow && !triggerIsLost && !originalIsLost) {
+    return { run, trigger, workflow, settings, steps, ...(original && { original }) };
+  }
+  const missing = originalIsLost
+    ? `the run ${replayed}, which it replays, is no longer stored`
+    : workflow
+      ? 'its trigger is not stored'
+      : `its workflow ${name} version ${version} is not published`;
   throw new ContextMissing({ run, trigger, workflow: workflow ?? emptyWorkflow(name), settings, steps }, missing);
 }
 

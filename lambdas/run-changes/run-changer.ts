@@ -3,7 +3,7 @@ import type { OutboxDispatcher } from '../outbox/outbox.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import type { Run, Trigger } from '../run/run.ts';
-import type { RunStore } from '../run/run-store.ts';
+import type { LoadedRun, RunStore } from '../run/run-store.ts';
 import type { Steps } from '../run/step.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
@@ -25,4 +25,6 @@ export interface RunState {
   workflow: PublishedWorkflow;
   settings: TenantSettings;
   steps: Steps;
+  /** The run that this one replays. It has ended, so it does not change. */
+  original?: LoadedRun;
 }

@@ -21,7 +21,7 @@ export const PROBES_MAX = 3;
 export function succeed(
   draft: RunDraft,
   step: StepFacts,
-  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped' | 'madeByStep'>,
+  ending: Pick<SucceededStep, 'output' | 'receiptKey' | 'skipped' | 'madeByStep' | 'copiedFrom'>,
 ): void {
   const size = Buffer.byteLength(JSON.stringify(ending.output ?? null));
   if (size > STEP_OUTPUT_MAX_BYTES) {

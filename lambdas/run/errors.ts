@@ -68,6 +68,7 @@ export class CountersignError extends Error {
 /** Errors that the caller can correct, with their HTTP status. All others are internal errors. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = {
   INPUT_INVALID: 400,
+  IDEMPOTENCY_CONFLICT: 422,
   APPROVAL_SELF: 403,
   APPROVAL_FORBIDDEN: 403,
   POLICY_DENIED: 403,

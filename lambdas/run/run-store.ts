@@ -99,6 +99,25 @@ export interface EvidenceRecord {
   sealedAt: string;
 }
 
+/** A run that repeats another one: its trigger (`rerun`), or its steps from one on (`replay`). */
+export interface Rerun {
+  runId: string;
+  kind: 'rerun' | 'replay';
+  requestedBy: string;
+  createdAt: string;
+}
+
+/** The original of a run that repeats another one. */
+export const originalOf = ({ request }: Pick<Run, 'request'>): string | undefined =>
+  request?.rerunOf ?? request?.replay?.of;
+
+export const rerunOf = ({ runId, request, createdAt }: Run): Rerun => ({
+  runId,
+  kind: request?.replay ? 'replay' : 'rerun',
+  requestedBy: request?.actor ?? '',
+  createdAt,
+});
+
 export interface RunReads {
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
   /**
@@ -135,6 +154,10 @@ export interface RunReads {
   countPendingApprovals(tenant: string): Promise<number>;
   taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined>;
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined>;
+  /** The runs that repeat this one, newest first. */
+  reruns(tenant: string, runId: string, limit: number): Promise<Rerun[]>;
+  /** The record of an idempotency key, also if it has expired. */
+  idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecord | undefined>;
   /** The due items of one shard, earliest first. A page has at most `limit` items. */
   due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
   /** The outbox entries that exist, in any order. */

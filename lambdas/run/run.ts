@@ -46,6 +46,8 @@ interface RunFacts {
   /** Pinned when the run is accepted. A version published later does not change the run. */
   workflow: { name: string; version: number };
   trigger: { source: TriggerSource; event: string; key: string };
+  /** Absent if a webhook started the run. */
+  request?: RunRequest;
   /** What the run is about, e.g. `github:octo-org/payments#7`. */
   subject?: string;
   enrichment?: Enrichment;
@@ -65,7 +67,7 @@ interface RunFacts {
   waitingForPeopleSince?: string;
   /** Set while an approval is past its SLA and others were alerted. */
   approvalOverdueSince?: string;
-  /** People who sent the run a signal or requested its rollback. */
+  /** People who sent the run a signal, requested its rollback, or requested it as a repetition of another run. */
   makers?: string[];
   /** Writes begun so far, counted against the cap. */
   writes: number;
@@ -134,7 +136,32 @@ export type TerminalRun = RunFacts & {
 };
 export type Run = ActiveRun | TerminalRun;
 
-export type TriggerSource = 'github' | 'servicenow';
+/**
+ * Where the event of a run comes from. `generic`: a signed webhook of a source that the tenant defines. `api`: a request that
+ * names a workflow. `manual`: a request that names an automation. `schedule`: a slot of a schedule.
+ */
+export const TRIGGER_SOURCES = ['github', 'servicenow', 'generic', 'api', 'manual', 'schedule'] as const;
+export type TriggerSource = (typeof TRIGGER_SOURCES)[number];
+/** The sources that send webhooks. */
+export const WEBHOOK_SOURCES = ['github', 'servicenow', 'generic'] as const satisfies readonly TriggerSource[];
+export type WebhookSourceName = (typeof WEBHOOK_SOURCES)[number];
+
+/** Who requested a run that no webhook started, and what the run continues or repeats. */
+export interface RunRequest {
+  /** A person, a program, or `schedule:NAME`. */
+  actor: string;
+  /** The run whose trigger this run repeats. */
+  rerunOf?: string;
+  /**
+   * The run whose outputs this run takes for the steps that it does not repeat, and the first step that it repeats. `root`:
+   * the first run, if `of` is a replay itself.
+   */
+  replay?: { of: string; from: string; root?: string };
+  /** The plan that this run applies: it makes no other write. */
+  planHash?: string;
+  /** The time of the schedule that started the run. */
+  slot?: string;
+}
 
 /** The event that started a run, as expressions of the workflow see it. */
 export interface Trigger {
@@ -147,6 +174,10 @@ export interface Trigger {
   makers?: string[];
   receivedAt: string;
 }
+
+/** What expressions see as `run.id`. A replay uses the id of its original, so that it proposes the same writes. */
+export const idInExpressions = ({ runId, request }: Pick<Run, 'runId' | 'request'>): string =>
+  request?.replay?.root ?? request?.replay?.of ?? runId;
 
 /** Stands in for a trigger whose row is missing. */
 export const lostTrigger = ({ trigger: { source, event }, createdAt }: Run): Trigger => ({

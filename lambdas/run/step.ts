@@ -101,6 +101,8 @@ export type SucceededStep = StepFacts &
     skipped?: true;
     /** The earlier step of the run that made the identical write. The rollback undoes that step. */
     madeByStep?: number;
+    /** The run that a replay took this output from. */
+    copiedFrom?: string;
   };
 export type FailedStep = StepFacts &
   Ended &

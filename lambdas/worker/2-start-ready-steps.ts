@@ -12,6 +12,7 @@ import { startOf, stepKindOf } from '../workflow/step-kinds.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
+import { copyStep } from './replay-original.ts';
 import { undoNextWrite } from './undo-next-write.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -62,6 +63,7 @@ export async function startStep(
 ): Promise<ClaimedStep | undefined> {
   const definition = state.workflow.steps[index] as WorkflowStep;
   const step = newStep(index, definition, draft.at, draft.steps.get(index));
+  if (await copyStep(worker, state, draft, step)) return undefined;
   try {
     const values = runValues(worker, state, draft);
     if (definition.when !== undefined && !conditionHolds(await values.render(definition.when))) {

@@ -14,6 +14,7 @@ import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
 import { authorizeCall } from './3-authorize-call.ts';
+import { originalWrite } from './replay-original.ts';
 import {
   AskedToWait,
   nextAttempt,
@@ -62,6 +63,8 @@ async function proposeAndClaim(
   { step, input, earlier }: StepToClaim,
 ): Promise<ClaimedStep | undefined> {
   const wanted = await proposeStep(worker, state, { step, input, earlier });
+  const original = earlier ? undefined : await originalWrite(worker, state, step, wanted);
+  if (original) return reuseOrWait(worker, draft, { step, proposed: wanted }, original);
   // A step of this commit may have the same key: its write was settled just now, or is about to begin.
   const held = draft.receipt(wanted.proposal.key);
   if (held && (!isReusable(held) || (await isInPlace(held, wantedWrite(worker, draft, wanted))))) {

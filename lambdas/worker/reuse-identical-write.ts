@@ -3,7 +3,7 @@ import { findDuplicateWrite, isReusable, type WantedWrite } from '../proposal/fi
 import type { ProposedCall } from '../proposal/propose-call.ts';
 import { callableFrom, readTarget } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
-import type { Receipt } from '../run/receipt.ts';
+import type { Receipt, SucceededReceipt } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { factsOf, type StepFacts } from '../run/step.ts';
 import { scheduleRetry, succeed } from '../run-changes/step-endings.ts';
@@ -48,6 +48,15 @@ export async function reuseIdenticalWrite(worker: Worker, draft: RunDraft, writi
   return duplicate !== undefined;
 }
 
+/** From now on the other run may no longer undo the write. */
+export function recordReuse(draft: RunDraft, { id }: StepFacts, held: SucceededReceipt): void {
+  const { runId } = draft.run;
+  if (held.runId !== runId && held.reusedBy === undefined) {
+    draft.putReceipt({ ...held, reusedBy: runId }, { asRead: held });
+  }
+  draft.record({ type: 'write.reused', step: id, receiptKey: held.key, firstRunId: held.runId });
+}
+
 /** Another step or run has the key of this write: a made write is reused, an open one is waited for. */
 export function reuseOrWait(
   worker: Pick<Worker, 'random'>,
@@ -58,11 +67,7 @@ export function reuseOrWait(
   const { runId } = draft.run;
   const isMade = held.outcome === 'succeeded';
   if (isReusable(held)) {
-    // The other run may no longer undo it.
-    if (held.runId !== runId && held.reusedBy === undefined) {
-      draft.putReceipt({ ...held, reusedBy: runId }, { asRead: held });
-    }
-    draft.record({ type: 'write.reused', step: step.id, receiptKey: held.key, firstRunId: held.runId });
+    recordReuse(draft, step, held);
     const ofOtherStep = held.runId === runId && held.stepIndex !== step.index;
     succeed(draft, nextAttempt(step, draft.at), {
       output: held.output,

@@ -16,8 +16,8 @@ import type { Claims, Worker } from './worker.ts';
 /** From `queued` to `running` in one commit: enrichment is local and deterministic. */
 export async function startRun(worker: Worker, state: RunState, draft: RunDraft): Promise<Claims> {
   const { settings, workflow } = state;
-  const webhook = byWebhook(state.run.trigger);
-  draft.move('enriching', webhook);
+  const starter = startedBy(state.run);
+  draft.move('enriching', starter);
   try {
     await enrichRun(worker, state, draft);
   } catch (error) {
@@ -30,13 +30,15 @@ export async function startRun(worker: Worker, state: RunState, draft: RunDraft)
   if (ofTenant !== undefined) draft.cap({ kind: 'count_start', minute, max: ofTenant });
   const ofWorkflow = workflow.caps?.maxRunsPerMinute;
   if (ofWorkflow !== undefined) draft.cap({ kind: 'count_start', minute, max: ofWorkflow, workflow: workflow.name });
-  draft.move('ready', webhook).move('running', webhook);
+  draft.move('ready', starter).move('running', starter);
   return startReadySteps(worker, state, draft);
 }
 
 /** The event that started the run. Its author is payload text, which no commit stores; the author is a maker. */
-function byWebhook({ source, event, key }: Run['trigger']): By {
-  return { initiator: 'webhook', actor: source, externalEvent: { type: event, source, id: key } };
+function startedBy({ trigger: { source, event, key }, request }: Run): By {
+  const externalEvent = { type: event, source, id: key };
+  if (!request) return { initiator: 'webhook', actor: source, externalEvent };
+  return { initiator: request.slot === undefined ? 'user' : 'system', actor: request.actor, externalEvent };
 }
 
 async function enrichRun(

@@ -5,7 +5,7 @@ import type { RunDetail, RunEvents } from '../../bin/client/api-client.ts';
 import { hasEnded } from '../../bin/commands/runs/run-text.ts';
 import { localSecret, signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
-import type { RunStatus, TriggerSource } from '../../lambdas/run/run.ts';
+import type { RunStatus } from '../../lambdas/run/run.ts';
 import type { FaultRuleInput, ListedFault } from '../aws/faults.ts';
 import type { RecordedCall } from '../simulators/calls.ts';
 import { SEEDED_INCIDENTS } from '../simulators/servicenow/seed.ts';
@@ -49,7 +49,7 @@ export class DemoHost {
     return this.#send('servicenow', Buffer.from(JSON.stringify(payload)));
   }
 
-  async #send(source: TriggerSource, body: Buffer<ArrayBuffer>) {
+  async #send(source: 'github' | 'servicenow', body: Buffer<ArrayBuffer>) {
     const secret = localSecret(source, 'acme');
     const headers = signedHeaders(source, body, { secret, event: 'issues', nowMs: await this.#now() });
     const response = await fetch(`${this.url}/webhooks/${source}/acme`, { method: 'POST', headers, body });

@@ -8,6 +8,7 @@ import { handleDeadLetters } from '../../lambdas/api/operations/dead-letters.ts'
 import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { handleControl } from '../../lambdas/api/runs/control.ts';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
+import { handleStart } from '../../lambdas/api/start/start.ts';
 import type { HttpEvent, HttpResponse } from '../../lambdas/entry/http.ts';
 import type { Role } from '../../lambdas/people/rights.ts';
 
@@ -15,6 +16,7 @@ import type { Role } from '../../lambdas/people/rights.ts';
 const ROUTERS = {
   runs: handleRuns,
   control: handleControl,
+  start: handleStart,
   approvals: handleApprovals,
   evidence: handleEvidence,
   deadLetters: handleDeadLetters,

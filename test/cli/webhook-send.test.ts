@@ -68,7 +68,7 @@ describe('webhook send', () => {
       'github-issue-opened.json',
       ['--source', 'pagerduty'],
       2,
-      '--source must be github or servicenow, not "pagerduty"',
+      '--source must be github, servicenow or generic/NAME, not "pagerduty"',
     ],
     ['README.md', [], 2, 'cannot derive the source from the file name README.md'],
     ['github-missing.json', [], 2, 'cannot read events/github-missing.json'],

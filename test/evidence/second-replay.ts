@@ -57,6 +57,13 @@ const until = (events: Event[], place: number) => events.filter((event) => event
 
 function expectedRun({ events }: History): Expected {
   const accepted = events.find(({ type, commit }) => type === 'run.accepted' && commit === 1);
+  const {
+    type: _type,
+    place: _place,
+    commit: _commit,
+    saidAt: _saidAt,
+    ...request
+  } = events.find(({ type, commit }) => type === 'run.requested' && commit === 1) ?? ({} as Event);
   const moved = lastOf(events, 'run.status_changed');
   const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
   const extended = lastOf(events, 'run.deadline_extended');
@@ -64,6 +71,7 @@ function expectedRun({ events }: History): Expected {
   const { automation, workflow, source, event, key } = accepted ?? ({} as Fields);
   return {
     ...{ automation, workflow, trigger: { source, event, key }, createdAt: accepted?.saidAt },
+    request: Object.keys(request).length === 0 ? undefined : (request as Expected),
     startedAt: lastOf(events, 'run.enriched')?.saidAt,
     ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
     durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),

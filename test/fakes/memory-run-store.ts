@@ -25,11 +25,14 @@ import {
   type Ingest,
   type IngestResult,
   type LoadedRun,
+  originalOf,
   type Page,
+  type Rerun,
   type RunCount,
   type RunPage,
   type RunRow,
   type RunStore,
+  rerunOf,
   type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
@@ -58,6 +61,7 @@ export class MemoryRunStore implements RunStore {
   readonly #evidence = new MemoryRows<EvidenceRecord>();
   readonly #logged = new MemoryRows<LogEntry>();
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
+  readonly #reruns = new MemoryRows<Rerun>();
   readonly #outbox = new MemoryRows<OutboxEntry>();
   readonly #caps = new MemoryCaps();
   readonly #passage: Passage;
@@ -106,6 +110,9 @@ export class MemoryRunStore implements RunStore {
             write(this.#runs, [key], run, isNew),
             write(this.#commits, [key, padded(commit.seq)], commit, isNew),
             write(this.#triggers, [key], trigger),
+            ...(originalOf(run) === undefined
+              ? []
+              : [write(this.#reruns, [runOf(run.tenant, originalOf(run) ?? ''), run.runId], rerunOf(run), isNew)]),
           ];
         }),
       ]);
@@ -283,6 +290,17 @@ export class MemoryRunStore implements RunStore {
 
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
     return this.operation('evidence', () => this.#evidence.get(runOf(tenant, runId)));
+  }
+
+  reruns(tenant: string, runId: string, limit: number): Promise<Rerun[]> {
+    const newestFirst = (a: Rerun, b: Rerun) => (a.createdAt < b.createdAt ? 1 : -1);
+    return this.operation('reruns', () =>
+      this.#reruns.inPartition(runOf(tenant, runId)).sort(newestFirst).slice(0, limit),
+    );
+  }
+
+  idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecord | undefined> {
+    return this.operation('idempotencyRecord', () => this.#idempotency.get(tenant, key));
   }
 
   /** As DynamoDB's index: pages that end before everything was given, the longest due first. */

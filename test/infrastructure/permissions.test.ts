@@ -85,7 +85,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it.each([
     ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
-    ['dynamodb:PutItem', 'IDEM', ['IntakeGithubRole', 'IntakeServicenowRole']],
+    ['dynamodb:PutItem', 'IDEM', ['ApiStartRole', 'IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],

@@ -71,6 +71,10 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'POST /api/v1/runs/{id}/retry': 'CUSTOM',
       'POST /api/v1/runs/{id}/signal': 'CUSTOM',
       'POST /api/v1/outbox/redrive': 'CUSTOM',
+      'POST /api/v1/runs': 'CUSTOM',
+      'POST /api/v1/automations/{name}/run': 'CUSTOM',
+      'POST /api/v1/runs/{id}/rerun': 'CUSTOM',
+      'POST /api/v1/runs/{id}/replay': 'CUSTOM',
       'GET /api/v1/dead-letters': 'CUSTOM',
       'POST /api/v1/dead-letters/redrive': 'CUSTOM',
     });

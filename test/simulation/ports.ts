@@ -95,6 +95,10 @@ export function portsOf(around: Surroundings, by: Invocation) {
     approval: at('store', 'approval', (...args: Parameters<RunStore['approval']>) => store.approval(...args)),
     approvals: at('store', 'approvals', (...args: Parameters<RunStore['approvals']>) => store.approvals(...args)),
     evidence: at('store', 'evidence', (...args: Parameters<RunStore['evidence']>) => store.evidence(...args)),
+    reruns: at('store', 'reruns', (...args: Parameters<RunStore['reruns']>) => store.reruns(...args)),
+    idempotencyRecord: at('store', 'idempotencyRecord', (...args: Parameters<RunStore['idempotencyRecord']>) =>
+      store.idempotencyRecord(...args),
+    ),
     postponeRun: at('store', 'postponeRun', (...args: Parameters<RunStore['postponeRun']>) => {
       if (args[0].sweeps > 1) watcher.situations.meet('a run is swept again and again');
       return store.postponeRun(...args);

@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
 import { parsed, type RawResponse } from '../../../client/api-client.ts';
-import type { TriggerSource } from '../../../lambdas/run/run.ts';
 import { sendTo } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
@@ -8,7 +7,10 @@ import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { readFile } from '../read-file.ts';
 import { LOCAL_TENANT, localOwnerKey, localSecret, signedHeaders } from './sign-delivery.ts';
 
-const SOURCES: readonly TriggerSource[] = ['github', 'servicenow'];
+const SOURCES = ['github', 'servicenow'] as const;
+/** Who signs a webhook: `generic/NAME` is a source that the tenant defines. */
+export type Sender = (typeof SOURCES)[number] | `generic/${string}`;
+const GENERIC = /^generic\/[a-z][a-z0-9-]*$/;
 const NOTHING_STARTED =
   'accepted, but no run was started: no automation matches the event, or its filter is false' +
   ' (see npx countersign automations list)';
@@ -22,7 +24,7 @@ export const webhookSend: Command = {
     'events/ has samples. The file is sent unchanged, even if it is not JSON.' +
     '\nSending the same content again starts no new run; change the file first.',
   options: {
-    source: { value: 'SOURCE', description: 'github or servicenow (default: from the file name)' },
+    source: { value: 'SOURCE', description: 'github, servicenow or generic/NAME (default: from the file name)' },
     tenant: { value: 'TENANT', description: 'tenant (default acme)' },
     secret: { value: 'SECRET', description: "signing secret (default for a local host: the tenant's local secret)" },
     event: {
@@ -57,18 +59,19 @@ async function serverTime(call: Call): Promise<number> {
   return typeof now === 'string' ? Date.parse(now) : Date.now();
 }
 
-export function sourceOf(call: Call, file: string): TriggerSource {
+export function sourceOf(call: Call, file: string): Sender {
   const named = call.option('source');
+  if (named !== undefined && GENERIC.test(named)) return named as Sender;
   const source = SOURCES.find((each) => (named === undefined ? basename(file).startsWith(`${each}-`) : each === named));
   if (source) return source;
   throw new UsageError(
     named === undefined
-      ? `cannot derive the source from the file name ${basename(file)}; pass --source ${SOURCES.join(' or ')}`
-      : `--source must be ${SOURCES.join(' or ')}, not "${named}"`,
+      ? `cannot derive the source from the file name ${basename(file)}; pass --source ${SOURCES.join(', ')} or generic/NAME`
+      : `--source must be ${SOURCES.join(', ')} or generic/NAME, not "${named}"`,
   );
 }
 
-function secretOf(call: Call, source: TriggerSource, tenant: string): string {
+function secretOf(call: Call, source: Sender, tenant: string): string {
   const secret = call.option('secret') ?? (call.isLocal ? localSecret(source, tenant) : undefined);
   if (!secret) throw new UsageError(`--secret is required to sign a webhook for ${call.url}`);
   return secret;

@@ -1,6 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { signingKey } from '../../../lambdas/intake/signing-secrets.ts';
-import type { TriggerSource } from '../../../lambdas/run/run.ts';
+import { type SigningSource, signingKey } from '../../../lambdas/intake/signing-secrets.ts';
 import { UsageError } from '../failure.ts';
 
 export interface DeliveryFacts {
@@ -14,7 +13,7 @@ export interface DeliveryFacts {
 
 /** The headers with which the source signs a webhook. */
 export function signedHeaders(
-  source: TriggerSource,
+  source: SigningSource,
   body: Buffer,
   { secret, id = randomUUID(), event, nowMs }: DeliveryFacts,
 ): Record<string, string> {
@@ -29,7 +28,7 @@ export function signedHeaders(
   return { ...type, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
-function keyOf(source: TriggerSource, secret: string): Buffer {
+function keyOf(source: SigningSource, secret: string): Buffer {
   const { key, problem } = signingKey(source, secret);
   if (key) return key;
   throw new UsageError(`unusable signing secret: ${problem}`);
@@ -39,8 +38,9 @@ function keyOf(source: TriggerSource, secret: string): Buffer {
 export const LOCAL_TENANT = 'acme';
 
 /** The local host uses fixed secrets. */
-export function localSecret(source: TriggerSource, tenant: string): string {
-  return tenant === LOCAL_TENANT ? `local-${source}-secret` : `local-${tenant}-${source}-secret`;
+export function localSecret(source: SigningSource, tenant: string): string {
+  const name = source.replace('/', '-');
+  return tenant === LOCAL_TENANT ? `local-${name}-secret` : `local-${tenant}-${name}-secret`;
 }
 
 export const localOwnerKey = (tenant: string) =>

@@ -79,7 +79,7 @@ function printAutomations(call: Call, items: readonly Automation[], nextCursor: 
     automation.name,
     eventOf(automation),
     workflowOf(automation),
-    automation.enabled ? (automation.trigger.filter ?? '-') : 'disabled',
+    automation.enabled ? filterOf(automation) : 'disabled',
   ]);
   if (items.length === 0) terminal.note('no automations; create one with npx countersign automations put FILE');
   else for (const line of table(COLUMNS, rows, terminal)) terminal.print(line);
@@ -92,10 +92,12 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
   if (automation.description !== undefined) page.line(automation.description);
   page.blank();
   page.field('event', eventOf(automation));
-  page.field('filter', automation.trigger.filter ?? '-');
+  page.field('filter', filterOf(automation));
   page.field('workflow', workflowOf(automation));
   page.field('workspace', automation.workspace);
 }
 
-const eventOf = ({ trigger }: Automation) => `${trigger.source} ${trigger.event}`;
+const eventOf = ({ trigger }: Automation) =>
+  trigger.source === 'manual' ? 'a manual start' : `${trigger.source} ${trigger.event}`;
+const filterOf = ({ trigger }: Automation) => (trigger.source === 'manual' ? '-' : (trigger.filter ?? '-'));
 const workflowOf = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;

@@ -42,6 +42,7 @@ export const workflowSimulate: Command = {
       return EXIT.failed;
     }
     const source = sourceOf(call, eventFile);
+    if (source !== 'github' && source !== 'servicenow') throw new UsageError('--source must be github or servicenow');
     const payload = payloadOf(eventFile);
     const event = source === 'github' ? githubEvent(call, payload) : undefined;
     const plan = await call

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Automation as AutomationDefinition } from '../../pipeline/definitions.ts';
+import { WEBHOOK_SOURCES } from '../../run/run.ts';
 import { route } from './route.ts';
 import { json, PageQuery, page } from './schemas.ts';
 
@@ -8,11 +9,14 @@ const Automation = z.object({
   description: z.string().optional(),
   enabled: z.boolean(),
   workspace: z.string(),
-  trigger: z.object({
-    source: z.enum(['github', 'servicenow']),
-    event: z.string().meta({ example: 'issues.opened' }),
-    filter: z.string().optional(),
-  }),
+  trigger: z.discriminatedUnion('source', [
+    z.object({
+      source: z.enum(WEBHOOK_SOURCES),
+      event: z.string().meta({ example: 'issues.opened' }),
+      filter: z.string().optional(),
+    }),
+    z.object({ source: z.literal('manual') }),
+  ]),
   workflow: z.object({ name: z.string(), version: z.int() }),
   inputs: json<Record<string, unknown>>('Values for the inputs of the workflow').optional(),
 });

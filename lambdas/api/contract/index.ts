@@ -13,6 +13,7 @@ import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
 import { controlRoutes, runRoutes } from './runs.ts';
+import { startRoutes } from './start.ts';
 import { planRoutes, workflowRoutes } from './workflows.ts';
 
 /** READ FIRST. Every route of the HTTP API, by the function that handles it. */
@@ -24,6 +25,7 @@ export const CONTRACT = {
   slackEvents: slackEventRoutes,
   runs: runRoutes,
   control: { ...controlRoutes, ...outboxRoutes },
+  start: startRoutes,
   approvals: approvalRoutes,
   definitions: { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes },
   plan: planRoutes,

@@ -10,6 +10,8 @@ export interface RouteDefinition {
   /** Only for people: a key of a machine is refused. */
   peopleOnly?: true;
   summary: string;
+  /** Accepts the header `Idempotency-Key`: the same request again changes nothing and gets the same response. */
+  idempotent?: true;
   /** One key for each placeholder of the path. */
   params?: z.ZodObject;
   /** Without it, query parameters are ignored. */

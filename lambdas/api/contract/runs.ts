@@ -3,7 +3,7 @@ import { ERROR_CODES } from '../../run/errors.ts';
 import type { CommitEvent } from '../../run/events/events.ts';
 import type { By } from '../../run/events/run-events.ts';
 import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
-import { RunStatus } from '../../run/run.ts';
+import { RunStatus, TRIGGER_SOURCES } from '../../run/run.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
@@ -12,6 +12,31 @@ import { json, large, PAGE_MAX, PageQuery, PointInTime, page, RecordedError, run
 
 const WorkflowVersion = z.object({ name: z.string(), version: z.int() });
 
+/** Who requested a run that no webhook started, and what it repeats or applies. */
+export const RunRequest = z.object({
+  actor: z.string().meta({ description: 'A person, a program, or `schedule:NAME`' }),
+  rerunOf: z.string().optional().meta({ description: 'The run whose trigger it repeats' }),
+  replay: z
+    .object({ of: z.string(), from: z.string(), root: z.string().optional() })
+    .optional()
+    .meta({ description: 'The run that it replays, and the first step that it repeats' }),
+  planHash: z.string().optional().meta({ description: 'The plan that it applies' }),
+  slot: Timestamp.optional().meta({ description: 'The time of the schedule that started it' }),
+});
+
+const RunTrigger = z.object({ source: z.enum(TRIGGER_SOURCES), event: z.string(), key: z.string() });
+
+/** The response to every request that starts a run. Nothing of it changes later. */
+export const StartedRun = z.object({
+  runId: z.string().meta({ example: 'run_019a2f6c4d1e' }),
+  automation: z.string(),
+  workflow: WorkflowVersion,
+  trigger: RunTrigger,
+  subject: z.string().optional(),
+  request: RunRequest,
+  createdAt: Timestamp,
+});
+
 export const RunSummary = z.object({
   runId: z.string().meta({ example: 'run_019a2f6c4d1e' }),
   status: RunStatus,
@@ -19,7 +44,8 @@ export const RunSummary = z.object({
   subject: z.string().nullable().meta({ example: 'github:octo-org/payments#7' }),
   automation: z.string(),
   workflow: WorkflowVersion,
-  trigger: z.object({ source: z.enum(['github', 'servicenow']), event: z.string(), key: z.string() }),
+  trigger: RunTrigger,
+  request: RunRequest.nullable(),
   createdAt: Timestamp,
   startedAt: Timestamp.nullable(),
   updatedAt: Timestamp,
@@ -72,6 +98,7 @@ export const Step = z.discriminatedUnion('status', [
     receiptKey: z.string().optional(),
     skipped: z.literal(true).optional(),
     madeByStep: z.int().optional().meta({ description: 'Index of the earlier step that made the identical write' }),
+    copiedFrom: z.string().optional().meta({ description: 'The run that a replay took this output from' }),
   }),
   inStatus('rolled_back', { ...ended, output, receiptKey: z.string() }),
   inStatus('failed_terminal', {
@@ -190,6 +217,11 @@ export const RunDetail = RunSummary.extend({
       reason: z.string().optional(),
     }),
   ),
+  reruns: z
+    .array(
+      z.object({ runId: z.string(), kind: z.enum(['rerun', 'replay']), requestedBy: z.string(), createdAt: Timestamp }),
+    )
+    .meta({ description: 'The newest runs that repeat this one' }),
   commits: z.array(Commit),
   moreCommitsSince: z.int().optional().meta({ description: 'Set if there are more: `since` of the events route' }),
   evidence: EvidenceRecord.nullable(),

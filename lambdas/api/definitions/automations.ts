@@ -1,7 +1,7 @@
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
-import { checkEventName } from '../../pipeline/check-event-name.ts';
+import { checkEventName, type WebhookTrigger } from '../../pipeline/check-event-name.ts';
 import type { Automation, Definitions } from '../../pipeline/definitions.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
@@ -49,12 +49,7 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
 
 async function assertValid(ports: AutomationsPorts, tenant: string, automation: Automation): Promise<void> {
   const { trigger, workflow } = automation;
-  const [wrong] = expressionProblems(trigger.filter, { roots: ['trigger'], steps: new Set() });
-  if (wrong) throw invalid(`trigger.filter: ${wrong.message}`);
-  const [endless] = await tried(ports.expressions, tenant, trigger.filter);
-  if (endless) throw invalid(`trigger.filter: ${endless.message}`);
-  const unknown = checkEventName(trigger);
-  if (unknown) throw invalid(`trigger.event: ${unknown}`);
+  if (trigger.source !== 'manual') await assertTriggerValid(ports, tenant, trigger);
   const { name, version } = workflow;
   const published = await ports.definitions.workflow(tenant, name, version);
   if (published) return assertInputs(ports, tenant, automation, published);
@@ -63,19 +58,28 @@ async function assertValid(ports: AutomationsPorts, tenant: string, automation: 
   throw invalid(`there is no version ${version} of workflow ${name}; ${available}`);
 }
 
-/** An event gives no inputs, so the automation must give all that the workflow requires. */
+/** An event gives no inputs, so its automation must give all that the workflow requires. Who starts a run may give them. */
 async function assertInputs(
   { expressions }: AutomationsPorts,
   tenant: string,
-  { inputs = {} }: Automation,
+  { inputs = {}, trigger }: Automation,
   workflow: PublishedWorkflow,
 ): Promise<void> {
   const problems = [
     ...expressionProblems(inputs, { roots: ['trigger'], steps: new Set() }),
-    ...inputTemplateProblems(workflow, inputs, { complete: true }),
+    ...inputTemplateProblems(workflow, inputs, { complete: trigger.source !== 'manual' }),
   ];
   const [wrong] = problems.length > 0 ? problems : await tried(expressions, tenant, inputs);
   if (wrong) throw invalid(`${['inputs', ...wrong.path].join('.')}: ${wrong.message}`);
+}
+
+async function assertTriggerValid(ports: AutomationsPorts, tenant: string, trigger: WebhookTrigger): Promise<void> {
+  const [wrong] = expressionProblems(trigger.filter, { roots: ['trigger'], steps: new Set() });
+  if (wrong) throw invalid(`trigger.filter: ${wrong.message}`);
+  const [endless] = await tried(ports.expressions, tenant, trigger.filter);
+  if (endless) throw invalid(`trigger.filter: ${endless.message}`);
+  const unknown = checkEventName(trigger);
+  if (unknown) throw invalid(`trigger.event: ${unknown}`);
 }
 
 const invalid = (detail: string) => new Problem(422, 'AUTOMATION_INVALID', detail);

@@ -1,6 +1,6 @@
 import type { Commit } from '../../run/commit.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
-import type { EvidenceRecord } from '../../run/run-store.ts';
+import type { EvidenceRecord, Rerun } from '../../run/run-store.ts';
 import type { Step } from '../../run/step.ts';
 import type { RunDetail, RunSummary } from '../contract/runs.ts';
 import type { StepPage } from './run-steps.ts';
@@ -14,6 +14,7 @@ export function runSummary(run: Run): RunSummary {
     automation: run.automation,
     workflow: { name: run.workflow.name, version: run.workflow.version },
     trigger: { source: run.trigger.source, event: run.trigger.event, key: run.trigger.key },
+    request: run.request ?? null,
     createdAt: run.createdAt,
     startedAt: run.startedAt ?? null,
     updatedAt: run.updatedAt,
@@ -33,9 +34,10 @@ export interface LoadedRun {
   page: StepPage & { nextStepsCursor: string | null };
   commits: Commit[];
   evidence: EvidenceRecord | undefined;
+  reruns: Rerun[];
 }
 
-export function runDetail({ run, rows, page, commits, evidence }: LoadedRun): RunDetail {
+export function runDetail({ run, rows, page, commits, evidence, reruns }: LoadedRun): RunDetail {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
@@ -50,6 +52,7 @@ export function runDetail({ run, rows, page, commits, evidence }: LoadedRun): Ru
     stopRequest: run.stopRequest ?? null,
     rollback: run.rollback ?? null,
     compensation: run.compensation ?? [],
+    reruns,
     commits,
     ...(last < run.seq && { moreCommitsSince: last }),
     evidence: evidence ?? null,

@@ -17,8 +17,14 @@ import { runDetail, runSummary } from './run-views.ts';
 /** Commits share a response with the steps, which need most of it. */
 const COMMITS_MAX_BYTES = 1_500_000;
 
+/** A run that is repeated more often than this is repeated by a program; its runs are in the list of runs. */
+const RERUNS_SHOWN_MAX = 50;
+
 export interface RunsPorts extends Paged {
-  runs: Pick<RunStore, 'listRuns' | 'countRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence'>;
+  runs: Pick<
+    RunStore,
+    'listRuns' | 'countRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence' | 'reruns'
+  >;
   definitions: Pick<Definitions, 'workflow'>;
 }
 
@@ -48,12 +54,13 @@ export const handleRuns = router<RunsPorts, typeof runRoutes>(runRoutes, {
 
   async getRun(ports, { caller: { tenant }, params }) {
     const { run, shown, commits } = await loadWithSteps(ports, tenant, params.id);
-    const [page, evidence] = await Promise.all([
+    const [page, evidence, reruns] = await Promise.all([
       readSteps(ports, shown, { limit: PAGE_MAX }),
       ports.runs.evidence(tenant, run.runId),
+      ports.runs.reruns(tenant, run.runId, RERUNS_SHOWN_MAX),
     ]);
     const fitting = cutCommits(commits, COMMITS_MAX_BYTES);
-    return { status: 200, body: runDetail({ run, rows: shown.rows, page, commits: fitting, evidence }) };
+    return { status: 200, body: runDetail({ run, rows: shown.rows, page, commits: fitting, evidence, reruns }) };
   },
 
   async listRunEvents(ports, { caller: { tenant }, params, query: { since, limit } }) {

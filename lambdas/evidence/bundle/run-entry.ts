@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { textDigest } from '../../run/digest.ts';
-import { TERMINAL_STATUSES, type TerminalRun, type Trigger } from '../../run/run.ts';
+import { type RunRequest, TERMINAL_STATUSES, type TerminalRun, type Trigger } from '../../run/run.ts';
 import { Count, Described, Digest, described, describeFailure, Failure, Time, WorkflowVersion } from './entry-parts.ts';
 
 export const EvidenceRun = z.strictObject({
@@ -10,6 +10,15 @@ export const EvidenceRun = z.strictObject({
   workspace: z.string(),
   workflow: WorkflowVersion,
   trigger: z.strictObject({ source: z.string(), event: z.string(), key: z.string() }),
+  request: z
+    .strictObject({
+      actor: z.string(),
+      rerunOf: z.string().optional(),
+      replay: z.strictObject({ of: z.string(), from: z.string(), root: z.string().optional() }).optional(),
+      planHash: z.string().optional(),
+      slot: Time.optional(),
+    })
+    .optional(),
   subject: z.string().optional(),
   status: z.enum(TERMINAL_STATUSES),
   error: Failure.optional(),
@@ -38,7 +47,7 @@ export type EvidenceTrigger = z.infer<typeof EvidenceTrigger>;
 
 /** Copies each field by name, so that a new field of a run is not in evidence unless it is added here. */
 export function describeRun(run: TerminalRun): EvidenceRun {
-  const { tenant, runId, automation, workspace, workflow, trigger, subject, status } = run;
+  const { tenant, runId, automation, workspace, workflow, trigger, request, subject, status } = run;
   const { createdAt, startedAt, completedAt, durationMs, deadlineAt, writes, resumeCount, concurrencyKey, rollback } =
     run;
   return {
@@ -48,6 +57,7 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     workspace,
     workflow: { name: workflow.name, version: workflow.version },
     trigger: { source: trigger.source, event: trigger.event, key: trigger.key },
+    request: request && describeRequest(request),
     subject,
     status,
     error: run.error && describeFailure(run.error),
@@ -73,6 +83,14 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     })),
   };
 }
+
+const describeRequest = ({ actor, rerunOf, replay, planHash, slot }: RunRequest) => ({
+  actor,
+  rerunOf,
+  replay: replay && { of: replay.of, from: replay.from, root: replay.root },
+  planHash,
+  slot,
+});
 
 export function describeTrigger({ source, event, receivedAt, payload }: Trigger): EvidenceTrigger {
   return { source, event, receivedAt, payload: described(payload, 'foreign') };

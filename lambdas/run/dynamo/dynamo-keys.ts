@@ -1,7 +1,7 @@
 import { sha256Hex } from '../canonical-json.ts';
 import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
-import { OUTBOX_SHARDS } from '../run-store.ts';
+import { OUTBOX_SHARDS, type Rerun } from '../run-store.ts';
 
 /** All keys of the run table are defined here. Tenants and run ids never contain `#`. */
 export interface Key {
@@ -57,6 +57,7 @@ export const runPartition = (tenant: string, runId: string) => partition('RUN', 
 /** Sort keys of the rows of a run, in order. A worker reads from the run row on. */
 export const APPROVAL_PREFIX = 'APPROVAL#';
 export const COMMIT_PREFIX = 'COMMIT#';
+export const RERUN_PREFIX = 'RERUN#';
 export const RUN_SORT_KEY = 'RUN';
 export const STEP_PREFIX = 'STEP#';
 export const TRIGGER_SORT_KEY = 'TRIGGER';
@@ -77,6 +78,11 @@ export const triggerKey = (tenant: string, runId: string): Key => ({
 export const evidenceKey = (tenant: string, runId: string): Key => ({
   pk: runPartition(tenant, runId),
   sk: 'EVIDENCE',
+});
+/** In the partition of the original: a run that repeats it. The original itself does not change. */
+export const rerunKey = (tenant: string, original: string, { createdAt, runId }: Rerun): Key => ({
+  pk: runPartition(tenant, original),
+  sk: `${RERUN_PREFIX}${createdAt}#${runId}`,
 });
 export const approvalKey = (tenant: string, runId: string, approvalId: string): Key => ({
   pk: runPartition(tenant, runId),

@@ -4,6 +4,7 @@ import type { Clock } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
 import { type Approval, type ClosedApprovalList, closedAt, isOpen, runIdOf } from '../approval.ts';
 import type { Commit } from '../commit.ts';
+import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter, shortSubject } from '../run-filter.ts';
@@ -14,6 +15,7 @@ import {
   type LoadedRun,
   OUTBOX_SHARDS,
   type Page,
+  type Rerun,
   type RunCount,
   type RunPage,
   type RunReads,
@@ -213,6 +215,16 @@ export class DynamoRunReads implements RunReads {
 
   evidence(tenant: string, runId: string): Promise<EvidenceRecord | undefined> {
     return this.rows.get(keys.evidenceKey(tenant, runId));
+  }
+
+  async reruns(tenant: string, runId: string, limit: number): Promise<Rerun[]> {
+    const links = under(keys.runPartition(tenant, runId), keys.RERUN_PREFIX);
+    const items = await this.rows.range(links, { limit, newestFirst: true });
+    return this.#unexpired(items).map((item) => docOf<Rerun>(item));
+  }
+
+  idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecord | undefined> {
+    return this.rows.get(keys.idempotencyKey(tenant, key));
   }
 
   async due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {

@@ -4,7 +4,17 @@ import type { Approval } from '../approval.ts';
 import type { Commit, RunChange } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import { dayOf, type LogEntry } from '../log-entry.ts';
-import type { CommitResult, DueRun, EvidenceRecord, Ingest, IngestResult, RunStore } from '../run-store.ts';
+import type { Run } from '../run.ts';
+import {
+  type CommitResult,
+  type DueRun,
+  type EvidenceRecord,
+  type Ingest,
+  type IngestResult,
+  originalOf,
+  type RunStore,
+  rerunOf,
+} from '../run-store.ts';
 import type { RunningStep } from '../step.ts';
 import { capWrite } from './dynamo-caps.ts';
 import {
@@ -67,6 +77,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       ...runs.flatMap(({ run, commit }) => [
         this.rows.put(runItem(run), ROW_IS_NEW),
         this.rows.put(commitItem(run, commit), ROW_IS_NEW),
+        ...this.#linkToOriginal(run),
       ]),
       ...triggers.map((item) => this.rows.put(item)),
     ]);
@@ -74,6 +85,14 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
     if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
     return docOf<IdempotencyRecord>(item);
+  }
+
+  #linkToOriginal(run: Run): TransactWriteItem[] {
+    const original = originalOf(run);
+    const rerun = rerunOf(run);
+    return original === undefined
+      ? []
+      : [this.rows.put(toItem(keys.rerunKey(run.tenant, original, rerun), rerun), ROW_IS_NEW)];
   }
 
   async commit(change: RunChange): Promise<CommitResult> {

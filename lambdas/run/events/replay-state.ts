@@ -53,6 +53,7 @@ export const emptyReplay = (runId: string): Replay => ({
   // A run that was never accepted or never ended must not show these.
   run: {
     automation: undefined,
+    request: undefined,
     status: undefined,
     startedAt: undefined,
     resumeCount: undefined,

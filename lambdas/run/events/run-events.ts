@@ -84,6 +84,26 @@ export const RUN_EVENTS = {
       run: 'in commit 1: `automation`, `workflow`, `trigger` (`source`, `event`, `key`), `createdAt` = *at*; of the entry `trigger`: `source`, `event`, `receivedAt` = *at*, `payload` = `triggerHash`',
     },
   }),
+  'run.requested': eventKind({
+    summary: 'A person, a program or a schedule requested the run. In commit 1 of a run that no webhook started.',
+    fields: z.strictObject({
+      actor: Id,
+      rerunOf: Id.optional(),
+      replay: z.strictObject({ of: Id, from: Id, root: Id.optional() }).optional(),
+      planHash: Hash.optional(),
+      slot: Time.optional(),
+    }),
+    text: ({ actor, rerunOf, replay, planHash, slot }, time) => {
+      if (replay) return `${actor} requested a replay of ${replay.of} from ${replay.from}`;
+      if (rerunOf !== undefined) return `${actor} requested a rerun of ${rerunOf}`;
+      if (planHash !== undefined) return `${actor} applied the plan ${planHash}`;
+      return slot === undefined ? `requested by ${actor}` : `requested by ${actor} for ${time(slot)}`;
+    },
+    replay: ({ run }, { type: _type, ...request }, { seq }) => {
+      if (seq === 1) run.request = request;
+    },
+    proves: { run: 'in commit 1: `request`, with all fields; absent if there is no such event' },
+  }),
   'run.enriched': eventKind({
     summary: 'The worker read title, actor and links from the trigger, and checked the inputs.',
     fields: z.strictObject({ enrichmentHash: Hash, inputsHash: Hash.optional() }),

@@ -50,6 +50,11 @@ export const STEP_EVENTS = {
       receipt: 'of the receipt of the claim: `output` = `outputHash`',
     },
   }),
+  'step.copied': eventKind({
+    summary: 'The step of a replay takes its output from the run that is replayed. `step.succeeded` follows.',
+    fields: z.strictObject({ ...ofStep, from: Id }),
+    text: ({ step, from }) => `${step}: output of ${from}`,
+  }),
   'step.waiting': eventKind({
     summary: 'The step waits for a time, or for a signal until a time.',
     fields: z.strictObject({

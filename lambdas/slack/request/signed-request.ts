@@ -1,7 +1,7 @@
 import { type HttpEvent, Problem, rawBody } from '../../entry/http.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import { isSigned } from '../../intake/signature.ts';
-import type { TriggerSource } from '../../run/run.ts';
+import type { SigningSecrets } from '../../intake/signing-secrets.ts';
 import type { TeamTenants } from './team-tenants.ts';
 
 /** A submitted modal contains all fields twice, escaped for JSON and for the form; Lambda accepts 6 MB. */
@@ -10,7 +10,7 @@ const BODY_MAX_BYTES = 4 * 1024 * 1024;
 /** What every endpoint for Slack needs to authenticate a request. */
 export interface SlackEndpoint {
   teams: Pick<TeamTenants, 'tenants' | 'of'>;
-  secrets: { secretsFor(tenant: string, source: TriggerSource | 'slack'): Promise<readonly string[]> };
+  secrets: SigningSecrets;
   clock: Clock;
   log: Log;
 }

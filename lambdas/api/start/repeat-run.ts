@@ -1,0 +1,114 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
+import { Problem } from '../../entry/http.ts';
+import type { RequestedRun } from '../../intake/request-run.ts';
+import { publishedVersion, type Starter } from '../../intake/start-automation.ts';
+import { keyIsFree } from '../../run/receipt.ts';
+import { idInExpressions, isTerminal, type Run } from '../../run/run.ts';
+import type { LoadedRun, RunStore } from '../../run/run-store.ts';
+import { receiptKeyOf } from '../../run/step.ts';
+import { repeatedSteps, succeededSteps } from '../../workflow/repeated-steps.ts';
+import type { Workflow } from '../../workflow/workflow.ts';
+import type { Caller } from '../authorizer/caller.ts';
+
+interface Repeater extends Pick<Starter, 'definitions'> {
+  runs: Pick<RunStore, 'load' | 'receipts'>;
+}
+type Repeated = Omit<RequestedRun, 'tenant' | 'key' | 'requestHash'>;
+
+/** A new run of the same trigger, in the name of the same automation. The caller is a maker of its writes. */
+export async function rerunOf(
+  ports: Repeater,
+  { tenant, person }: Caller,
+  runId: string,
+  { workflowVersion }: { workflowVersion: 'same' | 'newest' },
+): Promise<Repeated> {
+  const original = await endedRun(ports, tenant, runId);
+  const { name, version } = original.run.workflow;
+  const wanted = { name, ...(workflowVersion === 'same' && { version }) };
+  const published = await publishedVersion(ports, tenant, wanted);
+  return {
+    ...sameTrigger(original, published.version),
+    request: { actor: person, rerunOf: original.run.runId },
+    makers: [person],
+  };
+}
+
+/** A new run of the same trigger and version, which repeats the original from one step on. */
+export async function replayOf(
+  ports: Repeater,
+  { tenant, person }: Caller,
+  runId: string,
+  { step }: { step?: string },
+): Promise<Repeated> {
+  const original = await endedRun(ports, tenant, runId);
+  const { workflow, version } = await publishedVersion(ports, tenant, original.run.workflow);
+  const from = firstStep(workflow, original, step);
+  await assertOutcomesKnown(ports, tenant, original, repeatedSteps(workflow, from, succeededSteps(original)));
+  return {
+    ...sameTrigger(original, version),
+    request: { actor: person, replay: { of: original.run.runId, from, ...rootOf(original.run) } },
+    // The outputs that the replay takes over may contain what others supplied.
+    makers: [...new Set([...(original.run.makers ?? []), person])],
+  };
+}
+
+/** The first run of a chain of replays. */
+function rootOf(run: Run): { root?: string } {
+  const root = idInExpressions(run);
+  return root === run.runId ? {} : { root };
+}
+
+function sameTrigger({ run, trigger }: LoadedRun, version: number) {
+  const { source, event, fields, payload, makers } = trigger;
+  const { automation, workspace, workflow, subject, inputs, inputsFrom } = run;
+  return {
+    automation: {
+      name: automation,
+      workspace,
+      workflow: { name: workflow.name, version },
+      ...(inputsFrom && { inputs: inputsFrom }),
+    },
+    trigger: { source, event, fields, payload, ...(makers && { makers }) },
+    ...(subject !== undefined && { subject }),
+    ...(inputs && { inputs }),
+  };
+}
+
+/** The response is the same for a run of another tenant and for a run that does not exist. */
+async function endedRun({ runs }: Repeater, tenant: string, runId: string): Promise<LoadedRun> {
+  const loaded = await runs.load(tenant, runId);
+  if (!loaded) throw new Problem(404, 'NOT_FOUND', `there is no run ${runId}`);
+  const { status } = loaded.run;
+  if (!isTerminal(loaded.run)) {
+    const detail = `the run is ${status}; only a run that has ended can be repeated: wait for its end, or cancel it`;
+    throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
+  }
+  if (loaded.triggerIsLost) throw new Problem(409, 'CONTEXT_MISSING', 'the trigger of the run is no longer stored');
+  return loaded;
+}
+
+function firstStep({ steps }: Workflow, original: LoadedRun, wanted: string | undefined): string {
+  const ids = steps.map(({ id }) => id);
+  if (wanted !== undefined) {
+    if (ids.includes(wanted)) return wanted;
+    const known = didYouMean(wanted, ids) || `; its steps are ${ids.join(', ')}`;
+    throw new Problem(400, 'BAD_REQUEST', `step: the workflow has no step ${wanted}${known}`);
+  }
+  const succeeded = succeededSteps(original);
+  return ids.find((_, index) => !succeeded.has(index)) ?? ids[0] ?? '';
+}
+
+/** A write that may have been made must not be sent again before somebody has found out. */
+async function assertOutcomesKnown(
+  { runs }: Repeater,
+  tenant: string,
+  { steps }: LoadedRun,
+  repeated: ReadonlySet<number>,
+): Promise<void> {
+  const keys = steps.flatMap((step) => (repeated.has(step.index) ? (receiptKeyOf(step) ?? []) : []));
+  const receipts = keys.length > 0 ? await runs.receipts(tenant, keys) : [];
+  const open = receipts.find((each) => each.effect !== 'read' && each.outcome !== 'succeeded' && !keyIsFree(each));
+  if (!open) return;
+  const detail = `it is unknown whether step ${open.stepId} of ${open.runId} was written; resolve that first`;
+  throw new Problem(409, 'OUTCOME_UNKNOWN', detail);
+}

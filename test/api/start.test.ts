@@ -1,0 +1,316 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { handleRuns } from '../../lambdas/api/runs/runs.ts';
+import { handleStart } from '../../lambdas/api/start/start.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import type { Automation } from '../../lambdas/pipeline/definitions.ts';
+import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { TRIAGE } from '../worker/workflows.ts';
+import { ISSUE, SYS_ID, Workshop } from '../worker/workshop.ts';
+
+let shop: Workshop;
+let requests = 0;
+beforeEach(() => {
+  shop = new Workshop();
+  vi.stubGlobal('fetch', shop.outside.fetch);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+interface Sent {
+  params?: Record<string, string>;
+  body?: unknown;
+  headers?: Record<string, string>;
+  as?: { tenant?: string; person?: string; role?: string };
+}
+
+const ids = { next: (prefix: string) => `${prefix}_f${(++requests).toString(16).padStart(7, '0')}` };
+
+async function post(route: string, { params = {}, body = {}, headers = {}, as = {} }: Sent = {}) {
+  const caller = { tenant: 'acme', person: 'olivia', role: 'operator', ...as };
+  const event = {
+    routeKey: `POST ${route}`,
+    rawPath: route,
+    pathParameters: params,
+    headers,
+    body: JSON.stringify(body),
+    requestContext: { authorizer: { lambda: caller } },
+  } as unknown as HttpEvent;
+  const { runs, definitions, queue, clock, log } = shop;
+  const starter = { runs, definitions, queue, clock, log, ids, expressions: shop.worker.expressions };
+  const answer = await handleStart(starter, event);
+  return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
+}
+const START = '/api/v1/runs';
+const RUN_AUTOMATION = '/api/v1/automations/{name}/run';
+const RERUN = '/api/v1/runs/{id}/rerun';
+const REPLAY = '/api/v1/runs/{id}/replay';
+
+async function detail(runId: string) {
+  const event = {
+    routeKey: 'GET /api/v1/runs/{id}',
+    pathParameters: { id: runId },
+    requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'auditor' } } },
+  } as unknown as HttpEvent;
+  const answer = await handleRuns({ ...shop, cursorSecret: async () => 'secret' }, event);
+  return JSON.parse(answer.body ?? '');
+}
+
+const message = (runId: string): StepMessage => ({ tenant: 'acme', runId });
+const refusal = (status: number, code: string, text = '') =>
+  expect.objectContaining({ status, code, message: expect.stringContaining(text) });
+
+const LABEL = `
+name: label
+inputs: { label: { type: string, required: true } }
+steps:
+  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: ["{% inputs.label %}"] } }
+`;
+
+const automation = (name: string, differing: Partial<Automation> = {}): Automation => ({
+  name,
+  enabled: true,
+  workspace: 'default',
+  trigger: { source: 'manual' },
+  workflow: { name: 'label', version: 1 },
+  ...differing,
+});
+
+/** Publishes the workflow `label`. */
+const published = () => shop.begin(LABEL, { inputs: { label: 'unused' } });
+const runsOf = () => [...shop.runs.inside.runs()].length;
+
+describe('POST /runs', () => {
+  it('starts a run of the newest version with the given inputs, and its caller is a maker', async () => {
+    await published();
+    const body = { workflow: { name: 'label' }, inputs: { label: 'triage' }, title: 'Label it', subject: 'issue 7' };
+    const started = await post(START, { body });
+    expect(started.status).toBe(201);
+    expect(started.body).toMatchObject({ workflow: { name: 'label', version: 1 }, request: { actor: 'olivia' } });
+    const { run, steps } = await shop.finish(message(started.body.runId));
+    expect(run).toMatchObject({ status: 'succeeded', subject: 'issue 7', enrichment: { title: 'Label it' } });
+    expect(run.trigger.source).toBe('api');
+    expect(shop.outside.issueLabels.get(ISSUE)).toContain('triage');
+    const [step] = steps;
+    expect(step?.governed?.request.action.makers).toContain('olivia');
+    expect(step?.governed?.request.source).toBe('api');
+  });
+
+  it('starts nothing again for the same key: the same answer, also after the automation is gone', async () => {
+    await published();
+    await shop.definitions.saveAutomation('acme', automation('label'));
+    const sent = {
+      body: { workflow: { name: 'label' }, inputs: { label: 'a' } },
+      headers: { 'idempotency-key': 'k1' },
+    };
+    const first = await post(START, sent);
+    const count = runsOf();
+    await shop.definitions.saveAutomation('acme', automation('label', { enabled: false }));
+    expect(await post(START, sent)).toEqual({ status: 200, body: first.body });
+    expect(await post(START, { ...sent, headers: { 'x-request-id': 'k1' } })).toEqual({
+      status: 200,
+      body: first.body,
+    });
+    expect(runsOf()).toBe(count);
+  });
+
+  it('starts one run when the same request arrives many times at once', async () => {
+    await published();
+    const before = runsOf();
+    const sent = { body: { workflow: { name: 'label' }, inputs: { label: 'a' } }, headers: { 'idempotency-key': 'k' } };
+    const all = await Promise.all(Array.from({ length: 8 }, () => post(START, sent)));
+    expect(all.map(({ status }) => status).sort()).toEqual([...Array(7).fill(200), 201]);
+    expect(new Set(all.map(({ body }) => body.runId)).size).toBe(1);
+    expect(runsOf()).toBe(before + 1);
+  });
+
+  it('refuses the same key with another body; a key belongs to one client', async () => {
+    await published();
+    const headers = { 'x-idempotency-key': 'k' };
+    const body = { workflow: { name: 'label' }, inputs: { label: 'a' } };
+    const first = await post(START, { headers, body });
+    const other = post(START, { headers, body: { ...body, inputs: { label: 'b' } } });
+    await expect(other).rejects.toThrow(refusal(422, 'IDEMPOTENCY_CONFLICT', first.body.runId));
+    const otherClient = await post(START, { headers, body, as: { person: 'pavel' } });
+    expect(otherClient.status).toBe(201);
+    expect(otherClient.body.runId).not.toBe(first.body.runId);
+    shop.clock.advance(25 * 60 * 60 * 1000);
+    expect((await post(START, { headers, body })).status).toBe(201);
+  });
+
+  it('starts a run for each request without a key', async () => {
+    await published();
+    const body = { workflow: { name: 'label' }, inputs: { label: 'a' } };
+    const [first, second] = [await post(START, { body }), await post(START, { body })];
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(first.body.runId).not.toBe(second.body.runId);
+  });
+
+  it.each([
+    ['an unknown workflow', { workflow: { name: 'lable' } }, refusal(404, 'NOT_FOUND', 'no workflow lable')],
+    ['an unknown version', { workflow: { name: 'label', version: 7 } }, refusal(404, 'NOT_FOUND', 'the newest is 1')],
+    ['a missing input', { workflow: { name: 'label' } }, refusal(400, 'INPUT_INVALID', 'inputs.label')],
+    [
+      'an unknown input',
+      { workflow: { name: 'label' }, inputs: { label: 'a', lable: 'b' } },
+      refusal(400, 'INPUT_INVALID', 'did you mean "label"'),
+    ],
+    [
+      'an automation of another workflow',
+      { workflow: { name: 'label' }, automation: 'other', inputs: { label: 'a' } },
+      refusal(409, 'CONFLICT', 'runs the workflow another'),
+    ],
+    [
+      'an unknown field',
+      { workflow: { name: 'label' }, input: {} },
+      refusal(400, 'BAD_REQUEST', 'did you mean `inputs`'),
+    ],
+  ])('refuses %s and starts nothing', async (_case, body, error) => {
+    await published();
+    await shop.definitions.saveAutomation('acme', automation('other', { workflow: { name: 'another', version: 1 } }));
+    const before = runsOf();
+    await expect(post(START, { body, headers: { 'idempotency-key': 'k' } })).rejects.toThrow(error);
+    await expect(
+      post(START, { body: { workflow: { name: 'label' } }, headers: { 'idempotency-key': 'a b' } }),
+    ).rejects.toThrow(refusal(400, 'BAD_REQUEST', 'visible ASCII'));
+    expect(runsOf()).toBe(before);
+  });
+});
+
+describe('POST /automations/{name}/run', () => {
+  it('starts a run of the version of the automation, in its name', async () => {
+    await published();
+    await shop.definitions.saveAutomation('acme', automation('label-now', { workspace: 'ops' }));
+    const sent = { params: { name: 'label-now' }, body: { inputs: { label: 'triage' } } };
+    const { status, body } = await post(RUN_AUTOMATION, sent);
+    expect({ status, ...body }).toMatchObject({ status: 201, automation: 'label-now', trigger: { source: 'manual' } });
+    const { run } = await shop.finish(message(body.runId));
+    expect(run).toMatchObject({ status: 'succeeded', workspace: 'ops', enrichment: { actor: 'olivia' } });
+  });
+
+  it.each([
+    ['label-nwo', refusal(404, 'NOT_FOUND', 'did you mean "label-now"')],
+    ['off', refusal(409, 'CONFLICT', 'is disabled')],
+  ])('refuses %s', async (name, error) => {
+    await published();
+    await shop.definitions.saveAutomation('acme', automation('label-now'));
+    await shop.definitions.saveAutomation('acme', automation('off', { enabled: false }));
+    await expect(post(RUN_AUTOMATION, { params: { name } })).rejects.toThrow(error);
+  });
+});
+
+/** A finished run of the workflow `triage`, and the number of writes that reached the targets. */
+async function finished() {
+  const done = await shop.finish(await shop.begin(TRIAGE));
+  expect(done.run.status).toBe('succeeded');
+  return { runId: done.run.runId, writes: writes() };
+}
+const writes = () => shop.outside.calls.filter(({ name }) => !name.includes('GET')).length;
+
+describe('rerun', () => {
+  it('starts a new run of the same trigger, linked both ways; the caller is a maker', async () => {
+    const original = await finished();
+    const { status, body } = await post(RERUN, { params: { id: original.runId } });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ workflow: { name: 'triage', version: 1 }, request: { rerunOf: original.runId } });
+    const again = await shop.finish(message(body.runId));
+    expect(again.run).toMatchObject({ status: 'succeeded', trigger: { source: 'github' }, makers: ['olivia'] });
+    // The note names the run, so it is another write.
+    expect(again.steps[2]?.governed?.request.action.makers).toContain('olivia');
+    expect(await detail(body.runId)).toMatchObject({ request: { actor: 'olivia', rerunOf: original.runId } });
+    const reruns = [{ runId: body.runId, kind: 'rerun', requestedBy: 'olivia', createdAt: body.createdAt }];
+    expect(await detail(original.runId)).toMatchObject({ reruns });
+  });
+
+  it('uses the version of the original, or the newest on request', async () => {
+    const original = await finished();
+    const { definitions } = shop;
+    const workflow = await definitions.workflow('acme', 'triage', 1);
+    if (!workflow) throw new Error('not published');
+    await definitions.publishWorkflow('acme', { ...workflow, description: 'new' }, 2);
+    const versions = [];
+    for (const body of [{}, { workflowVersion: 'newest' }]) {
+      versions.push((await post(RERUN, { params: { id: original.runId }, body })).body.workflow.version);
+    }
+    expect(versions).toEqual([1, 2]);
+  });
+
+  it.each([RERUN, REPLAY])('%s refuses a run that has not ended, and one of another tenant', async (route) => {
+    const { runId } = await shop.begin(TRIAGE);
+    await expect(post(route, { params: { id: runId } })).rejects.toThrow(
+      refusal(409, 'RUN_INVALID_TRANSITION', 'queued'),
+    );
+    const elsewhere = post(route, { params: { id: runId }, as: { tenant: 'globex' } });
+    await expect(elsewhere).rejects.toThrow(refusal(404, 'NOT_FOUND'));
+  });
+});
+
+describe('replay', () => {
+  it('repeats a finished run from any step without any write, however long ago it ran', async () => {
+    const original = await finished();
+    shop.clock.advance(40 * 24 * 60 * 60 * 1000);
+    // Somebody changed the target since: a rerun would write, a replay must not.
+    shop.outside.issueLabels.set(ISSUE, []);
+    let id = original.runId;
+    for (const step of [undefined, 'assign', 'note', 'label', 'route']) {
+      const { body } = await post(REPLAY, { params: { id }, body: step === undefined ? {} : { step } });
+      const again = await shop.finish(message(body.runId));
+      expect(again.run.status).toBe('succeeded');
+      // The next one replays the replay.
+      id = body.runId;
+    }
+    expect(writes()).toBe(original.writes);
+  });
+
+  it('takes the outputs of earlier steps from the original, and says so', async () => {
+    const original = await finished();
+    const { body } = await post(REPLAY, { params: { id: original.runId }, body: { step: 'label' } });
+    const { steps, commits } = await shop.finish(message(body.runId));
+    const before = (await shop.now(message(original.runId))).steps;
+    expect(steps.slice(0, 3)).toEqual(
+      before
+        .slice(0, 3)
+        .map(({ id, ...step }) =>
+          expect.objectContaining({ id, output: 'output' in step ? step.output : 0, copiedFrom: original.runId }),
+        ),
+    );
+    expect(steps[3]).not.toHaveProperty('copiedFrom');
+    expect(commits[0]?.events[1]).toEqual({
+      type: 'run.requested',
+      actor: 'olivia',
+      replay: { of: original.runId, from: 'label' },
+    });
+  });
+
+  it('makes the writes that the original did not make, once', async () => {
+    shop.outside.issueLabels.delete(ISSUE);
+    const failed = await shop.finish(await shop.begin(TRIAGE));
+    expect(failed.run.status).toBe('failed_terminal');
+    shop.outside.issueLabels.set(ISSUE, ['bug']);
+    const before = writes();
+    const { body } = await post(REPLAY, { params: { id: failed.run.runId } });
+    expect(body.request.replay.from).toBe('label');
+    expect((await shop.finish(message(body.runId))).run.status).toBe('succeeded');
+    expect(writes()).toBe(before + 1);
+    expect(shop.outside.issueLabels.get(ISSUE)).toContain('triage');
+    expect(shop.outside.incidents.get(SYS_ID)?.workNotes).toHaveLength(1);
+  });
+
+  it('makes no write of `dedupeScope: run` twice', async () => {
+    const yaml = `
+name: once
+steps:
+  - { id: note, tool: servicenow.incident.add_work_note, dedupeScope: run, with: { sysId: "${SYS_ID}", note: "seen" } }
+`;
+    const { runId } = (await shop.finish(await shop.begin(yaml))).run;
+    for (const id of [runId, runId]) {
+      const { body } = await post(REPLAY, { params: { id } });
+      expect((await shop.finish(message(body.runId))).run.status).toBe('succeeded');
+    }
+    expect(shop.outside.incidents.get(SYS_ID)?.workNotes).toHaveLength(1);
+  });
+
+  it('refuses an unknown step with the nearest name', async () => {
+    const original = await finished();
+    const wrong = post(REPLAY, { params: { id: original.runId }, body: { step: 'lable' } });
+    await expect(wrong).rejects.toThrow(refusal(400, 'BAD_REQUEST', 'did you mean "label"'));
+  });
+});
