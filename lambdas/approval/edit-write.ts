@@ -9,6 +9,7 @@ import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
+import { editableFields } from './editable-fields.ts';
 import { assertFits } from './request-approval.ts';
 import { deciders } from './votes.ts';
 
@@ -76,8 +77,6 @@ function changeApproval(
     actionHash: approvedTogether(actionHash, phase),
     grounds: groundsOf(decision),
     after: proposal.after,
-    // The message was about the write before the edit.
-    message: undefined,
     requirement: requirementAfterEdit(approval, decision),
     makers: action.makers,
     votes: [],
@@ -107,7 +106,7 @@ function editedWrite({ approval, step }: DecidableApproval, fields: Record<strin
     const written = Object.keys(action.fields).join(', ');
     throw new CountersignError('INPUT_INVALID', `${foreign.field} is not a field of this write; it has: ${written}`);
   }
-  const fixed = changes.find(({ field }) => operation.fixed?.includes(field));
+  const fixed = changes.find(({ field }) => !Object.hasOwn(editableFields(action), field));
   if (fixed) {
     throw new CountersignError('INPUT_INVALID', `${fixed.field} picks where the write goes; an edit may not change it`);
   }

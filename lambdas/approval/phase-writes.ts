@@ -125,6 +125,7 @@ async function propose(
     action,
     ...(before && { before }),
     ...(after && { after }),
+    ...('why' in found && { unread: found.why }),
     actionHash,
     ...(gate.kind === 'closed' && { requirement: gate.requirement }),
   };

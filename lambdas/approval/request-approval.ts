@@ -29,7 +29,7 @@ export interface ApprovalRequest {
   makers: string[];
   environment: Environment;
   /** The write that waits for the approval; an `approval` step has only a message. */
-  write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState };
+  write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState; unread?: string };
   message?: string;
   /** The other writes of the phase, in mode `per_phase`. */
   rest?: Pick<ApprovalPhase, 'writes' | 'askedLater'>;
@@ -65,6 +65,7 @@ export function requestApproval(
     ...(subject !== undefined && { subject }),
     asks,
     ...(write && { action: write.action, before: write.before, after: write.after }),
+    ...(write?.unread !== undefined && { unread: write.unread }),
     ...(message !== undefined && { message }),
     ...(phase && { phase }),
     actionHash,

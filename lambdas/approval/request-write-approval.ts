@@ -63,7 +63,7 @@ export async function requestWriteApproval(
     grounds: groundsOf(decision),
     makers: [...new Set(actions.flatMap(({ makers }) => makers))],
     environment: requester.environment,
-    write: { input, action, before, after: proposal.after },
+    write: { input, action, before, after: proposal.after, ...('why' in found && { unread: found.why }) },
     ...(message !== undefined && { message }),
     ...(rest && { rest }),
   });

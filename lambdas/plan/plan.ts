@@ -1,3 +1,4 @@
+import { missingApprovers, sentenceText } from '../approval/missing-approvers.ts';
 import type { Connections } from '../connectors/connections.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
@@ -11,7 +12,7 @@ import type { Expressions } from '../workflow/expressions/expressions.ts';
 import { inOrder, needsOf } from '../workflow/step-order.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import { type PlannedStep, planStep } from './plan-step.ts';
-import { beginWalk } from './walk.ts';
+import { beginWalk, type Walk } from './walk.ts';
 
 export type { PlannedStep } from './plan-step.ts';
 
@@ -53,8 +54,10 @@ export interface Plan {
   outcome: PlanOutcome;
   steps: PlannedStep[];
   writes: { planned: number; max: number | null };
+  /** Steps whose approval too few people can give now. They do not change what the run would do. */
+  warnings: string[];
   plannedAt: string;
-  /** Hash of everything above except the time. If it is the same again, nothing that the plan depends on has changed. */
+  /** Hash of everything above except the warnings and the time. If it is the same again, nothing that the plan depends on has changed. */
   planHash: string;
 }
 
@@ -80,7 +83,16 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
     writes: { planned: walk.writes, max: walk.caps.maxWritesPerRun ?? null },
   };
   const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, content: workflow })));
-  return { ...plan, plannedAt: isoNow(planner.clock), planHash };
+  const plannedAt = isoNow(planner.clock);
+  return { ...plan, warnings: steps.flatMap((step) => warningOf(step, walk, plannedAt)), plannedAt, planHash };
+}
+
+function warningOf(step: PlannedStep, { makers, people }: Walk, at: string): string[] {
+  const gate = step.kind === 'gate' || step.kind === 'call' ? step.gate : null;
+  if (!gate || !step.reached) return [];
+  const { asks: _asks, ...requirement } = gate;
+  const missing = missingApprovers({ requirement, makers }, people, at);
+  return missing ? [`step ${step.id}: ${sentenceText(missing)}`] : [];
 }
 
 const stops = (step: PlannedStep | undefined): boolean =>

@@ -1,4 +1,4 @@
-import { makersOf } from '../people/people.ts';
+import { makersOf, type Person } from '../people/people.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
 import { startInputs } from '../pipeline/start-inputs.ts';
 import { KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
@@ -20,6 +20,7 @@ export interface Walk {
   /** For all expressions of the plan. */
   budget: Budget;
   makers: string[];
+  people: readonly Person[];
   /** For each phase: the step that requests its approval, the gate, and the steps whose output is known by then. */
   phases: Map<string, { step: string; gate: PlannedGate; known: ReadonlySet<string> }>;
   writes: number;
@@ -42,6 +43,7 @@ export async function beginWalk(planner: Planner, request: PlanRequest, enrichme
   return {
     context: { trigger: triggerView(trigger), enrichment, inputs, steps: {}, run: { id: KNOWN_AFTER_APPLY } },
     budget,
+    people,
     makers: makersOf(people, { trigger, enrichment, workflow }),
     phases: new Map(),
     writes: 0,

@@ -6,7 +6,7 @@ import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
 
 /** Regardless of policy, two people must approve a destructive write or one with high blast radius. */
-const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
+export const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
 
 export type Gate =
   | { kind: 'open' }

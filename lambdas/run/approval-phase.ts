@@ -12,6 +12,8 @@ export interface PhaseWrite {
   action: ProposedAction;
   before?: TouchedState;
   after?: TouchedState;
+  /** Why the values before the write could not be read. */
+  unread?: string;
   /** The approval is for this write with these values only. */
   actionHash: string;
 }

@@ -92,6 +92,8 @@ export interface Approval {
   /** The values before and after the write, where they could be read. */
   before?: TouchedState;
   after?: TouchedState;
+  /** Why the values before the write could not be read. */
+  unread?: string;
   /** In mode `per_phase`: the other writes of the phase. The approval covers those shown here. */
   phase?: ApprovalPhase;
   /** The approval is for this hash only: `actionHash` of policy/action-hash.ts. */

@@ -69,10 +69,24 @@ const problem = (status: number, code: string, says = '') =>
 
 describe('publishing a workflow', () => {
   it('returns 201 with the new version, and 200 for the same file again', async () => {
-    expect(await ask(PUBLISH, { body: file('route') })).toEqual({ status: 201, body: { name: 'route', version: 1 } });
+    expect(await ask(PUBLISH, { body: file('route') })).toEqual({
+      status: 201,
+      body: { name: 'route', version: 1, warnings: [] },
+    });
     const reworded = file('route').replace('no part of it', 'still no part');
-    expect(await ask(PUBLISH, { body: reworded })).toEqual({ status: 200, body: { name: 'route', version: 1 } });
+    expect(await ask(PUBLISH, { body: reworded })).toEqual({
+      status: 200,
+      body: { name: 'route', version: 1, warnings: [] },
+    });
     expect(await ask(PUBLISH, { body: file('route', 'b') })).toMatchObject({ status: 201, body: { version: 2 } });
+  });
+
+  it('warns about an approval that nobody can give, and publishes', async () => {
+    const asking = 'name: asking\nsteps:\n  - { id: ask, tool: approval, with: { groups: [nobody-is-here] } }\n';
+    expect(await ask(PUBLISH, { body: asking })).toEqual({
+      status: 201,
+      body: { name: 'asking', version: 1, warnings: [expect.stringContaining('step ask: nobody can approve this')] },
+    });
   });
 
   it('records the publisher, who is a maker of its writes', async () => {

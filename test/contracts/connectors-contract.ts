@@ -75,6 +75,16 @@ export function describeConnectorsContract(
         expect(target.startsWith(`${system}:`)).toBe(true);
       });
 
+      it('marks the fields that select its target as fixed, so that nobody is offered to edit them', () => {
+        const { fields, target } = operation.propose(input, 'acme');
+        for (const [name, value] of Object.entries(fields)) {
+          if (operation.fixed?.includes(name)) continue;
+          const other = typeof value === 'number' ? value + 1 : typeof value === 'string' ? `${value}x` : value;
+          const edited = attempt(() => operation.parse(operation.edited(input, { [name]: other })));
+          if (edited !== undefined) expect(operation.propose(edited, 'acme').target).toBe(target);
+        }
+      });
+
       it('is undone by what it says undoes it, after which everything is as before', async () => {
         const was = await example.look(outside);
         const { reversal } = await first();
@@ -159,6 +169,15 @@ export function describeConnectorsContract(
       }
     },
   );
+}
+
+/** Undefined if the edited value is invalid. */
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 function failuresOf({ operation, answersNothing }: Example, everyAnswer: boolean): Failure[] {

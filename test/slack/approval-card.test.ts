@@ -49,6 +49,35 @@ describe('the card of an open approval', () => {
     expect(textOf({ action: { ...ACTION, ...differing } })).toContain(text);
   });
 
+  it('says why the current values are not shown', () => {
+    expect(textOf({ before: undefined, unread: 'ServiceNow refused (403)' })).toContain(
+      'The current values could not be read, so they are not shown: ServiceNow refused (403)',
+    );
+    expect(textOf()).not.toContain('could not be read');
+  });
+
+  it('warns if nobody can approve it, while it is open', () => {
+    const requirement = { tier: 'high' as const, quorum: 1, groups: [['dba']] };
+    const warning = 'Warning: nobody can approve this: group dba has no approver of tier high';
+    expect(textOf({ requirement })).toContain(warning);
+    expect(textOf({ requirement, status: 'expired' })).not.toContain('Warning');
+    expect(textOf()).not.toContain('Warning');
+  });
+
+  it('shows the message of the author also after an edit, as older than it', () => {
+    const message = 'please check the group';
+    const edit = { person: 'ana', via: 'slack' as const, at: AT, changes: [], previousHash: 'x' };
+    expect(textOf({ message })).not.toContain('from before the edit');
+    expect(textOf({ message, edits: [edit] })).toContain('Message, from before the edit');
+    expect(textOf({ message, edits: [edit] })).toContain(message);
+  });
+
+  it('offers no edit where every field selects the target, or for an undo', () => {
+    const fixed = { ...ACTION, tool: 'http.get', fields: { url: 'https://example.com/a' } };
+    expect(buttonsOf(cardOf({ action: fixed }).blocks)).toEqual(['Approve', 'Reject', 'Show all']);
+    expect(buttonsOf(cardOf({ action: { ...ACTION, undo: true } }).blocks)).toEqual(['Approve', 'Reject', 'Show all']);
+  });
+
   it('has the decision buttons, bound to the action that it shows', () => {
     const { blocks } = cardOf();
     expect(buttonsOf(blocks)).toEqual(['Approve', 'Reject', 'Edit', 'Show all']);

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { editableFields } from '../../lambdas/approval/editable-fields.ts';
+import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Modal } from '../../lambdas/slack/block-kit.ts';
 import { escapeAndCut } from '../../lambdas/slack/escape-hidden-characters.ts';
 import {
@@ -48,6 +50,17 @@ describe('the modal of an edit', () => {
   const FIELDS = { group: 'Database', state: 2, labels: ['a', 'b'], note: 'one\r\ntwo', empty: '' };
   const modal = editModal(approvalOf(writing(FIELDS)));
   const edited = (changes: Record<string, string>) => typedEdit(FIELDS, submitted(modal, changes));
+
+  it('offers only fields whose change is accepted', () => {
+    const action = {
+      ...writing({ text: 'a', threadTs: '1.000001' }).action,
+      tool: 'slack.message.post',
+    } as NonNullable<Approval['action']>;
+    const form = editModal(approvalOf({ action }));
+    expect(inputsOf(form).map(({ label }) => label.text)).toEqual(['text']);
+    expect(readable(form.blocks)).not.toContain('more field');
+    expect(typedEdit(editableFields(action), submitted(form, { text: 'b' }))).toEqual({ changed: { text: 'b' } });
+  });
 
   it('has the current value of each field; submitted unchanged, it changes nothing', () => {
     expect(viewProblems(modal)).toBeUndefined();

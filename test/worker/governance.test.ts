@@ -117,6 +117,13 @@ describe('a write that policy wants approved', () => {
     expect(shop.writes()).toEqual([]);
   });
 
+  it('is requested with the reason if the current values cannot be read', async () => {
+    shop.outside.next('GET servicenow', { status: 403 });
+    const { approval } = await shop.upToGate(ASSIGN());
+    expect(approval).toMatchObject({ unread: expect.stringContaining('ServiceNow refused (403)') });
+    expect(approval.before).toBeUndefined();
+  });
+
   it('is made once after the approval, and its receipt names the approval', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     expect(await shop.say(approval, 'ana')).toMatchObject({ outcome: 'approved' });
@@ -309,13 +316,13 @@ describe('an edit', () => {
     expect(group()).toBe('database');
   });
 
-  it('removes the message of the workflow, which was about the proposed write', async () => {
+  it('leaves the message of the workflow, which the card shows as older than the edit', async () => {
     const yaml = ASSIGN().replace('tool:', 'message: "{% trigger.title %} goes to Network", tool:');
     const { message, approval } = await shop.upToGate(yaml);
     expect(approval.message).toMatch(/^.+ goes to Network$/);
     await shop.say(approval, 'ana', edit);
     const edited = await shop.openApproval(message);
-    expect(edited.message).toBeUndefined();
+    expect(edited).toMatchObject({ message: approval.message, edits: [{ person: 'ana' }] });
     await shop.say(edited, 'ben');
     expect((await shop.finish(message)).run.status).toBe('succeeded');
   });

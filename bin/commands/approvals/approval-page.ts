@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { messageLabel, unreadText } from '../../../lambdas/approval/approval-words.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { viaText } from '../../../lambdas/run/events/approval-events.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
@@ -37,6 +38,7 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('because', approvalReason(approval));
   for (const text of derivedText(approval.action?.derived)) page.field('note', text);
   page.field('needs', requirementText(approval.requirement));
+  if (approval.warning !== undefined) page.field('warning', approval.warning, 'bad');
   page.field('excluded', makers.length > 0 ? `${makers.join(', ')} (makers of this write)` : '-');
   page.field('requested', moment(requestedAt));
   if (approval.decidedAt) page.field('closed', moment(approval.decidedAt));
@@ -45,10 +47,13 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('expires', moment(expiresAt));
 }
 
-function printWrite(page: Page, { action, message, before, after, actionHash }: ShownApproval): void {
+function printWrite(page: Page, { action, message, before, after, unread, actionHash, edits }: ShownApproval): void {
   page.heading(action ? 'WRITE' : 'APPROVAL STEP');
-  if (message !== undefined) page.exactLine(exact(message));
-  if (action) printAction(page, action, before, after);
+  if (message !== undefined) {
+    if (edits.length > 0) page.line(`${messageLabel({ edits })}:`, 'quiet');
+    page.exactLine(exact(message));
+  }
+  if (action) printAction(page, action, { before, after, unread });
   else page.line('after approval, the run continues with the next step');
   page.exactField('action hash', actionHash, 'quiet');
 }
@@ -56,8 +61,7 @@ function printWrite(page: Page, { action, message, before, after, actionHash }: 
 function printAction(
   page: Page,
   action: NonNullable<ShownApproval['action']>,
-  before: Record<string, unknown> | undefined,
-  after: Record<string, unknown> | undefined,
+  { before, after, unread }: Pick<ShownApproval, 'before' | 'after' | 'unread'>,
 ): void {
   const { tool, target, fields, risk, blastRadius, environment } = action;
   page.exactLine(exactName(`${tool} at ${target}`));
@@ -65,6 +69,8 @@ function printAction(
   const follows = Object.entries(after ?? {}).filter(([name, value]) => !isDeepStrictEqual(fields[name], value));
   if (follows.length > 0) page.line('as a result', 'quiet');
   for (const [name, value] of follows) printChange(page, name, value, before);
+  const notRead = unreadText({ unread });
+  if (notRead !== undefined) page.exactLine(exactName(notRead), 'waiting');
   page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${undoText(action)}`, 'quiet');
 }
 
@@ -72,10 +78,10 @@ function printAction(
 function printPhase(page: Page, { phase }: ShownApproval): void {
   if (!phase) return;
   page.heading(`OTHER WRITES IN PHASE ${phase.name.toUpperCase()}`);
-  for (const { stepId, action, before, after } of phase.writes) {
+  for (const { stepId, action, ...values } of phase.writes) {
     page.exactLine(`${exactName(stepId)}:`);
     for (const text of derivedText(action.derived)) page.line(text);
-    printAction(page, action, before, after);
+    printAction(page, action, values);
   }
   for (const { stepId, tool, because } of phase.askedLater) {
     page.exactLine(`${exactName(stepId)}: ${exactName(tool)}, approved separately: ${exactName(because)}`);

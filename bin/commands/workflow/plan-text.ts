@@ -21,6 +21,7 @@ export function planText(plan: Plan, terminal: Terminal): string[] {
     ...plan.steps.flatMap(stepText),
     { text: '' },
     summary(plan),
+    ...plan.warnings.map((warning): Line => ({ text: `warning: ${warning}`, tone: 'bad' })),
     { text: `nothing was written; plan hash ${plan.planHash}`, tone: 'quiet' },
   ];
   return lines.flatMap(({ text, tone }) => {

@@ -26,11 +26,12 @@ export const workflowPublish: Command = {
       automation &&
       (await api.call('PUT /api/v1/automations/{name}', {
         params: { name: automation.name },
-        body: { ...automation, workflow: published },
+        body: { ...automation, workflow: { name: published.name, version: published.version } },
       }));
     if (call.json) call.printJson({ ...published, ...(saved && { automation: saved }) });
     else {
       call.terminal.print(printable(`published ${published.name} version ${published.version}`));
+      for (const warning of published.warnings) call.terminal.note(printable(`warning: ${warning}`));
       if (saved) call.terminal.print(printable(`${saved.name} uses it within ${saved.effectiveWithinSeconds} s`));
     }
     return EXIT.ok;

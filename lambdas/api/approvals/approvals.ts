@@ -1,6 +1,8 @@
 import { type Decider, type Decision, decide } from '../../approval/decide.ts';
+import { missingApprovers, sentenceText } from '../../approval/missing-approvers.ts';
 import { Problem } from '../../entry/http.ts';
-import { runIdOf } from '../../run/approval.ts';
+import { isoNow } from '../../entry/ports.ts';
+import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
@@ -16,13 +18,15 @@ export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(app
     const page = await readPage(ports, list, wanted, (place) =>
       listApprovals(ports, caller, { status, mine: mine === 'true', ...place }),
     );
-    return { status: 200, body: { approvals: page.items, nextCursor: page.nextCursor } };
+    const approvals = await withWarnings(ports, caller.tenant, page.items);
+    return { status: 200, body: { approvals, nextCursor: page.nextCursor } };
   },
 
-  async getApproval({ runs }, { caller: { tenant }, params: { id } }) {
-    const approval = await runs.approval(tenant, runIdOf(id), id);
+  async getApproval(ports, { caller: { tenant }, params: { id } }) {
+    const approval = await ports.runs.approval(tenant, runIdOf(id), id);
     if (!approval) throw new Problem(404, 'NOT_FOUND', `there is no approval ${id}`);
-    return { status: 200, body: approval };
+    const [shown = approval] = await withWarnings(ports, tenant, [approval]);
+    return { status: 200, body: shown };
   },
 
   async decideApproval(ports, { caller, params, body }) {
@@ -39,6 +43,17 @@ export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(app
     return { status: 200, body: await decideAs(ports, caller, approvalId, { decision: 'reject', ...body }) };
   },
 });
+
+/** Says of each open approval whether enough people can approve it. */
+async function withWarnings(ports: ApprovalsPorts, tenant: string, approvals: Approval[]) {
+  if (!approvals.some(isOpen)) return approvals;
+  const people = await ports.definitions.people(tenant);
+  const at = isoNow(ports.clock);
+  return approvals.map((approval) => {
+    const missing = isOpen(approval) ? missingApprovers(approval, people, at) : undefined;
+    return missing ? { ...approval, warning: sentenceText(missing) } : approval;
+  });
+}
 
 function decideAs(ports: ApprovalsPorts, { tenant, person, role }: Caller, approvalId: string, body: DecisionBody) {
   const { actionHash } = body;

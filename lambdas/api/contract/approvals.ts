@@ -28,6 +28,7 @@ export const Approval = z.object({
   message: large(z.string()).optional(),
   before: json<TouchedState>('The current values at the target').optional(),
   after: json<TouchedState>('The values after the write').optional(),
+  unread: z.string().optional().meta({ description: 'Why the current values could not be read' }),
   phase: json<ApprovalPhase>('The other writes of the phase that the approval covers').optional(),
   actionHash: z.string().meta({ description: 'Identifies exactly what is approved; send it with the decision' }),
   grounds: large(z.object({ policyHash: z.string(), policies: z.array(z.string()), reasons: z.array(z.string()) })),
@@ -68,6 +69,10 @@ export const Approval = z.object({
   escalatedAt: Timestamp.optional(),
   card: z.object({ channel: z.string(), ts: z.string() }).optional(),
   decidedAt: Timestamp.optional(),
+  warning: z
+    .string()
+    .optional()
+    .meta({ description: 'Why too few people can approve it, and what to do; in responses about approvals only' }),
 });
 export type Approval = z.infer<typeof Approval>;
 

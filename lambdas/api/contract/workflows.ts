@@ -14,6 +14,12 @@ const WorkflowVersion = z.object({
   steps: z.int().meta({ description: 'The number of steps' }),
 });
 
+const PublishedWorkflow = z.object({
+  name: z.string(),
+  version: z.int(),
+  warnings: z.array(z.string()).meta({ description: 'Steps whose approval nobody could give now' }),
+});
+
 const FileProblem = z.object({ line: z.int(), path: z.string(), message: z.string() });
 const workflowFile = z.string().meta({ description: 'The text of a workflow file' });
 const nameParams = z.object({ name: z.string() });
@@ -52,8 +58,8 @@ export const workflowRoutes = {
     body: workflowFile,
     bodyType: 'application/yaml',
     responses: {
-      200: z.object({ name: z.string(), version: z.int() }),
-      201: z.object({ name: z.string(), version: z.int() }),
+      200: PublishedWorkflow,
+      201: PublishedWorkflow,
     },
   }),
   validateWorkflow: route({
@@ -138,6 +144,7 @@ export const planRoutes = {
         outcome: z.enum(['runs', 'needs_approval', 'denied', 'fails']),
         steps: z.array(PlannedStep),
         writes: z.object({ planned: z.int(), max: z.int().nullable() }),
+        warnings: z.array(z.string()).meta({ description: 'Steps whose approval too few people can give' }),
         plannedAt: Timestamp,
         planHash: z.string(),
       }),

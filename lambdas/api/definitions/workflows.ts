@@ -1,5 +1,6 @@
+import { approverWarnings } from '../../approval/approver-warnings.ts';
 import { Problem } from '../../entry/http.ts';
-import type { Clock, Ids } from '../../entry/ports.ts';
+import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../../pipeline/definitions.ts';
 import { triedWorkflow } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
@@ -11,7 +12,7 @@ import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 
 export interface WorkflowsPorts extends Paged {
-  definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow'>;
+  definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow' | 'people'>;
   clock: Clock;
   ids: Ids;
   expressions: Expressions;
@@ -59,7 +60,9 @@ export const workflowHandlers: Handlers<WorkflowsPorts, typeof workflowRoutes> =
     if (!published) {
       throw new Problem(409, 'CONFLICT', `others are publishing ${workflow.name} at the same time; try again`);
     }
-    return { status: published.isNew ? 201 : 200, body: { name: workflow.name, version: published.version } };
+    const people = await ports.definitions.people(tenant);
+    const warnings = approverWarnings(workflow, person, people, isoNow(ports.clock));
+    return { status: published.isNew ? 201 : 200, body: { name: workflow.name, version: published.version, warnings } };
   },
 
   async validateWorkflow(ports, { caller: { tenant }, body: file }) {

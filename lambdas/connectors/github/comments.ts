@@ -86,6 +86,7 @@ export const deleteComment = operation({
   connection: 'github',
   input: DeleteInput,
   output: CommentOutput,
+  fixed: ['commentId'],
   propose: (input, instance) => ({
     target: `github:${input.owner}/${input.repo}:comment:${input.commentId}`,
     fields: { commentId: input.commentId },

@@ -37,6 +37,7 @@ export const setStatus = operation({
   input: StatusInput,
   output: z.strictObject({ sha: z.string(), context: z.string(), state: States }),
   content: ['state', 'description'],
+  fixed: ['context'],
   propose: (input, instance) => {
     const commit = `${input.owner}/${input.repo}@${input.sha}`;
     const context = shortHash(input.context.toLowerCase());

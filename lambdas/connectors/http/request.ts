@@ -77,6 +77,7 @@ export function httpOperations(ports: HttpPorts) {
       output: HttpOutput,
       urlField: 'url',
       content: ['body'],
+      fixed: ['url'],
       propose: (input, instance) => proposal(input.method, input, instance),
       perform: (input, context) => {
         const performed = perform(ports, input, context);
@@ -94,6 +95,7 @@ export function httpOperations(ports: HttpPorts) {
       input: GetInput,
       output: HttpOutput,
       urlField: 'url',
+      fixed: ['url'],
       propose: (input, instance) => proposal('GET', input, instance),
       perform: (input, context) => asRead(perform(ports, { ...input, method: 'GET' }, context)),
     }),

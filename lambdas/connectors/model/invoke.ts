@@ -56,6 +56,7 @@ export const invokeModel = operation({
     z.record(z.string(), z.unknown()).describe('the object of the answer, with `json: true`'),
   ]),
   content: ['system', 'prompt', 'input', 'maxTokens', 'temperature'],
+  fixed: ['model'],
   asksModel: true,
   propose: (input, region) => ({
     target: `bedrock:${region}:${input.model}`,

@@ -36,6 +36,7 @@ export const sendEvent = operation({
   input: EventInput,
   output: z.strictObject({ dedupKey: z.string() }),
   content: ['summary', 'source', 'severity'],
+  fixed: ['dedupKey'],
   propose: (input, instance) => {
     const alert = input.dedupKey === undefined ? 'new alert' : shortHash(input.dedupKey);
     return {

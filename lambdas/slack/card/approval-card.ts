@@ -1,3 +1,5 @@
+import { editableFields } from '../../approval/editable-fields.ts';
+import { missingApprovers } from '../../approval/missing-approvers.ts';
 import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
 import { type Approval, type ApprovalStatus, isOpen } from '../../run/approval.ts';
@@ -56,7 +58,12 @@ export function approvalCard(approval: Approval, people: readonly Person[], nowM
   const open = isOpen(approval) && nowMs < Date.parse(approval.expiresAt);
   const around = {
     above: [header(heading(approval)), ...outcome(approval, people), richText(about(approval))],
-    below: [richText(why(approval)), richText(who(approval, people)), context(ids(approval)), actions(approval, open)],
+    below: [
+      richText(why(approval)),
+      richText(who(approval, people, new Date(nowMs).toISOString())),
+      context(ids(approval)),
+      actions(approval, open),
+    ],
   };
   for (const layout of LAYOUTS) {
     const blocks = [...around.above, richText(changeLines(approval, layout)), ...around.below];
@@ -153,9 +160,22 @@ function why(approval: Approval): Paragraph[] {
   ];
 }
 
-function who(approval: Approval, people: readonly Person[]): Paragraph[] {
+/** Whether the approval can succeed at all with the people of now. */
+function warning(approval: Approval, people: readonly Person[], at: string): Paragraph[] {
+  const missing = isOpen(approval) ? missingApprovers(approval, people, at) : undefined;
+  if (!missing) return [];
+  return [
+    [
+      bold('Warning: '),
+      ...missing.map((part) => (typeof part === 'string' ? ownText(part) : quoted(part.name, NAME_MAX_CHARACTERS))),
+    ],
+  ];
+}
+
+function who(approval: Approval, people: readonly Person[], at: string): Paragraph[] {
   const { makers, edits, expiresAt, slaAt, escalatedAt } = approval;
   const lines: Paragraph[] = [[bold(isOpen(approval) ? 'Who decides' : 'Who could decide')], requirementText(approval)];
+  lines.push(...warning(approval, people, at));
   if (isOpen(approval)) {
     const soFar = approvedSoFar(approval, people);
     if (soFar !== undefined) lines.push([bold(`${soFar} so far.`)]);
@@ -196,7 +216,7 @@ function actions({ approvalId, actionHash, action }: Approval, open: boolean): B
   const deciding = [
     button('Approve', ACTIONS.approve, seen, 'primary'),
     button('Reject', ACTIONS.reject, seen, 'danger'),
-    ...(action && Object.keys(action.fields).length > 0 ? [button('Edit', ACTIONS.edit, seen)] : []),
+    ...(Object.keys(editableFields(action)).length > 0 ? [button('Edit', ACTIONS.edit, seen)] : []),
   ];
   return { type: 'actions', elements: [...(open ? deciding : []), button('Show all', ACTIONS.showAll, seen)] };
 }

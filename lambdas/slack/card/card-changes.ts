@@ -1,3 +1,4 @@
+import { messageLabel, UNREAD } from '../../approval/approval-words.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import { bold, type Inline, italic, ownText, type Paragraph, quoted, quotedAs } from '../block-kit.ts';
 import { escapeAndCut } from '../escape-hidden-characters.ts';
@@ -7,6 +8,7 @@ import { type ChangedField, changesOf } from './changed-fields.ts';
 /** A value up to this length is on the line of its field. */
 const INLINE_MAX_CHARACTERS = 60;
 const TARGET_MAX_CHARACTERS = 120;
+const UNREAD_MAX_CHARACTERS = 200;
 /** A name of these characters cannot imitate the card's own text; any other name is quoted. */
 const PLAIN_NAME = /^[\w.-]{1,60}$/;
 
@@ -32,13 +34,14 @@ export const LAYOUTS: readonly Layout[] = [
 export function changeLines(approval: Approval, layout: Layout): Paragraph[] {
   const { action, message } = approval;
   const lines: Paragraph[] = [];
-  if (message !== undefined) lines.push(...boxed([bold('Message')], message, layout.valueMax));
+  if (message !== undefined) lines.push(...boxed([bold(messageLabel(approval))], message, layout.valueMax));
   if (!action) return [...lines, [ownText('If you approve, the run continues with the next step.')]];
   const { written, follows } = changesOf(approval);
   const will = isOpen(approval) || approval.status === 'approved' ? 'will be' : 'would have been';
   lines.push([bold(`What ${will} ${action.effect === 'read' ? 'requested' : 'written'}`)]);
   lines.push(...fields(written, layout));
   if (follows.length > 0) lines.push([bold('What that changes')], ...fields(follows, layout));
+  lines.push(...unreadLines(approval));
   lines.push([ownText(`Risk ${action.risk}, blast radius ${action.blastRadius}. ${undoText(action)}`)]);
   return [...lines, ...phaseLines(approval, layout)];
 }
@@ -66,6 +69,7 @@ function phaseLines({ phase }: Approval, layout: Layout): Paragraph[] {
       ...modelText(write.action),
       ...fields(written, layout),
       ...fields(follows, layout),
+      ...unreadLines(write),
       [ownText(`Risk ${risk}, blast radius ${blastRadius}. ${undoText(write.action)}`)],
     );
   }
@@ -81,6 +85,9 @@ function phaseLines({ phase }: Approval, layout: Layout): Paragraph[] {
   if (later > 0) lines.push([italic(`… and ${later} more that need their own approval`)]);
   return lines;
 }
+
+const unreadLines = ({ unread }: Pick<Approval, 'unread'>): Paragraph[] =>
+  unread === undefined ? [] : [[italic(UNREAD), quoted(unread, UNREAD_MAX_CHARACTERS)]];
 
 function fields(all: ChangedField[], layout: Layout): Paragraph[] {
   const left = all.length - layout.fieldsMax;

@@ -1,3 +1,4 @@
+import { editableFields } from '../../approval/editable-fields.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
 import { type Block, type InputElement, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
@@ -54,8 +55,9 @@ export function rejectModal({ approvalId, actionHash, action, stepId }: Approval
 /** One input per field; numbers and lists are typed as JSON. */
 export function editModal({ approvalId, actionHash, action }: Approval): Modal {
   const seen: Seen = { approvalId, actionHash };
-  const inputs = inputsOf(action?.fields ?? {});
-  const left = Object.keys(action?.fields ?? {}).length - inputs.length;
+  const fields = editableFields(action);
+  const inputs = inputsOf(fields);
+  const left = Object.keys(fields).length - inputs.length;
   const unfit = `${left} more ${left === 1 ? 'field does' : 'fields do'} not fit into this form; edit ${left === 1 ? 'it' : 'them'} through the API.`;
   const rules = 'If you edit, you cannot approve. Earlier votes no longer count, and policy checks the write again.';
   return {

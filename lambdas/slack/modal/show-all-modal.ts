@@ -1,3 +1,4 @@
+import { messageLabel, unreadText } from '../../approval/approval-words.ts';
 import type { Approval } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { type Block, bold, MODAL_BLOCKS_MAX, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
@@ -66,10 +67,11 @@ function entriesOf(approval: Approval): Entry[] {
   const { written, follows } = changesOf(approval);
   const entry = (label: string, text: string): Entry => ({ label, text });
   return [
-    ...(message === undefined ? [] : [entry('Message', message)]),
+    ...(message === undefined ? [] : [entry(messageLabel(approval), message)]),
     ...(action ? [entry('Tool', action.tool), entry('Target', action.target)] : []),
     ...written.flatMap(fieldEntries),
     ...follows.flatMap(fieldEntries),
+    ...unreadEntries(approval),
     ...(approval.phase ? phaseEntries(approval.phase) : []),
     entry('About', title),
     ...(subject === undefined ? [] : [entry('Subject', subject)]),
@@ -93,6 +95,7 @@ function phaseEntries({ name, writes, askedLater }: ApprovalPhase): Entry[] {
       return [
         { name: write.stepId, label: `also in the phase ${name}`, text: `${tool}\n${target}` },
         ...[...written, ...follows].flatMap(fieldEntries),
+        ...unreadEntries(write),
         ...(derived ? [{ label: 'From a model', text: JSON.stringify(derived, null, 2) }] : []),
       ];
     }),
@@ -102,6 +105,11 @@ function phaseEntries({ name, writes, askedLater }: ApprovalPhase): Entry[] {
       text: `${tool}\n${because}`,
     })),
   ];
+}
+
+function unreadEntries(write: Pick<Approval, 'unread'>): Entry[] {
+  const text = unreadText(write);
+  return text === undefined ? [] : [{ label: 'Not read', text }];
 }
 
 function fieldEntries({ name, from, to }: ChangedField): Entry[] {
