@@ -7,7 +7,8 @@ import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { RandomOperations } from './random-operations.ts';
 import { SeededRandom } from './seeded-random.ts';
 
-const SEQUENCES = 300;
+/** `npm run storm` compares more. */
+const SEQUENCES = process.env.STORM_RUNS === undefined ? 120 : 600;
 const OPERATIONS = 20;
 /** How many sequences are asked side by side; each has a tenant and a time of its own. */
 const SIDE_BY_SIDE = 6;

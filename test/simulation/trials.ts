@@ -9,7 +9,7 @@ export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 /** A piece of work that one thread does at a time: some seeds, or every call of one shape under one fault. */
 export type Job =
   | { seeds: { from: number; to: number; only?: ShapeName[] } }
-  | { points: { shape: ShapeName; fault: CrashPointFault } };
+  | { points: { shape: ShapeName; fault: CrashPointFault /** This call only. */; call?: number } };
 
 export interface Found extends Violation {
   /** How to see it again. */
@@ -58,7 +58,7 @@ export function seedJobs(from: number, count: number, only?: ShapeName[], perJob
 /** Does a job, up to the first violation. */
 export async function doJob(job: Job): Promise<Tally> {
   const tally = emptyTally();
-  if ('points' in job) await tryPoints(job.points.shape, job.points.fault, tally);
+  if ('points' in job) await tryPoints(job.points, tally);
   else
     for (let seed = job.seeds.from; seed < job.seeds.to && !tally.found; seed += 1) {
       const { only } = job.seeds;
@@ -69,10 +69,14 @@ export async function doJob(job: Job): Promise<Tally> {
   return tally;
 }
 
-async function tryPoints(shape: ShapeName, fault: CrashPointFault, tally: Tally): Promise<void> {
+async function tryPoints(
+  { shape, fault, call: only }: Extract<Job, { points: unknown }>['points'],
+  tally: Tally,
+): Promise<void> {
   const undisturbed = await new World(crashPoint(shape)).run();
   count(tally, undisturbed, `--point ${shape}`);
-  for (let call = 1; call <= undisturbed.calls && !tally.found; call += 1) {
+  const [first, last] = only === undefined ? [1, undisturbed.calls] : [only, only];
+  for (let call = first; call <= last && !tally.found; call += 1) {
     const outcome = await new World(crashPoint(shape, { call, fault })).run();
     count(tally, { ...outcome, ...differs(shape, undisturbed, outcome) }, `--point ${shape}:${call}:${fault}`);
     tally.points += 1;
