@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -10,7 +11,7 @@ export default defineConfig({
     // Threads of the local host live for seconds; with the default size of 1 MiB they spend a fifth of that collecting garbage.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32'],
     // The end-to-end tests mostly wait for what they started, so there are more of them at once than cores.
-    maxWorkers: '150%',
+    maxWorkers: 2 * availableParallelism(),
     // The local end-to-end tests start the whole system, and a busy machine may stall: these limits only end what hangs.
     hookTimeout: 300_000,
     testTimeout: 300_000,
