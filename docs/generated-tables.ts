@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { EventKind, ProvenEntry } from '../lambdas/run/events/event-kind.ts';
 import { EVENT_KINDS } from '../lambdas/run/events/events.ts';
-import { STEP_KINDS } from '../lambdas/workflow/step-kinds.ts';
+import { FILE_KINDS } from '../lambdas/workflow/step-kinds.ts';
 
 /** `npm run docs` writes the tables between the markers in these files. A test fails if they are out of date. */
 export const FILES = [new URL('./evidence-format.md', import.meta.url), new URL('./workflows.md', import.meta.url)];
@@ -47,7 +47,7 @@ function fieldList(schema: z.ZodType): string {
 }
 
 function stepKinds(): string {
-  const rows = Object.entries(STEP_KINDS).map(
+  const rows = FILE_KINDS.map(
     ([tool, { documented }]) => `| \`${tool}\` | ${documented.fields} | ${documented.summary} |`,
   );
   return ['| step without a connector | `with` | |', '|---|---|---|', ...rows].join('\n');

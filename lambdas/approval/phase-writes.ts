@@ -5,7 +5,7 @@ import { type ApprovalRequirement, type Environment, type Policy, whyOf } from '
 import { AttemptTime, hasTime, type InvocationTime } from '../proposal/attempt-time.ts';
 import { judgeCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor, readTarget, type TargetReader } from '../proposal/read-target.ts';
-import { runValues, stepInput } from '../proposal/run-values.ts';
+import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import type { AskedLater, PhaseWrite } from '../run/approval-phase.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -14,6 +14,7 @@ import type { RunState } from '../run-changes/run-changer.ts';
 import { conditionHolds, type Expressions } from '../workflow/expressions/expressions.ts';
 import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import { inOrder } from '../workflow/step-order.ts';
+import { skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 
 /** As many as people can be expected to read; the others are asked about when they are proposed. */
@@ -85,7 +86,8 @@ async function foresee(
   const missing = missingOutputs(step, (id) => steps.some((other) => other.id === id && other.status === 'succeeded'));
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
   try {
-    const values = runValues(foreseer, state, draft);
+    if (skippedByScope(step.scope, knownSteps(draft.steps)) === 'skipped') return undefined;
+    const values = runValues(foreseer, state, draft, step);
     if (step.when !== undefined && !conditionHolds(await values.render(step.when))) return undefined;
     return await propose(foreseer, state, draft, index, step, await stepInput(values, step));
   } catch (error) {

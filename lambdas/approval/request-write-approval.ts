@@ -76,9 +76,9 @@ async function messageOf(
   draft: RunDraft,
   step: StepFacts,
 ): Promise<string | undefined> {
-  const template = step.undoes === undefined ? state.workflow.steps[step.index]?.message : undefined;
-  if (template === undefined) return undefined;
-  const message = await runValues(requester, state, draft).render(template);
+  const definition = step.undoes === undefined ? state.workflow.steps[step.index] : undefined;
+  if (definition?.message === undefined) return undefined;
+  const message = await runValues(requester, state, draft, definition).render(definition.message);
   return typeof message === 'string' ? message : JSON.stringify(message);
 }
 

@@ -56,7 +56,7 @@ interface Contributions {
   /** `makers`: the people who created or changed the subject of the event, by their names in its source. */
   trigger: { source: string; makers?: readonly string[] };
   enrichment?: { actor?: string };
-  workflow: { author?: string };
+  workflow: { author?: string; calls?: readonly { author?: string }[] };
   /** People who changed the run later: by a signal or a rollback. */
   duringRun?: readonly string[];
 }
@@ -70,7 +70,8 @@ export function makersOf(people: readonly Person[], contributions: Contributions
   const atSource = [enrichment?.actor, ...(trigger.makers ?? [])].flatMap((name) =>
     isBlank(name) ? [] : [PEOPLE_OF_TENANT.includes(trigger.source) ? name : `${trigger.source}:${name}`],
   );
-  const identities = [...atSource, workflow.author, ...duringRun].filter((identity) => !isBlank(identity));
+  const authors = [workflow, ...(workflow.calls ?? [])].map(({ author }) => author);
+  const identities = [...atSource, ...authors, ...duringRun].filter((identity) => !isBlank(identity));
   return [...new Set(identities.map((identity) => personBehind(people, identity)))];
 }
 

@@ -164,7 +164,7 @@ async function gateOf(
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
   const confidence =
-    step.confidence === undefined ? undefined : await valuesOf(planner, request, walk).render(step.confidence);
+    step.confidence === undefined ? undefined : await valuesOf(planner, request, walk, step).render(step.confidence);
   const gate = gateFor({ decision, action, workflow: request.workflow, index, confidence });
   return gate.kind === 'closed' ? { asks: gate.asks, ...gate.requirement } : null;
 }

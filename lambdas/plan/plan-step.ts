@@ -1,14 +1,16 @@
 import { findOperation } from '../connectors/registry.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
 import { holdsUnknown, KNOWN_AFTER_APPLY, shownValue } from '../proposal/known-after-apply.ts';
 import { stepInput } from '../proposal/run-values.ts';
 import { parsedInput } from '../run/check-input.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';
-import { ApprovalInput, stepKindOf } from '../workflow/step-kinds.ts';
+import { ApprovalInput, type StepKind, type StepStart, startOf, stepKindOf } from '../workflow/step-kinds.ts';
+import { type Leader, skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
 import { type PlannedCall, type PlannedGate, planCall } from './plan-call.ts';
-import { valuesOf, type Walk } from './walk.ts';
+import { knownInPlan, valuesOf, type Walk } from './walk.ts';
 
 interface PlannedFacts {
   id: string;
@@ -40,14 +42,22 @@ export async function planStep(
     walk.context.steps[step.id] = { output: facts.conditional ? KNOWN_AFTER_APPLY : output };
   };
   handOn(KNOWN_AFTER_APPLY);
-  const values = valuesOf(planner, request, walk);
+  const values = valuesOf(planner, request, walk, step);
+  const skip = (): PlannedStep => {
+    walk.leaders.set(step.id, 'skipped');
+    handOn(null);
+    return { ...facts, kind: 'skipped' };
+  };
   try {
-    const when = step.when === undefined || (await values.render(step.when));
-    facts.conditional = holdsUnknown(when);
-    if (!facts.conditional && !conditionHolds(when)) {
-      handOn(null);
-      return { ...facts, kind: 'skipped' };
+    const inScope = skippedByScope(step.scope, knownInPlan(walk));
+    if (inScope === 'skipped' || isFurtherItem(step, inScope)) {
+      if (step.scope?.item || walk.omitted.has(step.scope?.leader ?? '')) walk.omitted.add(step.id);
+      return skip();
     }
+    const when = step.when === undefined || (await values.render(step.when));
+    facts.conditional = holdsUnknown(when) || inScope === 'undecided';
+    if (!holdsUnknown(when) && !conditionHolds(when)) return skip();
+    walk.leaders.set(step.id, facts.conditional ? 'undecided' : 'runs');
     const operation = findOperation(step.tool);
     const input = await stepInput(values, step);
     if (operation) {
@@ -57,13 +67,25 @@ export async function planStep(
     }
     const kind = stepKindOf(step.tool);
     if (kind?.requestsApproval) return { ...facts, kind: 'gate', ...approvalStepGate(input) };
-    if (kind && !holdsUnknown(input)) parsedInput(kind.input, step.tool, input);
-    if (kind?.passesInputOn) handOn(input);
+    const start = kind && !holdsUnknown(input) ? startNow(kind, step.tool, input, planner.clock) : undefined;
+    if (start?.action === 'succeed') handOn(start.output);
+    else if (kind?.passesOn) handOn(kind.passesOn === 'input' ? input : (input as Input)[kind.passesOn.field]);
     return { ...facts, kind: 'inner', input: shownValue(input) };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     return { ...facts, kind: 'failing', error: recordedError(error.code, error.message) };
   }
+}
+
+type Input = Record<string, unknown>;
+
+/** As long as the list is not known, the step for its first item stands for all. */
+const isFurtherItem = ({ scope }: WorkflowStep, inScope: Leader | undefined): boolean =>
+  inScope === 'undecided' && (scope?.item?.position ?? 0) > 0;
+
+function startNow(kind: StepKind<unknown>, tool: string, input: unknown, clock: Clock): StepStart {
+  const at = isoNow(clock);
+  return startOf(kind, tool, input, { at, deadlineAt: at });
 }
 
 /** A field that is known after apply is left out of the requirement. */

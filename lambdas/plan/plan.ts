@@ -71,7 +71,8 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
     const reached = needsOf(workflow, index).every((need) => !stops(planned.get(need)));
     planned.set(index, await planStep(planner, request, walk, { index, reached }));
   }
-  const steps = [...planned].sort(([a], [b]) => a - b).map(([, step]) => step);
+  const inFileOrder = [...planned].sort(([a], [b]) => a - b).map(([, step]) => step);
+  const steps = inFileOrder.filter(({ id }) => !walk.omitted.has(id));
   const plan = {
     workflow: { name: workflow.name, version },
     automation,

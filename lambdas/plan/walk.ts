@@ -8,6 +8,8 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { Enrichment } from '../run/run.ts';
 import { EVALUATION_MAX_MS } from '../workflow/expressions/expression-pool.ts';
 import type { Budget, ExpressionContext } from '../workflow/expressions/expressions.ts';
+import { type KnownSteps, type Leader, scopedContext } from '../workflow/step-scope.ts';
+import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
 import type { PlannedGate } from './plan-call.ts';
 
@@ -21,6 +23,10 @@ export interface Walk {
   budget: Budget;
   makers: string[];
   people: readonly Person[];
+  /** Whether the steps so far run. */
+  leaders: Map<string, Leader>;
+  /** Steps of loops for which there is no item: the plan does not list them. */
+  omitted: Set<string>;
   /** For each phase: the step that requests its approval, the gate, and the steps whose output is known by then. */
   phases: Map<string, { step: string; gate: PlannedGate; known: ReadonlySet<string> }>;
   writes: number;
@@ -45,6 +51,8 @@ export async function beginWalk(planner: Planner, request: PlanRequest, enrichme
     budget,
     people,
     makers: makersOf(people, { trigger, enrichment, workflow }),
+    leaders: new Map(),
+    omitted: new Set(),
     phases: new Map(),
     writes: 0,
     caps: effectiveCaps(settings.caps, workflow.caps),
@@ -54,5 +62,14 @@ export async function beginWalk(planner: Planner, request: PlanRequest, enrichme
   };
 }
 
-export const valuesOf = ({ expressions }: Planner, { tenant }: PlanRequest, { context, budget }: Walk): Values =>
-  plannedValues({ expressions, tenant, context, budget });
+export const valuesOf = (
+  { expressions }: Planner,
+  { tenant }: PlanRequest,
+  { context, budget }: Walk,
+  { scope }: Pick<WorkflowStep, 'scope'>,
+): Values => plannedValues({ expressions, tenant, context: scopedContext(context, scope), budget });
+
+export const knownInPlan = ({ leaders, context }: Walk): KnownSteps => ({
+  leader: (id) => leaders.get(id),
+  output: (id) => context.steps[id]?.output,
+});

@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import type { Approval, GateReason } from '../run/approval.ts';
-import { inOrder, stepsBefore } from '../workflow/step-order.ts';
+import { inOrder, mayBeSkipped, stepsBefore } from '../workflow/step-order.ts';
 import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
 import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
@@ -105,9 +105,11 @@ export function finalWrite(workflow: Workflow): { index: number } | { problem: s
         'final_only requires one write that comes after all others; add "needs" so that one write needs all others',
     };
   }
-  const { id, when } = workflow.steps[index] ?? {};
-  if (when !== undefined)
-    return { problem: `final_only requires approval before "${id}", but "when" may skip that step; remove "when"` };
+  const { id, scope } = workflow.steps[index] ?? {};
+  if (mayBeSkipped(workflow, index)) {
+    const by = scope?.item ? 'forEach' : 'when';
+    return { problem: `final_only requires approval before "${id}", but "${by}" may skip that step; remove "${by}"` };
+  }
   return { index };
 }
 

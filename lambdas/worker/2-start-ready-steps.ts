@@ -1,6 +1,6 @@
 import { requestStepApproval } from '../approval/request-step-approval.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
-import { runValues, stepInput } from '../proposal/run-values.ts';
+import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { type Awaited, newStep, type StepFacts } from '../run/step.ts';
@@ -10,6 +10,7 @@ import { fail, succeed } from '../run-changes/step-endings.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';
 import { startOf, stepKindOf } from '../workflow/step-kinds.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
+import { skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
 import { copyStep } from './replay-original.ts';
@@ -18,6 +19,8 @@ import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
 /** A transaction holds 100 rows, and a claim writes two: this many steps leave enough rows for the rest of the commit. */
 const STEPS_STARTED_PER_COMMIT_MAX = 20;
+/** A skipped step writes one row. A loop with few items skips many steps. */
+const SKIPPED_COUNTS_AS = 0.5;
 
 /**
  * Starts every step whose needs are met. Steps that call no target end at once, and the steps after them start too. Then
@@ -46,8 +49,9 @@ export async function startReadySteps(
   for (let next = runnableSteps(state.workflow, draft.steps); next.length > 0 && mayStart(); ) {
     for (const index of next) {
       if (!mayStart()) break;
-      started += 1;
       add(await startStep(worker, state, draft, index));
+      const step = draft.steps.get(index);
+      started += step?.status === 'succeeded' && step.skipped ? SKIPPED_COUNTS_AS : 1;
     }
     next = runnableSteps(state.workflow, draft.steps);
   }
@@ -65,7 +69,11 @@ export async function startStep(
   const step = newStep(index, definition, draft.at, draft.steps.get(index));
   if (await copyStep(worker, state, draft, step)) return undefined;
   try {
-    const values = runValues(worker, state, draft);
+    const values = runValues(worker, state, draft, definition);
+    if (skippedByScope(definition.scope, knownSteps(draft.steps)) === 'skipped') {
+      succeed(draft, step, { output: null, skipped: true });
+      return undefined;
+    }
     if (definition.when !== undefined && !conditionHolds(await values.render(definition.when))) {
       succeed(draft, step, { output: null, skipped: true });
       return undefined;

@@ -148,8 +148,9 @@ function recordStale(
 }
 
 async function confidenceOf(worker: Worker, state: RunState, draft: RunDraft, step: StepFacts): Promise<unknown> {
-  const expression = step.undoes === undefined ? state.workflow.steps[step.index]?.confidence : undefined;
-  return expression === undefined ? undefined : runValues(worker, state, draft).render(expression);
+  const definition = step.undoes === undefined ? state.workflow.steps[step.index] : undefined;
+  if (definition?.confidence === undefined) return undefined;
+  return runValues(worker, state, draft, definition).render(definition.confidence);
 }
 
 /** An approval is required: that of the phase may cover the call, otherwise people are asked. */

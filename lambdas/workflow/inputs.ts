@@ -71,8 +71,9 @@ export const InputDefinition = z
   .discriminatedUnion('type', [...Scalar.options, Structure, List])
   .superRefine((definition, context) => {
     const { default: value, required } = definition;
-    if (value === undefined) return;
     const at = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
+    if (JSON.stringify(definition).includes('{%')) at([], 'must be constant, without expressions');
+    if (value === undefined) return;
     if (required) at(['required'], 'an input with a default is never missing; remove "required" or "default"');
     for (const { path, message } of schemaProblems(valueSchema(definition), value)) at(['default', ...path], message);
   });

@@ -5,6 +5,7 @@ import type { Reference } from './expressions/references.ts';
 import { textsIn } from './expressions/template.ts';
 import { stepKindOf } from './step-kinds.ts';
 import { inOrder } from './step-order.ts';
+import { type StepScope, stepsRead } from './step-scope.ts';
 import type { Workflow, WorkflowStep } from './workflow.ts';
 
 /** A field that determines the target or the approvers, and whose value derives from a model. */
@@ -35,16 +36,32 @@ function followed(workflow: Workflow): ReadonlyMap<number, PlacedTarget[]> {
   const targets = new Map<number, PlacedTarget[]>();
   if (!workflow.steps.some(({ tool }) => findOperation(tool)?.asksModel)) return targets;
   const outputs = new Map<string, Output>();
-  const origin: Origin = ([root, id, _output, ...path]) => {
-    if (root !== undefined && root !== 'steps') return undefined;
-    // The step is only known at run time.
-    if (root === undefined || id === undefined)
-      return asChoice(combined([...outputs.values()].map((each) => each([]))));
-    return outputs.get(id)?.(path);
-  };
+  /** Whether a model decides that a step runs. */
+  const conditions = new Map<string, Derived | undefined>();
+  const originIn =
+    (scope: StepScope | undefined): Origin =>
+    (reference) => {
+      const [id] = stepsRead(reference, scope);
+      if (reference[0] !== undefined && reference[0] !== 'steps') {
+        return id === undefined ? undefined : outputs.get(id)?.(reference.slice(1));
+      }
+      // The step is only known at run time.
+      if (id === undefined) return asChoice(combined([...outputs.values()].map((each) => each([]))));
+      return outputs.get(id)?.(reference.slice(3));
+    };
   for (const index of inOrder(workflow)) {
     const step = workflow.steps[index] as WorkflowStep;
-    const when = asChoice(derivedTemplate(step.when, origin));
+    const { scope } = step;
+    const origin = originIn(scope);
+    const when = asChoice(
+      combined([
+        derivedTemplate(step.when, origin),
+        // The length of the list decides how often the step runs.
+        scope?.item && outputs.get(scope.item.list)?.([]),
+        scope && conditions.get(scope.leader),
+      ]),
+    );
+    conditions.set(step.id, when);
     const picked = targetsOf(step, origin);
     const writes = (findOperation(step.tool)?.effect ?? 'read') !== 'read';
     const decided = when && writes ? [{ field: 'when', path: ['when'], ...when }] : [];
@@ -67,7 +84,7 @@ function remembered(output: Output): Output {
 function targetsOf({ tool, with: input }: WorkflowStep, origin: Origin): PlacedTarget[] {
   const operation = findOperation(tool);
   const kind = stepKindOf(tool);
-  if (kind?.passesInputOn) return [];
+  if (kind?.passesOn) return [];
   const content = operation?.content ?? kind?.contentFields ?? [];
   return textsIn(input).flatMap(({ path, text, isName }) => {
     const derived = isName ? undefined : derivedTemplate(text, origin);
@@ -92,7 +109,11 @@ function outputOf(
 ): Output {
   const operation = findOperation(tool);
   if (operation?.asksModel) return () => ({ how: 'carried', from: [id] });
-  if (stepKindOf(tool)?.passesInputOn) return (path) => combined([when, derivedTemplate(input, origin, path)]);
+  const passesOn = stepKindOf(tool)?.passesOn;
+  if (passesOn) {
+    const passed = passesOn === 'input' ? input : input[passesOn.field];
+    return (path) => combined([when, derivedTemplate(passed, origin, path)]);
+  }
   const fixed = combined([when, ...(operation ? answered(operation, input, origin, picked) : [])]);
   return () => fixed;
 }

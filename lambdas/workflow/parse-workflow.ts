@@ -2,13 +2,16 @@ import { type Document, isMap, isNode, isScalar } from 'yaml';
 import { CountersignError } from '../run/errors.ts';
 import type { Problem } from './checks/check-expressions.ts';
 import { schemaProblems } from './checks/check-input.ts';
-import { workflowProblems } from './checks/check-workflow.ts';
+import { internalToolProblems, workflowProblems } from './checks/check-workflow.ts';
+import { type CalledVersions, callsIn, expandWorkflow } from './expand-workflow.ts';
 import { parseValidParts } from './parse-valid-parts.ts';
 import { ALIASES_EXPLODE, type ReadYaml, readYaml } from './read-yaml.ts';
 import { Workflow } from './workflow.ts';
 
 /** A published workflow is one row, read by every run of it. */
 export const WORKFLOW_MAX_BYTES = 256 * 1024;
+/** The steps of loops and calls repeat the same text, which the row stores compressed. */
+const EXPANDED_MAX_BYTES = 1024 * 1024;
 
 export interface FileProblem {
   line: number;
@@ -18,13 +21,18 @@ export interface FileProblem {
 }
 
 export type ReadWorkflow =
-  | { workflow: Workflow; lineOf: (path: PropertyKey[]) => number }
+  | { workflow: Workflow; problemAt: (problem: Problem) => FileProblem }
   | { problems: FileProblem[] };
 
 const PROBLEMS_MAX = 25;
 
-/** Parses a workflow file and reports all problems at once, each with its line. */
-export function readWorkflow(text: string): ReadWorkflow {
+const NOTHING_CALLED: CalledVersions = new Map();
+
+/**
+ * Parses a workflow file, expands its loops and calls, and reports all problems at once, each with its line. `called` has the
+ * versions that `calledBy` names.
+ */
+export function readWorkflow(text: string, called: CalledVersions = NOTHING_CALLED): ReadWorkflow {
   if (Buffer.byteLength(text) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
   const read = readYaml(text);
   if ('mistakes' in read) {
@@ -34,18 +42,27 @@ export function readWorkflow(text: string): ReadWorkflow {
   if ('problem' in content) return { problems: [content.problem] };
   // Aliases may have expanded the content.
   if (jsonBytes(content.value) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  const problems = limited(problemsOf(content.value));
-  const lineOf = (path: PropertyKey[]) => lineIn(read, path);
-  if (problems.length > 0) {
-    return {
-      problems: problems
-        .map(({ path, message }) => ({ line: lineOf(path), path: cut(path.join('.')), message: cut(message) }))
-        .sort((a, b) => a.line - b.line),
-    };
-  }
-  const workflow = Workflow.parse(content.value);
-  if (jsonBytes(workflow) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  return { workflow, lineOf };
+  const problems = limited(problemsOf(content.value, called));
+  const placed = ({ path, message }: Problem): FileProblem => ({
+    line: lineIn(read, path),
+    path: cut(path.join('.')),
+    message: cut(message),
+  });
+  if (problems.length > 0) return { problems: problems.map(placed).sort((a, b) => a.line - b.line) };
+  const { workflow, origins } = expandWorkflow(Workflow.parse(content.value), called);
+  if (jsonBytes(workflow) > EXPANDED_MAX_BYTES) return { problems: [TOO_LARGE] };
+  return {
+    workflow,
+    problemAt: ({ path, message }) => placed({ path: pathInFile(workflow, origins, path), message }),
+  };
+}
+
+/** The workflows that a file calls, as far as it can be read. */
+export function calledBy(text: string): ReturnType<typeof callsIn> {
+  const read = Buffer.byteLength(text) > WORKFLOW_MAX_BYTES ? { mistakes: [] } : readYaml(text);
+  const content = 'mistakes' in read ? undefined : contentOf(read.document);
+  const file = content && 'value' in content ? parseValidParts(content.value) : undefined;
+  return file ? callsIn(file) : [];
 }
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
@@ -60,13 +77,33 @@ const cut = (text: string): string =>
   text.length > MESSAGE_MAX_CHARACTERS ? `${text.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed()}…` : text;
 
 /** Problems found by the schema, and problems of the parts that are valid. */
-function problemsOf(content: unknown): Problem[] {
+function problemsOf(content: unknown, called: CalledVersions): Problem[] {
   if (content === null || typeof content !== 'object' || Array.isArray(content)) return [NO_WORKFLOW];
   const schemaIssues = limited(schemaProblems(Workflow, content));
   if (schemaIssues.length === PROBLEMS_MAX) return schemaIssues;
   const validParts = parseValidParts(content);
-  const others = validParts ? workflowProblems(validParts, PROBLEMS_MAX) : [];
+  const others = validParts ? expandedProblems(validParts, called) : [];
   return [...schemaIssues, ...others.filter(({ path }) => !schemaIssues.some((known) => isWithin(path, known.path)))];
+}
+
+/** Checks the expanded steps, and reports their problems at the steps of the file that they come from. */
+function expandedProblems(file: Workflow, called: CalledVersions): Problem[] {
+  const { workflow, origins, problems } = expandWorkflow(file, called);
+  const found = new Map<string, Problem>();
+  for (const problem of workflowProblems(workflow, PROBLEMS_MAX)) {
+    const path = pathInFile(workflow, origins, problem.path);
+    found.set(`${path.join('.')} ${problem.message}`, { ...problem, path });
+  }
+  return [...problems, ...internalToolProblems(file), ...found.values()];
+}
+
+/** The place in the file of a part of the expanded workflow. */
+function pathInFile({ steps }: Workflow, origins: readonly number[], path: PropertyKey[]): PropertyKey[] {
+  const [root, index, ...rest] = path;
+  if (root !== 'steps' || typeof index !== 'number') return path;
+  const isList = steps[index]?.tool === 'forEach.items';
+  const field = isList && rest[0] === 'with' ? ['forEach', ...rest.slice(1)] : rest;
+  return [root, origins[index] ?? index, ...field];
 }
 
 const isWithin = (path: PropertyKey[], outer: PropertyKey[]) => outer.every((part, index) => part === path[index]);

@@ -2,7 +2,7 @@ import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
-import type { PublishedWorkflow, Workflow } from './workflow.ts';
+import type { PublishedWorkflow } from './workflow.ts';
 
 /** An attempt fails if a concurrent publication took the version number. */
 const ATTEMPTS_MAX = 10;
@@ -17,7 +17,7 @@ interface Publisher {
 export async function publishNextVersion(
   { definitions, clock, ids }: Publisher,
   tenant: string,
-  workflow: Workflow,
+  workflow: PublishedWorkflow,
   author: string,
 ): Promise<{ version: number; isNew: boolean } | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -36,10 +36,15 @@ export async function publishNextVersion(
   return undefined;
 }
 
-/** Ignores who published the workflow and when. */
+/** Ignores who published the workflow and when, and how the file is written. */
 export const isSameWorkflow = (a: PublishedWorkflow, b: PublishedWorkflow): boolean =>
   contentHash(a) === contentHash(b);
 
-function contentHash({ author: _author, publishedAt: _publishedAt, ...content }: PublishedWorkflow): string {
+function contentHash({
+  author: _author,
+  publishedAt: _publishedAt,
+  source: _source,
+  ...content
+}: PublishedWorkflow): string {
   return hashOf(JSON.parse(JSON.stringify(content)));
 }

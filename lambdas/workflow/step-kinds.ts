@@ -3,8 +3,10 @@ import { RISKS } from '../connectors/connector.ts';
 import { GroupSets } from '../policy/approval-requirement.ts';
 import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
 import { parsedInput } from '../run/check-input.ts';
+import { CountersignError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
 import type { Awaited } from '../run/step.ts';
+import { checkedInputs, WorkflowInputs } from './inputs.ts';
 
 const WAIT_MAX_SECONDS = 30 * 24 * 3600;
 const MESSAGE_MAX_CHARACTERS = 2000;
@@ -37,8 +39,10 @@ export interface StepKind<Input> {
   start(input: Input, run: { at: string; deadlineAt: string }): StepStart;
   /** Fields that do not decide whom or what the step waits for. Only these may derive from a model. */
   contentFields: readonly string[];
-  /** The output is the input, so a plan knows it, and values of a model pass through. */
-  passesInputOn?: true;
+  /** The output is the input or this field of it, so a plan knows it, and values of a model pass through. */
+  passesOn?: 'input' | { field: string };
+  /** Only in expanded workflows (expand-workflow.ts): no file can name it. */
+  internal?: true;
   requestsApproval?: true;
   /** The field with the longest time that the step waits. `always`: it waits exactly that long. */
   waits?: { field: string; always: boolean };
@@ -54,7 +58,7 @@ const KINDS = {
     input: z.unknown(),
     start: (input) => ({ action: 'succeed', output: input }),
     contentFields: [],
-    passesInputOn: true,
+    passesOn: 'input',
   }),
   approval: stepKind({
     documented: {
@@ -89,9 +93,60 @@ const KINDS = {
     contentFields: ['timeoutSeconds'],
     waits: { field: 'timeoutSeconds', always: false },
   }),
+  'workflow.call': stepKind({
+    documented: {
+      fields: '`workflow`, `version?`, `inputs?`',
+      summary: 'Runs the steps of another workflow in this run. The output is its `outputs`.',
+    },
+    input: z.unknown(),
+    start: (outputs) => ({ action: 'succeed', output: outputs }),
+    contentFields: [],
+    passesOn: 'input',
+  }),
+  'workflow.inputs': stepKind({
+    documented: { fields: '', summary: 'Checks the inputs of a call. They are the output.' },
+    input: z.strictObject({
+      workflow: z.string(),
+      version: z.int(),
+      inputs: z.record(z.string(), z.unknown()),
+      takes: WorkflowInputs,
+    }),
+    start: ({ workflow: name, inputs, takes }) => ({
+      action: 'succeed',
+      output: checkedInputs({ name, inputs: takes }, inputs),
+    }),
+    contentFields: [],
+    passesOn: { field: 'inputs' },
+    internal: true,
+  }),
+  'forEach.items': stepKind({
+    documented: { fields: '', summary: 'Evaluates the list of a loop once. The list is the output.' },
+    input: z.strictObject({ items: z.unknown(), max: z.int() }),
+    start: ({ items, max }) => {
+      // JSONata gives no value for an empty list, and the value itself for a list with one.
+      const list = items === null || items === undefined ? [] : [items].flat();
+      if (list.length <= max) return { action: 'succeed', output: list };
+      const message = `the list has ${list.length} items, and max is ${max}; nothing was done for any of them`;
+      throw new CountersignError('INPUT_INVALID', message);
+    },
+    contentFields: [],
+    passesOn: { field: 'items' },
+    internal: true,
+  }),
+  forEach: stepKind({
+    documented: { fields: '', summary: 'The output is the list of outputs; null for an item that was skipped.' },
+    input: z.strictObject({ items: z.array(z.unknown()), outputs: z.array(z.unknown()) }),
+    start: ({ items, outputs }) => ({ action: 'succeed', output: outputs.slice(0, items.length) }),
+    contentFields: [],
+    passesOn: { field: 'outputs' },
+    internal: true,
+  }),
 };
 
 export const STEP_KINDS: Readonly<Record<string, StepKind<unknown>>> = KINDS;
+
+/** The kinds that a workflow file can use. */
+export const FILE_KINDS = Object.entries(STEP_KINDS).filter(([, { internal }]) => !internal);
 
 /** The kind of a step, by its tool; undefined for a tool of a connector. */
 export const stepKindOf = (tool: string): StepKind<unknown> | undefined =>

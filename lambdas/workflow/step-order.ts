@@ -77,4 +77,12 @@ export function inOrder(workflow: Workflow): number[] {
   return [...placed];
 }
 
+/** A condition, a loop, or the condition of its call may skip the step. */
+export function mayBeSkipped(workflow: Workflow, index: number): boolean {
+  const { when, scope } = workflow.steps[index] ?? {};
+  if (when !== undefined || scope?.item) return true;
+  const leader = scope && indexesOf(workflow).get(scope.leader);
+  return leader !== undefined && mayBeSkipped(workflow, leader);
+}
+
 export const needsItself = (workflow: Workflow, index: number): boolean => stepsBefore(workflow, index).has(index);

@@ -5,6 +5,7 @@ import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
 import { Caps } from '../run/caps.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
 import { WorkflowInputs } from './inputs.ts';
+import type { StepScope } from './step-scope.ts';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const MESSAGE_MAX_CHARACTERS = 2_000;
@@ -14,6 +15,10 @@ export const PHASES = ['prechecks', 'main', 'postchecks'] as const;
 export const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
 export type ValidationMode = (typeof VALIDATION_MODES)[number];
 export const STEPS_MAX = 1000;
+/** The tool of a step that runs another workflow. */
+export const CALL = 'workflow.call';
+export const CALLS_DEEP_MAX = 5;
+const OUTPUT_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 export const NEEDS_MAX = 100;
 const DEADLINE_MAX_SECONDS = 30 * 24 * 3600;
 
@@ -37,6 +42,15 @@ const Approvers = z.strictObject({
   tier: z.enum(RISKS).optional(),
 });
 
+/** A longer list fails the step: nothing is written for a part of a list. */
+export const FOR_EACH_MAX = 100;
+
+const ForEach = z.strictObject({
+  /** The list. Expressions of the step see `item` and `index`, which counts from 0. */
+  items: Expression,
+  max: z.int().min(1).max(FOR_EACH_MAX),
+});
+
 export const WorkflowStep = z.strictObject({
   id: z
     .string()
@@ -45,7 +59,9 @@ export const WorkflowStep = z.strictObject({
   tool: z.string(),
   /** The tool's input. Strings may contain `{% expressions %}`. */
   with: z.record(z.string(), z.unknown()).default({}),
-  /** If this is false, the step is skipped. */
+  /** Runs the step once for each item of a list, one after another. The output is the list of outputs. */
+  forEach: ForEach.optional(),
+  /** If this is false, the step is skipped; with `forEach`, for this item. */
   when: Expression.optional(),
   /** Steps that must succeed first; default: all earlier steps. */
   needs: z.array(z.string()).max(NEEDS_MAX).optional(),
@@ -70,7 +86,10 @@ export const WorkflowStep = z.strictObject({
   /** `run`: write even if another run already made the identical write. */
   dedupeScope: z.enum(['tenant', 'run']).default('tenant'),
 });
-export type WorkflowStep = z.infer<typeof WorkflowStep>;
+export type WorkflowStep = z.infer<typeof WorkflowStep> & {
+  /** Of a step that belongs to a loop or a call. */
+  scope?: StepScope;
+};
 
 /** Adds gates to the policy decision, and never removes one; see ARCHITECTURE, "Approvals". */
 const Validation = z
@@ -119,8 +138,25 @@ export const Workflow = z.strictObject({
   caps: Caps.optional(),
   deadlineSeconds: z.int().min(1).max(DEADLINE_MAX_SECONDS).optional(),
   steps: z.array(WorkflowStep).min(1).max(STEPS_MAX),
+  /** The output of a step that calls this workflow; may contain `{% expressions %}`. */
+  outputs: z.record(z.string().regex(OUTPUT_NAME, 'use letters, digits and underscores'), z.unknown()).optional(),
 });
-export type Workflow = z.infer<typeof Workflow>;
 
-/** The author is a maker of every write of the workflow. */
-export type PublishedWorkflow = Workflow & { author?: string; publishedAt?: string };
+/** In a workflow that runs, the steps of loops and calls are expanded (expand-workflow.ts). */
+export type Workflow = Omit<z.infer<typeof Workflow>, 'steps'> & { steps: WorkflowStep[]; calls?: CalledWorkflow[] };
+
+/** A version whose steps are part of a workflow, directly (depth 1) or through another call. */
+export interface CalledWorkflow {
+  name: string;
+  version: number;
+  author?: string;
+  depth: number;
+}
+
+export interface PublishedWorkflow extends Workflow {
+  /** A maker of every write of the workflow, like the authors of the workflows that it calls. */
+  author?: string;
+  publishedAt?: string;
+  /** The file, as its author wrote it. Older versions do not have it. */
+  source?: string;
+}

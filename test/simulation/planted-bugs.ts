@@ -644,6 +644,30 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     worlds: 'shares-its-write,changed-by-others',
   },
   {
+    name: 'a loop leaves its last item out',
+    edits: [
+      {
+        file: 'lambdas/workflow/step-scope.ts',
+        find: 'scope.item.position < list.length ?',
+        replace: 'scope.item.position + 1 < list.length ?',
+      },
+    ],
+    violates: ['a loop or call leaves no item out'],
+    shapes: 'for-each-item',
+  },
+  {
+    name: 'a call that is skipped runs its steps',
+    edits: [
+      {
+        file: 'lambdas/workflow/step-scope.ts',
+        find: "if (leader !== 'runs' || !scope.item) return leader;",
+        replace: "if (leader === undefined || !scope.item) return 'runs';",
+      },
+    ],
+    violates: ['a step of a loop or call runs only for an item'],
+    shapes: 'calls-another',
+  },
+  {
     name: 'the oldest write is undone first',
     edits: [
       {

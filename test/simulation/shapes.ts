@@ -1,4 +1,4 @@
-import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
 
@@ -211,6 +211,19 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: rest, tool: wait, with: {seconds: 60}}',
     GONE('gone'),
   ],
+  'for-each-item': [
+    'onFailure: rollback',
+    'steps:',
+    '  - {id: ask, tool: servicenow.incident.update, forEach: {items: "{% [\\"2\\", \\"6\\"] %}", max: 3}, with: {sysId: "{% trigger.sysId %}", fields: {state: "{% item %}"}}}',
+    '  - {id: none, tool: servicenow.incident.add_work_note, forEach: {items: "{% [] %}", max: 2}, with: {sysId: "{% trigger.sysId %}", note: "{% item %}"}}',
+    GONE('gone', ', when: "{% trigger.priority = \\"1\\" %}"'),
+  ],
+  'calls-another': [
+    'steps:',
+    '  - {id: each, tool: workflow.call, forEach: {items: "{% [\\"a\\", \\"b\\"] %}", max: 2}, with: {workflow: called, inputs: {about: "{% item %}"}}}',
+    '  - {id: never, tool: workflow.call, when: "{% false %}", with: {workflow: called, inputs: {about: x}}}',
+    NOTE('note', '{% $join(steps.each.output.text) %}'),
+  ],
   'refuses-drift': [
     'onDrift: refuse',
     'onFailure: rollback',
@@ -220,6 +233,24 @@ const TEXTS: Record<string, string[]> = {
   ],
 };
 
+/** The workflow that `calls-another` calls. */
+const CALLED = [
+  'name: called',
+  'inputs: {about: {type: string, required: true}}',
+  'steps:',
+  '  - {id: facts, tool: transform, with: {text: "{% inputs.about %} {% trigger.sysId %}"}}',
+  `  - {id: post, tool: slack.message.post, with: {channel: C012345, text: "{% steps.facts.output.text %}"}}`,
+  'outputs: {text: "{% steps.facts.output.text %}"}',
+].join('\n');
+
+function read(text: string, name: string): Workflow {
+  if (calledBy(text).length === 0) return parseWorkflow(text, name);
+  const called = new Map([['called@newest', { version: 1, workflow: parseWorkflow(CALLED, 'called') }]]);
+  const found = readWorkflow(text, called);
+  if ('workflow' in found) return found.workflow;
+  throw new Error(JSON.stringify(found.problems));
+}
+
 export type ShapeName = string;
 export const SHAPE_NAMES: readonly ShapeName[] = Object.keys(TEXTS);
 
@@ -227,7 +258,7 @@ const parsed = new Map<ShapeName, Workflow>();
 
 /** Parsed when it is first used: most trials use one shape of many. */
 export function shapeOf(name: ShapeName): Workflow {
-  const workflow = parsed.get(name) ?? parseWorkflow([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'), name);
+  const workflow = parsed.get(name) ?? read([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'), name);
   parsed.set(name, workflow);
   return workflow;
 }

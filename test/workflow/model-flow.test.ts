@@ -220,3 +220,33 @@ describe('a derivation includes', () => {
     expect(targetsOf(second, step)).toEqual([{ field: 'channel', how: 'chosen', from: ['classify', 'second'] }]);
   });
 });
+
+describe('a list that a model made', () => {
+  const loop = (items: string, channel: string) => ({ ...POST(channel), forEach: { items: `{% ${items} %}`, max: 2 } });
+  const targets = (step: object) => {
+    const read = readWorkflow(JSON.stringify({ name: 'flow', steps: [MODEL, FACTS, step] }));
+    if ('problems' in read) return read.problems.map(({ message }) => message);
+    return derivedTargets(
+      read.workflow,
+      read.workflow.steps.findIndex(({ id }) => id === 'post__2'),
+    );
+  };
+
+  it('must not contain a target', () => {
+    expect(targets(loop('steps.classify.output.channels', '{% item %}'))).toEqual([
+      expect.stringContaining('"channel" determines the target'),
+    ]);
+    expect(targets(loop('steps.facts.output.list', '{% item.team %}'))).toHaveLength(1);
+  });
+
+  it.each([
+    ['made by the model', 'steps.classify.output.list'],
+    ['filtered by the model', 'trigger.list[name = $$.steps.classify.output.team]'],
+  ])('needs an approval for each write, if it is %s', (_what, items) => {
+    expect(targets(loop(items, '#ops'))).toEqual([{ field: 'when', how: 'chosen', from: ['classify'] }]);
+  });
+
+  it('needs no approval if it comes from elsewhere', () => {
+    expect(targets(loop('trigger.list', '{% item %}'))).toEqual([]);
+  });
+});

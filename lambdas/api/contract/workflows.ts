@@ -48,7 +48,12 @@ export const workflowRoutes = {
     right: 'workflows:read',
     summary: 'Returns one version of a workflow with its definition',
     params: nameParams.extend({ version: z.string() }),
-    responses: { 200: WorkflowVersion.extend({ definition: json<Workflow>('The workflow') }) },
+    responses: {
+      200: WorkflowVersion.extend({
+        source: z.string().nullable().meta({ description: 'The file; null for versions of older releases' }),
+        definition: json<Workflow>('The workflow, with the steps of its loops and calls'),
+      }),
+    },
   }),
   publishWorkflow: route({
     method: 'POST',

@@ -6,7 +6,7 @@ import type { Definitions, PublishedVersion } from '../../pipeline/definitions.t
 import { type Plan, type Planner, planRun } from '../../plan/plan.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { Trigger } from '../../run/run.ts';
-import { readWorkflow } from '../../workflow/parse-workflow.ts';
+import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import { isSameWorkflow } from '../../workflow/publish-workflow.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { planRoutes, type SimulateBody } from '../contract/workflows.ts';
@@ -15,7 +15,8 @@ import { router } from '../router.ts';
 import { inLines } from './workflows.ts';
 
 export interface PlanPorts extends Planner {
-  definitions: Planner['definitions'] & Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions'>;
+  definitions: Planner['definitions'] &
+    Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions' | 'newestWorkflows'>;
 }
 
 export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
@@ -50,7 +51,7 @@ async function workflowOf(
     const { name, version } = wanted;
     throw new Problem(404, 'NOT_FOUND', `there is no ${version ? `version ${version} of ` : ''}workflow ${name}`);
   }
-  const read = readWorkflow(wanted);
+  const read = await readCallingWorkflow(ports.definitions, tenant, wanted);
   if ('problems' in read) throw new Problem(422, 'WORKFLOW_INVALID', inLines(read.problems));
   const newest = await published(ports, tenant, { name: read.workflow.name });
   if (newest && isSameWorkflow(newest.workflow, read.workflow)) return newest;

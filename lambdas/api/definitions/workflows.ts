@@ -2,9 +2,10 @@ import { approverWarnings } from '../../approval/approver-warnings.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../../pipeline/definitions.ts';
+import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import { triedWorkflow } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
-import { type FileProblem, readWorkflow } from '../../workflow/parse-workflow.ts';
+import type { FileProblem } from '../../workflow/parse-workflow.ts';
 import { publishNextVersion } from '../../workflow/publish-workflow.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import type { workflowRoutes } from '../contract/workflows.ts';
@@ -48,15 +49,15 @@ export const workflowHandlers: Handlers<WorkflowsPorts, typeof workflowRoutes> =
       ? await definitions.workflow(tenant, name, Number(version))
       : undefined;
     if (!workflow) throw new Problem(404, 'NOT_FOUND', `there is no version ${version} of workflow ${name}`);
-    const { author: _author, publishedAt: _publishedAt, ...definition } = workflow;
-    return { status: 200, body: { ...versionView({ version: Number(version), workflow }), definition } };
+    const { author: _author, publishedAt: _publishedAt, source = null, ...definition } = workflow;
+    return { status: 200, body: { ...versionView({ version: Number(version), workflow }), source, definition } };
   },
 
   async publishWorkflow(ports, { caller: { tenant, person }, body: file }) {
     const read = await readAndTry(ports, tenant, file);
     if ('problems' in read) throw new Problem(422, 'WORKFLOW_INVALID', inLines(read.problems));
     const { workflow } = read;
-    const published = await publishNextVersion(ports, tenant, workflow, person);
+    const published = await publishNextVersion(ports, tenant, { ...workflow, source: file }, person);
     if (!published) {
       throw new Problem(409, 'CONFLICT', `others are publishing ${workflow.name} at the same time; try again`);
     }
@@ -77,17 +78,14 @@ export const inLines = (problems: FileProblem[]) =>
 
 /** Also evaluates the expressions, so that one that never ends is refused before a run evaluates it. */
 async function readAndTry(
-  { expressions }: WorkflowsPorts,
+  { expressions, definitions }: WorkflowsPorts,
   tenant: string,
   file: string,
 ): Promise<{ workflow: Workflow } | { problems: FileProblem[] }> {
-  const read = readWorkflow(file);
+  const read = await readCallingWorkflow(definitions, tenant, file);
   if ('problems' in read) return read;
   const problems = await triedWorkflow(expressions, tenant, read.workflow);
-  if (problems.length === 0) return read;
-  return {
-    problems: problems.map(({ path, message }) => ({ line: read.lineOf(path), path: path.join('.'), message })),
-  };
+  return problems.length === 0 ? read : { problems: problems.map(read.problemAt) };
 }
 
 function versionView({ version, workflow }: PublishedVersion) {

@@ -12,7 +12,7 @@ export interface Problem {
 
 /** What an expression may refer to: root names, and the steps that have run by then. */
 export interface Visible {
-  roots: readonly ('trigger' | 'enrichment' | 'inputs' | 'steps' | 'run')[];
+  roots: readonly ('trigger' | 'enrichment' | 'inputs' | 'steps' | 'run' | 'item' | 'index')[];
   steps: ReadonlySet<string>;
   /** The names of the workflow's inputs. */
   inputs?: readonly string[];

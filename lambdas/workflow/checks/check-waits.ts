@@ -13,8 +13,9 @@ export function waitProblems(
 ): Problem[] {
   const wait = waitOf(step);
   if (!wait) return [];
-  // A step with a condition may be skipped.
-  const before = earlier.flatMap((each) => (each.when === undefined ? (waitOf(each) ?? []) : []));
+  // A step with a condition may be skipped, and a loop may have no item.
+  const always = earlier.filter(({ when, scope }) => when === undefined && !scope?.item);
+  const before = always.flatMap((each) => waitOf(each) ?? []);
   const beforeSeconds = before.reduce((sum, { seconds, always }) => sum + (always ? seconds : 0), 0);
   const totalSeconds = wait.seconds + (wait.always ? beforeSeconds : 0);
   if (totalSeconds < deadlineSeconds) return [];

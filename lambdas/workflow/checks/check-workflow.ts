@@ -6,10 +6,10 @@ import { finalWrite } from '../../policy/gates.ts';
 import { APPROVAL_EXPIRES_AFTER_MS } from '../../run/approval.ts';
 import { EXPRESSION_MAX_CHARACTERS } from '../expressions/jsonata-syntax.ts';
 import { expressionsIn } from '../expressions/template.ts';
-import { STEP_KINDS, stepKindOf } from '../step-kinds.ts';
+import { FILE_KINDS, stepKindOf } from '../step-kinds.ts';
 import { needsItself, stepsBefore } from '../step-order.ts';
 import { urlProblems } from '../url-template.ts';
-import { NEEDS_MAX, STEPS_MAX, type Workflow, type WorkflowStep } from '../workflow.ts';
+import { CALL, NEEDS_MAX, STEPS_MAX, type Workflow, type WorkflowStep } from '../workflow.ts';
 import { expressionProblems, type Problem, type Visible } from './check-expressions.ts';
 import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
@@ -46,10 +46,12 @@ function expressionsTooLarge({ concurrencyKey, steps }: Workflow): Problem | und
   };
 }
 
-const TOOLS = [...Object.keys(STEP_KINDS), ...toolNames()];
+const TOOLS = [...FILE_KINDS.map(([tool]) => tool), ...toolNames()];
 
 /** Some checks need to know what every step writes. */
-const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => TOOLS.includes(tool));
+const toolsAreKnown = ({ steps }: Workflow): boolean => steps.every(({ tool }) => isTool(tool));
+
+const isTool = (tool: string): boolean => TOOLS.includes(tool) || stepKindOf(tool) !== undefined;
 
 /** Evaluated before any step runs. */
 const beforeSteps = ({ inputs = {} }: Workflow): Visible => ({
@@ -76,6 +78,12 @@ function settingProblems(workflow: Workflow): Problem[] {
     at(['onDrift'], 'no step makes a write that can be compared with the current values; remove onDrift');
   }
   for (const { message } of expressionProblems(concurrencyKey, beforeSteps(workflow))) at(['concurrencyKey'], message);
+  const afterSteps = {
+    roots: ROOTS,
+    steps: new Set(steps.map(({ id }) => id)),
+    inputs: Object.keys(workflow.inputs ?? {}),
+  };
+  for (const { path, message } of expressionProblems(workflow.outputs, afterSteps)) at(['outputs', ...path], message);
   return problems;
 }
 
@@ -105,8 +113,16 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   if (workflow.steps.findIndex(({ id }) => id === step.id) < index) {
     at(['id'], `another step has the id "${step.id}"; ids must be unique`);
   }
-  if (!TOOLS.includes(tool))
-    at(['tool'], `unknown tool "${tool}"${didYouMean(tool, TOOLS) || `; tools: ${toolsLike(tool).join(', ')}`}`);
+  const { scope } = step;
+  if (scope?.prefix !== undefined) {
+    // It was checked when its own workflow was published, but not with the inputs of this call.
+    for (const { message } of modelFlowProblems(workflow, index))
+      at(['with', 'inputs'], `step "${step.id}": ${message}`);
+    return problems;
+  }
+  // A copy of the step for the first item.
+  if (scope?.item && scope.item.position > 0) return problems;
+  if (!isTool(tool)) at(['tool'], unknownTool(tool));
   for (const message of needsProblems(workflow, step, index)) at(['needs'], message);
   const operation = findOperation(tool);
   if (operation && step.risk && !atLeast(step.risk, operation.risk)) {
@@ -116,16 +132,16 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
     const unused = unusedThreshold(workflow, step);
     if (unused !== undefined) at(['autoApproveThreshold'], unused);
   }
-  if (step.approvers && stepKindOf(tool)) {
+  if (step.approvers && stepKindOf(tool) && tool !== CALL) {
     at(['approvers'], `${tool} calls no target; use a step with "tool: approval"`);
   }
   const before = stepsBefore(workflow, index);
   const earlier = workflow.steps.filter((_, other) => before.has(other));
-  if (step.rollback === 'auto' && TOOLS.includes(tool) && ![step, ...earlier].some(isReversible)) {
+  if (step.rollback === 'auto' && isTool(tool) && ![step, ...earlier].some(isReversible)) {
     at(['rollback'], 'neither this step nor an earlier one makes a reversible write; remove rollback');
   }
   const visible: Visible = {
-    roots: ['trigger', 'enrichment', 'inputs', 'steps', 'run'],
+    roots: [...ROOTS, ...(scope?.item ? (['item', 'index'] as const) : [])],
     steps: new Set(earlier.map(({ id }) => id)),
     inputs: Object.keys(workflow.inputs ?? {}),
   };
@@ -146,6 +162,17 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   }
   return problems;
 }
+
+const ROOTS = ['trigger', 'enrichment', 'inputs', 'steps', 'run'] as const;
+
+const unknownTool = (tool: string): string =>
+  `unknown tool "${tool}"${didYouMean(tool, TOOLS) || `; tools: ${toolsLike(tool).join(', ')}`}`;
+
+/** Steps of a file that name a tool which only expanded workflows have. */
+export const internalToolProblems = ({ steps }: Workflow): Problem[] =>
+  steps.flatMap(({ tool }, index) =>
+    stepKindOf(tool)?.internal ? [{ path: ['steps', index, 'tool'], message: unknownTool(tool) }] : [],
+  );
 
 /** Why a step's threshold has no effect. */
 function unusedThreshold({ validation }: Workflow, step: WorkflowStep): string | undefined {

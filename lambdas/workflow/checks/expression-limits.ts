@@ -14,19 +14,26 @@ const EMPTY_CONTEXT: ExpressionContext = { trigger: {}, enrichment: {}, inputs: 
 
 /** Finds the first expression that exceeds the limits even with an empty context. */
 export function triedWorkflow(expressions: Expressions, tenant: string, workflow: Workflow): Promise<Problem[]> {
-  const { concurrencyKey, steps } = workflow;
+  const { concurrencyKey, steps, outputs } = workflow;
   const templates = steps.map((step) => ({
     with: step.with,
     when: step.when,
     confidence: step.confidence,
     message: step.message,
   }));
-  return tried(expressions, tenant, { concurrencyKey, steps: templates });
+  return tried(expressions, tenant, { concurrencyKey, steps: templates, outputs });
 }
+
+type Found = ReturnType<typeof expressionsIn>[number];
 
 export async function tried(expressions: Expressions, tenant: string, template: unknown): Promise<Problem[]> {
   const budget = { leftMs: TRIES_MAX_MS, eachMs: TRY_MAX_MS };
-  const sources = expressionsIn(template).filter(({ source }) => planOf(source).direct === undefined);
+  const bySource = new Map(
+    expressionsIn(template)
+      .map((each) => [each.source, each])
+      .reverse() as [string, Found][],
+  );
+  const sources = [...bySource.values()].filter(({ source }) => planOf(source).direct === undefined);
   for (const { path, source } of sources) {
     if (budget.leftMs < budget.eachMs) break;
     const exceeded = await exceeds(expressions.evaluate({ tenant, sources: [source], context: EMPTY_CONTEXT, budget }));

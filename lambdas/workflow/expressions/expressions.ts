@@ -6,6 +6,9 @@ export interface ExpressionContext {
   trigger: Record<string, unknown>;
   enrichment?: unknown;
   inputs?: Record<string, unknown>;
+  /** In a step with `forEach`. */
+  item?: unknown;
+  index?: number;
   steps?: Record<string, { output: unknown }>;
   run?: { id: unknown };
 }

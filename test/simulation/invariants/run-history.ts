@@ -140,7 +140,27 @@ function judgeSteps(report: Report, workflow: Workflow | undefined, before: Snap
     if (step.undoes !== undefined) continue;
     const unmet = workflow && needsOf(workflow, step.index).some((need) => now.get(need)?.status !== 'succeeded');
     if (!was && unmet) report('a step begins only when what it needs has succeeded', name);
+    if (!was && workflow) judgeScope(report, workflow, now, step, name);
   }
+}
+
+/** A step of a loop runs if and only if the list has its item; one of a call, if the call runs. */
+function judgeScope(
+  report: Report,
+  workflow: Workflow,
+  now: ReadonlyMap<number, Step>,
+  step: Step,
+  name: string,
+): void {
+  const { scope, when } = workflow.steps[step.index] ?? {};
+  if (!scope) return;
+  const byId = (id: string) => now.get(workflow.steps.findIndex((each) => each.id === id));
+  const isSkipped = (each: Step | undefined) => each?.status === 'succeeded' && each.skipped === true;
+  const list = scope.item && byId(scope.item.list);
+  const items = list?.status === 'succeeded' ? (list.output as unknown[]) : [];
+  const runs = !isSkipped(byId(scope.leader)) && (!scope.item || scope.item.position < items.length);
+  if (!runs && !isSkipped(step)) report('a step of a loop or call runs only for an item', name);
+  if (runs && when === undefined && isSkipped(step)) report('a loop or call leaves no item out', name);
 }
 
 const idAt = ({ steps }: Workflow, { index, undoes }: Step) =>
