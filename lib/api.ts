@@ -59,13 +59,15 @@ export class Api extends Construct {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/runs/control',
-      description: 'Cancels, pauses, resumes, retries, rolls back and signals runs; redrives outbox entries',
+      description: 'Controls, assigns, resolves and rolls back runs; redrives outbox entries',
       schema: RunChangerEnvironment,
       environment: worker.runChangerEnvironment,
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
-    runTable.allow(control, ['Query'], ['OUTBOX']);
+    runTable.allow(control, ['Query'], ['OUTBOX', 'TENANT']);
+    // To resolve a run is to settle its receipts.
+    runTable.allow(control, ['PutItem'], ['RECEIPT']);
     runTable.allowIndexQuery(control, 'bySubject');
     httpApi.serve('control', control);
   }

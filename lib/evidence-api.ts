@@ -30,7 +30,7 @@ export class EvidenceApi extends Construct {
       environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_BUCKET: evidence.bucket.bucketName },
       timeout: EVIDENCE_API_TIMEOUT,
     });
-    runTable.allow(fetch, ['GetItem'], ['RUN']);
+    runTable.allow(fetch, ['GetItem', 'Query'], ['RUN']);
     runTable.allowIndexQuery(fetch, 'bySubject');
     fetch.allow(['s3:GetObject'], [evidence.bucket.arnForObjects('evidence/*')]);
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);

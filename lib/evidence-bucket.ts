@@ -67,7 +67,7 @@ export class EvidenceBucket extends Construct {
     });
     const { seal } = this;
     sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
-    runTable.allow(seal, ['Query'], ['RUN']);
+    runTable.allow(seal, ['Query', 'GetItem'], ['RUN']);
     if (retentionDays !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
     runTable.allow(seal, ['BatchGetItem'], ['RECEIPT']);

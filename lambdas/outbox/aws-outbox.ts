@@ -29,6 +29,8 @@ export class AwsOutbox implements OutboxDispatcher {
       case 'seal_evidence':
       case 'export_run':
         return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId });
+      case 'seal_addendum':
+        return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId, seq: entry.seq });
       case 'follow_approval': {
         const { approvalId } = entry;
         return this.#send(this.#to.approvalQueueUrl, tenant, { entryId, tenant, runId, approvalId });

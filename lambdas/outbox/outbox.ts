@@ -20,6 +20,8 @@ const entryOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind,
 /** A follow-up action of a commit, in its transaction. The action itself removes the entry, so a lost message is sent again. */
 export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('seal_evidence', {}),
+  /** A commit after the end of the run, as an addendum to its evidence. */
+  entryOf('seal_addendum', { seq: z.int() }),
   /** Retries the exports of a finished run that could not be written with its evidence. */
   entryOf('export_run', {}),
   /** Starts the state machine that waits for the decision. */
@@ -60,9 +62,10 @@ type Action<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'cr
 export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
   const approval = 'approvalId' in action ? [action.approvalId] : [];
   const revision = 'revision' in action ? [action.revision] : [];
+  const seq = 'seq' in action ? [action.seq] : [];
   return {
     ...action,
-    id: [action.tenant, action.runId, action.kind, ...approval, ...revision].join('.'),
+    id: [action.tenant, action.runId, action.kind, ...approval, ...revision, ...seq].join('.'),
     attempts: 0,
     createdAt: at,
     dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),
@@ -72,4 +75,32 @@ export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxE
 /** Sends an entry to the function that performs its action and then removes it. Sending it twice must be harmless. */
 export interface OutboxDispatcher {
   dispatch(entry: OutboxEntry): Promise<void>;
+}
+
+/** Tenant, run, kind, and for some kinds more: `acme.run_1.follow_approval.run_1.2-0.3`. */
+const ENTRY_ID = /^([^.]+)\.([^.]+)\.(\w+)(?:\.(.+))?$/;
+
+/**
+ * Makes an entry again from its id, if its other fields are damaged. The id says what to do; only the times of an approval
+ * are read from the approval. Undefined if the id is of another version or the approval is gone.
+ */
+export async function entryFromId(
+  id: string,
+  at: string,
+  clocksOf: (tenant: string, runId: string, approvalId: string) => Promise<z.infer<typeof ApprovalClocks> | undefined>,
+): Promise<OutboxEntry | undefined> {
+  const [, tenant = '', runId = '', kind = '', rest = ''] = ENTRY_ID.exec(id) ?? [];
+  const of = { tenant, runId };
+  const [, approvalId = '', revision = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
+  const clocks = kind === 'start_approval' ? await clocksOf(tenant, runId, rest) : undefined;
+  const actions: Record<string, Action<OutboxEntry> | undefined> = {
+    seal_evidence: { kind: 'seal_evidence', ...of },
+    export_run: { kind: 'export_run', ...of },
+    seal_addendum: { kind: 'seal_addendum', ...of, seq: Number(rest) },
+    follow_approval: { kind: 'follow_approval', ...of, approvalId, revision: Number(revision) },
+    start_approval: clocks && { kind: 'start_approval', ...of, approvalId: rest, clocks },
+  };
+  const action = actions[kind];
+  const entry = action && newOutboxEntry(action, at);
+  return entry?.id === id && checkEntry(entry) === undefined ? entry : undefined;
 }

@@ -8,6 +8,7 @@ export type Role = (typeof ROLES)[number];
  */
 const EVERY_ROLE = [
   'runs:read',
+  'runs:assign',
   'evidence:read',
   'approvals:read',
   'approvals:respond',
@@ -34,6 +35,7 @@ const ADMIN = [
   'automations:write',
   'policies:write',
   'people:write',
+  'runs:resolve',
 ] as const;
 const OWNER = [...ADMIN, 'people:delegate', 'changes:decide'] as const;
 

@@ -1,7 +1,8 @@
+import { newOutboxEntry } from '../outbox/outbox.ts';
 import { CountersignError } from '../run/errors.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { draftAndCommit, type FollowUp, loadState } from './commit-run.ts';
+import { ContextMissing, draftAndCommit, type FollowUp, loadState } from './commit-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 
 /** One try per change that others make meanwhile: more than the people who can decide on one approval. */
@@ -10,22 +11,53 @@ const TRIES_MAX = 32;
 /** `parked`: no slot is free now, so the run must not become `running` by this change. */
 type Changing = (state: RunState, draft: RunDraft, parked: boolean) => Promise<FollowUp | undefined>;
 
+interface Target {
+  tenant: string;
+  runId: string;
+}
+
 /** Changes a run outside the worker, in one commit. It never performs a step: a worker continues the run. */
-export async function changeRun(
+export function changeRun(changer: RunChanger, target: Target, changing: Changing): Promise<RunState> {
+  return commitChange(changer, target, loadState, (state, draft, parked) => {
+    if (!isTerminal(state.run)) return changing(state, draft, parked);
+    throw new CountersignError(
+      'RUN_TERMINAL_STATE',
+      `the run has ended as ${state.run.status}; it can no longer be changed`,
+    );
+  });
+}
+
+/**
+ * Records what people add to a run, also after it has ended. Then each commit is sealed as an addendum to its evidence.
+ * Works without the workflow and the trigger: a run that failed because one of them is missing is taken care of, too.
+ */
+export function annotateRun(changer: RunChanger, target: Target, changing: Changing): Promise<RunState> {
+  return commitChange(changer, target, loadAsFarAsStored, async (state, draft, parked) => {
+    const next = await changing(state, draft, parked);
+    const { tenant, runId, seq } = state.run;
+    if (next && isTerminal(state.run)) {
+      draft.enqueue(newOutboxEntry({ kind: 'seal_addendum', tenant, runId, seq: seq + 1 }, draft.at));
+    }
+    return next;
+  });
+}
+
+const loadAsFarAsStored: typeof loadState = (changer, target) =>
+  loadState(changer, target).catch((error: unknown) => {
+    if (error instanceof ContextMissing) return error.state;
+    throw error;
+  });
+
+async function commitChange(
   changer: RunChanger,
-  target: { tenant: string; runId: string },
+  target: Target,
+  load: typeof loadState,
   changing: Changing,
 ): Promise<RunState> {
   let parked = false;
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const state = await loadState(changer, target);
+    const state = await load(changer, target);
     if (!state) throw new CountersignError('NOT_FOUND', `there is no run ${target.runId}`);
-    if (isTerminal(state.run)) {
-      throw new CountersignError(
-        'RUN_TERMINAL_STATE',
-        `the run has ended as ${state.run.status}; it can no longer be changed`,
-      );
-    }
     const drafted = await draftAndCommit(changer, state, (draft) => changing(state, draft, parked));
     if (drafted.outcome === 'committed') return drafted.state;
     if (drafted.outcome === 'nothing') return state;

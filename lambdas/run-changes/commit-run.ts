@@ -3,8 +3,9 @@ import type { CapWrite } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
-import type { Run } from '../run/run.ts';
+import type { RollbackOf, Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
+import type { Step } from '../run/step.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 import type { StepMessage } from './step-queue.ts';
@@ -27,17 +28,27 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
     replayed === undefined ? undefined : changer.runs.load(tenant, replayed),
   ]);
   const { run, trigger, triggerIsLost } = loaded;
-  const steps = new Map(loaded.steps.map((step) => [step.index, step]));
-  const originalIsLost = replayed !== undefined && !original;
-  if (workflow && !triggerIsLost && !originalIsLost) {
-    return { run, trigger, workflow, settings, steps, ...(original && { original }) };
+  const undone = run.rollbackOf && (await stepsToUndo(changer, tenant, run.rollbackOf));
+  const steps = new Map([...(undone ?? []), ...loaded.steps].map((step) => [step.index, step]));
+  const known = { run, trigger, settings, steps, ...(original && { original }) };
+  const state = { ...known, workflow: workflow ?? emptyWorkflow(name) };
+  if (!workflow) throw new ContextMissing(state, `its workflow ${name} version ${version} is not published`);
+  if (triggerIsLost) throw new ContextMissing(state, 'its trigger is not stored');
+  if (run.rollbackOf && !undone) throw new ContextMissing(state, `${run.rollbackOf.runId} is not stored`);
+  if (replayed !== undefined && !original) {
+    throw new ContextMissing(state, `the run ${replayed}, which it replays, is no longer stored`);
   }
-  const missing = originalIsLost
-    ? `the run ${replayed}, which it replays, is no longer stored`
-    : workflow
-      ? 'its trigger is not stored'
-      : `its workflow ${name} version ${version} is not published`;
-  throw new ContextMissing({ run, trigger, workflow: workflow ?? emptyWorkflow(name), settings, steps }, missing);
+  return state;
+}
+
+/** The steps of another run whose writes this run undoes. They never change: that run has ended. */
+async function stepsToUndo(
+  { runs }: RunChanger,
+  tenant: string,
+  { runId, steps }: RollbackOf,
+): Promise<Step[] | undefined> {
+  const rolledBack = await runs.load(tenant, runId);
+  return rolledBack?.steps.filter(({ id }) => steps.includes(id));
 }
 
 /** Replaces a workflow that is gone, so that its run can be ended. */
@@ -124,6 +135,7 @@ async function sendMessages(
   const { tenant, runId } = run;
   const sends = change.outbox.map((entry) => changer.outbox.dispatch(entry));
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
+  if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');
   if (freed) sends.push(wakeNextRun(changer, tenant, settings));
   for (const sent of await Promise.allSettled(sends)) {

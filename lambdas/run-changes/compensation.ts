@@ -1,4 +1,5 @@
 import type { Compensation } from '../run/events/write-events.ts';
+import type { Run } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import {
   type FailedStep,
@@ -20,16 +21,17 @@ const hasWritten = (step: Step): step is WrittenStep =>
     (step.status === 'failed_terminal' && step.wrote === true)) &&
   step.receiptKey !== undefined;
 
+/** The run whose writes this run undoes: itself, or the ended run that it rolls back. */
+export const writerOf = ({ runId, rollbackOf }: Run): string => rollbackOf?.runId ?? runId;
+
+/** A write that a rollback would have to undo. */
+export const isUndoable = (step: Step): step is WrittenStep =>
+  hasWritten(step) && step.undoes === undefined && step.governed?.request.action.effect !== 'read';
+
 /** The newest write that has no entry in the compensation log. */
 export function newestWritten({ run, steps }: RunDraft): WrittenStep | undefined {
   const logged = new Set(run.compensation?.map(({ step }) => step));
-  const written = [...steps.values()].filter(
-    (step): step is WrittenStep =>
-      hasWritten(step) &&
-      step.undoes === undefined &&
-      step.governed?.request.action.effect !== 'read' &&
-      !logged.has(step.id),
-  );
+  const written = [...steps.values()].filter((step): step is WrittenStep => isUndoable(step) && !logged.has(step.id));
   const later = (a: WrittenStep, b: WrittenStep) =>
     a.completedAt > b.completedAt || (a.completedAt === b.completedAt && a.index > b.index);
   return written.reduce<WrittenStep | undefined>(

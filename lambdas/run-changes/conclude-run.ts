@@ -110,8 +110,8 @@ function extendDeadline(draft: RunDraft): void {
 }
 
 /** The first step that has started and not finished, otherwise the first that can start. */
-function currentStep({ workflow }: RunState, { steps }: RunDraft): string | undefined {
+function currentStep({ workflow }: RunState, { run, steps }: RunDraft): string | undefined {
   const open = [...steps.values()].filter((step) => !isFinished(step)).sort((a, b) => a.index - b.index)[0];
-  const [next] = runnableSteps(workflow, steps);
+  const [next] = run.status === 'rolling_back' ? [] : runnableSteps(workflow, steps);
   return open?.id ?? (next === undefined ? undefined : workflow.steps[next]?.id);
 }

@@ -1,5 +1,6 @@
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import type { ExternalEventContext } from '../run/events/run-events.ts';
+import type { Compensation } from '../run/events/write-events.ts';
 import type { RunStatus } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { type Awaited, type FailedStep, isFinished, type Step } from '../run/step.ts';
@@ -96,7 +97,17 @@ function rollbackStatus(draft: RunDraft): NextStatus {
     const error = recordedError('OUTCOME_UNKNOWN', 'it is unknown whether a write was undone; check the target');
     return { to: 'needs_human', by: SYSTEM, error };
   }
+  const incomplete = draft.run.rollbackOf && notUndone(compensation ?? []);
+  if (incomplete) return { to: 'failed_terminal', by: SYSTEM, error: incomplete };
   return { to: rollback?.endsAs ?? 'failed_terminal', by: SYSTEM, error: rollback?.error };
+}
+
+/** A run that rolls another one back succeeds only if every write was undone. */
+function notUndone(compensation: readonly Compensation[]): RecordedError | undefined {
+  const left = compensation.filter(({ outcome }) => outcome !== 'reversed');
+  if (left.length === 0) return undefined;
+  const each = left.map(({ step, outcome }) => `${step} (${outcome})`).join(', ');
+  return recordedError('ROLLBACK_INCOMPLETE', `${left.length} of ${compensation.length} writes remain: ${each}`);
 }
 
 /** Ends a run whose time is up. It rolls back where the workflow says so; a write of unknown outcome needs a human. */

@@ -6,7 +6,7 @@ import { CountersignError } from './errors.ts';
 import { digestSentences } from './events/digest-sentences.ts';
 import type { CommitEvent } from './events/events.ts';
 import type { Receipt } from './receipt.ts';
-import type { Run } from './run.ts';
+import type { ActiveRun, Run, Trigger } from './run.ts';
 import type { Step } from './step.ts';
 
 export interface Commit {
@@ -71,6 +71,13 @@ export interface ApprovalWrite {
   expectedRevision: number | 'new';
 }
 
+/** A new run with its first commit. */
+export interface CreatedRun {
+  run: ActiveRun;
+  commit: Commit;
+  trigger: Trigger;
+}
+
 /** Everything that one commit writes, in one transaction. */
 export interface RunChange {
   expectedSeq: number;
@@ -81,4 +88,6 @@ export interface RunChange {
   approvals: ApprovalWrite[];
   caps: CapWrite[];
   outbox: OutboxEntry[];
+  /** The run that rolls this one back. */
+  creates?: CreatedRun;
 }

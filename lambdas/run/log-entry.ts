@@ -4,7 +4,9 @@ import { Sha256 } from './digest.ts';
 /** What the log keeps of a bundle: enough to know it again, and to see that it is gone. */
 export const LogEntry = z.strictObject({
   runId: z.string(),
-  /** Of the bundle's document. */
+  /** The number of the commit, if it is an addendum to the bundle. */
+  addendum: z.int().positive().optional(),
+  /** Of the document. */
   sha256: Sha256,
   /** Where the run's chain of commits ends. */
   head: Sha256,
@@ -15,3 +17,7 @@ export type LogEntry = z.infer<typeof LogEntry>;
 
 /** Days are those of UTC, spelled 2026-11-16. */
 export const dayOf = (at: string): string => at.slice(0, 10);
+
+/** Distinguishes the bundle of a run and its addenda. */
+export const logEntryId = ({ runId, addendum }: Pick<LogEntry, 'runId' | 'addendum'>): string =>
+  addendum === undefined ? runId : `${runId}/${String(addendum).padStart(8, '0')}`;

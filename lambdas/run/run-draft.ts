@@ -1,7 +1,8 @@
 import { newOutboxEntry, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
 import type { CapWrite } from './caps.ts';
-import { type ApprovalWrite, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
+import { type ApprovalWrite, type CreatedRun, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
+import { assertOnlyChangedAfterEnd } from './ended-run.ts';
 import type { RecordedError } from './errors.ts';
 import type { CommitEvent } from './events/events.ts';
 import type { By } from './events/run-events.ts';
@@ -26,6 +27,7 @@ export class RunDraft {
   readonly #held: ReadonlyMap<string, Receipt>;
   #run: Run;
   #cause?: By;
+  #creates?: CreatedRun;
 
   /** `held`: receipts that have the keys which an earlier draft of this commit needed. */
   constructor(before: { run: Run; steps: Steps }, at: string, held: ReadonlyMap<string, Receipt> = new Map()) {
@@ -156,6 +158,12 @@ export class RunDraft {
     return this;
   }
 
+  /** Creates another run in the same transaction. */
+  create(created: CreatedRun): this {
+    this.#creates = created;
+    return this;
+  }
+
   enqueue(entry: OutboxEntry): this {
     this.#outbox.push(entry);
     return this;
@@ -163,6 +171,7 @@ export class RunDraft {
 
   seal(): RunChange {
     const { run, steps } = this.#before;
+    assertOnlyChangedAfterEnd(run, this.#run, { steps: this.#changedSteps.size, approvals: this.#approvals.length });
     const commit = sealCommit({ seq: run.seq + 1, prevHash: run.headHash, at: this.at, events: this.#events });
     return {
       expectedSeq: run.seq,
@@ -176,6 +185,7 @@ export class RunDraft {
       approvals: this.#approvals,
       caps: this.#caps,
       outbox: this.#outbox,
+      ...(this.#creates && { creates: this.#creates }),
     };
   }
 }

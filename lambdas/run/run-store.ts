@@ -45,6 +45,8 @@ export interface LoadedRun {
 export type RunRow =
   | { kind: 'approval'; approval: Approval }
   | { kind: 'commit'; commit: Commit }
+  /** The run is sealed. */
+  | { kind: 'evidence'; evidence: EvidenceRecord }
   | { kind: 'run'; run: Run }
   | { kind: 'step'; step: Step }
   | { kind: 'trigger'; trigger: Trigger };
@@ -118,6 +120,11 @@ export const rerunOf = ({ runId, request, createdAt }: Run): Rerun => ({
   createdAt,
 });
 
+export type AddendumRecord = EvidenceRecord & {
+  /** The number of its commit. */
+  seq: number;
+};
+
 export interface RunReads {
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
   /**
@@ -158,6 +165,8 @@ export interface RunReads {
   reruns(tenant: string, runId: string, limit: number): Promise<Rerun[]>;
   /** The record of an idempotency key, also if it has expired. */
   idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecord | undefined>;
+  /** The sealed addenda to the evidence of a run whose commits come after this one, in order. */
+  addenda(tenant: string, runId: string, query: { after: number; limit: number }): Promise<AddendumRecord[]>;
   /** The due items of one shard, earliest first. A page has at most `limit` items. */
   due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
   /** The outbox entries that exist, in any order. */
@@ -187,8 +196,8 @@ export interface RunStore extends RunReads {
   /** The entry is due at `dueAt` as if it were new. False if it is gone or was changed since it was read. */
   redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
   /**
-   * After the evidence is sealed: in one transaction, deletes the outbox entry, and writes the evidence record, the entry
-   * of the daily log and further outbox entries.
+   * After a bundle, or the addendum that `logged` names, is sealed: in one transaction, deletes the outbox entry, and
+   * writes the evidence record, the entry of the daily log and further outbox entries.
    */
   completeSeal(
     entryId: string,

@@ -89,6 +89,40 @@ interface RunFacts {
   rollback?: Rollback;
   /** The result of the rollback or cancellation for each write, in that order. */
   compensation?: Compensation[];
+  /** This run undoes the writes of a run that has ended. */
+  rollbackOf?: RollbackOf;
+  /** The person who takes care of the run. */
+  assignee?: string;
+  /** What a person found out and decided after the run had ended without success. */
+  resolution?: Resolution;
+  /** The run that undoes the writes of this one, requested after it had ended. */
+  rolledBackBy?: string;
+}
+
+/** The only fields that change after a run has ended. Its status and everything else stay. */
+export const CHANGED_AFTER_END = ['assignee', 'resolution', 'rolledBackBy'] as const;
+
+export interface RollbackOf {
+  runId: string;
+  /** The sha256 of its evidence bundle. */
+  bundleHash: string;
+  /** The ids of its steps whose writes are undone. */
+  steps: string[];
+}
+
+export const RESOLVED_AS = ['succeeded', 'failed'] as const;
+export type ResolvedAs = (typeof RESOLVED_AS)[number];
+/** Whether a write of unknown outcome was made. */
+export const WRITE_FINDINGS = ['happened', 'did_not'] as const;
+export type WriteFinding = (typeof WRITE_FINDINGS)[number];
+
+export interface Resolution {
+  outcome: ResolvedAs;
+  actor: string;
+  at: string;
+  reason: string;
+  /** By step, for each write whose outcome was unknown. */
+  writes: Record<string, WriteFinding>;
 }
 
 interface Cancellation {
@@ -99,7 +133,7 @@ interface Cancellation {
 
 export interface Rollback {
   /** The status of the run after the rollback. */
-  endsAs: 'failed_terminal' | 'canceled';
+  endsAs: 'failed_terminal' | 'canceled' | 'succeeded';
   actor: string;
   at: string;
   /** The error that caused the rollback. */

@@ -46,7 +46,9 @@ export function transition(run: Run, to: RunStatus, context: TransitionContext, 
   if (isTerminal(run)) {
     return refuse('RUN_TERMINAL_STATE', `run ${run.runId} has ended as ${run.status}; a terminal run never changes`);
   }
-  if (!ALLOWED_TRANSITIONS[run.status].includes(to)) {
+  // A run that undoes the writes of another run succeeds by that.
+  const rollsOtherBack = run.rollbackOf !== undefined && run.status === 'rolling_back' && to === 'succeeded';
+  if (!ALLOWED_TRANSITIONS[run.status].includes(to) && !rollsOtherBack) {
     return refuse('RUN_INVALID_TRANSITION', `run ${run.runId} cannot go from ${run.status} to ${to}`);
   }
   const event: StatusChanged = {

@@ -5,6 +5,7 @@ import { type IntentReceipt, together } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { factsOf } from '../run/step.ts';
+import { writerOf } from '../run-changes/compensation.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, PROBES_MAX, scheduleRetry, settleReceipt, succeed } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
@@ -42,7 +43,7 @@ export async function settleOutcome(
 async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: number, undoKey: string): Promise<void> {
   const undone = draft.steps.get(index);
   const receipt = undone && (await receiptOf(reporter, draft, undone));
-  if (!undone || receipt?.outcome !== 'succeeded' || receipt.runId !== draft.run.runId) return;
+  if (!undone || receipt?.outcome !== 'succeeded' || receipt.runId !== writerOf(draft.run)) return;
   const { undoBegunAt: _begun, ...made } = receipt;
   const undo = draft.receipt(undoKey);
   if (undo?.outcome === 'failed') draft.putReceipt(made, 'ours');
@@ -54,7 +55,8 @@ async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: n
     receiptKey: key,
     reversedBy: undoKey,
   });
-  if (undone.status !== 'succeeded') return;
+  // The steps of another run, which has ended, do not change.
+  if (undone.status !== 'succeeded' || draft.run.rollbackOf) return;
   const { output, completedAt, durationMs } = undone;
   draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
 }

@@ -9,6 +9,7 @@ import {
   recordEndedUndos,
   undoUnderWay,
   type WrittenStep,
+  writerOf,
 } from '../run-changes/compensation.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail } from '../run-changes/step-endings.ts';
@@ -42,7 +43,7 @@ export async function undoNextWrite(
 }
 
 function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
-  if (receipt?.runId !== run.runId) {
+  if (receipt?.runId !== writerOf(run)) {
     return { irreversible: 'another run had made the identical write; it is not ours to undo' };
   }
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };

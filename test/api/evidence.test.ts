@@ -14,6 +14,8 @@ const RECORD: EvidenceRecord = {
   sealedAt: '2026-01-02T03:04:05.000Z',
 };
 
+const ADDENDA = [8, 9].map((seq) => ({ seq, ...RECORD }));
+
 let store: MemoryEvidenceStore;
 beforeEach(async () => {
   store = new MemoryEvidenceStore();
@@ -25,18 +27,21 @@ interface Asked {
   tenant?: string;
   id?: string;
   range?: string;
+  seq?: string;
 }
 
-function ask(path: string, { tenant = 'acme', id = RUN, range }: Asked = {}) {
+function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}) {
   const runs = {
     evidence: async (asked: string, runId: string) => (asked === 'acme' && runId === RUN ? RECORD : undefined),
     runIdsStartingWith: async (asked: string, prefix: string) =>
       asked === 'acme' && RUN.startsWith(prefix) ? [RUN] : [],
+    addenda: async (_tenant: string, _runId: string, { after, limit }: { after: number; limit: number }) =>
+      ADDENDA.filter(({ seq }) => seq > after).slice(0, limit),
   };
   const event = {
     routeKey: `GET /api/v1/runs/{id}/evidence${path}`,
     rawPath: `/api/v1/runs/${id}/evidence${path}`,
-    pathParameters: { id },
+    pathParameters: { id, seq },
     headers: range === undefined ? {} : { range },
     requestContext: { authorizer: { lambda: { tenant, role: 'auditor', person: 'ada' } } },
   } as unknown as HttpEvent;
@@ -56,7 +61,24 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
       sealedAt: '2026-01-02T03:04:05.000Z',
       document: `/api/v1/runs/${RUN}/evidence/bundle.json`,
       envelope: `/api/v1/runs/${RUN}/evidence/bundle.dsse.json`,
+      addenda: ADDENDA.map(({ seq }) => ({
+        seq,
+        sha256: RECORD.sha256,
+        sizeBytes: 12,
+        sealedAt: '2026-01-02T03:04:05.000Z',
+        document: `/api/v1/runs/${RUN}/evidence/addenda/${seq}/addendum.json`,
+        envelope: `/api/v1/runs/${RUN}/evidence/addenda/${seq}/addendum.dsse.json`,
+      })),
     });
+  });
+
+  it('returns an addendum by the number of its commit', async () => {
+    const answer = await ask('/addenda/{seq}/addendum.json', { seq: '9' });
+    expect(bodyOf(answer)).toEqual(await store.get(RECORD.documentKey));
+    await expect(ask('/addenda/{seq}/addendum.json', { seq: '10' })).rejects.toMatchObject({ status: 404 });
+    await expect(ask('/addenda/{seq}/addendum.dsse.json', { seq: 'x' })).rejects.toMatchObject({ status: 404 });
+    const other = ask('/addenda/{seq}/addendum.json', { seq: '9', tenant: 'globex' });
+    await expect(other).rejects.toMatchObject({ status: 404 });
   });
 
   it('returns both files byte for byte', async () => {

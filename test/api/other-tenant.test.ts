@@ -90,6 +90,7 @@ function sentTo(name: string, path: string): Sent {
     rejectChange: { reason: 'no' },
     setAway: { away: null },
     setDelegates: { delegates: [] },
+    resolveRun: { outcome: 'failed', reason: 'x' },
     savePerson: { name: 'Somebody', role: 'member' },
     saveAutomation: {
       trigger: { source: 'github', event: 'issues.opened' },
@@ -102,7 +103,7 @@ function sentTo(name: string, path: string): Sent {
     validateWorkflow: 'not a workflow',
   };
   const names = CREATES.includes(name) ? { id: SHARED_NAME, name: SHARED_NAME } : { id, name: MARK };
-  return { params: { ...names, version: '1', index: '0' }, body: bodies[name] };
+  return { params: { ...names, version: '1', index: '0', seq: '1' }, body: bodies[name] };
 }
 
 describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {

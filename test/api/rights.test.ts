@@ -41,8 +41,9 @@ const OPEN_TO: Record<string, Role[]> = {
   rollBackRun: OPERATOR,
   signalRun: OPERATOR,
   redriveOutbox: OPERATOR,
+  resolveRun: ADMIN,
 };
-const PEOPLE_ONLY = ['confirmPerson', 'confirmChange'];
+const PEOPLE_ONLY = ['confirmPerson', 'confirmChange', 'assignRun', 'releaseRun', 'resolveRun'];
 
 class Reached extends Error {}
 const reached = () => {

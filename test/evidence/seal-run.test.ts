@@ -36,6 +36,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
     everyRow: shop.runs.everyRow.bind(shop.runs),
     receipts: shop.runs.receipts.bind(shop.runs),
     completeSeal: shop.runs.completeSeal.bind(shop.runs),
+    completeOutboxEntry: shop.runs.completeOutboxEntry.bind(shop.runs),
   };
   const entryId = `acme.${message.runId}.seal_evidence`;
   return sealRun({ runs: { ...bound, ...runs }, store, exports, signer, clock, log }, { entryId, ...message });
@@ -116,7 +117,11 @@ describe('sealing', () => {
     expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
     expect(await shop.runs.evidence('acme', message.runId)).toEqual(record);
     const elsewhere = new MemoryEvidenceStore();
-    await seal(message, {}, elsewhere);
+    await seal(
+      message,
+      tamperedRows((row) => (row.kind === 'evidence' ? undefined : row)),
+      elsewhere,
+    );
     expect((await elsewhere.get(DOCUMENT)).equals(document)).toBe(true);
     expect((await elsewhere.get(ENVELOPE)).equals(envelope)).toBe(true);
   });

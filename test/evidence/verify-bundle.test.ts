@@ -27,6 +27,7 @@ describe('a bundle as it was sealed', () => {
         decisions: 6,
         approvals: 1,
         receipts: 4,
+        addenda: 0,
         keyId: 'test-key/evidence',
       },
       signedBy: { algorithm: 'Ed25519', fingerprint: TRUSTED[0]?.fingerprint },

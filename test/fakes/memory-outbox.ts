@@ -3,10 +3,12 @@ import type { ApprovalClocks, OutboxDispatcher, OutboxEntry } from '../../lambda
 import { type Passage, undisturbed } from './passage.ts';
 
 export interface SealRequest {
-  kind: 'seal_evidence' | 'export_run';
+  kind: 'seal_evidence' | 'seal_addendum' | 'export_run';
   entryId: string;
   tenant: string;
   runId: string;
+  /** Of an addendum. */
+  seq?: number;
 }
 
 export interface ApprovalFollow {
@@ -35,6 +37,10 @@ export class MemoryOutbox implements OutboxDispatcher {
       const request = { entryId, tenant, runId };
       if (kind === 'seal_evidence' || kind === 'export_run') {
         this.#seals.push({ kind, ...request });
+        return;
+      }
+      if (kind === 'seal_addendum') {
+        this.#seals.push({ kind, ...request, seq: entry.seq });
         return;
       }
       const { approvalId } = entry;

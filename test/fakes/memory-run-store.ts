@@ -8,14 +8,15 @@ import {
   isOpen,
 } from '../../lambdas/run/approval.ts';
 import { shardOf } from '../../lambdas/run/caps.ts';
-import type { Commit, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
+import type { Commit, CreatedRun, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
-import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
+import { dayOf, type LogEntry, logEntryId } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, lostTrigger, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../../lambdas/run/run-filter.ts';
 import {
+  type AddendumRecord,
   type CommitResult,
   DUE_SHARDS,
   type DueItem,
@@ -59,6 +60,7 @@ export class MemoryRunStore implements RunStore {
   readonly #approvals = new MemoryRows<Approval>();
   readonly #taskTokens = new MemoryRows<string>();
   readonly #evidence = new MemoryRows<EvidenceRecord>();
+  readonly #addenda = new MemoryRows<AddendumRecord>();
   readonly #logged = new MemoryRows<LogEntry>();
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
   readonly #reruns = new MemoryRows<Rerun>();
@@ -84,6 +86,7 @@ export class MemoryRunStore implements RunStore {
     receipt: (tenant: string, key: string) => this.#receipts.peek(tenant, key),
     receipts: () => this.#receipts.peekAll(),
     evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
+    addenda: (tenant: string, runId: string) => this.#addenda.peekPartition(runOf(tenant, runId)),
     outbox: () => this.#outbox.peekAll(),
     /** When the sweeper will find a run. */
     dueAt: (run: Run) => this.#dueTime(run)?.dueAt,
@@ -103,18 +106,7 @@ export class MemoryRunStore implements RunStore {
         ...records.map((record) =>
           write(this.#idempotency, [record.tenant, record.key], record, (now) => isNewOrExpired(now, at)),
         ),
-        ...runs.flatMap(({ run, commit }) => {
-          commit.events.forEach(assertFields);
-          const key = runOf(run.tenant, run.runId);
-          return [
-            write(this.#runs, [key], run, isNew),
-            write(this.#commits, [key, padded(commit.seq)], commit, isNew),
-            write(this.#triggers, [key], trigger),
-            ...(originalOf(run) === undefined
-              ? []
-              : [write(this.#reruns, [runOf(run.tenant, originalOf(run) ?? ''), run.runId], rerunOf(run), isNew)]),
-          ];
-        }),
+        ...runs.flatMap((created) => this.#newRun({ ...created, trigger })),
       ]);
       const [expired] = held;
       if (!refusals) return { outcome: 'created', ...(expired && { expired }) };
@@ -125,11 +117,24 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
+  #newRun({ run, commit, trigger }: CreatedRun) {
+    commit.events.forEach(assertFields);
+    const key = runOf(run.tenant, run.runId);
+    return [
+      write(this.#runs, [key], run, isNew),
+      write(this.#commits, [key, padded(commit.seq)], commit, isNew),
+      write(this.#triggers, [key], trigger),
+      ...(originalOf(run) === undefined
+        ? []
+        : [write(this.#reruns, [runOf(run.tenant, originalOf(run) ?? ''), run.runId], rerunOf(run), isNew)]),
+    ];
+  }
+
   commit(change: RunChange): Promise<CommitResult> {
     return this.operation('commit', () => this.#commit(change));
   }
 
-  #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox, caps }: RunChange): CommitResult {
+  #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox, caps, creates }: RunChange): CommitResult {
     commit.events.forEach(assertFields);
     const key = runOf(run.tenant, run.runId);
     const refusals = transact([
@@ -149,6 +154,7 @@ export class MemoryRunStore implements RunStore {
         ),
       ),
       ...outbox.map((entry) => write(this.#outbox, [entry.id], entry)),
+      ...(creates ? this.#newRun(creates) : []),
       ...caps.map((cap) => this.#caps.write(run.tenant, cap)),
     ]);
     if (!refusals) return { outcome: 'committed' };
@@ -189,9 +195,11 @@ export class MemoryRunStore implements RunStore {
     yield* await this.operation('everyRow', (): RunRow[] => {
       const run = this.#runs.get(key);
       const trigger = this.#triggers.get(key);
+      const evidence = this.#evidence.get(key);
       return [
         ...this.#approvals.inPartition(key).map((approval) => ({ kind: 'approval' as const, approval })),
         ...this.#commits.inPartition(key).map((commit) => ({ kind: 'commit' as const, commit })),
+        ...(evidence ? [{ kind: 'evidence' as const, evidence }] : []),
         ...(run ? [{ kind: 'run' as const, run }] : []),
         ...this.#steps.inPartition(key).map((step) => ({ kind: 'step' as const, step })),
         ...(trigger ? [{ kind: 'trigger' as const, trigger }] : []),
@@ -303,6 +311,19 @@ export class MemoryRunStore implements RunStore {
     return this.operation('idempotencyRecord', () => this.#idempotency.get(tenant, key));
   }
 
+  addenda(
+    tenant: string,
+    runId: string,
+    { after, limit }: { after: number; limit: number },
+  ): Promise<AddendumRecord[]> {
+    return this.operation('addenda', () =>
+      this.#addenda
+        .inPartition(runOf(tenant, runId))
+        .filter(({ seq }) => seq > after)
+        .slice(0, limit),
+    );
+  }
+
   /** As DynamoDB's index: pages that end before everything was given, the longest due first. */
   due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
     return this.operation('due', () => {
@@ -389,9 +410,13 @@ export class MemoryRunStore implements RunStore {
   ): Promise<void> {
     return this.operation('completeSeal', () => {
       const deleteEntry = write(this.#outbox, [entryId], undefined);
+      const { addendum } = logged;
+      const key = runOf(tenant, runId);
       const refusals = transact([
-        write(this.#evidence, [runOf(tenant, runId)], evidence, isNew),
-        write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, runId], logged),
+        addendum === undefined
+          ? write(this.#evidence, [key], evidence, isNew)
+          : write(this.#addenda, [key, padded(addendum)], { seq: addendum, ...evidence }, isNew),
+        write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, logEntryId(logged)], logged),
         ...outboxEntries.map((entry) => write(this.#outbox, [entry.id], entry)),
         deleteEntry,
       ]);

@@ -134,6 +134,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
       store.countPendingApprovals(tenant),
     ),
     taskToken: at('store', 'taskToken', (...args: Parameters<RunStore['taskToken']>) => store.taskToken(...args)),
+    addenda: view('addenda', (...args: Parameters<RunStore['addenda']>) => store.addenda(...args)),
     closedApprovals: view('closedApprovals', (...args: Parameters<RunStore['closedApprovals']>) =>
       store.closedApprovals(...args),
     ),

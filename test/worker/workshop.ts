@@ -1,4 +1,5 @@
 import { isoNow } from '../../lambdas/entry/ports.ts';
+import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import type { Exports } from '../../lambdas/evidence/export/export-run.ts';
 import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
@@ -150,7 +151,9 @@ export class Workshop {
     }
     for (const seal of this.outbox.receiveSeals()) {
       const { runs, evidence: store, exports, signer, clock, log } = this;
-      await survived(() => sealRun({ runs, store, exports, signer, clock, log }, seal));
+      const sealer = { runs, store, exports, signer, clock, log };
+      const { seq } = seal;
+      await survived(() => (seq === undefined ? sealRun(sealer, seal) : sealAddendum(sealer, { ...seal, seq })));
     }
   }
 }

@@ -10,7 +10,7 @@ import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { fileFailure, readFile } from '../read-file.ts';
-import { KEY_OPTION, readKeys, unreadable } from './bundle-file.ts';
+import { KEY_OPTION, readAddenda, readKeys, unreadable } from './bundle-file.ts';
 import { counted } from './evidence-text.ts';
 
 /** The log of a day is written a little more than an hour after the day ends. */
@@ -80,13 +80,15 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
       name,
       document: readFile(join(folder, file)),
       envelope: existsSync(envelope) ? readFile(envelope) : undefined,
+      ...(pattern === BUNDLE_FILE && { addenda: readAddenda(join(folder, file)) }),
     };
   }
 }
 
-function checkBundle({ tenant, name, document, envelope }: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
+function checkBundle(held: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
+  const { tenant, name, document, envelope, addenda } = held;
   if (!envelope) return 'is not signed: the envelope is missing';
-  const verdict = verifyBundle({ document, envelope, keys });
+  const verdict = verifyBundle({ document, envelope, keys, ...(addenda && { addenda }) });
   switch (verdict.verdict) {
     case 'tampered':
       return `was tampered with: ${verdict.entry} ${verdict.problem}`;

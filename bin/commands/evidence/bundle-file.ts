@@ -1,5 +1,8 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
+import type { HeldAddendum } from '../../../lambdas/evidence/verify/verify-addenda.ts';
 import { type HeldBundle, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import type { Call, Option } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
@@ -11,7 +14,8 @@ export const KEY_OPTION: Option = {
 };
 
 export const FILE_DETAILS = [
-  'FILE is bundle.json. Its signed envelope, bundle.dsse.json, must be in the same folder.',
+  'FILE is bundle.json. Its signed envelope, bundle.dsse.json, must be in the same folder, and so must its addenda',
+  '(bundle.addendum-8.json, or addendum-00000008.json as in the bucket): what was recorded after the end of the run.',
   'Works offline.',
 ].join('\n');
 
@@ -21,6 +25,9 @@ export function bundleFiles(file: string): { document: string; envelope: string 
   return { document: `${name}.json`, envelope: `${name}.dsse.json` };
 }
 
+export const addendumFiles = (file: string, seq: number) =>
+  bundleFiles(`${file.replace(/(\.dsse)?\.json$/, '')}.addendum-${seq}.json`);
+
 export function readBundle(call: Call): HeldBundle {
   const { document, envelope } = bundleFiles(call.arg(0));
   const key = call.option('key');
@@ -28,7 +35,26 @@ export function readBundle(call: Call): HeldBundle {
     document: readFile(document),
     envelope: readFile(envelope),
     keys: key === undefined ? [] : readKeys(key),
+    addenda: readAddenda(document),
   };
+}
+
+/** The addenda beside a bundle, as `evidence get` or the bucket names them. */
+export function readAddenda(document: string): HeldAddendum[] {
+  const folder = dirname(document);
+  const name = basename(document, '.json');
+  const prefixes = [`${name}.addendum-`, ...(name === 'bundle' ? ['addendum-'] : [])];
+  return readdirSync(folder)
+    .filter((file) => prefixes.some((prefix) => file.startsWith(prefix)) && /\d\.json$/.test(file))
+    .map((file) => {
+      const path = join(folder, file);
+      const envelope = bundleFiles(path).envelope;
+      return {
+        name: file,
+        document: readFile(path),
+        envelope: existsSync(envelope) ? readFile(envelope) : undefined,
+      };
+    });
 }
 
 export interface ReadEvidence {

@@ -166,7 +166,8 @@ function evidenceEventText(event: EvidenceCommit['events'][number], at: string):
   }
 }
 
-export const counted = (count: number, thing: string) => `${count} ${thing}${count === 1 ? '' : 's'}`;
+export const counted = (count: number, thing: string, things = `${thing}s`) =>
+  `${count} ${count === 1 ? thing : things}`;
 
 const short = (hash: string) => (hash.length > HASH_SHOWN_DIGITS ? `${hash.slice(0, HASH_SHOWN_DIGITS)}…` : hash);
 

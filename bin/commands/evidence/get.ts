@@ -1,14 +1,19 @@
+import type { ResponseFrom } from '../../../client/api-client.ts';
+import type { Api } from '../../client/api-client.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
 import { findRunId } from '../runs/find-run.ts';
-import { bundleFiles } from './bundle-file.ts';
+import { addendumFiles, bundleFiles } from './bundle-file.ts';
 
 export const evidenceGet: Command = {
   name: 'evidence get',
   args: ['ID'],
   description: 'download the evidence bundle of an ended run',
-  details: 'Writes two files: the document (.json) and its signed envelope (.dsse.json). ID may be a prefix.',
+  details: [
+    'Writes the document (.json) and its signed envelope (.dsse.json), and both for each addendum: what was recorded',
+    'after the end of the run. ID may be a prefix.',
+  ].join('\n'),
   options: { out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' } },
   async run(call) {
     const api = call.api();
@@ -21,8 +26,29 @@ export const evidenceGet: Command = {
     ]);
     writeFile(files.document, document);
     writeFile(files.envelope, envelope);
-    if (call.json) call.printJson(files);
-    else call.terminal.print(`${files.document}, ${files.envelope}`);
+    const addenda = await getAddenda(api, runId, files.document);
+    if (call.json) call.printJson({ ...files, addenda });
+    else for (const each of [files, ...addenda]) call.terminal.print(`${each.document}, ${each.envelope}`);
     return EXIT.ok;
   },
 };
+
+async function getAddenda(api: Api, id: string, bundle: string): Promise<{ document: string; envelope: string }[]> {
+  const written: { document: string; envelope: string }[] = [];
+  for (let since: number | undefined = 0; since !== undefined; ) {
+    const page: ResponseFrom<'GET /api/v1/runs/{id}/evidence'> = await api.call('GET /api/v1/runs/{id}/evidence', {
+      params: { id },
+      query: { since: String(since) },
+    });
+    for (const { seq } of page.addenda) {
+      const params = { id, seq: String(seq) };
+      const files = addendumFiles(bundle, seq);
+      const path = 'GET /api/v1/runs/{id}/evidence/addenda/{seq}';
+      writeFile(files.document, await api.download(`${path}/addendum.json`, { params }));
+      writeFile(files.envelope, await api.download(`${path}/addendum.dsse.json`, { params }));
+      written.push(files);
+    }
+    since = page.moreAddendaSince;
+  }
+  return written;
+}

@@ -64,5 +64,7 @@ function printSummary(summary: Summary, print: (line: string) => void): void {
   print(`  document  sha256 ${sha256}`);
   print(`  chain     ${counted(commits, 'commit')} to ${head}`);
   print(`  contains  ${counts.join(', ')}`);
+  if (summary.addenda > 0)
+    print(`  then      ${counted(summary.addenda, 'addendum', 'addenda')}, up to commit ${commits + summary.addenda}`);
   print(`  signed    as ${keyId}`);
 }

@@ -1,10 +1,22 @@
 import type { RequestFor } from '../../../client/api-client.ts';
+import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
+import type { RunSummary } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command, Option } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { findRunId } from './find-run.ts';
 
-type ControlRoute = `POST /api/v1/runs/{id}/${'cancel' | 'pause' | 'rollback' | 'resume' | 'retry' | 'signal'}`;
+type ControlCommand =
+  | 'cancel'
+  | 'pause'
+  | 'rollback'
+  | 'resume'
+  | 'retry'
+  | 'signal'
+  | 'assign'
+  | 'release'
+  | 'resolve';
+type ControlRoute = `POST /api/v1/runs/{id}/${ControlCommand}`;
 
 const REASON: Record<string, Option> = { reason: { value: 'TEXT', description: 'reason, stored in the run' } };
 const reasonOf = (call: Call) => ({ reason: call.option('reason') });
@@ -12,7 +24,34 @@ const reasonOf = (call: Call) => ({ reason: call.option('reason') });
 export const runsControl: readonly Command[] = [
   control('POST /api/v1/runs/{id}/cancel', 'cancel a run; it makes no more writes', REASON, reasonOf),
   control('POST /api/v1/runs/{id}/pause', 'pause a run when its current steps have finished', REASON, reasonOf),
-  control('POST /api/v1/runs/{id}/rollback', 'undo the writes of a run, newest first, and end it', REASON, reasonOf),
+  control(
+    'POST /api/v1/runs/{id}/rollback',
+    'undo the writes of a run, newest first; also of an ended run',
+    REASON,
+    reasonOf,
+  ),
+  control(
+    'POST /api/v1/runs/{id}/assign',
+    'take care of a run, or assign it to another person',
+    { to: { value: 'PERSON', description: 'id of the person (default: you)' } },
+    (call) => ({ assignee: call.option('to') }),
+  ),
+  control('POST /api/v1/runs/{id}/release', 'release a run, so that another person can take it', {}, () => ({})),
+  control(
+    'POST /api/v1/runs/{id}/resolve',
+    'record the result of a run that ended without success',
+    {
+      as: { value: 'RESULT', required: true, description: 'succeeded or failed' },
+      reason: { value: 'TEXT', required: true, description: 'what you found and did, stored in the run' },
+      write: {
+        value: 'STEP=FINDING',
+        repeatable: true,
+        description: 'happened or did_not, for each write of unknown outcome',
+      },
+    },
+    resolveBody,
+    'Check the target of each write of unknown outcome first. A write that happened is reused by later runs with the\nidentical write; one that did_not happen may be made again. The resolution is final; the status of the run stays.',
+  ),
   control('POST /api/v1/runs/{id}/resume', 'resume a paused run', {}, () => ({})),
   control(
     'POST /api/v1/runs/{id}/retry',
@@ -36,11 +75,13 @@ function control<Route extends ControlRoute>(
   description: string,
   options: Record<string, Option>,
   bodyOf: (call: Call) => RequestFor<Route>['body'],
+  details?: string,
 ): Command {
   return {
     name: `runs ${route.split('/').at(-1)}`,
     args: ['ID'],
     description,
+    ...(details !== undefined && { details }),
     options,
     async run(call): Promise<ExitCode> {
       const body = bodyOf(call);
@@ -48,10 +89,43 @@ function control<Route extends ControlRoute>(
       const params = { id: await findRunId(api, call.arg(0)) };
       const run = await api.call<ControlRoute>(route, { params, body } as RequestFor<ControlRoute>);
       if (call.json) call.printJson(run);
-      else call.terminal.print(printable(`${run.runId} is ${run.status}`));
+      else for (const line of resultLines(run)) call.terminal.print(printable(line));
       return EXIT.ok;
     },
   };
+}
+
+/** The run, and what was added to it after its end. */
+function resultLines({ runId, status, completedAt, assignee, resolution, rolledBackBy }: RunSummary): string[] {
+  const resolved = resolution ? `, resolved as ${resolution.outcome} by ${resolution.actor}` : '';
+  const owner = assignee === null ? '' : `; ${assignee} takes care of it`;
+  return [
+    `${runId} is ${status}${resolved}${owner}`,
+    ...(completedAt !== null && rolledBackBy !== null
+      ? [`its writes are undone by ${rolledBackBy}: npx countersign runs watch ${rolledBackBy}`]
+      : []),
+  ];
+}
+
+const RESULTS = ['succeeded', 'failed'] as const;
+const FINDINGS = ['happened', 'did_not'] as const;
+
+function resolveBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/resolve'>['body'] {
+  const outcome = oneOf('--as', call.option('as') ?? '', RESULTS);
+  const reason = call.option('reason') ?? '';
+  if (reason.trim() === '') throw new UsageError('--reason is required: what you found and did');
+  const writes = call.options('write').map((text) => {
+    const [, step = '', finding = ''] = /^([^=]+)=(.*)$/.exec(text) ?? [];
+    if (step === '') throw new UsageError(`--write ${text} must be STEP=happened or STEP=did_not`);
+    return [step, oneOf(`--write ${step}`, finding, FINDINGS)] as const;
+  });
+  return { outcome, reason, writes: Object.fromEntries(writes) };
+}
+
+function oneOf<Value extends string>(name: string, given: string, values: readonly Value[]): Value {
+  const value = values.find((each) => each === given);
+  if (value) return value;
+  throw new UsageError(`${name} must be ${values.join(' or ')}, not "${given}"${didYouMean(given, values)}`);
 }
 
 function signalBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/signal'>['body'] {

@@ -42,6 +42,19 @@ function printHeader(page: Page, run: RunDetail): void {
   }
   if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
   if (error) page.field('error', errorText(error), 'bad');
+  if (run.assignee) page.field('assigned', run.assignee);
+  if (run.rollbackOf) page.exactField('undoes', run.rollbackOf);
+  if (run.rolledBackBy) page.exactField('undone by', run.rolledBackBy);
+  printResolution(page, run);
+}
+
+function printResolution(page: Page, { resolution }: RunDetail): void {
+  if (!resolution) return;
+  const { outcome, actor, at, reason, writes } = resolution;
+  page.field('resolved', `as ${outcome} by ${actor}, ${dateAndTime(at)}: ${reason}`);
+  for (const [step, finding] of Object.entries(writes)) {
+    page.field('', `${step}: the write ${finding === 'happened' ? 'was' : 'was not'} made`);
+  }
 }
 
 function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [name: string, when: string][] {

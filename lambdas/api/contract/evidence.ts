@@ -25,13 +25,26 @@ const evidenceFile = <const File extends string>(file: File, summary: string) =>
     responses: { 200: FileBytes, 206: FileBytes },
   });
 
+const addendumFile = <const File extends string>(file: File, summary: string) =>
+  route({
+    method: 'GET',
+    path: `/api/v1/runs/{id}/evidence/addenda/{seq}/${file}`,
+    right: 'evidence:read',
+    summary,
+    params: runParams.extend({ seq: z.string().meta({ description: 'Number of the commit' }) }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  });
+
 export const evidenceRoutes = {
   getEvidence: route({
     method: 'GET',
     path: '/api/v1/runs/{id}/evidence',
     right: 'evidence:read',
-    summary: 'Returns size, hash and location of the evidence of a run',
+    summary: 'Returns size, hash and location of the evidence of a run and of its addenda',
     params: runParams,
+    query: z.strictObject({
+      since: z.coerce.number().int().min(0).default(0).meta({ description: 'Only addenda after this commit' }),
+    }),
     responses: {
       200: z.object({
         runId: z.string(),
@@ -40,9 +53,27 @@ export const evidenceRoutes = {
         sealedAt: Timestamp,
         document: z.string(),
         envelope: z.string(),
+        addenda: z
+          .array(
+            z.object({
+              seq: z.int(),
+              sha256: z.string(),
+              sizeBytes: z.int(),
+              sealedAt: Timestamp,
+              document: z.string(),
+              envelope: z.string(),
+            }),
+          )
+          .meta({ description: 'One for each commit after the end of the run' }),
+        moreAddendaSince: z
+          .int()
+          .optional()
+          .meta({ description: 'Set if there are more: `since` of the next request' }),
       }),
     },
   }),
+  getEvidenceAddendum: addendumFile('addendum.json', 'Returns an addendum to the evidence bundle, byte for byte'),
+  getEvidenceAddendumEnvelope: addendumFile('addendum.dsse.json', 'Returns the signed envelope of an addendum'),
   getEvidenceDocument: evidenceFile('bundle.json', 'Returns the evidence bundle, byte for byte; supports Range'),
   getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
 };

@@ -12,7 +12,7 @@ import { deadLetterRoutes, healthRoutes, outboxRoutes } from './operations.ts';
 import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
-import { controlRoutes, runRoutes } from './runs.ts';
+import { caseRoutes, controlRoutes, runRoutes } from './runs.ts';
 import { startRoutes } from './start.ts';
 import { planRoutes, workflowRoutes } from './workflows.ts';
 
@@ -24,7 +24,7 @@ export const CONTRACT = {
   slackCommands: slackCommandRoutes,
   slackEvents: slackEventRoutes,
   runs: runRoutes,
-  control: { ...controlRoutes, ...outboxRoutes },
+  control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
   start: startRoutes,
   approvals: approvalRoutes,
   definitions: { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes },

@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import type { Right } from '../../people/rights.ts';
 import { ERROR_CODES } from '../../run/errors.ts';
 import type { CommitEvent } from '../../run/events/events.ts';
 import type { By } from '../../run/events/run-events.ts';
 import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
-import { RunStatus, TRIGGER_SOURCES } from '../../run/run.ts';
+import { RESOLVED_AS, RunStatus, TRIGGER_SOURCES, WRITE_FINDINGS } from '../../run/run.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
@@ -37,6 +38,15 @@ export const StartedRun = z.object({
   createdAt: Timestamp,
 });
 
+/** What a person recorded after the run had ended. The status of the run stays. */
+const Resolution = z.object({
+  outcome: z.enum(RESOLVED_AS),
+  actor: z.string(),
+  at: Timestamp,
+  reason: z.string(),
+  writes: z.record(z.string(), z.enum(WRITE_FINDINGS)).meta({ description: 'By step, for each unknown write' }),
+});
+
 export const RunSummary = z.object({
   runId: z.string().meta({ example: 'run_019a2f6c4d1e' }),
   status: RunStatus,
@@ -56,6 +66,10 @@ export const RunSummary = z.object({
   cancellation: z.object({ actor: z.string(), at: Timestamp, reason: z.string().optional() }).nullable(),
   approvalOverdueSince: Timestamp.nullable(),
   error: RecordedError.nullable(),
+  assignee: z.string().nullable().meta({ description: 'The person who takes care of the run' }),
+  resolution: Resolution.nullable(),
+  rollbackOf: z.string().nullable().meta({ description: 'The run whose writes this run undoes' }),
+  rolledBackBy: z.string().nullable().meta({ description: 'The run that undoes the writes of this ended run' }),
 });
 export type RunSummary = z.infer<typeof RunSummary>;
 
@@ -203,7 +217,7 @@ export const RunDetail = RunSummary.extend({
   stopRequest: StopRequest.nullable(),
   rollback: z
     .object({
-      endsAs: z.enum(['failed_terminal', 'canceled']),
+      endsAs: z.enum(['failed_terminal', 'canceled', 'succeeded']),
       actor: z.string(),
       at: Timestamp,
       error: RecordedError.optional(),
@@ -350,7 +364,11 @@ export const controlRoutes = {
   pauseRun: runCommand('pause', 'Pauses a run', Reason),
   resumeRun: runCommand('resume', 'Resumes a paused run', z.strictObject({})),
   retryRun: runCommand('retry', 'Retries a failed step of a run', z.strictObject({ step: z.string().optional() })),
-  rollBackRun: runCommand('rollback', 'Undoes the writes of a run', Reason),
+  rollBackRun: runCommand(
+    'rollback',
+    'Undoes the writes of a run; of an ended run by another run, which `rolledBackBy` names',
+    Reason,
+  ),
   signalRun: runCommand(
     'signal',
     'Sends a signal to a step that waits for one',
@@ -358,6 +376,42 @@ export const controlRoutes = {
       event: z.string().min(1).max(EVENT_MAX_CHARACTERS),
       payload: z.json().default(null),
       id: EventId.optional(),
+    }),
+  ),
+};
+
+const personCommand = <const Command extends string, const Needed extends Right, Body extends z.ZodType>(
+  command: Command,
+  right: Needed,
+  summary: string,
+  body: Body,
+) => route({ ...runCommand(command, summary, body), right, peopleOnly: true });
+
+/** What people record about a run, also after it has ended. */
+export const caseRoutes = {
+  assignRun: personCommand(
+    'assign',
+    'runs:assign',
+    'Assigns a run to a person, by default to you; 409 if another person has it',
+    z.strictObject({ assignee: z.string().min(1).optional().meta({ description: 'ID of the person' }) }),
+  ),
+  releaseRun: personCommand(
+    'release',
+    'runs:assign',
+    'Releases a run, so that another person can take it',
+    z.strictObject({}),
+  ),
+  resolveRun: personCommand(
+    'resolve',
+    'runs:resolve',
+    'Records the result of a run that ended without success, and whether each unknown write was made',
+    z.strictObject({
+      outcome: z.enum(RESOLVED_AS),
+      reason: z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS),
+      writes: z
+        .record(z.string(), z.enum(WRITE_FINDINGS))
+        .default({})
+        .meta({ description: 'By step, for each write of unknown outcome' }),
     }),
   ),
 };

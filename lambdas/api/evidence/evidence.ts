@@ -3,23 +3,34 @@ import type { EvidenceStore } from '../../evidence/evidence-store.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { evidenceRoutes } from '../contract/evidence.ts';
+import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Request, router } from '../router.ts';
 
 /** A function returns at most 6 MB, and bytes are sent in base64. Larger files are requested in ranges. */
 const SENT_MAX_BYTES = 4 * 1024 * 1024;
 
 export interface EvidencePorts {
-  runs: Pick<RunStore, 'evidence'>;
+  runs: Pick<RunStore, 'evidence' | 'addenda'>;
   store: Pick<EvidenceStore, 'get'>;
 }
 
 export const handleEvidence = router<EvidencePorts, typeof evidenceRoutes>(evidenceRoutes, {
-  async getEvidence(ports, { caller, params: { id: runId } }) {
+  async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
     const { sha256, sizeBytes, sealedAt } = await recordOf(ports, caller, runId);
+    const found = await ports.runs.addenda(caller.tenant, runId, { after: since, limit: PAGE_MAX + 1 });
     const path = `/api/v1/runs/${runId}/evidence`;
     const files = { document: `${path}/bundle.json`, envelope: `${path}/bundle.dsse.json` };
-    return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files } };
+    const addenda = found.slice(0, PAGE_MAX).map((each) => ({
+      ...each,
+      document: `${path}/addenda/${each.seq}/addendum.json`,
+      envelope: `${path}/addenda/${each.seq}/addendum.dsse.json`,
+    }));
+    const last = found.length > PAGE_MAX ? addenda.at(-1) : undefined;
+    const more = last && { moreAddendaSince: last.seq };
+    return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files, addenda, ...more } };
   },
+  getEvidenceAddendum: (ports, request) => sendAddendum(ports, request, 'documentKey'),
+  getEvidenceAddendumEnvelope: (ports, request) => sendAddendum(ports, request, 'envelopeKey'),
   getEvidenceDocument: (ports, request) => sendFile(ports, request, 'documentKey'),
   getEvidenceEnvelope: (ports, request) => sendFile(ports, request, 'envelopeKey'),
 });
@@ -40,6 +51,24 @@ async function sendFile(
 ) {
   const record = await recordOf(ports, caller, params.id);
   return fileResponse(await ports.store.get(record[key]), headers.range);
+}
+
+async function sendAddendum(
+  ports: EvidencePorts,
+  {
+    caller,
+    params,
+    headers,
+  }: Pick<Request<typeof evidenceRoutes.getEvidenceAddendum>, 'caller' | 'params' | 'headers'>,
+  key: 'documentKey' | 'envelopeKey',
+) {
+  await recordOf(ports, caller, params.id);
+  const seq = /^[1-9]\d{0,7}$/.test(params.seq) ? Number(params.seq) : 0;
+  const [found] = await ports.runs.addenda(caller.tenant, params.id, { after: Math.max(0, seq - 1), limit: 1 });
+  if (found?.seq !== seq) {
+    throw new Problem(404, 'NOT_FOUND', `${params.id} has no addendum ${params.seq}; GET …/evidence lists them`);
+  }
+  return fileResponse(await ports.store.get(found[key]), headers.range);
 }
 
 function fileResponse(content: Buffer, range = '') {

@@ -1,4 +1,5 @@
 import { isoNow } from '../../entry/ports.ts';
+import { checkEntry, entryFromId, type OutboxEntry } from '../../outbox/outbox.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
 import type { outboxRoutes } from '../contract/operations.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
@@ -14,7 +15,7 @@ export const outboxHandlers: Handlers<Pick<RunChanger, 'runs' | 'clock'>, typeof
     const page = found.slice(0, PAGE_MAX);
     if (!dryRun) {
       const now = isoNow(clock);
-      await Promise.all(page.map((entry) => runs.redriveOutbox(entry, now)));
+      await Promise.all(page.map(async (entry) => runs.redriveOutbox(await repaired(runs, entry, now), now)));
     }
     const entries = page.map(({ id, kind, runId, attempts, createdAt, failed }) => ({
       id,
@@ -28,3 +29,10 @@ export const outboxHandlers: Handlers<Pick<RunChanger, 'runs' | 'clock'>, typeof
     return { status: dryRun ? 200 : 202, body: { entries, more: found.length > page.length } };
   },
 };
+
+/** A damaged entry is made again from its id, with the count that was read: it is stored only if nobody changed it. */
+async function repaired(runs: RunChanger['runs'], entry: OutboxEntry, at: string): Promise<OutboxEntry> {
+  if (checkEntry(entry) === undefined) return entry;
+  const made = await entryFromId(entry.id, at, (tenant, runId, approvalId) => runs.approval(tenant, runId, approvalId));
+  return made ? { ...made, attempts: entry.attempts } : entry;
+}

@@ -1,33 +1,77 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
+import type { Ids } from '../../entry/ports.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
+import { CountersignError } from '../../run/errors.ts';
+import type { Run } from '../../run/run.ts';
+import { assignRun, releaseRun } from '../../run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
+import { type Resolving, resolveRun } from '../../run-changes/resolve-run.ts';
+import { rollBackEndedRun } from '../../run-changes/rollback-ended-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { outboxRoutes } from '../contract/operations.ts';
-import { controlRoutes, type RunSummary } from '../contract/runs.ts';
+import { caseRoutes, controlRoutes, type RunSummary } from '../contract/runs.ts';
 import { outboxHandlers } from '../operations/outbox.ts';
 import { router } from '../router.ts';
 import { runSummary } from './run-views.ts';
 
+/** Changes runs. `ids` names the run that undoes the writes of an ended run. */
+export interface ControlPorts extends RunChanger {
+  definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
+  ids: Ids;
+}
+
 /** One function changes runs and resends outbox entries: it has the permissions for both. */
-export const handleControl = router<RunChanger, typeof controlRoutes & typeof outboxRoutes>(
-  { ...controlRoutes, ...outboxRoutes },
+export const handleControl = router<ControlPorts, typeof controlRoutes & typeof caseRoutes & typeof outboxRoutes>(
+  { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
   {
     cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
     pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
     resumeRun: command(() => ({ kind: 'resume' })),
     retryRun: command((body: { step?: string }) => ({ kind: 'retry', ...body })),
-    rollBackRun: command((body: { reason?: string }) => ({ kind: 'rollback', ...body })),
     signalRun: command((body: { event: string; payload: unknown; id?: string }) => ({ kind: 'signal', ...body })),
+    rollBackRun: change(async (ports, target, body: { reason?: string }, { person: actor }) => {
+      try {
+        const { run } = await controlRun(ports, target, { kind: 'rollback', ...body }, actor);
+        return run;
+      } catch (error) {
+        if (!(error instanceof CountersignError) || error.code !== 'RUN_TERMINAL_STATE') throw error;
+        return rollBackEndedRun(ports, target, { ...body, actor, rollbackRunId: ports.ids.next('run') });
+      }
+    }),
+    assignRun: change(async (ports, target, { assignee }: { assignee?: string }, { person: actor }) => {
+      if (assignee !== undefined) await assertPerson(ports, target.tenant, assignee);
+      return assignRun(ports, target, assignee ?? actor, actor);
+    }),
+    releaseRun: change((ports, target, _body: object, { person }) => releaseRun(ports, target, person)),
+    resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
     ...outboxHandlers,
   },
 );
 
-function command<Body>(commandOf: (body: Body) => Command) {
+type Target = { tenant: string; runId: string };
+
+function change<Body>(changing: (ports: ControlPorts, target: Target, body: Body, caller: Caller) => Promise<Run>) {
   return async (
-    changer: RunChanger,
+    ports: ControlPorts,
     { caller, params, body }: { caller: Caller; params: { id: string }; body: Body },
   ): Promise<{ status: 200; body: RunSummary }> => {
-    const target = { tenant: caller.tenant, runId: params.id };
-    const { run } = await controlRun(changer, target, commandOf(body), caller.person);
+    const run = await changing(ports, { tenant: caller.tenant, runId: params.id }, body, caller);
     return { status: 200, body: runSummary(run) };
   };
+}
+
+function command<Body>(commandOf: (body: Body) => Command) {
+  return change(async (ports, target, body: Body, { person }) => {
+    const { run } = await controlRun(ports, target, commandOf(body), person);
+    return run;
+  });
+}
+
+async function assertPerson({ definitions }: ControlPorts, tenant: string, id: string): Promise<void> {
+  const people = await definitions.people(tenant, { fresh: true });
+  const ids = people.map((person) => person.id);
+  if (ids.includes(id)) return;
+  const listed = 'countersign people list shows all people';
+  throw new CountersignError('INPUT_INVALID', `there is no person "${id}"${didYouMean(id, ids) || `; ${listed}`}`);
 }

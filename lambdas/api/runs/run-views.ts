@@ -25,6 +25,10 @@ export function runSummary(run: Run): RunSummary {
     cancellation: run.cancellation ?? null,
     approvalOverdueSince: (!isTerminal(run) && run.approvalOverdueSince) || null,
     error: (isTerminal(run) && run.error) || null,
+    assignee: run.assignee ?? null,
+    resolution: run.resolution ?? null,
+    rollbackOf: run.rollbackOf?.runId ?? null,
+    rolledBackBy: run.rolledBackBy ?? null,
   };
 }
 
@@ -59,7 +63,7 @@ export function runDetail({ run, rows, page, commits, evidence, reruns }: Loaded
   };
 }
 
-function resultOf({ status }: Run, rows: readonly Step[]): unknown {
-  const last = status === 'succeeded' ? rows.at(-1) : undefined;
+function resultOf({ status, rollbackOf }: Run, rows: readonly Step[]): unknown {
+  const last = status === 'succeeded' && !rollbackOf ? rows.at(-1) : undefined;
   return last?.status === 'succeeded' ? last.output : null;
 }

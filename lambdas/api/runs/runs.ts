@@ -94,7 +94,9 @@ async function loadWithSteps(ports: RunsPorts, tenant: string, runId: string) {
     ports.definitions.workflow(tenant, run.workflow.name, run.workflow.version),
     ports.runs.listCommits(tenant, run.runId, { after: 0, limit: PAGE_MAX }),
   ]);
-  return { run, commits, shown: { tenant, runId: run.runId, steps: stepsOf(workflow, rows), rows, commits } };
+  // A run that undoes the writes of another run performs no step of its workflow.
+  const steps = stepsOf(run.rollbackOf ? undefined : workflow, rows);
+  return { run, commits, shown: { tenant, runId: run.runId, steps, rows, commits } };
 }
 
 async function readSteps(

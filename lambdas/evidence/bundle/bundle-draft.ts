@@ -1,6 +1,7 @@
 import packageFile from '../../../package.json' with { type: 'json' };
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
+import { endsRun } from '../../run/ended-run.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
 import type { RunRow } from '../../run/run-store.ts';
@@ -34,6 +35,8 @@ export class BundleDraft {
   readonly #reused = new Map<string, string>();
   #trigger: EvidenceTrigger | undefined;
   #run: Run | undefined;
+  #hasEnded = false;
+  #isSealed = false;
 
   take(row: RunRow): void {
     switch (row.kind) {
@@ -41,8 +44,10 @@ export class BundleDraft {
         this.#approvals.push(describeApproval(row.approval));
         break;
       case 'commit':
-        this.#commits.push(describeCommit(row.commit));
-        this.#noteReceipts(row.commit);
+        this.#takeCommit(row.commit);
+        break;
+      case 'evidence':
+        this.#isSealed = true;
         break;
       case 'run':
         this.#run = row.run;
@@ -55,6 +60,14 @@ export class BundleDraft {
     }
   }
 
+  /** Commits after the end of the run are not part of the bundle; each is an addendum to it. */
+  #takeCommit(commit: Commit): void {
+    if (this.#hasEnded) return;
+    this.#commits.push(describeCommit(commit));
+    this.#noteReceipts(commit);
+    this.#hasEnded = endsRun(commit);
+  }
+
   #noteReceipts({ events }: Commit): void {
     for (const event of events) {
       if (event.type === 'write.intended') this.#begun.add(event.receiptKey);
@@ -65,6 +78,18 @@ export class BundleDraft {
   /** After all rows; undefined if there is no such run. */
   get run(): Run | undefined {
     return this.#trigger && this.#run;
+  }
+
+  /** The bundle exists. Rows may have changed since: the receipts of a run that was resolved or rolled back. */
+  get isSealed(): boolean {
+    return this.#isSealed;
+  }
+
+  /** The commit that ended the run. */
+  get head(): EvidenceDocument['head'] {
+    const last = this.#commits.at(-1);
+    if (!last) throw new Error('a run without commits');
+    return { hash: last.hash, count: last.seq };
   }
 
   /** Of all writes of the run, including undone and undo writes, and of writes of other runs that it reused. */
@@ -105,8 +130,7 @@ export class BundleDraft {
         policies: policiesOf(decisions),
       },
     };
-    const head = { hash: run.headHash, count: run.seq };
-    return { format: BUNDLE_FORMAT, ...entries, index: indexOf(entries), commits, head };
+    return { format: BUNDLE_FORMAT, ...entries, index: indexOf(entries), commits, head: this.head };
   }
 }
 

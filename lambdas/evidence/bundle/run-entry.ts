@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { textDigest } from '../../run/digest.ts';
+import { Sha256, textDigest } from '../../run/digest.ts';
 import { type RunRequest, TERMINAL_STATUSES, type TerminalRun, type Trigger } from '../../run/run.ts';
 import { Count, Described, Digest, described, describeFailure, Failure, Time, WorkflowVersion } from './entry-parts.ts';
 
@@ -30,6 +30,7 @@ export const EvidenceRun = z.strictObject({
   writes: Count,
   resumeCount: Count.optional(),
   concurrencyKey: Digest.optional(),
+  rollbackOf: z.strictObject({ runId: z.string(), bundleHash: Sha256, steps: z.array(z.string()) }).optional(),
   rollback: z.strictObject({ endsAs: z.string(), actor: z.string(), at: Time, error: Failure.optional() }).optional(),
   compensation: z
     .array(z.strictObject({ step: z.string(), receiptKey: z.string(), outcome: z.string(), reason: Digest.optional() }))
@@ -69,6 +70,11 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     writes,
     resumeCount,
     concurrencyKey: concurrencyKey === undefined ? undefined : textDigest(concurrencyKey),
+    rollbackOf: run.rollbackOf && {
+      runId: run.rollbackOf.runId,
+      bundleHash: run.rollbackOf.bundleHash,
+      steps: run.rollbackOf.steps,
+    },
     rollback: rollback && {
       endsAs: rollback.endsAs,
       actor: rollback.actor,

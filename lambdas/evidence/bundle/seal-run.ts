@@ -16,7 +16,7 @@ import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
 const RECEIPTS_AT_A_TIME = 25;
 
 export interface Sealer {
-  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal'>;
+  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal' | 'completeOutboxEntry'>;
   store: EvidenceStore;
   exports: Exports;
   signer: Signer;
@@ -43,6 +43,10 @@ export async function sealRun(
     sealer.log.warn('cannot seal a run that does not exist', { tenant, runId });
     return undefined;
   }
+  if (draft.isSealed && isTerminal(run)) {
+    await sealer.runs.completeOutboxEntry(entryId);
+    return run;
+  }
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);
   await takeReceipts(sealer, tenant, draft);
   const document = await storeDocument(sealer, run, draft.build(run));
@@ -57,7 +61,7 @@ export async function sealRun(
   const sealedAt = isoNow(sealer.clock);
   const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
   const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
-  const logged = { runId, sha256, head: run.headHash, count: run.seq, sealedAt };
+  const logged = { runId, sha256, head: draft.head.hash, count: draft.head.count, sealedAt };
   await sealer.runs.completeSeal(entryId, tenant, runId, record, { logged, outboxEntries });
   return run;
 }

@@ -9,18 +9,19 @@ import { functionHandler } from '../../entry/middy-handler.ts';
 import { processBatch } from '../../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemMetrics, systemPause } from '../../entry/system.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
+import { awaitsResolution } from '../../run/ended-run.ts';
+import { sealAddendum } from '../addendum/seal-addendum.ts';
 import { SealEnvironment } from '../environment.ts';
 import { exportSealedRun } from '../export/export-run.ts';
 import { S3EvidenceStore } from '../s3-evidence-store.ts';
 import { KmsSigner } from '../signing/kms-signer.ts';
 import { sealRun } from './seal-run.ts';
 
-const SealMessage = z.object({
-  kind: z.enum(['seal_evidence', 'export_run']),
-  entryId: z.string(),
-  tenant: z.string(),
-  runId: z.string(),
-});
+const entry = { entryId: z.string(), tenant: z.string(), runId: z.string() };
+const SealMessage = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['seal_evidence', 'export_run']), ...entry }),
+  z.object({ kind: z.literal('seal_addendum'), ...entry, seq: z.int() }),
+]);
 
 const DAY_SECONDS = 24 * 60 * 60;
 
@@ -43,13 +44,15 @@ const metrics = systemMetrics(environment.STAGE);
 /** Every finished run is sealed here, so finished runs are counted here. */
 async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
-  const run = await sealRun(sealer, message);
-  // Only a sealed run expires. After a failure the message is delivered again, and sealing again changes nothing.
-  if (run && retentionDays !== undefined) {
+  const run = await (message.kind === 'seal_addendum' ? sealAddendum(sealer, message) : sealRun(sealer, message));
+  // Only a sealed run expires. After a failure the message is delivered again, and sealing again changes nothing. A run
+  // with a write of unknown outcome stays until somebody has resolved it: its receipt blocks a key.
+  if (run && retentionDays !== undefined && !awaitsResolution(run)) {
     const afterSeconds = Math.ceil(systemClock.now() / 1000) + retentionDays * DAY_SECONDS;
     await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
   }
-  if (run) metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
+  if (run && message.kind === 'seal_evidence')
+    metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
 }
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>

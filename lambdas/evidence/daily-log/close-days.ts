@@ -1,7 +1,7 @@
 import type { Clock, Log } from '../../entry/ports.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
-import { dayOf, type LogEntry } from '../../run/log-entry.ts';
+import { dayOf, type LogEntry, logEntryId } from '../../run/log-entry.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { signOnce } from '../signing/dsse.ts';
 import { checkLogEnvelope } from '../verify/verify-daily-log.ts';
@@ -81,8 +81,8 @@ async function closeDay(
 /** Bundles that were entered on a day after its log was closed. They go into the next log. */
 async function* stragglers({ rows, store }: LogCloser, tenant: string, { day }: PreviousDay): AsyncGenerator<LogEntry> {
   const logged = new Set<string>();
-  for (const { runId } of entriesIn(await store.get(logDocumentKey(tenant, day)))) logged.add(runId);
-  for await (const entry of rows.entries(tenant, day)) if (!logged.has(entry.runId)) yield entry;
+  for (const entry of entriesIn(await store.get(logDocumentKey(tenant, day)))) logged.add(logEntryId(entry));
+  for await (const entry of rows.entries(tenant, day)) if (!logged.has(logEntryId(entry))) yield entry;
 }
 
 /** Returns the stored log: this one, or one that an earlier invocation wrote and may not have signed. */

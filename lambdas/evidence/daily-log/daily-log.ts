@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
-import { dayOf, LogEntry } from '../../run/log-entry.ts';
+import { dayOf, LogEntry, logEntryId } from '../../run/log-entry.ts';
 import type { Claim } from '../signing/dsse.ts';
 import { leafHash, merkleRoot } from './merkle.ts';
 
@@ -64,5 +64,5 @@ function rootOf(entries: readonly LogEntry[]): string {
   return merkleRoot(leaves).toString('hex');
 }
 
-/** Run ids order bundles of the same time. */
-export const positionOf = ({ sealedAt, runId }: LogEntry) => `${sealedAt} ${runId}`;
+/** Run ids, then the numbers of addenda, order entries of the same time. */
+export const positionOf = (entry: LogEntry) => `${entry.sealedAt} ${logEntryId(entry)}`;

@@ -1,6 +1,7 @@
 import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
 import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
 import type { Commit } from '../../run/commit.ts';
+import { endsRun } from '../../run/ended-run.ts';
 import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
 import type { RunRow, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore } from '../evidence-store.ts';
@@ -24,6 +25,7 @@ export class ExportDraft {
   readonly #wanted: Exports['wanted'];
   readonly #commits: Commit[] = [];
   readonly #steps: Buffer[] = [];
+  #hasEnded = false;
   #run: Run | undefined;
 
   constructor(wanted: Exports['wanted']) {
@@ -32,7 +34,9 @@ export class ExportDraft {
 
   take(row: RunRow): void {
     if (row.kind === 'run') this.#run = row.run;
-    if (row.kind === 'commit' && this.#wanted.includes('siem')) this.#commits.push(row.commit);
+    if (row.kind === 'commit' && this.#wanted.includes('siem') && !this.#hasEnded) this.#commits.push(row.commit);
+    // Commits after the end are exported with their addenda.
+    if (row.kind === 'commit' && endsRun(row.commit)) this.#hasEnded = true;
     if (row.kind === 'step' && this.#wanted.includes('artifacts')) this.#steps.push(stepArtifact(row.step));
   }
 

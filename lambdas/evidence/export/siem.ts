@@ -31,6 +31,11 @@ export function siemKey({ tenant, runId, completedAt }: TerminalRun): string {
   return `siem/${tenant}/${year}/${month}/${day}/${runId}.jsonl`;
 }
 
+/** Of a commit after the end of the run, by the day of the commit. */
+export function siemAddendumKey(run: TerminalRun, { seq, at }: Commit): string {
+  return siemKey({ ...run, completedAt: at }).replace(/jsonl$/, `${seq}.jsonl`);
+}
+
 /** A line of JSON for each commit. */
 export function siemLines(run: TerminalRun, commits: readonly Commit[]): Buffer {
   return Buffer.from(commits.map((commit) => `${JSON.stringify(apiActivity(run, commit))}\n`).join(''));

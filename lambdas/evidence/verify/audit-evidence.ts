@@ -1,5 +1,7 @@
+import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
-import { dayOf, type LogEntry } from '../../run/log-entry.ts';
+import { dayOf, type LogEntry, logEntryId } from '../../run/log-entry.ts';
+import { Addendum } from '../addendum/addendum.ts';
 import { type DayLog, daysLater, type PreviousDay } from '../daily-log/daily-log.ts';
 import type { TrustedKey } from './trusted-keys.ts';
 import { type HeldFiles, readLog } from './verify-daily-log.ts';
@@ -59,6 +61,13 @@ const absent = (tenant: string): TenantAudit => ({
   findings: [{ about: tenant, problem: 'has neither logs nor bundles here' }],
 });
 
+/** A bundle or an addendum. */
+interface LoggedFile {
+  id: string;
+  document: Buffer;
+  endedAt(): string;
+}
+
 interface Logged {
   entry: LogEntry;
   day: string;
@@ -96,9 +105,10 @@ class Audit {
     if (read.log) {
       this.#checkChain(read.log, before);
       for (const [index, entry] of read.log.entries.entries()) {
-        const earlier = this.#logged.get(entry.runId);
-        if (earlier) this.#find(day, `has ${entry.runId} again, which is in the log of ${earlier.day}`);
-        else this.#logged.set(entry.runId, { entry, day, number: index + 1, size: read.log.size });
+        const id = logEntryId(entry);
+        const earlier = this.#logged.get(id);
+        if (earlier) this.#find(day, `has ${id} again, which is in the log of ${earlier.day}`);
+        else this.#logged.set(id, { entry, day, number: index + 1, size: read.log.size });
       }
     }
     return { day, sha256: sha256Hex(held.document) };
@@ -138,37 +148,56 @@ class Audit {
   }
 
   check(bundle: HeldFiles): void {
-    this.#missing.delete(bundle.name);
-    const problem = this.#terms.checkBundle(bundle) ?? this.#againstLog(bundle);
-    if (problem !== undefined) this.#find(bundle.name, problem);
+    const { name, document, addenda = [] } = bundle;
+    const files = [
+      { id: name, document, endedAt: () => JSON.parse(document.toString()).run.completedAt },
+      ...addenda.flatMap((held) => {
+        const { data } = Addendum.safeParse(tryParseJsonFile(held.document));
+        const id = data && logEntryId({ runId: name, addendum: data.commit.seq });
+        return id === undefined ? [] : [{ id, document: held.document, endedAt: () => data?.commit.at ?? '' }];
+      }),
+    ];
+    for (const { id } of files) this.#missing.delete(id);
+    const tampered = this.#terms.checkBundle(bundle);
+    if (tampered !== undefined) {
+      this.#find(name, tampered);
+      return;
+    }
+    for (const file of files) {
+      const problem = this.#againstLog(file);
+      if (problem !== undefined) this.#find(file.id, problem);
+    }
   }
 
-  #againstLog(bundle: HeldFiles): string | undefined {
-    const logged = this.#logged.get(bundle.name);
-    if (!logged) return this.#unlogged(bundle);
-    if (sha256Hex(bundle.document) !== logged.entry.sha256) {
-      return `differs from the sealed bundle: ${inLog(logged)} has another sha256`;
+  #againstLog(file: LoggedFile): string | undefined {
+    const logged = this.#logged.get(file.id);
+    if (!logged) return this.#unlogged(file);
+    if (sha256Hex(file.document) !== logged.entry.sha256) {
+      const what = logged.entry.addendum === undefined ? 'bundle' : 'addendum';
+      return `differs from the sealed ${what}: ${inLog(logged)} has another sha256`;
     }
     this.#confirmed += 1;
     return undefined;
   }
 
-  /** A run that ended on or after the last logged day may have been sealed later. An earlier one must be in a log. */
-  #unlogged({ name: runId, document }: HeldFiles): string | undefined {
-    const endedOn = dayOf(JSON.parse(document.toString()).run.completedAt);
+  /** What ended on or after the last logged day may have been sealed later. What ended earlier must be in a log. */
+  #unlogged({ id, endedAt }: LoggedFile): string | undefined {
+    const endedOn = dayOf(endedAt());
     const lastDay = this.#days.at(-1) ?? '';
     if (endedOn < (this.#terms.from ?? '')) return undefined;
     if (endedOn < lastDay)
       return `ended on ${endedOn} but is in no log up to ${lastDay}: it was sealed later or added by somebody`;
-    this.#pending.push(runId);
+    this.#pending.push(id);
     return undefined;
   }
 
   result(): TenantAudit {
-    for (const runId of this.#missing) {
-      const logged = this.#logged.get(runId);
-      if (logged)
-        this.#find(runId, `is deleted: ${inLog(logged)}, sealed ${logged.entry.sealedAt}, has no bundle here`);
+    for (const id of this.#missing) {
+      const logged = this.#logged.get(id);
+      if (!logged) continue;
+      const { sealedAt, addendum } = logged.entry;
+      const what = addendum === undefined ? 'bundle' : 'addendum';
+      this.#find(id, `is deleted: ${inLog(logged)}, sealed ${sealedAt}, has no ${what} here`);
     }
     this.#missing.clear();
     return {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
-import { Envelope, Statement } from '../signing/dsse.ts';
+import { type Claim, Envelope, Statement } from '../signing/dsse.ts';
 
 export interface OpenedEnvelope {
   statement: Statement;
@@ -27,4 +27,11 @@ function parsed<T>(schema: z.ZodType<T>, bytes: Buffer): T {
   if (!success) throw new Error(z.prettifyError(error));
   if (!bytes.equals(Buffer.from(canonicalJson(data)))) throw new Error('it is not in canonical form (RFC 8785)');
   return data;
+}
+
+/** The signed facts of an envelope. */
+export function claimOf({ statement }: OpenedEnvelope): Claim {
+  const [{ name, digest }] = statement.subject;
+  const { keyId: _, ...predicate } = statement.predicate;
+  return { subject: name, ...digest, predicateType: statement.predicateType, predicate };
 }

@@ -8,12 +8,15 @@ import { checkDocument } from './check-document.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
+import { type HeldAddendum, verifyAddenda } from './verify-addenda.ts';
 
 /** A bundle and the keys that the auditor trusts. Verification needs no AWS and no network. */
 export interface HeldBundle {
   document: Buffer;
   envelope: Buffer;
   keys: readonly TrustedKey[];
+  /** What was recorded after the end of the run, in any order. */
+  addenda?: readonly HeldAddendum[];
 }
 
 export interface Summary {
@@ -27,6 +30,7 @@ export interface Summary {
   decisions: number;
   approvals: number;
   receipts: number;
+  addenda: number;
   keyId: string;
 }
 
@@ -37,7 +41,16 @@ export type Verdict =
   | ({ verdict: 'tampered' } & Problem)
   | { verdict: 'unreadable'; problem: string };
 
-export function verifyBundle({ document, envelope, keys }: HeldBundle): Verdict {
+/** Verifies a bundle together with its addenda. */
+export function verifyBundle({ addenda = [], ...bundle }: HeldBundle): Verdict {
+  const verdict = verifyAlone(bundle);
+  if (!('summary' in verdict) || addenda.length === 0) return verdict;
+  const found = verifyAddenda(verdict.summary, addenda, bundle.keys);
+  if ('problem' in found) return { verdict: 'tampered', ...found };
+  return { ...verdict, summary: { ...verdict.summary, addenda: found.addenda.length } };
+}
+
+function verifyAlone({ document, envelope, keys }: Omit<HeldBundle, 'addenda'>): Verdict {
   const opened = tryToOpen(envelope);
   if ('verdict' in opened) return opened;
   const signed = signedIn(opened.statement);
@@ -97,6 +110,7 @@ function summaryOf(document: EvidenceDocument, { sha256, keyId }: Signed): Summa
     decisions: decisions.length,
     approvals: approvals.length,
     receipts: receipts.length,
+    addenda: 0,
     keyId,
   };
 }

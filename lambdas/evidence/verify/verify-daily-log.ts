@@ -1,9 +1,9 @@
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log/daily-log.ts';
-import type { Claim } from '../signing/dsse.ts';
-import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
+import { claimOf, openEnvelope } from './open-envelope.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
+import type { HeldAddendum } from './verify-addenda.ts';
 
 /** A log (named by its day) or a bundle (named by its run), with its envelope. */
 export interface HeldFiles {
@@ -11,6 +11,8 @@ export interface HeldFiles {
   name: string;
   document: Buffer;
   envelope: Buffer | undefined;
+  /** Of a bundle. */
+  addenda?: HeldAddendum[];
 }
 
 /** Returns the log, if it is readable, and its first problem. */
@@ -50,10 +52,4 @@ export function checkLogEnvelope(
   } catch (error) {
     return `the envelope of its log cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-}
-
-function claimOf({ statement }: OpenedEnvelope): Claim {
-  const [{ name, digest }] = statement.subject;
-  const { keyId: _, ...predicate } = statement.predicate;
-  return { subject: name, ...digest, predicateType: statement.predicateType, predicate };
 }

@@ -57,6 +57,7 @@ export const runPartition = (tenant: string, runId: string) => partition('RUN', 
 /** Sort keys of the rows of a run, in order. A worker reads from the run row on. */
 export const APPROVAL_PREFIX = 'APPROVAL#';
 export const COMMIT_PREFIX = 'COMMIT#';
+export const EVIDENCE_SORT_KEY = 'EVIDENCE';
 export const RERUN_PREFIX = 'RERUN#';
 export const RUN_SORT_KEY = 'RUN';
 export const STEP_PREFIX = 'STEP#';
@@ -77,13 +78,20 @@ export const triggerKey = (tenant: string, runId: string): Key => ({
 });
 export const evidenceKey = (tenant: string, runId: string): Key => ({
   pk: runPartition(tenant, runId),
-  sk: 'EVIDENCE',
+  sk: EVIDENCE_SORT_KEY,
 });
 /** In the partition of the original: a run that repeats it. The original itself does not change. */
 export const rerunKey = (tenant: string, original: string, { createdAt, runId }: Rerun): Key => ({
   pk: runPartition(tenant, original),
   sk: `${RERUN_PREFIX}${createdAt}#${runId}`,
 });
+export const ADDENDUM_PREFIX = 'EVIDENCE#';
+export const addendumKey = (tenant: string, runId: string, seq: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${ADDENDUM_PREFIX}${padded(seq, 8)}`,
+});
+export const isEvidenceKey = ({ sk }: Pick<Key, 'sk'>): boolean =>
+  sk === EVIDENCE_SORT_KEY || sk.startsWith(ADDENDUM_PREFIX);
 export const approvalKey = (tenant: string, runId: string, approvalId: string): Key => ({
   pk: runPartition(tenant, runId),
   sk: `${APPROVAL_PREFIX}${approvalId}`,
@@ -111,9 +119,9 @@ export const issuerClaimKey = (issuerHash: string): Key => ({ pk: partition('ISS
 
 /** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
-export const logEntryKey = (tenant: string, day: string, runId: string): Key => ({
+export const logEntryKey = (tenant: string, day: string, entryId: string): Key => ({
   pk: logPartition(tenant, day),
-  sk: runId,
+  sk: entryId,
 });
 export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
 

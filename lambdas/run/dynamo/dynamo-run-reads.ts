@@ -227,6 +227,15 @@ export class DynamoRunReads implements RunReads {
     return this.rows.get(keys.idempotencyKey(tenant, key));
   }
 
+  async addenda(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
+    const { pk, sk: from } = keys.addendumKey(tenant, runId, after + 1);
+    const items = await this.rows.range({ ...under(pk, keys.ADDENDUM_PREFIX), from }, { limit });
+    return items.map((item) => ({
+      seq: Number(keyOf(item).sk.slice(keys.ADDENDUM_PREFIX.length)),
+      ...docOf<EvidenceRecord>(item),
+    }));
+  }
+
   async due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
     const { items, lastKey } = await this.rows.indexPage(keys.INDEXES.due, keys.dueIndexKey(shard), {
       limit,
@@ -277,9 +286,10 @@ function assemble(items: Item[]): LoadedRun | undefined {
     : { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
 }
 
-/** Undefined for rows about the evidence of the run. */
+/** Undefined for records of addenda. */
 function rowIn(item: Item): RunRow | undefined {
   const { sk } = keyOf(item);
+  if (sk === keys.EVIDENCE_SORT_KEY) return { kind: 'evidence', evidence: docOf(item) };
   if (sk === keys.RUN_SORT_KEY) return { kind: 'run', run: docOf(item) };
   if (sk === keys.TRIGGER_SORT_KEY) return { kind: 'trigger', trigger: docOf(item) };
   if (sk.startsWith(keys.STEP_PREFIX)) return { kind: 'step', step: docOf(item) };

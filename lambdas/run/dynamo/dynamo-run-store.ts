@@ -1,10 +1,10 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
 import type { Approval } from '../approval.ts';
-import type { Commit, RunChange } from '../commit.ts';
+import type { Commit, CreatedRun, RunChange } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
-import { dayOf, type LogEntry } from '../log-entry.ts';
-import type { Run } from '../run.ts';
+import { dayOf, type LogEntry, logEntryId } from '../log-entry.ts';
+import type { Run, Trigger } from '../run.ts';
 import {
   type CommitResult,
   type DueRun,
@@ -69,17 +69,12 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
 
   /** Returns the record that prevents the write. */
   async #putIngest({ records, trigger, runs, at }: Ingest, own: Condition): Promise<IdempotencyRecord | undefined> {
-    const triggers = triggerItems(runs, trigger);
     const refusals = await this.#transact([
       ...records.map((record, index) =>
         this.rows.put(idempotencyItem(record), index === 0 ? own : recordIsNewOrExpired(at)),
       ),
-      ...runs.flatMap(({ run, commit }) => [
-        this.rows.put(runItem(run), ROW_IS_NEW),
-        this.rows.put(commitItem(run, commit), ROW_IS_NEW),
-        ...this.#linkToOriginal(run),
-      ]),
-      ...triggers.map((item) => this.rows.put(item)),
+      ...runs.flatMap((created) => this.#putNewRun(created)),
+      ...this.#putTriggers(runs, trigger),
     ]);
     if (!refusals) return undefined;
     const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
@@ -95,8 +90,20 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       : [this.rows.put(toItem(keys.rerunKey(run.tenant, original, rerun), rerun), ROW_IS_NEW)];
   }
 
+  #putTriggers(runs: readonly { run: Run }[], trigger: Trigger): TransactWriteItem[] {
+    return triggerItems(runs, trigger).map((item) => this.rows.put(item));
+  }
+
+  #putNewRun({ run, commit }: Pick<CreatedRun, 'run' | 'commit'>): TransactWriteItem[] {
+    return [
+      this.rows.put(runItem(run), ROW_IS_NEW),
+      this.rows.put(commitItem(run, commit), ROW_IS_NEW),
+      ...this.#linkToOriginal(run),
+    ];
+  }
+
   async commit(change: RunChange): Promise<CommitResult> {
-    const { run, commit } = change;
+    const { run, commit, creates } = change;
     const { tenant, runId } = run;
     const beforeReceipts = 2 + change.steps.length;
     const refusals = await this.#transact([
@@ -113,6 +120,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
         this.rows.put(approvalItem(approval), expectedRevision === 'new' ? ROW_IS_NEW : revisionIs(expectedRevision)),
       ),
       ...change.outbox.map((entry) => this.rows.put(outboxItem(entry))),
+      ...(creates ? [...this.#putNewRun(creates), ...this.#putTriggers([creates], creates.trigger)] : []),
       ...change.caps.map((write) => capWrite(this.rows.table, tenant, write)),
     ]);
     if (!refusals) return { outcome: 'committed' };
@@ -171,9 +179,11 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     evidence: EvidenceRecord,
     { logged, outboxEntries }: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void> {
+    const { addendum } = logged;
+    const key = addendum === undefined ? keys.evidenceKey(tenant, runId) : keys.addendumKey(tenant, runId, addendum);
     const refusals = await this.#transact([
-      this.rows.put(toItem(keys.evidenceKey(tenant, runId), evidence), ROW_IS_NEW),
-      this.rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), runId), logged)),
+      this.rows.put(toItem(key, evidence), ROW_IS_NEW),
+      this.rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), logEntryId(logged)), logged)),
       ...outboxEntries.map((entry) => this.rows.put(outboxItem(entry))),
       this.rows.remove(keys.outboxKey(entryId)),
     ]);
@@ -182,9 +192,8 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   }
 
   async expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void> {
-    const evidence = keys.evidenceKey(tenant, runId).sk;
     for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
-      const expiring = items.map(keyOf).filter(({ sk }) => sk !== evidence);
+      const expiring = items.map(keyOf).filter((key) => !keys.isEvidenceKey(key));
       for (let at = 0; at < expiring.length; at += ROWS_EXPIRED_AT_ONCE) {
         const some = expiring.slice(at, at + ROWS_EXPIRED_AT_ONCE);
         await Promise.all(some.map((key) => this.rows.update(key, { [keys.TTL_ATTRIBUTE]: afterSeconds }, ROW_EXISTS)));

@@ -57,6 +57,7 @@ export const emptyReplay = (runId: string): Replay => ({
     status: undefined,
     startedAt: undefined,
     resumeCount: undefined,
+    rollbackOf: undefined,
     rollback: undefined,
     compensation: undefined,
   },

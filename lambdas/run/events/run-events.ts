@@ -1,6 +1,17 @@
 import * as z from 'zod';
-import { RunStatus } from '../run.ts';
-import { Count, eventKind, Hash, Id, Ids, RecordedErrorFields, Sentence, type Severity, Time } from './event-kind.ts';
+import { RESOLVED_AS, RunStatus, WRITE_FINDINGS } from '../run.ts';
+import {
+  Count,
+  eventKind,
+  Hash,
+  Id,
+  Ids,
+  ofWrite,
+  RecordedErrorFields,
+  Sentence,
+  type Severity,
+  Time,
+} from './event-kind.ts';
 
 const INITIATORS = ['user', 'system', 'timeout', 'policy', 'webhook', 'approval', 'agent'] as const;
 export type Initiator = (typeof INITIATORS)[number];
@@ -124,10 +135,12 @@ export const RUN_EVENTS = {
     replay: ({ run }, { to, actor, error }, { at }) => {
       const durationMs = Math.max(0, Date.parse(at) - Date.parse(String(run.createdAt)));
       Object.assign(run, { status: to, error, completedAt: at, durationMs });
-      if (to === 'rolling_back') run.rollback = { endsAs: error ? 'failed_terminal' : 'canceled', actor, at, error };
+      if (to !== 'rolling_back') return;
+      const endsAs = error ? 'failed_terminal' : run.rollbackOf ? 'succeeded' : 'canceled';
+      run.rollback = { endsAs, actor, at, error };
     },
     proves: {
-      run: '`status` = `to`, `error`, `completedAt` = *at*, `durationMs` = *at* - `createdAt`, at least 0; if `to` is `rolling_back`, `rollback`: `actor`, `error`, `at` = *at*, `endsAs` = `failed_terminal` with an error, else `canceled`',
+      run: '`status` = `to`, `error`, `completedAt` = *at*, `durationMs` = *at* - `createdAt`, at least 0; if `to` is `rolling_back`, `rollback`: `actor`, `error`, `at` = *at*, `endsAs` = `failed_terminal` with an error, `succeeded` in a run with `rollbackOf`, else `canceled`',
     },
   }),
   'run.stop_requested': eventKind({
@@ -156,7 +169,50 @@ export const RUN_EVENTS = {
     },
     proves: { run: '`deadlineAt`' },
   }),
+  'run.rolls_back': eventKind({
+    summary: 'The run undoes the writes of these steps of a run that has ended. Always in commit 1.',
+    fields: z.strictObject({ runId: Id, bundleHash: Hash, steps: Ids, actor: Id, reason: Sentence.optional() }),
+    text: ({ runId, steps, actor, reason }) =>
+      `${actor} requested to undo ${steps.join(', ')} of ${runId}${reason ? `: ${reason}` : ''}`,
+    replay: ({ run }, { runId, bundleHash, steps }, { seq }) => {
+      if (seq === 1) run.rollbackOf = { runId, bundleHash, steps };
+    },
+    proves: { run: 'in commit 1: `rollbackOf` (`runId`, `bundleHash`, `steps`)' },
+  }),
+  'run.assigned': eventKind({
+    summary: 'A person takes care of the run from now on.',
+    fields: z.strictObject({ assignee: Id, actor: Id }),
+    text: ({ assignee, actor }) =>
+      actor === assignee ? `${actor} takes care of the run` : `${actor} assigned the run to ${assignee}`,
+  }),
+  'run.released': eventKind({
+    summary: 'The person no longer takes care of the run.',
+    fields: z.strictObject({ assignee: Id, actor: Id }),
+    text: ({ assignee, actor }) =>
+      actor === assignee ? `${actor} released the run` : `${actor} released the run, which ${assignee} had`,
+  }),
+  'run.resolved': eventKind({
+    summary: 'After the end of the run, a person recorded its result and whether each unknown write was made.',
+    fields: z.strictObject({
+      outcome: z.enum(RESOLVED_AS),
+      actor: Id,
+      reason: Sentence,
+      writes: z.array(z.strictObject({ ...ofWrite, finding: z.enum(WRITE_FINDINGS) })),
+    }),
+    text: ({ outcome, actor, reason, writes }) => {
+      const found = writes.map(({ step, finding }) => `; ${step}: ${FINDING_TEXT[finding]}`);
+      return `${actor} resolved the run as ${outcome}: ${reason}${found.join('')}`;
+    },
+  }),
+  'run.rollback_started': eventKind({
+    summary: 'After the end of the run, a person started another run that undoes its writes.',
+    fields: z.strictObject({ rollbackRunId: Id, actor: Id, reason: Sentence.optional() }),
+    text: ({ rollbackRunId, actor, reason }) =>
+      `${actor} started the rollback ${rollbackRunId}${reason ? `: ${reason}` : ''}`,
+  }),
 };
+
+const FINDING_TEXT = { happened: 'the write was made', did_not: 'the write was not made' };
 
 function resumedText(event: z.infer<typeof ResumedFields>, time: (iso: string) => string): string {
   switch (event.because) {

@@ -79,7 +79,7 @@ export const modelText = ({ derived = [] }: NonNullable<Approval['action']>): In
   ]);
 
 export function undoText({ undo, reversible, destructive }: NonNullable<Approval['action']>): string {
-  if (undo) return 'This undoes an earlier write of the same run.';
+  if (undo) return 'This undoes an earlier write.';
   if (destructive) return 'It removes something that cannot be restored.';
   return reversible ? 'It can be undone.' : 'It cannot be undone.';
 }
