@@ -77,30 +77,44 @@ export interface OutboxDispatcher {
   dispatch(entry: OutboxEntry): Promise<void>;
 }
 
-/** Tenant, run, kind, and for some kinds more: `acme.run_1.follow_approval.run_1.2-0.3`. */
+/** Tenant, run, kind, and for some kinds more: `acme.run_1.seal_addendum.8`. */
 const ENTRY_ID = /^([^.]+)\.([^.]+)\.(\w+)(?:\.(.+))?$/;
+
+type ReadClocks = (of: { tenant: string; runId: string; approvalId: string }) => Promise<Clocks | undefined>;
+type Clocks = z.infer<typeof ApprovalClocks>;
 
 /**
  * Makes an entry again from its id, if its other fields are damaged. The id says what to do; only the times of an approval
  * are read from the approval. Undefined if the id is of another version or the approval is gone.
  */
-export async function entryFromId(
-  id: string,
-  at: string,
-  clocksOf: (tenant: string, runId: string, approvalId: string) => Promise<z.infer<typeof ApprovalClocks> | undefined>,
-): Promise<OutboxEntry | undefined> {
+export async function entryFromId(id: string, at: string, readClocks: ReadClocks): Promise<OutboxEntry | undefined> {
   const [, tenant = '', runId = '', kind = '', rest = ''] = ENTRY_ID.exec(id) ?? [];
-  const of = { tenant, runId };
-  const [, approvalId = '', revision = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
-  const clocks = kind === 'start_approval' ? await clocksOf(tenant, runId, rest) : undefined;
-  const actions: Record<string, Action<OutboxEntry> | undefined> = {
-    seal_evidence: { kind: 'seal_evidence', ...of },
-    export_run: { kind: 'export_run', ...of },
-    seal_addendum: { kind: 'seal_addendum', ...of, seq: Number(rest) },
-    follow_approval: { kind: 'follow_approval', ...of, approvalId, revision: Number(revision) },
-    start_approval: clocks && { kind: 'start_approval', ...of, approvalId: rest, clocks },
-  };
-  const action = actions[kind];
+  const action = await actionOf({ tenant, runId }, kind, rest, readClocks);
   const entry = action && newOutboxEntry(action, at);
   return entry?.id === id && checkEntry(entry) === undefined ? entry : undefined;
+}
+
+async function actionOf(
+  of: { tenant: string; runId: string },
+  kind: string,
+  rest: string,
+  readClocks: ReadClocks,
+): Promise<Action<OutboxEntry> | undefined> {
+  switch (kind) {
+    case 'seal_evidence':
+    case 'export_run':
+      return { kind, ...of };
+    case 'seal_addendum':
+      return { kind, ...of, seq: Number(rest) };
+    case 'follow_approval': {
+      const [, approvalId = '', revision = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
+      return { kind, ...of, approvalId, revision: Number(revision) };
+    }
+    case 'start_approval': {
+      const clocks = await readClocks({ ...of, approvalId: rest });
+      return clocks && { kind, ...of, approvalId: rest, clocks };
+    }
+    default:
+      return undefined;
+  }
 }

@@ -1,3 +1,4 @@
+import { awaitsResolution } from './ended-run.ts';
 import type { ErrorCode } from './errors.ts';
 import { ACTIVE_STATUSES, isTerminal, type Run, type RunStatus } from './run.ts';
 
@@ -26,9 +27,9 @@ export const shortSubject = (subject: string): string => subject.slice(subject.l
 
 export const isOverdue = (run: Run): boolean => !isTerminal(run) && run.approvalOverdueSince !== undefined;
 
-export const needsResolution = (run: Run): boolean => run.status === 'needs_human';
+export const needsResolution = (run: Run): boolean => isTerminal(run) && awaitsResolution(run);
 
-export const assigneeOf = (_run: Run): string | undefined => undefined;
+export const assigneeOf = ({ assignee }: Run): string | undefined => assignee;
 
 /** Decides for one run. Indexes only find candidates: they may be out of date. */
 export function matchesFilter(run: Run, filter: RunFilter): boolean {

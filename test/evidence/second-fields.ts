@@ -5,9 +5,10 @@ const FIELDS = {
   document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
   run:
     'tenant runId automation workspace workflow trigger subject? status error? createdAt startedAt? completedAt ' +
-    'durationMs deadlineAt writes resumeCount? concurrencyKey? rollback? compensation?',
+    'durationMs deadlineAt writes resumeCount? concurrencyKey? rollbackOf? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',
+  rollbackOf: 'runId bundleHash steps',
   rollback: 'endsAs actor at error?',
   compensation: 'step receiptKey outcome reason?',
   trigger: 'source event receivedAt payload',
@@ -53,7 +54,7 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   },
   run: {
     ...{ workflow: 'workflow', trigger: 'run.trigger', error: 'failure', concurrencyKey: 'digest' },
-    ...{ rollback: 'rollback', compensation: 'compensation' },
+    ...{ rollbackOf: 'rollbackOf', rollback: 'rollback', compensation: 'compensation' },
   },
   rollback: { error: 'failure' },
   compensation: { reason: 'digest' },

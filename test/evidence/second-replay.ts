@@ -67,6 +67,7 @@ function expectedRun({ events }: History): Expected {
   const moved = lastOf(events, 'run.status_changed');
   const back = events.findLast(({ type, to }) => type === 'run.status_changed' && to === 'rolling_back');
   const extended = lastOf(events, 'run.deadline_extended');
+  const rolls = events.find(({ type, commit }) => type === 'run.rolls_back' && commit === 1);
   const compensation = events.filter(({ type }) => type === 'write.compensated');
   const { automation, workflow, source, event, key } = accepted ?? ({} as Fields);
   return {
@@ -79,8 +80,9 @@ function expectedRun({ events }: History): Expected {
     resumeCount: events.filter(({ type }) => type === 'run.resumed').length || undefined,
     rollback: back && {
       ...{ actor: back.actor, error: back.error, at: back.saidAt },
-      endsAs: back.error === undefined ? 'canceled' : 'failed_terminal',
+      endsAs: back.error === undefined ? (rolls ? 'succeeded' : 'canceled') : 'failed_terminal',
     },
+    rollbackOf: rolls && { runId: rolls.runId, bundleHash: rolls.bundleHash, steps: rolls.steps },
     compensation:
       compensation.length === 0
         ? undefined

@@ -13,6 +13,7 @@ export type Fields = { [name: string]: Json };
 const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 const BUNDLE_TYPE = 'https://countersign.dev/evidence/v1';
+const ADDENDUM_TYPE = 'https://countersign.dev/evidence-addendum/v1';
 const LOG_TYPE = 'https://countersign.dev/evidence-log/v1';
 
 export const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
@@ -60,6 +61,47 @@ export function isGenuine(document: string, envelope: string, publicKey: string)
     () => matchesCommits(read()), // 8
     () => canonical(read()) === document && subjectOf(statement()).sha256 === sha256(document), // 9
   );
+}
+
+/** "Addenda", of a bundle that is genuine. */
+export function areGenuineAddenda(
+  bundle: string,
+  addenda: readonly { document: string; envelope: string }[],
+  publicKey: string,
+): boolean {
+  return holds(() => {
+    const { head, run } = JSON.parse(bundle) as { head: Fields; run: Fields };
+    let [hash, count] = [head.hash, Number(head.count)];
+    const read = addenda.map((each) => ({ ...each, addendum: JSON.parse(each.document) as Fields }));
+    const seqOf = ({ addendum }: (typeof read)[number]) => Number(at(at(addendum, 'commit'), 'seq'));
+    return read
+      .sort((a, b) => seqOf(a) - seqOf(b))
+      .every(({ addendum, document, envelope }) => {
+        const { hash: own, ...commit } = at(addendum, 'commit') as Fields;
+        const subject = subjectOf(statementIn(envelope));
+        const predicate = at(statementIn(envelope), 'predicate');
+        const genuine =
+          isEnvelope(envelope, ADDENDUM_TYPE, 'bundle,count,head,keyId') &&
+          isSigned(envelope, createPublicKey(publicKey)) &&
+          canonical(addendum) === document &&
+          namesOf(addendum) === 'bundle,commit,format,runId,tenant' &&
+          namesOf(commit) === 'at,events,prevHash,seq' &&
+          addendum.format === 'countersign.evidence-addendum/1' &&
+          addendum.tenant === run.tenant &&
+          addendum.runId === run.runId &&
+          addendum.bundle === sha256(bundle) &&
+          subject.name === `${addendum.tenant}/${addendum.runId}/${commit.seq}` &&
+          subject.sha256 === sha256(document) &&
+          at(predicate, 'bundle') === addendum.bundle &&
+          at(predicate, 'head') === own &&
+          at(predicate, 'count') === commit.seq &&
+          sha256(canonical(commit)) === own &&
+          commit.seq === count + 1 &&
+          commit.prevHash === hash;
+        [hash, count] = [own, count + 1];
+        return genuine;
+      });
+  });
 }
 
 const signatureIn = (envelope: string) => listAt(JSON.parse(envelope), 'signatures')[0];
@@ -143,10 +185,11 @@ export function isGenuineLog(document: string, envelope: string, publicKey: stri
     () => canonical(log()) === document,
     () => namesOf(log()) === 'day,entries,format,previous,root,size,tenant',
     () => log().format === 'countersign.evidence-log/1',
-    () => listAt(log(), 'entries').every((entry) => namesOf(entry) === 'count,head,runId,sealedAt,sha256'),
+    () =>
+      listAt(log(), 'entries').every((entry) => /^(addendum,)?count,head,runId,sealedAt,sha256$/.test(namesOf(entry))),
     () => log().size === listAt(log(), 'entries').length,
     () => log().root === rootOf(listAt(log(), 'entries').map(leaf)).toString('hex'),
-    () => isSorted(listAt(log(), 'entries').map((entry) => `${at(entry, 'sealedAt')} ${at(entry, 'runId')}`)),
+    () => isSorted(listAt(log(), 'entries').map(placeInLog)),
     () => subjectOf(statement()).name === `${log().tenant}/${log().day}`,
     () => subjectOf(statement()).sha256 === sha256(document),
     () => {
@@ -156,6 +199,10 @@ export function isGenuineLog(document: string, envelope: string, publicKey: stri
     },
   );
 }
+
+/** By time, then run, then number of the addendum. */
+const placeInLog = (entry: Json) =>
+  `${at(entry, 'sealedAt')} ${at(entry, 'runId')} ${String(at(entry, 'addendum') ?? '').padStart(8)}`;
 
 export const isSorted = (places: readonly string[]) =>
   places.every((place, index) => index === 0 || (places[index - 1] ?? '') < place);

@@ -5,7 +5,8 @@ import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { readLog } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { canonicalJson, hashOf } from '../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../lambdas/run/commit.ts';
-import { canonical, isGenuine, isGenuineLog, type Json, sha256 } from './second-verifier.ts';
+import { areGenuineAddenda, canonical, isGenuine, isGenuineLog, type Json, sha256 } from './second-verifier.ts';
+import addendaVectors from './vectors/addenda.json' with { type: 'json' };
 import { type Operation, patched } from './vectors/patched.ts';
 import vectors from './vectors/vectors.json' with { type: 'json' };
 
@@ -96,6 +97,53 @@ describe('the test vectors of the format', () => {
     expect(verdictOn({ document, envelope: forged }, p256.publicKey)).toMatchObject({ entry: 'signature' });
     expect(isGenuine(document, forged, p256.publicKey)).toBe(false);
     expect(isGenuine(document, p256.envelope, publicKey)).toBe(false);
+  });
+});
+
+describe('the test vectors of addenda', () => {
+  interface WithAddenda extends Held {
+    addenda: Held[];
+  }
+
+  /** Both verifiers' word on a bundle with its addenda. */
+  function verdicts({ document, envelope, addenda }: WithAddenda): [verdict: string, isGenuine: boolean] {
+    const verdict = verifyBundle({
+      document: Buffer.from(document),
+      envelope: Buffer.from(envelope),
+      keys: trustedKeys(addendaVectors.publicKey),
+      addenda: addenda.map((each, index) => ({
+        name: `file ${index + 1}`,
+        document: Buffer.from(each.document),
+        envelope: Buffer.from(each.envelope),
+      })),
+    });
+    const key = addendaVectors.publicKey;
+    return [verdict.verdict, isGenuine(document, envelope, key) && areGenuineAddenda(document, addenda, key)];
+  }
+
+  const { resolved, rolledBack, rollback, tampered } = addendaVectors;
+
+  it.each([
+    ['a resolved run', resolved, 2],
+    ['a run that was rolled back after its end', rolledBack, 1],
+    ['the run that did so', rollback, 0],
+  ])('are valid to both verifiers: %s', (_which, held, count) => {
+    expect(held.addenda).toHaveLength(count);
+    expect(verdicts(held)).toEqual(['valid', true]);
+  });
+
+  it.each(tampered)('are tampered with, to both, when $what', ({ in: file, from, to }) => {
+    const [first, second] = resolved.addenda as [Held, Held];
+    const edited = { ...second, [file]: second[file as keyof Held].replace(from, to) };
+    expect(edited).not.toEqual(second);
+    expect(verdicts({ ...resolved, addenda: [first, edited] })).toEqual(['tampered', false]);
+  });
+
+  it('are tampered with, to both, when one is missing, twice there or of another run', () => {
+    const [first, second] = resolved.addenda as [Held, Held];
+    expect(verdicts({ ...resolved, addenda: [second] })).toEqual(['tampered', false]);
+    expect(verdicts({ ...resolved, addenda: [first, first, second] })).toEqual(['tampered', false]);
+    expect(verdicts({ ...rolledBack, addenda: [first] })).toEqual(['tampered', false]);
   });
 });
 

@@ -84,7 +84,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it.each([
-    ['dynamodb:PutItem', 'RECEIPT', ['WorkerStepRole']],
+    // A person who resolves a run says whether its writes were made.
+    ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['ApiStartRole', 'IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],

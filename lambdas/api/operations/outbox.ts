@@ -33,6 +33,9 @@ export const outboxHandlers: Handlers<Pick<RunChanger, 'runs' | 'clock'>, typeof
 /** A damaged entry is made again from its id, with the count that was read: it is stored only if nobody changed it. */
 async function repaired(runs: RunChanger['runs'], entry: OutboxEntry, at: string): Promise<OutboxEntry> {
   if (checkEntry(entry) === undefined) return entry;
-  const made = await entryFromId(entry.id, at, (tenant, runId, approvalId) => runs.approval(tenant, runId, approvalId));
+  const made = await entryFromId(entry.id, at, async ({ tenant, runId, approvalId }) => {
+    const approval = await runs.approval(tenant, runId, approvalId);
+    return approval && { remindAt: approval.remindAt, slaAt: approval.slaAt, expiresAt: approval.expiresAt };
+  });
   return made ? { ...made, attempts: entry.attempts } : entry;
 }
