@@ -25,6 +25,9 @@ interface DefinitionsApiProps {
 
 /** The routes about definitions: workflows and their plans, automations, people, and the history of changes. */
 export class DefinitionsApi extends Construct {
+  /** Credentials that plans read targets with. */
+  readonly planSecrets: TenantSecrets;
+
   constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable }: DefinitionsApiProps) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
@@ -47,7 +50,7 @@ export class DefinitionsApi extends Construct {
     httpApi.serve('definitions', definitions);
 
     // Plans read targets with their own credentials, which the operator creates without write permissions.
-    const planSecrets = new TenantSecrets(this, 'PlanSecrets', {
+    this.planSecrets = new TenantSecrets(this, 'PlanSecrets', {
       ...config,
       purpose: 'plan-connections',
       description: 'Read-only credentials for plans, by connection: {"servicenow": {...}, "github": {...}, ...}',
@@ -58,10 +61,10 @@ export class DefinitionsApi extends Construct {
       entry: 'api/definitions/plan',
       description: 'Returns the plan of a run',
       schema: PlanEnvironment,
-      environment: { RUN_TABLE, ...planSecrets.environment, STAGE_KIND: config.kind },
+      environment: { RUN_TABLE, ...this.planSecrets.environment, STAGE_KIND: config.kind },
       timeout: PLAN_TIMEOUT,
     });
-    planSecrets.readableBy(plan);
+    this.planSecrets.readableBy(plan);
     runTable.allow(plan, ['GetItem', 'Query'], ['TENANT']);
     runTable.allow(plan, ['BatchGetItem'], ['RECEIPT']);
     httpApi.serve('plan', plan);

@@ -17,6 +17,8 @@ const MEMORY_MIB = 512;
 
 export interface NodeFunctionProps<Schema extends z.ZodObject> {
   bundles: FunctionBundles;
+  /** Only for functions that people invoke: they need to know the name. */
+  name?: string;
   /** The entry point in lambdas/ without its ending: `intake/github`. */
   entry: string;
   description: string;
@@ -42,6 +44,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       description: `${Stack.of(scope).stackName}: ${props.description}`,
     });
     super(scope, id, {
+      ...(props.name && { functionName: props.name }),
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

@@ -23,6 +23,7 @@ import { Slack } from './slack.ts';
 import type { StageConfig } from './stage-config.ts';
 import { Sweep } from './sweep.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
+import { TenantSetup } from './tenant-setup.ts';
 import { WorkQueue } from './work-queue.ts';
 import { Worker } from './worker.ts';
 
@@ -105,8 +106,10 @@ export class CountersignStack extends Stack {
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues, stepQueue });
-    new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
+    const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
+    const secrets = [webhookSecrets, messagingSecrets, connectionSecrets, planSecrets];
+    new TenantSetup(this, 'TenantSetup', { ...shared, httpApi, cursors, secrets });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });
 
     this.#addAlarms({ config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues });

@@ -46,15 +46,24 @@ export class TenantSecrets extends Construct {
 
   /** Grants one pattern for all tenants: 20 ARNs would use a third of the maximum size of a role's policies. */
   readableBy(...functions: NodeFunction[]): void {
+    this.#allow(functions, ['GetSecretValue'], 'reads');
+  }
+
+  /** For the function that stores credentials: an entry is merged into its secret, so it must read the others. */
+  changeableBy(changer: NodeFunction): void {
+    this.#allow([changer], ['GetSecretValue', 'PutSecretValue', 'UpdateSecretVersionStage'], 'changes');
+  }
+
+  #allow(functions: readonly NodeFunction[], actions: readonly string[], does: string): void {
     for (const each of functions) {
       each.allow(
-        ['secretsmanager:GetSecretValue'],
+        actions.map((action) => `secretsmanager:${action}`),
         [`arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${this.#namePattern}`],
       );
       const shown = `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${this.#namePattern}`;
       Validations.of(each.node.scope ?? this).acknowledge({
         id: `AwsSolutions-IAM5[Resource::${shown}]`,
-        reason: 'The function serves all tenants of the stage and reads their secrets of this one purpose.',
+        reason: `The function serves all tenants of the stage and ${does} their secrets of this one purpose.`,
       });
     }
   }

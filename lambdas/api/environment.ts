@@ -14,6 +14,13 @@ export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SEC
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 
+export const SetupEnvironment = ApiEnvironment.extend({
+  STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
+  OWN_URL: z.url(),
+  /** The name of the function that stores credentials. */
+  CREDENTIALS_FUNCTION: z.string(),
+});
+
 export const DefinitionsEnvironment = ApiEnvironment.extend({
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
   /** For this time a widened right to approve does not count. */

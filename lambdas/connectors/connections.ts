@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import type { AwsEnvironment } from '../entry/environment.ts';
 import type { Access } from './connector.ts';
 
 /** Opens a tenant's connection by name; throws CONNECTION_MISSING, with what to do, if there is none. */
@@ -9,18 +9,7 @@ export interface Connections {
 export const BEDROCK = 'bedrock';
 
 /** Connections that notify people. Publicly reachable functions open them, so their credentials are in a separate secret. */
-const MESSAGING: readonly string[] = ['slack', 'pagerduty'];
-
-/** The variables that Lambda sets for the AWS SDKs. The endpoints are set where AWS is emulated, as on the local host. */
-export const AwsEnvironment = z.object({
-  AWS_REGION: z.string(),
-  AWS_ACCESS_KEY_ID: z.string(),
-  AWS_SECRET_ACCESS_KEY: z.string(),
-  AWS_SESSION_TOKEN: z.string().optional(),
-  AWS_ENDPOINT_URL: z.url().optional(),
-  AWS_ENDPOINT_URL_BEDROCK_RUNTIME: z.url().optional(),
-});
-type AwsEnvironment = z.infer<typeof AwsEnvironment>;
+export const MESSAGING: readonly string[] = ['slack', 'pagerduty'];
 
 /** Adds to the tenants' connections: Bedrock, which uses the role of the function, and the URL of the stage. */
 export class StageConnections implements Connections {

@@ -19,7 +19,7 @@ export interface Access {
 }
 
 /** Throws CONNECTION_MISSING with this message if the credential does not match the schema. */
-export function credentialOf<T>({ credential }: Access, schema: z.ZodType<T>, message: string): T {
+export function credentialOf<T>({ credential }: Pick<Access, 'credential'>, schema: z.ZodType<T>, message: string): T {
   const parsed = schema.safeParse(credential);
   if (parsed.success) return parsed.data;
   throw new CountersignError('CONNECTION_MISSING', message);

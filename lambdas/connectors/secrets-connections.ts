@@ -8,6 +8,7 @@ import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Connections } from './connections.ts';
 import type { Access } from './connector.ts';
+import { isFor, withoutAddress } from './credential-address.ts';
 import { TokenCache } from './token-cache.ts';
 
 /** A rotated credential takes effect within this time. */
@@ -50,16 +51,26 @@ export class SecretsConnections implements Connections {
       this.#credentials(tenant),
     ]);
     if (!connection) {
-      throw new CountersignError('CONNECTION_MISSING', `${tenant} has no connection "${name}"; define it first`);
-    }
-    const credential = credentials[name];
-    if (credential === undefined) {
       throw new CountersignError(
         'CONNECTION_MISSING',
-        `the secret of ${tenant} has no entry "${name}"; add it (RUNBOOK, Credentials, names the secret)`,
+        `${tenant} has no connection "${name}"; add it: countersign connections add`,
+      );
+    }
+    const stored = credentials[name];
+    if (stored === undefined) {
+      throw new CountersignError(
+        'CONNECTION_MISSING',
+        `${tenant} has no credential "${name}"; add it: countersign connections add`,
       );
     }
     const { baseUrl, instance, allowedHosts } = connection;
+    const { credential, address } = withoutAddress(stored);
+    if (!isFor(address, baseUrl)) {
+      throw new CountersignError(
+        'CONNECTION_MISSING',
+        `the credential "${name}" of ${tenant} is for another address; send it again: countersign connections add`,
+      );
+    }
     return {
       baseUrl,
       instance,

@@ -7,6 +7,17 @@ export function readEnvironment<Schema extends z.ZodType>(schema: Schema): z.out
   return parsed.data;
 }
 
+/** The variables that Lambda sets for the AWS SDKs. The endpoints are set where AWS is emulated, as on the local host. */
+export const AwsEnvironment = z.object({
+  AWS_REGION: z.string(),
+  AWS_ACCESS_KEY_ID: z.string(),
+  AWS_SECRET_ACCESS_KEY: z.string(),
+  AWS_SESSION_TOKEN: z.string().optional(),
+  AWS_ENDPOINT_URL: z.url().optional(),
+  AWS_ENDPOINT_URL_BEDROCK_RUNTIME: z.url().optional(),
+});
+export type AwsEnvironment = z.infer<typeof AwsEnvironment>;
+
 /** Log messages that raise an alarm. Each alarm names a heading of the RUNBOOK. */
 export const LOGGED = {
   outboxEntryStuck: 'an outbox entry was not completed; the RUNBOOK explains each reason',

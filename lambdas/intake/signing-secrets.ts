@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-const NAMED_SOURCES = ['github', 'servicenow', 'slack'] as const;
+export const NAMED_SOURCES = ['github', 'servicenow', 'slack'] as const;
 const GENERIC_PREFIX = 'generic/';
 /** The systems that sign their requests to Countersign; `generic/alerts` is the tenant's webhook source `alerts`. */
 export type SigningSource = (typeof NAMED_SOURCES)[number] | `${typeof GENERIC_PREFIX}${string}`;
@@ -11,7 +11,7 @@ export const genericSource = (name: string): SigningSource => `${GENERIC_PREFIX}
 export const schemeOf = (source: SigningSource): 'github' | 'slack' | 'standard' =>
   source === 'github' || source === 'slack' ? source : 'standard';
 
-function isSigningSource(source: string): source is SigningSource {
+export function isSigningSource(source: string): source is SigningSource {
   return NAMED_SOURCES.some((each) => each === source) || WEBHOOK_SOURCE.test(source);
 }
 const WEBHOOK_SOURCE = /^generic\/[a-z][a-z0-9-]{0,39}$/;

@@ -15,6 +15,8 @@ const EVERY_ROLE = [
   'workflows:read',
   'automations:read',
   'policies:read',
+  'connections:read',
+  'settings:read',
   'people:read',
   'people:set-away',
 ] as const;
@@ -27,8 +29,10 @@ const OPERATOR = [
   'outbox:redrive',
   'dead-letters:read',
   'dead-letters:redrive',
+  'connections:test',
+  'setup:check',
 ] as const;
-const AUDITOR = [...EVERY_ROLE, 'changes:read', 'policies:replay'] as const;
+const AUDITOR = [...EVERY_ROLE, 'changes:read', 'policies:replay', 'setup:check'] as const;
 const ADMIN = [
   ...new Set([...APPROVER, ...OPERATOR, ...AUDITOR]),
   'workflows:write',
@@ -36,8 +40,10 @@ const ADMIN = [
   'policies:write',
   'people:write',
   'runs:resolve',
+  'connections:write',
+  'settings:write',
 ] as const;
-const OWNER = [...ADMIN, 'people:delegate', 'changes:decide'] as const;
+const OWNER = [...ADMIN, 'people:delegate', 'changes:decide', 'settings:issuers'] as const;
 
 export type Right = (typeof OWNER)[number];
 

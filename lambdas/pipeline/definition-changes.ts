@@ -14,6 +14,7 @@ export const CHANGE_KINDS = [
   'person',
   'automation',
   'connection',
+  'credential',
   'policies',
   'settings',
   'workflow',
@@ -88,6 +89,16 @@ export interface Dismissal {
   reason?: string;
 }
 
+/** A change of one entry of a secret. */
+export interface CredentialChange {
+  /** The secret and its entry: `connections/github`. */
+  name: string;
+  action: 'created' | 'changed' | 'deleted';
+  /** The versions of the secret in Secrets Manager. */
+  before: string;
+  after: string;
+}
+
 /** How a definition is saved. */
 export interface SaveOptions<Document extends object = object> {
   /** The document that the change was checked against, null for none. If the stored one differs, nothing is saved. */
@@ -114,9 +125,24 @@ export interface RecordedChanges {
   pendingChanges(tenant: string, page: { after?: string; limit: number }): Promise<PendingChange[]>;
   dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void>;
 
+  /**
+   * Records that a credential is about to change. Secrets Manager has no transaction with the table, so the entry comes
+   * first: it names the version of the secret that the change makes current, and none of its values.
+   */
+  recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void>;
+
   /** Newest first. */
   changes(tenant: string, page: { after?: string; limit: number }): Promise<Page<Change>>;
 }
+
+export const credentialEntry = ({ name, action, before, after }: CredentialChange, by: ChangeAuthor): Change => ({
+  ...by,
+  kind: 'credential',
+  name,
+  action,
+  before: action === 'created' ? null : { version: before },
+  after: { version: after },
+});
 
 /** The sort key of an entry, in order of time. */
 export const changeSortKey = ({ at, changeId }: ChangeAuthor): string => `${at}#${changeId}`;

@@ -66,6 +66,7 @@ export interface Definitions extends RecordedChanges {
   /** The newest version of each workflow, by name, after the name `after`. */
   newestWorkflows(tenant: string, page: { after?: string; limit: number }): Promise<PublishedVersion[]>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
+  connections(tenant: string): Promise<Connection[]>;
   /** The tenant's own policies, in addition to the built-in ones. */
   policies(tenant: string): Promise<TenantPolicies>;
   /** `fresh` bypasses the cache, for decisions that depend on a person's current rights. */
@@ -77,6 +78,8 @@ export interface Definitions extends RecordedChanges {
   issuer(issuer: string, audience: string): Promise<StageIssuer | undefined>;
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
+  /** Deletes the connection only if nobody has changed it since. */
+  deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void>;
   /** Publishes a version. Publishing the same content again changes nothing; other content under the same number is refused. */
   publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void>;

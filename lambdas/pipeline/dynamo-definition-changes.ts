@@ -12,7 +12,9 @@ import {
   type Change,
   type ChangeAuthor,
   type ChangeKind,
+  type CredentialChange,
   changeSortKey,
+  credentialEntry,
   type Dismissal,
   type PendingChange,
   type RecordedChanges,
@@ -152,6 +154,10 @@ export class DynamoChanges implements RecordedChanges {
       this.#rows.remove(keys.pendingChangeKey(tenant, changeId), ROW_EXISTS),
       this.#entry(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy }),
     ]);
+  }
+
+  async recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void> {
+    await this.#write(`the credential ${change.name}`, [this.#entry(tenant, credentialEntry(change, by))]);
   }
 
   async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {

@@ -97,6 +97,10 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     return this.#rows.get(keys.connectionKey(tenant, name));
   }
 
+  connections(tenant: string): Promise<Connection[]> {
+    return this.#list(tenant, keys.CONNECTION_PREFIX);
+  }
+
   async saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void> {
     const key = keys.settingsKey(tenant);
     const before = await this.#rows.get<TenantSettings>(key);
@@ -132,6 +136,12 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void> {
     const { name } = connection;
     return this.save({ tenant, kind: 'connection', name, key: keys.connectionKey(tenant, name), by }, connection);
+  }
+
+  async deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void> {
+    const { name } = connection;
+    const key = keys.connectionKey(tenant, name);
+    await this.delete({ tenant, kind: 'connection', name, key, by }, { replaces: connection });
   }
 
   savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void> {

@@ -52,6 +52,7 @@ export const REQUEST_CODES = [
   'AUTOMATION_INVALID',
   'POLICY_INVALID',
   'PERSON_INVALID',
+  'CONNECTION_INVALID',
   'INTERNAL',
 ] as const;
 export type ProblemCode = ErrorCode | (typeof REQUEST_CODES)[number];

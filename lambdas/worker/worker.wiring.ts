@@ -1,6 +1,6 @@
-import { AwsEnvironment, StageConnections } from '../connectors/connections.ts';
+import { StageConnections } from '../connectors/connections.ts';
 import { systemConnections } from '../connectors/secrets-connections.ts';
-import { readEnvironment } from '../entry/environment.ts';
+import { AwsEnvironment, readEnvironment } from '../entry/environment.ts';
 import { systemEvery, systemIds, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { wirePolicy } from '../policy/policy.wiring.ts';

@@ -1,4 +1,4 @@
-/** Secrets Manager in one private file. It stores the current value of each secret. */
+/** Secrets Manager in one private file. It stores the current version of each secret, and one under another label. */
 import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,11 +15,18 @@ export interface SecretDefinition {
   generate?: { excludePunctuation?: boolean; secretStringTemplate?: string; generateStringKey?: string };
 }
 
-interface StoredValue {
+interface Version {
   versionId: string;
   createdMs: number;
   text: string;
 }
+
+/** The current version, and the newest one that was stored under another label. */
+interface StoredValue extends Version {
+  staged?: Version & { label: string };
+}
+
+const CURRENT = 'AWSCURRENT';
 
 const GENERATED_LENGTH = 32;
 const MAX_SECRET_BYTES = 65_536;
@@ -36,7 +43,11 @@ export class LocalSecretsManager implements JsonService {
   readonly #values: Record<string, StoredValue>;
   readonly #operations: Record<string, Operation<(input: Fields) => Fields>> = {
     GetSecretValue: [['SecretId'], (input) => this.#get(input)],
-    PutSecretValue: [['SecretId', 'SecretString', 'ClientRequestToken'], (input) => this.#put(input)],
+    PutSecretValue: [['SecretId', 'SecretString', 'ClientRequestToken', 'VersionStages'], (input) => this.#put(input)],
+    UpdateSecretVersionStage: [
+      ['SecretId', 'VersionStage', 'MoveToVersionId', 'RemoveFromVersionId'],
+      (input) => this.#moveCurrent(input),
+    ],
   };
 
   constructor(options: { dataFolder: string; secrets: SecretDefinition[]; clock?: { now(): number } }) {
@@ -70,9 +81,36 @@ export class LocalSecretsManager implements JsonService {
     }
     const versionId = read.optionalText(input, 'ClientRequestToken') ?? randomUUID();
     const value = { versionId, createdMs: this.#now(), text };
-    this.#values[arn] = value;
+    const [label = CURRENT, ...others] = read.texts(input, 'VersionStages');
+    if (others.length > 0) {
+      throw new AwsError('UnknownOperationException', 'The local Secrets Manager supports one label for each version.');
+    }
+    const current = this.#values[arn];
+    if (label === CURRENT) this.#values[arn] = value;
+    else if (current === undefined) throw notFound(' value for staging label: AWSCURRENT');
+    else this.#values[arn] = { ...current, staged: { ...value, label } };
     this.#save();
-    return identity(arn, name, value);
+    return { ...identity(arn, name, value), VersionStages: [label] };
+  }
+
+  /** Moves AWSCURRENT to the staged version, if it is still on the version that the request names. */
+  #moveCurrent(input: Fields): Fields {
+    const { arn, name } = this.#find(input);
+    if (read.text(input, 'VersionStage') !== CURRENT) {
+      throw new AwsError('UnknownOperationException', `The local Secrets Manager moves only the label ${CURRENT}.`);
+    }
+    const { staged, ...current } = this.#values[arn] ?? { versionId: '' };
+    if (read.optionalText(input, 'RemoveFromVersionId') !== current.versionId) {
+      throw new AwsError(
+        'InvalidParameterException',
+        `The staging label ${CURRENT} is attached to version ${current.versionId}, so RemoveFromVersionId must name it.`,
+      );
+    }
+    if (staged?.versionId !== read.text(input, 'MoveToVersionId')) throw notFound(' version.');
+    const { label: _replaced, ...version } = staged;
+    this.#values[arn] = version;
+    this.#save();
+    return { ARN: arn, Name: name };
   }
 
   #find(input: Fields): SecretDefinition {

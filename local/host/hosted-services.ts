@@ -2,6 +2,7 @@ import { AwsError, type InvokeFunction } from '../aws/aws.ts';
 import type { Services } from '../aws/aws-calls.ts';
 import { LocalBedrock } from '../cloud/bedrock.ts';
 import { type KeyDefinition, LocalKms } from '../cloud/kms.ts';
+import { LocalLambdaInvoke } from '../cloud/lambda-invoke.ts';
 import { type BucketDefinition, LocalS3 } from '../cloud/s3.ts';
 import { type ScheduleRule, startSchedules } from '../cloud/schedules.ts';
 import { LocalSecretsManager, type SecretDefinition } from '../cloud/secrets-manager.ts';
@@ -51,9 +52,13 @@ export function hostedServices(options: HostedOptions): HostedServices {
   });
   const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
   const bedrock = new LocalBedrock();
+  const lambda = new LocalLambdaInvoke({
+    functions: stack.ofType('AWS::Lambda::Function').map(({ ref, arn }) => ({ name: ref, arn })),
+    invoke: options.invoke,
+  });
   return {
     json: { sqs, states, secretsmanager, kms },
-    rest: { s3, bedrock },
+    rest: { s3, bedrock, lambda },
     bedrock,
     start() {
       const sources = stack

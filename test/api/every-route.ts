@@ -8,6 +8,7 @@ import { handleDeadLetters } from '../../lambdas/api/operations/dead-letters.ts'
 import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { handleControl } from '../../lambdas/api/runs/control.ts';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
+import { handleSetup } from '../../lambdas/api/setup/setup.ts';
 import { handleStart } from '../../lambdas/api/start/start.ts';
 import type { HttpEvent, HttpResponse } from '../../lambdas/entry/http.ts';
 import type { Role } from '../../lambdas/people/rights.ts';
@@ -21,6 +22,7 @@ const ROUTERS = {
   evidence: handleEvidence,
   deadLetters: handleDeadLetters,
   definitions: handleDefinitions,
+  setup: handleSetup,
   plan: handlePlan,
   policies: handlePolicies,
 };

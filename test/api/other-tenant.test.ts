@@ -6,6 +6,7 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { ANA, OLIVIA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
+import { SetupWorld } from '../setup/setup-world.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { eventFor, keyedRoutes, type Sent } from './every-route.ts';
 
@@ -17,6 +18,7 @@ const FOREIGN = 'globex';
 
 let shop: GovernedWorkshop;
 let approval: Approval;
+const setup = new SetupWorld();
 let ports: Record<string, unknown>;
 
 beforeAll(async () => {
@@ -48,7 +50,17 @@ beforeAll(async () => {
   for (const role of ROLES) {
     await definitions.savePerson(FOREIGN, { ...OLIVIA, id: `a-${role}`, role, identities: [] });
   }
+  for (const name of ['github', 'slack']) {
+    await definitions.saveConnection(
+      'acme',
+      { name, baseUrl: `https://${MARK}.example.com`, instance: MARK },
+      byTest(),
+    );
+  }
+  setup.documents.set('acme', 'connections', { github: { token: MARK } });
+  setup.documents.set('acme', 'webhook-signing', { github: [MARK] });
   ports = {
+    ...setup.ports,
     ...shop.worker,
     runs: shop.runs,
     definitions,
@@ -70,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => vi.unstubAllGlobals());
 
 /** These create or replace a thing of the caller's own tenant, so they succeed. */
-const CREATES = ['savePerson', 'saveAutomation'];
+const CREATES = ['savePerson', 'saveAutomation', 'saveConnection', 'saveWebhookSecret', 'deletePreviousWebhookSecrets'];
 
 /** What names acme's things in the paths and bodies of each area. */
 function sentTo(name: string, path: string): Sent {
@@ -96,6 +108,8 @@ function sentTo(name: string, path: string): Sent {
       trigger: { source: 'github', event: 'issues.opened' },
       workflow: { name: MARK, version: 1 },
     },
+    saveConnection: { baseUrl: 'https://api.github.com', instance: 'github.com' },
+    saveWebhookSecret: { secret: 'a secret of globex' },
     simulateWorkflow: { workflow: { name: MARK }, source: 'github', payload: {} },
     publishPolicies: NO_TENANT_POLICIES,
     replayPolicies: { policies: NO_TENANT_POLICIES },
@@ -103,7 +117,10 @@ function sentTo(name: string, path: string): Sent {
     validateWorkflow: 'not a workflow',
   };
   const names = CREATES.includes(name) ? { id: SHARED_NAME, name: SHARED_NAME } : { id, name: MARK };
-  return { params: { ...names, version: '1', index: '0', seq: '1' }, body: bodies[name] };
+  // There are only a few names of connections, so both tenants use the same.
+  const connection = { name: CREATES.includes(name) ? 'github' : 'slack', source: 'github' };
+  const isSetup = path.includes('/connections') || path.includes('/webhook-secrets');
+  return { params: { ...names, ...(isSetup && connection), version: '1', index: '0', seq: '1' }, body: bodies[name] };
 }
 
 describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {
@@ -130,6 +147,10 @@ async function everythingOfAcme() {
     await runs.approval('acme', approval.runId, approval.approvalId),
     await definitions.people('acme'),
     await definitions.automations('acme'),
+    await definitions.connections('acme'),
+    await definitions.settings('acme'),
+    await setup.documents.read('acme', 'connections'),
+    await setup.documents.read('acme', 'webhook-signing'),
     await definitions.policies('acme'),
     await definitions.newestWorkflows('acme', { limit: 10 }),
     await definitions.pendingChanges('acme', { limit: 10 }),

@@ -292,6 +292,30 @@ export function describeDefinitionsContract(
         await expect(again).rejects.toMatchObject({ code: 'CONFLICT' });
       });
 
+      it('lists connections, and deletes one only as it was read', async () => {
+        const tenant = newTenant();
+        const other = { ...connection, name: 'slack' };
+        for (const each of [other, connection]) await definitions.saveConnection(tenant, each, byTest({ at: at(1) }));
+        expect(await definitions.connections(tenant)).toEqual([connection, other]);
+        expect(await definitions.connections(newTenant())).toEqual([]);
+        const changed = { ...connection, instance: 'other' };
+        const wrong = definitions.deleteConnection(tenant, changed, byTest({ at: at(2) }));
+        await expect(wrong).rejects.toMatchObject({ code: 'CONFLICT' });
+        await definitions.deleteConnection(tenant, connection, byTest({ actor: 'olivia', at: at(3) }));
+        expect(await definitions.connections(tenant)).toEqual([other]);
+        expect((await changesOf(tenant))[0]).toEqual(['olivia', 'connection', connection.name, 'deleted']);
+      });
+
+      it('records a changed credential by the versions of its secret', async () => {
+        const tenant = newTenant();
+        const change = { name: 'connections/github', action: 'changed' as const, before: 'v1', after: 'v2' };
+        await definitions.recordCredential(tenant, change, byTest({ actor: 'olivia', at: at(1) }));
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(items).toMatchObject([
+          { actor: 'olivia', kind: 'credential', before: { version: 'v1' }, after: { version: 'v2' } },
+        ]);
+      });
+
       it('changes and deletes a person only as they were read', async () => {
         const tenant = newTenant();
         const changed = { ...ana, tier: 'high' as const };

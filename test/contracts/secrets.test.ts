@@ -1,14 +1,18 @@
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SecretsConnections } from '../../lambdas/connectors/secrets-connections.ts';
+import { secretName } from '../../lambdas/entry/tenant-secrets.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
+import { SecretsSecretDocuments } from '../../lambdas/setup/secrets-secret-documents.ts';
 import { LocalSecretsManager } from '../../local/cloud/secrets-manager.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemorySecretDocuments } from '../fakes/memory-secret-documents.ts';
 import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
 import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeConnectionsContract } from './connections-contract.ts';
+import { describeSecretDocumentsContract } from './secret-documents-contract.ts';
 import { describeSigningSecretsContract } from './signing-secrets-contract.ts';
 
 const close = async () => {};
@@ -52,6 +56,17 @@ describeSigningSecretsContract('Secrets Manager', async (initially) => {
     advance: (ms) => clock.advance(ms),
     close: manager.close,
   };
+});
+
+describeSecretDocumentsContract('memory', async () => {
+  const documents = new MemorySecretDocuments();
+  documents.set('acme', 'connections', { github: { token: 'a' } });
+  return { documents, close };
+});
+describeSecretDocumentsContract('Secrets Manager', async () => {
+  const name = secretName('local', 'acme', 'connections');
+  const manager = await openSecretsManager({ [name]: { github: { token: 'a' } } });
+  return { documents: new SecretsSecretDocuments(manager.client, 'local'), close: manager.close };
 });
 
 describeConnectionsContract('memory', async (initially) => ({ connections: new MemoryConnections(initially), close }));

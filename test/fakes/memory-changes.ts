@@ -3,7 +3,9 @@ import {
   type Change,
   type ChangeAuthor,
   type ChangeKind,
+  type CredentialChange,
   changeSortKey,
+  credentialEntry,
   type Dismissal,
   type PendingChange,
   type RecordedChanges,
@@ -122,6 +124,10 @@ export class MemoryChanges implements RecordedChanges {
     const { person: name, before, after, requestedBy } = pending;
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
     this.record(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy });
+  }
+
+  async recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void> {
+    this.record(tenant, credentialEntry(change, by));
   }
 
   async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {

@@ -89,6 +89,16 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
     return this.#connections.get(tenant, name);
   }
 
+  async connections(tenant: string): Promise<Connection[]> {
+    return this.#connections.inPartition(tenant);
+  }
+
+  async deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = connection;
+    const deleted = { tenant, kind: 'connection' as const, name, by };
+    this.delete(this.#connections, [tenant, name], deleted, { replaces: connection });
+  }
+
   async saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor = BY_SETUP): Promise<void> {
     const { name } = automation;
     this.save(this.#automations, [tenant, name], automation, { tenant, kind: 'automation', name, by });

@@ -88,15 +88,29 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['ApiStartRole', 'IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
-    ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
-    ['dynamodb:PutItem', 'TENANT', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
-    ['dynamodb:PutItem', 'CHANGE', ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole']],
+    [
+      'dynamodb:PutItem',
+      'TENANT',
+      ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole', 'TenantSetupApiRole', 'TenantSetupBootstrapRole'],
+    ],
+    [
+      'dynamodb:PutItem',
+      'CHANGE',
+      [
+        'DefinitionsApiDefinitionsRole',
+        'PolicyApiPoliciesRole',
+        'TenantSetupApiRole',
+        'TenantSetupBootstrapRole',
+        'TenantSetupCredentialsRole',
+      ],
+    ],
     // No function may delete or overwrite entries of the history of changes.
     ['dynamodb:DeleteItem', 'CHANGE', []],
     ['dynamodb:UpdateItem', 'CHANGE', []],
-    ['dynamodb:PutItem', 'APIKEY', []],
+    ['dynamodb:PutItem', 'APIKEY', ['TenantSetupBootstrapRole']],
     ['dynamodb:UpdateItem', 'TENANT', []],
     ['dynamodb:UpdateItem', 'RECEIPT', []],
     ['dynamodb:DeleteItem', 'RUN', []],
@@ -113,6 +127,10 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['s3:PutObject', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
+    ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
+    ['secretsmanager:UpdateSecretVersionStage', ['TenantSetupCredentialsRole']],
+    // Nobody but operators can create owners: no function may invoke the bootstrap function.
+    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'TenantSetupApiRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],
   ])('%s is granted to %j only', (action, roles) => {
@@ -155,6 +173,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
       ApiApprovalsRole: ['KeyedRoutesCursorSecret'],
       DefinitionsApiDefinitionsRole: ['KeyedRoutesCursorSecret'],
       PolicyApiPoliciesRole: ['KeyedRoutesCursorSecret'],
+      TenantSetupApiRole: ['KeyedRoutesCursorSecret'],
+      // It has no route.
+      TenantSetupCredentialsRole: [
+        'ConnectionSecrets',
+        'DefinitionsApiPlanSecrets',
+        'MessagingSecrets',
+        'WebhookSecrets',
+      ],
     });
   });
 
@@ -180,9 +206,27 @@ describe.each(STAGES)('in stage %s', (stage) => {
     );
     expect(readers.map(({ role }) => role.replace(/[0-9A-F]{8}$/, '')).sort()).toEqual([
       'DefinitionsApiPlanRole',
+      'TenantSetupCredentialsRole',
       'WorkerStepRole',
     ]);
     for (const { role } of readers) expect(roles).not.toContain(role);
+  });
+
+  it('the functions that create owners and read every credential have no route and no event source', () => {
+    const setup = functions.filter(({ logicalId }) => /^TenantSetup(Bootstrap|Credentials)/.test(logicalId));
+    expect(setup.map(({ ref }) => ref).sort()).toEqual([
+      `countersign-${stage}-bootstrap`,
+      `countersign-${stage}-credentials`,
+    ]);
+    const permitted = stack.ofType('AWS::Lambda::Permission').map(({ properties }) => properties.FunctionName);
+    const invoked = statements.filter(({ actions }) => actions.includes('lambda:InvokeFunction'));
+    for (const { arn, ref, logicalId } of setup) {
+      expect(permitted).not.toContain(arn);
+      expect(permitted).not.toContain(ref);
+      const invokers = invoked.filter(({ resources }) => resources.some((each) => wildcardMatches(each, arn)));
+      const expected = logicalId.startsWith('TenantSetupCredentials') ? [/^TenantSetupApiRole/] : [];
+      expect(invokers.map(({ role }) => role)).toEqual(expected.map((each) => expect.stringMatching(each)));
+    }
   });
 
   it('a service may invoke a function only for one resource of this stack', () => {

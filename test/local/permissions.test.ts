@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
+import { apiKeyHash } from '../../lambdas/api/authorizer/api-keys.ts';
+import { invokeFunction } from '../../lambdas/entry/invoke-function.ts';
+import { bootstrapFunctionName } from '../../lambdas/setup/environment.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
+import { REGION } from '../../local/aws/aws.ts';
+import { HOST_CREDENTIALS } from '../../local/aws/aws-endpoint.ts';
 import { LOCAL_SLACK_SIGNING_SECRET } from '../../local/host/seed.ts';
 import { TEAM } from '../../local/simulators/slack/workspace.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
@@ -83,6 +88,7 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await unansweredApproval();
   await caps();
   await peoplesCommands();
+  await tenantSetup();
   await deadLetters();
   await exportsThatFail();
   const unused = await host.unusedGrants();
@@ -278,6 +284,50 @@ async function peoplesCommands(): Promise<void> {
     expect([command, (await host.command(`/runs/${runId}/${command}`)).status]).toEqual([command, 200]);
   }
   await host.waitForRun(runId);
+}
+
+/** What operators and owners do to set up a tenant; its credentials are read and written behind the API. */
+async function tenantSetup(): Promise<void> {
+  const invoked = await invokeFunction(
+    {
+      functionName: bootstrapFunctionName('local'),
+      region: REGION,
+      endpoint: host.clientConfig().endpoint,
+      credentials: HOST_CREDENTIALS,
+    },
+    {
+      action: 'addOwners',
+      request: {
+        tenant: 'globex',
+        owners: [{ id: 'gus', name: 'Gus' }],
+        keys: [{ person: 'gus', sha256: apiKeyHash('key of gus') }],
+      },
+    },
+  );
+  expect(invoked).toEqual({ result: { added: ['gus'], existing: [] } });
+  const as = (method: string, path: string, body?: object) =>
+    host.request(method, `/api/v1${path}`, {
+      headers: { 'x-api-key': 'key of gus' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const issuers = [{ name: 'corp', issuer: 'https://login.example.com', audience: 'globex' }];
+  const steps: [string, string, object?][] = [
+    [
+      'PUT',
+      '/connections/github',
+      { baseUrl: `${host.url}/_sim/github`, instance: 'globex', credential: { token: 'local-2' } },
+    ],
+    ['POST', '/connections/github/test'],
+    ['PUT', '/webhook-secrets/servicenow', { secret: 'a second secret of globex' }],
+    ['PUT', '/settings', { issuers }],
+    ['PUT', '/settings', {}],
+    ['GET', '/connections'],
+    ['DELETE', '/connections/pagerduty'],
+  ];
+  for (const [method, path, body] of steps) {
+    const { status, text } = await as(method, path, body);
+    expect([method, path, status, status === 200 ? '' : text]).toEqual([method, path, 200, '']);
+  }
 }
 
 /** A message that could not be read five times lies in the dead-letter queue, until an operator sends it back. */

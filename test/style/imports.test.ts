@@ -25,6 +25,7 @@ const LAYERS = [
   ['sweep'],
   ['intake'],
   ['slack'],
+  ['setup'],
   ['api'],
 ];
 /** Entry points and their wiring may import everything. */

@@ -24,7 +24,11 @@ export class DynamoApiKeys implements ApiKeys {
   }
 
   save(apiKey: string, caller: Caller, by: ChangeAuthor): Promise<void> {
-    const hash = apiKeyHash(apiKey);
+    return this.saveHash(apiKeyHash(apiKey), caller, by);
+  }
+
+  /** For a key that this program never sees. */
+  saveHash(hash: string, caller: Caller, by: ChangeAuthor): Promise<void> {
     const { tenant } = caller;
     const name = hash.slice(0, SHOWN_HASH_DIGITS);
     return this.#changes.save({ tenant, kind: 'api_key', name, key: apiKeyKey(hash), by }, caller);

@@ -1,5 +1,6 @@
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
+import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
   githubRoutes,
@@ -13,6 +14,7 @@ import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
 import { caseRoutes, controlRoutes, runRoutes } from './runs.ts';
+import { settingsRoutes } from './settings.ts';
 import { startRoutes } from './start.ts';
 import { planRoutes, workflowRoutes } from './workflows.ts';
 
@@ -28,6 +30,7 @@ export const CONTRACT = {
   start: startRoutes,
   approvals: approvalRoutes,
   definitions: { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes },
+  setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes },
   plan: planRoutes,
   policies: policyRoutes,
   evidence: evidenceRoutes,

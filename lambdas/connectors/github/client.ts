@@ -29,6 +29,13 @@ const RepositoryPart = z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an own
 /** The first input fields of every GitHub operation. */
 export const Repository = { owner: RepositoryPart, repo: RepositoryPart };
 
+/** The credential in its form; throws CONNECTION_MISSING if it has another. */
+export function githubCredential(access: Pick<Access, 'credential'>): z.infer<typeof Credential> {
+  const credential = credentialOf(access, Credential, CREDENTIAL_NEEDS);
+  if ('privateKeyPem' in credential) appJwt(String(credential.appId), credential.privateKeyPem, 0);
+  return credential;
+}
+
 type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema'> & { path: string };
 
 /** Makes one call with a personal access token, or as an installation of a GitHub App. */

@@ -146,10 +146,14 @@ function plainHeaders({ headers, body, idempotencyHeader }: RequestInput, mark: 
   };
 }
 
-function secretHeaders(access: Access, host: string): Record<string, string> {
+/** The secret headers of each host; throws CONNECTION_MISSING if the credential has another form. */
+export function httpCredential(access: Pick<Access, 'credential'>): z.infer<typeof Credential> {
   const form = 'the http credential is malformed; write {"hosts": {"api.example.com": {"headers": {...}}}}';
-  return credentialOf(access, Credential, form).hosts[host]?.headers ?? {};
+  return credentialOf(access, Credential, form);
 }
+
+const secretHeaders = (access: Access, host: string): Record<string, string> =>
+  httpCredential(access).hosts[host]?.headers ?? {};
 
 function asText(body: z.core.util.JSONType): string {
   return typeof body === 'string' ? body : JSON.stringify(body);

@@ -1,6 +1,5 @@
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
-import { SignatureV4 } from '@smithy/signature-v4';
 import * as z from 'zod';
+import { signedHeaders } from '../../entry/sign-aws-request.ts';
 import { type Access, credentialOf } from '../connector.ts';
 import { EXCHANGE_TIMEOUT_MS, exchange } from '../exchange.ts';
 import { FIRST_SERVER_ERROR, type Head, retryAfterMs, TargetRefused } from '../target-errors.ts';
@@ -37,7 +36,13 @@ export async function converse(access: Access, model: string, request: ConverseR
     system: 'Bedrock',
     method: 'POST',
     url: url.href,
-    headers: await signedHeaders(access, url, JSON.stringify(request)),
+    headers: await signedHeaders({
+      service: 'bedrock',
+      region: access.instance,
+      credentials: credentialOf(access, Credential, 'bedrock uses the role of the function; remove this connection'),
+      url,
+      body: JSON.stringify(request),
+    }),
     body: request,
     readOnly: true,
     timeoutMs: CONVERSE_TIMEOUT_MS,
@@ -45,25 +50,6 @@ export async function converse(access: Access, model: string, request: ConverseR
     responseSchema: ConverseResponse,
   });
   return body;
-}
-
-async function signedHeaders(access: Access, url: URL, body: string) {
-  const signer = new SignatureV4({
-    service: 'bedrock',
-    region: access.instance,
-    credentials: credentialOf(access, Credential, 'bedrock uses the role of the function; remove this connection'),
-    sha256: Sha256,
-  });
-  const { headers } = await signer.sign({
-    method: 'POST',
-    protocol: url.protocol,
-    hostname: url.hostname,
-    path: url.pathname,
-    headers: { host: url.host, 'content-type': 'application/json' },
-    body,
-  });
-  const { host: _fetchSetsIt, ...others } = headers;
-  return others;
 }
 
 function bedrockError(model: string, { status, header }: Head): TargetRefused {
@@ -79,29 +65,4 @@ function bedrockError(model: string, { status, header }: Head): TargetRefused {
     return new TargetRefused(message, { retryable: false });
   }
   return new TargetRefused(`Bedrock refused (${status} ${name})`, { retryable: false });
-}
-
-type SourceData = string | ArrayBuffer | ArrayBufferView;
-function bytesOf(data: SourceData): string | Uint8Array {
-  if (typeof data === 'string') return data;
-  return ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
-}
-
-/** Node's SHA-256 with the interface of the signer. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: SourceData) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
-  }
-
-  update(data: SourceData): void {
-    this.#hash.update(bytesOf(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
 }

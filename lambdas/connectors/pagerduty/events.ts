@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Reversal } from '../../run/receipt.ts';
-import { credentialOf, operation, shortHash, writeKey } from '../connector.ts';
+import { type Access, credentialOf, operation, shortHash, writeKey } from '../connector.ts';
 import { exchange, urlAt } from '../exchange.ts';
 
 const SUMMARY_MAX_CHARACTERS = 1024;
@@ -8,6 +8,10 @@ const SOURCE_MAX_CHARACTERS = 255;
 const DEDUP_KEY_MAX_CHARACTERS = 255;
 
 const Credential = z.object({ routingKey: z.string() });
+/** The routing key; throws CONNECTION_MISSING if the credential has another form. */
+export const routingKeyOf = (access: Pick<Access, 'credential'>): string =>
+  credentialOf(access, Credential, 'the pagerduty credential needs "routingKey"').routingKey;
+
 const Accepted = z.object({ status: z.literal('success'), dedup_key: z.string() });
 const DedupKey = z.string().min(1).max(DEDUP_KEY_MAX_CHARACTERS);
 
@@ -46,7 +50,7 @@ export const sendEvent = operation({
     };
   },
   async perform(input, { access, mark }) {
-    const { routingKey } = credentialOf(access, Credential, 'the pagerduty credential needs "routingKey"');
+    const routingKey = routingKeyOf(access);
     const dedupKey = input.dedupKey ?? mark;
     const { status, body } = await exchange({
       system: 'PagerDuty',

@@ -10,11 +10,15 @@ const Credential = z.union([z.object({ username: z.string(), password: z.string(
 const CREDENTIAL_NEEDS = 'the servicenow credential needs "username" and "password", or "clientId" and "clientSecret"';
 const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
 
+/** The credential in its form; throws CONNECTION_MISSING if it has another. */
+export const servicenowCredential = (access: Pick<Access, 'credential'>) =>
+  credentialOf(access, Credential, CREDENTIAL_NEEDS);
+
 type Call<Body> = Pick<Exchange<Body>, 'method' | 'body' | 'responseSchema' | 'timeoutMs'> & { path: string };
 
 /** Makes one call to the Table API, as a user or as an OAuth client. `path` starts with the table. */
 export async function servicenow<Body>(access: Access, { path, ...call }: Call<Body>) {
-  const credential = credentialOf(access, Credential, CREDENTIAL_NEEDS);
+  const credential = servicenowCredential(access);
   const as = (authorization: string) =>
     exchange({
       ...call,

@@ -68,7 +68,8 @@ export async function slack<Body extends { ok: true }>(access: Access, call: Cal
   return body;
 }
 
-function botTokenOf(access: Access): string {
+/** The bot token; throws CONNECTION_MISSING if the credential has another form. */
+export function botTokenOf(access: Pick<Access, 'credential'>): string {
   const { botToken, refreshToken } = credentialOf(access, Credential, 'the slack credential needs "botToken"');
   if (botToken.startsWith('xoxe') || refreshToken !== undefined) {
     throw new CountersignError('CONNECTION_MISSING', ROTATING);

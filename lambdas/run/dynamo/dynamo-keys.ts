@@ -184,9 +184,10 @@ export const pendingChangeKey = (tenant: string, changeId: string): Key => ({
 export const changePartition = (tenant: string) => partition('CHANGE', tenant);
 export const changeKey = (tenant: string, place: string): Key => ({ pk: changePartition(tenant), sk: place });
 export const policiesKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'POLICIES' });
+export const CONNECTION_PREFIX = 'CONNECTION#';
 export const connectionKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
-  sk: `CONNECTION#${name}`,
+  sk: `${CONNECTION_PREFIX}${name}`,
 });
 export const settingsKey = (tenant: string): Key => ({ pk: tenantPartition(tenant), sk: 'SETTINGS' });
 

@@ -1,7 +1,7 @@
 import { credentialOf, IssuedTokens } from '../credentials.ts';
 import { fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
 import { type Handler, router, type SimulatedSystem, type Surprise, type SystemContext } from '../system.ts';
-import { type CommitStatus, GitHubIssues, type Issue } from './issues.ts';
+import { type CommitStatus, GitHubIssues, type Issue, REPOSITORIES } from './issues.ts';
 import {
   APP_LOGIN,
   combinedShape,
@@ -35,6 +35,8 @@ export function openGitHub(context: SystemContext): GitHub {
     ...commentRoutes(context, issues),
     ...statusRoutes(context, issues),
     'POST /app/installations/:id/access_tokens': () => grantToken(context, tokens),
+    'GET /user': () => ({ status: 200, body: { login: APP_LOGIN } }),
+    'GET /installation/repositories': () => ({ status: 200, body: repositoriesOf(REPOSITORIES) }),
   });
   const answer = (call: SimCall, surprise: Surprise | undefined): SimAnswer => {
     const refusal = authenticate(call, tokens);
@@ -49,6 +51,12 @@ export function openGitHub(context: SystemContext): GitHub {
     refuse: (status, retryAfterSeconds) => refuse(context, status, retryAfterSeconds),
   };
 }
+
+/** The repositories that the app is installed for. */
+const repositoriesOf = (names: readonly string[]) => ({
+  total_count: names.length,
+  repositories: names.map((full_name) => ({ full_name })),
+});
 
 function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<string, Handler> {
   const ISSUE = '/repos/:owner/:repo/issues/:number';

@@ -39,6 +39,8 @@ const SEEDED_ISSUES: readonly [repository: string, title: string, labels: string
   ['octo-org/website', 'Pricing page shows last year', []],
 ];
 
+export const REPOSITORIES: readonly string[] = [...new Set(SEEDED_ISSUES.map(([repository]) => repository))];
+
 const MAX_ASSIGNEES = 10;
 
 /**

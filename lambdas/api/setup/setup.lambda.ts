@@ -1,0 +1,23 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { AwsEnvironment, readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemIds } from '../../entry/system.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { invokedCredentials } from '../../setup/invoked-credentials.ts';
+import { SetupEnvironment } from '../environment.ts';
+import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
+import { handleSetup } from './setup.ts';
+
+const environment = readEnvironment(SetupEnvironment);
+
+const api = {
+  definitions: new DynamoDefinitions(new DynamoDBClient(), environment.RUN_TABLE),
+  credentials: invokedCredentials(environment.CREDENTIALS_FUNCTION, readEnvironment(AwsEnvironment)),
+  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  clock: systemClock,
+  ids: systemIds,
+  ownUrl: environment.OWN_URL,
+  kind: environment.STAGE_KIND,
+};
+
+export const handler = httpHandler((event) => handleSetup(api, event));

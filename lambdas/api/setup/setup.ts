@@ -1,0 +1,17 @@
+import { connectionRoutes, webhookSecretRoutes } from '../contract/connections.ts';
+import { settingsRoutes } from '../contract/settings.ts';
+import { router } from '../router.ts';
+import { type ConnectionsPorts, connectionHandlers } from './connections.ts';
+import { type SettingsPorts, settingsHandlers } from './settings.ts';
+import { type WebhookSecretsPorts, webhookSecretHandlers } from './webhook-secrets.ts';
+
+export type SetupPorts = ConnectionsPorts & WebhookSecretsPorts & SettingsPorts;
+
+const routes = { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes };
+
+/** The routes with which owners and admins set up their tenant. */
+export const handleSetup = router<SetupPorts, typeof routes>(routes, {
+  ...connectionHandlers,
+  ...webhookSecretHandlers,
+  ...settingsHandlers,
+});

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { SetupWorld } from './setup-world.ts';
+
+it('settings are replaced, except the counter shards, and the history shows before and after', async () => {
+  const world = new SetupWorld();
+  await world.definitions.saveSettings('acme', { caps: {}, workspaces: {}, counterShards: 4 });
+  const settings = { caps: { maxConcurrency: 50 }, workspaces: { ops: 3 }, approvalsChannel: '#approvals' };
+  const saved = await world.ask('PUT /api/v1/settings', { body: settings });
+  expect(saved.body).toEqual({ ...settings, counterShards: 4, effectiveWithinSeconds: 60 });
+  expect((await world.ask('GET /api/v1/settings')).body).toEqual({ ...settings, counterShards: 4 });
+  expect((await world.changes())[0]).toMatchObject({
+    actor: 'olivia',
+    kind: 'settings',
+    before: { caps: {} },
+    after: { caps: { maxConcurrency: 50 } },
+  });
+});
+
+const ISSUER = { name: 'corp', issuer: 'https://login.example.com', audience: 'countersign' };
+
+it('only owners change the issuers that sign people in, and nobody does in prod', async () => {
+  const world = new SetupWorld();
+  const save = (issuers: object[], role: string) =>
+    world.ask('PUT /api/v1/settings', { body: { issuers }, as: { role } });
+  expect((await save([ISSUER], 'admin')).status).toBe(403);
+  expect((await save([ISSUER], 'owner')).body).toMatchObject({ issuers: [ISSUER] });
+  // An admin changes other settings, and may not drop the issuers by leaving them out.
+  expect((await save([ISSUER], 'admin')).status).toBe(200);
+  expect((await save([], 'admin')).status).toBe(403);
+  world.kind = 'prod';
+  expect(await save([], 'owner')).toMatchObject({ status: 403, text: expect.stringContaining('cdk.json') });
+  expect(await world.definitions.settings('acme')).toMatchObject({ issuers: [ISSUER] });
+});
+
+it.each([
+  [{ cap: {} }, 'did you mean `caps`?'],
+  [{ caps: { maxConcurency: 1 } }, 'did you mean `maxConcurrency`?'],
+  [{ caps: { maxConcurrency: 0 } }, 'caps.maxConcurrency'],
+  [{ counterShards: 2 }, 'counterShards'],
+])('%j is refused, and nothing changes', async (body, expected) => {
+  const world = new SetupWorld();
+  expect(await world.ask('PUT /api/v1/settings', { body })).toMatchObject({
+    status: 400,
+    text: expect.stringContaining(expected),
+  });
+  expect(await world.changes()).toEqual([]);
+});
