@@ -36,6 +36,7 @@ export class Api extends Construct {
     this.#approvals(props);
     this.#deadLetters(props);
     this.#health(props);
+    this.#docs(props);
   }
 
   #runs({ bundles, httpApi, cursors, runTable }: ApiProps): void {
@@ -136,5 +137,17 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     httpApi.serve('health', health);
+  }
+
+  #docs({ bundles, httpApi }: ApiProps): void {
+    const docs = new NodeFunction(this, 'Docs', {
+      bundles,
+      entry: 'api/docs/docs',
+      description: 'Returns the OpenAPI document and its page',
+      schema: z.object({}),
+      environment: {},
+      timeout: API_TIMEOUT,
+    });
+    httpApi.serve('docs', docs);
   }
 }

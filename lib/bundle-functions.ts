@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { buildSync, type Metafile } from 'esbuild';
+import { openApiDocument } from './openapi-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'lambdas');
@@ -21,7 +22,15 @@ const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
     'node_modules/@open-policy-agent/opa-wasm/node_modules/yaml/{package.json,index.js,dist/*.js}',
     'node_modules/sprintf-js/{package.json,src/sprintf.js}',
   ],
+  'lambdas/api/docs/docs.lambda.ts': [
+    'node_modules/swagger-ui-dist/{package.json,LICENSE,NOTICE,swagger-ui.css,swagger-ui-bundle.js}',
+  ],
   'lambdas/policy/shipped-policies.ts': ['policies/{schema.cedarschema,default.cedar}'],
+};
+
+/** Files that are generated beside each bundle that contains the source. */
+const GENERATED: Record<string, { file: string; contents: () => string }> = {
+  'lambdas/api/docs/docs.lambda.ts': { file: 'openapi.json', contents: () => JSON.stringify(openApiDocument()) },
 };
 
 /** Programs that a source file starts as a process: one file beside each bundle that contains the source. */
@@ -115,6 +124,9 @@ function placeBeside(
     const contents = inputs[source] && programs.get(source);
     if (contents) replaceIfChanged(target, contents);
     else rmSync(target, { force: true });
+  }
+  for (const [source, { file, contents }] of Object.entries(GENERATED)) {
+    if (inputs[source]) replaceIfChanged(join(dirname(bundle), file), Buffer.from(contents()));
   }
   for (const [source, patterns] of Object.entries(NEEDED_AT_RUN_TIME)) {
     for (const file of globSync([...patterns], { cwd: ROOT })) {

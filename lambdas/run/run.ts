@@ -20,7 +20,7 @@ export const TERMINAL_STATUSES = ['succeeded', 'failed_terminal', 'needs_human',
 export type ActiveStatus = (typeof ACTIVE_STATUSES)[number];
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
 export type RunStatus = ActiveStatus | TerminalStatus;
-export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]);
+export const RunStatus = z.enum([...ACTIVE_STATUSES, ...TERMINAL_STATUSES]).meta({ id: 'RunStatus' });
 
 /** A run that has not finished this long after it was accepted ends as `timed_out`. */
 export const RUN_DEADLINE_MS = 2 * 60 * 60 * 1000;

@@ -15,12 +15,15 @@ describe.each(STAGES)('in stage %s', (stage) => {
   const prod = stage === 'acme-prod';
   const cdk = Template.fromJSON(template as Record<string, unknown>);
 
-  it('the HTTP API has these routes and no others; all except webhooks, Slack, health and public keys require an API key', () => {
+  it('the HTTP API has these routes and no others; all except webhooks, Slack, health, public keys and documentation require an API key', () => {
     const routes = properties('AWS::ApiGatewayV2::Route').map(({ RouteKey, AuthorizationType }) => [
       RouteKey,
       AuthorizationType ?? 'NONE',
     ]);
     expect(Object.fromEntries(routes)).toEqual({
+      'GET /openapi.json': 'NONE',
+      'GET /docs': 'NONE',
+      'GET /docs/{file}': 'NONE',
       'POST /webhooks/github/{tenant}': 'NONE',
       'POST /webhooks/servicenow/{tenant}': 'NONE',
       'POST /slack/interactivity': 'NONE',

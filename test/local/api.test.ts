@@ -39,6 +39,20 @@ describe('the API needs a key', () => {
   });
 });
 
+it('documents itself: the page, its files and the document need no key', async () => {
+  const page = await host.request('GET', '/docs');
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+  const loaded = [...page.text.matchAll(/(?:src|href)="((?:docs|openapi)[^"]*)"/g)].map(([, file = '']) => file);
+  expect(loaded).toHaveLength(4);
+  for (const file of loaded) {
+    const { status, headers, text } = await host.request('GET', `/${file}`);
+    expect([file, status, headers.get('content-encoding')]).toEqual([file, 200, 'gzip']);
+    expect(text.length).toBeGreaterThan(100);
+  }
+  const { body } = await host.request<{ paths: object }>('GET', '/openapi.json');
+  expect(Object.keys(body.paths)).toContain('/api/v1/runs/{id}');
+});
+
 describe('a list of runs', () => {
   interface Page {
     runs: ListedRun[];

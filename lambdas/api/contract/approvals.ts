@@ -4,7 +4,7 @@ import { GATE_REASONS } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import type { TouchedState } from '../../run/receipt.ts';
 import { route } from './route.ts';
-import { json, large, PageQuery, page, runParams, Timestamp } from './schemas.ts';
+import { JsonValue, json, large, PageQuery, page, runParams, Timestamp } from './schemas.ts';
 
 const Channel = z.enum(['slack', 'api', 'console']);
 const Risk = z.enum(['low', 'medium', 'high']);
@@ -74,6 +74,7 @@ export const Approval = z.object({
     .optional()
     .meta({ description: 'Why too few people can approve it, and what to do; in responses about approvals only' }),
 });
+Approval.register(z.globalRegistry, { id: 'Approval' });
 export type Approval = z.infer<typeof Approval>;
 
 const DecisionResult = z.object({
@@ -81,6 +82,7 @@ const DecisionResult = z.object({
   missing: z.int().optional().meta({ description: 'How many more people must approve, if the outcome is `counted`' }),
   approval: Approval,
 });
+DecisionResult.register(z.globalRegistry, { id: 'DecisionResult' });
 
 const REASON_MAX_CHARACTERS = 2000;
 const Seen = { actionHash: z.string('send the actionHash of the approval you were shown') };
@@ -89,9 +91,11 @@ const Rejection = z.strictObject({ reason: Reason, ...Seen });
 export const DecisionBody = z.discriminatedUnion('decision', [
   z.strictObject({ decision: z.literal('approve'), ...Seen }),
   Rejection.extend({ decision: z.literal('reject') }),
-  z.strictObject({ decision: z.literal('edit'), fields: z.record(z.string(), z.json()), ...Seen }),
+  z.strictObject({ decision: z.literal('edit'), fields: z.record(z.string(), JsonValue), ...Seen }),
 ]);
 export type DecisionBody = z.infer<typeof DecisionBody>;
+
+const EXAMPLE_HASH = '9f2c1e7ad0b34c55a8e1f6d20b7c4e93d1a5f08b6c2e7d419a3f5b8c0e6d7a12';
 
 const approvalParams = z.object({ id: z.string().meta({ description: 'ID of the approval' }) });
 
@@ -126,8 +130,12 @@ export const approvalRoutes = {
     path: '/api/v1/approvals/{id}/decision',
     right: 'approvals:respond',
     summary: 'Approves, rejects or edits a pending write',
+    description:
+      'The decision is for exactly the write that `actionHash` identifies. If the write has changed since, the response is ' +
+      '409 `APPROVAL_STALE`. Repeating a decision changes nothing.',
     params: approvalParams,
     body: DecisionBody,
+    example: { decision: 'reject', reason: 'the change freeze is on', actionHash: EXAMPLE_HASH },
     responses: { 200: DecisionResult },
   }),
   approveRun: route({
@@ -137,6 +145,7 @@ export const approvalRoutes = {
     summary: 'Approves the only open approval of a run',
     params: runParams,
     body: z.strictObject(Seen),
+    example: { actionHash: EXAMPLE_HASH },
     responses: { 200: DecisionResult },
   }),
   rejectRun: route({
@@ -146,6 +155,7 @@ export const approvalRoutes = {
     summary: 'Rejects the only open approval of a run',
     params: runParams,
     body: Rejection,
+    example: { reason: 'the change freeze is on', actionHash: EXAMPLE_HASH },
     responses: { 200: DecisionResult },
   }),
 };

@@ -20,6 +20,7 @@ const Automation = z.object({
   workflow: z.object({ name: z.string(), version: z.int() }),
   inputs: json<Record<string, unknown>>('Values for the inputs of the workflow').optional(),
 });
+Automation.register(z.globalRegistry, { id: 'Automation' });
 
 const nameParams = z.object({ name: z.string() });
 
@@ -48,6 +49,10 @@ export const automationRoutes = {
     params: z.object({ name: AutomationDefinition.shape.name }),
     // The path names the automation. A name in the body must be the same.
     body: AutomationDefinition.extend({ name: z.string().optional() }),
+    example: {
+      trigger: { source: 'github', event: 'issues.labeled', filter: "{% trigger.payload.label.name = 'duplicate' %}" },
+      workflow: { name: 'close-duplicates', version: 1 },
+    },
     responses: { 200: Automation.extend({ effectiveWithinSeconds: z.number() }) },
   }),
 };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { route } from './route.ts';
-import { runParams, Timestamp } from './schemas.ts';
+import { FileBytes, runParams, Timestamp } from './schemas.ts';
 
 /** What a run shows of its sealed evidence. */
 export const EvidenceRecord = z.object({
@@ -10,10 +10,7 @@ export const EvidenceRecord = z.object({
   sizeBytes: z.int(),
   sealedAt: Timestamp,
 });
-
-const FileBytes = z
-  .custom<Uint8Array>((value) => value instanceof Uint8Array)
-  .meta({ override: { type: 'string', format: 'binary' } });
+EvidenceRecord.register(z.globalRegistry, { id: 'EvidenceRecord' });
 
 const evidenceFile = <const File extends string>(file: File, summary: string) =>
   route({

@@ -9,7 +9,7 @@ const webhook = <const Source extends 'github' | 'servicenow'>(source: Source, s
     path: `/webhooks/${source}/{tenant}`,
     right: 'signed',
     summary,
-    params: z.object({ tenant: z.string() }),
+    params: z.object({ tenant: z.string().meta({ description: 'Name of the tenant', example: 'acme' }) }),
     body: json('The event, as the source sends it'),
     responses: { 202: z.object({ runIds: z.array(z.string()), deduplicated: z.boolean() }) },
   });

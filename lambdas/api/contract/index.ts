@@ -1,6 +1,7 @@
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
+import { docsRoutes } from './docs.ts';
 import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
   githubRoutes,
@@ -37,6 +38,7 @@ export const CONTRACT = {
   evidenceKeys: evidenceKeyRoutes,
   deadLetters: deadLetterRoutes,
   health: healthRoutes,
+  docs: docsRoutes,
 } as const satisfies Record<string, Routes>;
 
 export type FunctionGroup = keyof typeof CONTRACT;

@@ -12,6 +12,7 @@ const Provenance = z.object({
   countsFrom: Timestamp,
   dependsOn: z.array(z.string()),
 });
+Provenance.register(z.globalRegistry, { id: 'Provenance' });
 
 const Person = z.object({
   id: z.string(),
@@ -24,6 +25,7 @@ const Person = z.object({
   delegates: z.array(z.object({ person: z.string(), rights: Provenance })).optional(),
   rights: Provenance.optional(),
 });
+Person.register(z.globalRegistry, { id: 'Person' });
 
 const PendingChange = z.object({
   changeId: z.string(),
@@ -35,6 +37,7 @@ const PendingChange = z.object({
   requestedAt: Timestamp,
   expiresAt: Timestamp,
 });
+PendingChange.register(z.globalRegistry, { id: 'PendingChange' });
 
 /** 202: the change widens who may approve, so a second owner must confirm it. */
 const changedOrPending = { 200: Person, 202: z.object({ pending: PendingChange, next: z.string() }) };
@@ -64,9 +67,18 @@ export const peopleRoutes = {
     path: '/api/v1/people/{id}',
     right: 'people:write',
     summary: 'Creates or replaces a person',
+    description:
+      '202: the change widens who may approve, and in a prod stage a second owner must confirm it. Until then nothing changes.',
     params: z.object({ id: PersonDefinition.shape.id }),
     // Delegates and the confirmation of rights have their own routes.
     body: PersonDefinition.omit({ id: true, delegates: true, rights: true }),
+    example: {
+      name: 'Ana Ortiz',
+      role: 'approver',
+      tier: 'high',
+      groups: ['network'],
+      identities: ['slack:T0ACME/U0ANA', 'github:ana-dev'],
+    },
     responses: changedOrPending,
   }),
   deletePerson: route({
@@ -119,6 +131,7 @@ const Change = z.object({
   at: Timestamp,
   changeId: z.string(),
 });
+Change.register(z.globalRegistry, { id: 'Change' });
 
 const REASON_MAX_CHARACTERS = 500;
 const changeParams = z.object({ id: z.string().meta({ description: 'ID of the pending change' }) });

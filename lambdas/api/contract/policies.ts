@@ -51,6 +51,13 @@ export const policyRoutes = {
     right: 'policies:write',
     summary: "Replaces the tenant's policies",
     body: Policies,
+    example: {
+      engine: 'cedar',
+      files: {
+        'change-freeze.cedar':
+          '@id("change-freeze") @reason("no changes in December")\nforbid (principal, action == Action::"execute", resource);\n',
+      },
+    },
     responses: { 200: ValidPolicies.extend({ replaced: CheckedPolicies }) },
   }),
   replayPolicies: route({

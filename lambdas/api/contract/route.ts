@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { Right } from '../../people/rights.ts';
 
-/** One route of the HTTP API. The stack, the router, validation and the tests of rights are derived from it. */
+/** One route of the HTTP API. The stack, the router, validation, the client, OpenAPI and the tests of rights derive from it. */
 export interface RouteDefinition {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: `/${string}`;
@@ -9,9 +9,12 @@ export interface RouteDefinition {
   right: Right | 'public' | 'signed';
   /** Only for people: a key of a machine is refused. */
   peopleOnly?: true;
+  /** One sentence that begins with a verb: `Lists runs, the newest first`. */
   summary: string;
   /** Accepts the header `Idempotency-Key`: the same request again changes nothing and gets the same response. */
   idempotent?: true;
+  /** What else a caller has to know, as Markdown. Rights, paging and errors follow from the other fields. */
+  description?: string;
   /** One key for each placeholder of the path. */
   params?: z.ZodObject;
   /** Without it, query parameters are ignored. */
@@ -20,8 +23,12 @@ export interface RouteDefinition {
   body?: z.ZodType;
   /** The media type of a body that the handler receives as text. */
   bodyType?: 'application/yaml';
+  /** A body that the route accepts. */
+  example?: unknown;
   /** The body of each successful response, by status. Every route can also respond with a `ProblemDetails`. */
   responses: Readonly<Record<number, z.ZodType>>;
+  /** The media types of a response that is a file. */
+  responseType?: string | readonly string[];
 }
 
 /** Routes by operation name, e.g. `listRuns`. */

@@ -9,7 +9,18 @@ import type { Awaited, Governed } from '../../run/step.ts';
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
 import { route } from './route.ts';
-import { json, large, PAGE_MAX, PageQuery, PointInTime, page, RecordedError, runParams, Timestamp } from './schemas.ts';
+import {
+  JsonValue,
+  json,
+  large,
+  PAGE_MAX,
+  PageQuery,
+  PointInTime,
+  page,
+  RecordedError,
+  runParams,
+  Timestamp,
+} from './schemas.ts';
 
 const WorkflowVersion = z.object({ name: z.string(), version: z.int() });
 
@@ -71,6 +82,7 @@ export const RunSummary = z.object({
   rollbackOf: z.string().nullable().meta({ description: 'The run whose writes this run undoes' }),
   rolledBackBy: z.string().nullable().meta({ description: 'The run that undoes the writes of this ended run' }),
 });
+RunSummary.register(z.globalRegistry, { id: 'RunSummary' });
 export type RunSummary = z.infer<typeof RunSummary>;
 
 const stepFacts = {
@@ -124,6 +136,7 @@ export const Step = z.discriminatedUnion('status', [
   }),
   inStatus('canceled', { ...ended, ...preparedOrNot }),
 ]);
+Step.register(z.globalRegistry, { id: 'Step' });
 export type Step = z.infer<typeof Step>;
 
 const before = json<TouchedState>('The values before the write').optional();
@@ -180,6 +193,7 @@ export const Receipt = z.discriminatedUnion('outcome', [
   }),
   z.object({ ...receiptFacts, outcome: z.literal('unknown'), settledAt: Timestamp, error: RecordedError, before }),
 ]);
+Receipt.register(z.globalRegistry, { id: 'Receipt' });
 export type Receipt = z.infer<typeof Receipt>;
 
 /** A commit of the run's hash chain. Events are shown in full, so that the chain can be verified. */
@@ -190,6 +204,7 @@ export const Commit = z.object({
   prevHash: z.string(),
   hash: z.string(),
 });
+Commit.register(z.globalRegistry, { id: 'Commit' });
 
 const StopRequest = z.object({
   kind: z.enum(['cancel', 'pause', 'rollback']),
@@ -240,6 +255,7 @@ export const RunDetail = RunSummary.extend({
   moreCommitsSince: z.int().optional().meta({ description: 'Set if there are more: `since` of the events route' }),
   evidence: EvidenceRecord.nullable(),
 });
+RunDetail.register(z.globalRegistry, { id: 'RunDetail' });
 export type RunDetail = z.infer<typeof RunDetail>;
 
 const stepsWithWrites = {
@@ -331,7 +347,7 @@ export const runRoutes = {
     path: '/api/v1/runs/{id}/steps/{index}',
     right: 'runs:read',
     summary: 'Returns one step with every value in full',
-    params: runParams.extend({ index: z.string() }),
+    params: runParams.extend({ index: z.string().meta({ description: 'Number of the step, from 0' }) }),
     responses: {
       200: z.object({ step: Step, receipt: Receipt.nullable(), approvals: z.array(z.string()) }),
     },
@@ -348,6 +364,7 @@ const runCommand = <const Command extends string, Body extends z.ZodType>(
   command: Command,
   summary: string,
   body: Body,
+  example?: unknown,
 ) =>
   route({
     method: 'POST',
@@ -356,6 +373,7 @@ const runCommand = <const Command extends string, Body extends z.ZodType>(
     summary,
     params: runParams,
     body,
+    ...(example !== undefined && { example }),
     responses: { 200: RunSummary },
   });
 
@@ -374,9 +392,10 @@ export const controlRoutes = {
     'Sends a signal to a step that waits for one',
     z.strictObject({
       event: z.string().min(1).max(EVENT_MAX_CHARACTERS),
-      payload: z.json().default(null),
+      payload: JsonValue.default(null),
       id: EventId.optional(),
     }),
+    { event: 'deploy.finished', payload: { version: '1.4.2' }, id: 'deploy-731' },
   ),
 };
 

@@ -14,9 +14,23 @@ export const PointInTime = z
   )
   .meta({ format: 'date-time', example: '2026-11-17T09:30:00Z' });
 
+type Json = z.core.util.JSONType;
+
+/** Any JSON value of a request. Its body was parsed as JSON, so only a missing value is refused. */
+export const JsonValue = z
+  .unknown()
+  .refine((value) => value !== undefined, 'is required')
+  // Schemas with an ID are named components of the OpenAPI document.
+  .meta({ id: 'JsonValue', description: 'Any JSON value' }) as unknown as z.ZodType<Json, Json>;
+
 /** A JSON value that the contract does not describe further. `Type` is its type in the code. */
 export const json = <Type = unknown>(description: string): z.ZodType<Type, Type> =>
   z.unknown().meta({ description }) as unknown as z.ZodType<Type, Type>;
+
+/** The bytes of a file. */
+export const FileBytes = z
+  .custom<Uint8Array>((value) => value instanceof Uint8Array)
+  .meta({ override: { type: 'string', format: 'binary' } });
 
 /** Replaces a value that is too large for the response, or a part of one. */
 export interface Omitted {
@@ -42,16 +56,20 @@ export const page = <Name extends string, Item extends z.ZodType>(name: Name, it
     [Key in Name]: z.ZodArray<Item>;
   } & { nextCursor: z.ZodNullable<z.ZodString> });
 
-export const RecordedError = z.object({ code: z.enum(ERROR_CODES), message: z.string() });
+export const RecordedError = z
+  .object({ code: z.enum(ERROR_CODES).meta({ id: 'ErrorCode' }), message: z.string() })
+  .meta({ id: 'RecordedError' });
 
 /** The body of every error, as `application/problem+json`. */
-export const ProblemDetails = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  code: z.enum([...ERROR_CODES, ...REQUEST_CODES]),
-  detail: z.string(),
-});
+export const ProblemDetails = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum([...ERROR_CODES, ...REQUEST_CODES]).meta({ description: 'What went wrong; it never changes' }),
+    detail: z.string().meta({ description: 'What is wrong and what to do, for people' }),
+  })
+  .meta({ id: 'Problem' });
 
 export const runParams = z.object({
   id: z.string().meta({ description: 'ID of the run, or its first characters if no other run starts with them' }),

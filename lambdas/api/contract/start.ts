@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { route } from './route.ts';
 import { StartedRun } from './runs.ts';
-import { runParams } from './schemas.ts';
+import { JsonValue, runParams } from './schemas.ts';
 
 const TITLE_MAX_CHARACTERS = 300;
 const SUBJECT_MAX_CHARACTERS = 300;
 
 const given = {
-  inputs: z.record(z.string(), z.json()).optional().meta({ description: 'Values for the inputs of the workflow' }),
+  inputs: z.record(z.string(), JsonValue).optional().meta({ description: 'Values for the inputs of the workflow' }),
   title: z
     .string()
     .trim()

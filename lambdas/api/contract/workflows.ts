@@ -3,7 +3,7 @@ import type { PlannedCall } from '../../plan/plan-call.ts';
 import { GATE_REASONS } from '../../run/approval.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import { route } from './route.ts';
-import { json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
+import { JsonValue, json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
 
 const WorkflowVersion = z.object({
   name: z.string(),
@@ -13,6 +13,7 @@ const WorkflowVersion = z.object({
   publishedAt: Timestamp.nullable(),
   steps: z.int().meta({ description: 'The number of steps' }),
 });
+WorkflowVersion.register(z.globalRegistry, { id: 'WorkflowVersion' });
 
 const PublishedWorkflow = z.object({
   name: z.string(),
@@ -22,6 +23,16 @@ const PublishedWorkflow = z.object({
 
 const FileProblem = z.object({ line: z.int(), path: z.string(), message: z.string() });
 const workflowFile = z.string().meta({ description: 'The text of a workflow file' });
+const EXAMPLE_WORKFLOW = `name: label-new-issue
+steps:
+  - id: label
+    tool: github.labels.add
+    with:
+      owner: "{% trigger.owner %}"
+      repo: "{% trigger.repo %}"
+      number: "{% trigger.number %}"
+      labels: [triage]
+`;
 const nameParams = z.object({ name: z.string() });
 
 export const workflowRoutes = {
@@ -61,6 +72,7 @@ export const workflowRoutes = {
     right: 'workflows:write',
     summary: 'Publishes a workflow file: 201 for a new version, 200 if it equals the newest version',
     body: workflowFile,
+    example: EXAMPLE_WORKFLOW,
     bodyType: 'application/yaml',
     responses: {
       200: PublishedWorkflow,
@@ -73,6 +85,7 @@ export const workflowRoutes = {
     right: 'workflows:read',
     summary: 'Checks a workflow file without publishing it',
     body: workflowFile,
+    example: EXAMPLE_WORKFLOW,
     bodyType: 'application/yaml',
     responses: { 200: z.object({ valid: z.boolean(), problems: z.array(FileProblem) }) },
   }),
@@ -84,13 +97,13 @@ const SimulateBody = z.strictObject({
     .meta({ description: 'A file, or a published version; without a version, the newest' }),
   source: z.enum(['github', 'servicenow']),
   event: z.string().default('issues').meta({ description: 'The GitHub event, e.g. `issues`' }),
-  payload: z.json(),
+  payload: JsonValue,
   automation: z
     .string()
     .optional()
     .meta({ description: 'Policies can depend on it. By default, the automation that starts this workflow' }),
   inputs: z
-    .record(z.string(), z.json())
+    .record(z.string(), JsonValue)
     .optional()
     .meta({ description: 'Inputs of the workflow; they win over those of the automation' }),
 });
@@ -103,6 +116,7 @@ const Gate = z.object({
   groups: z.array(z.array(z.string())),
   operators: z.literal(true).optional(),
 });
+Gate.register(z.globalRegistry, { id: 'Gate' });
 const plannedFacts = { id: z.string(), tool: z.string(), reached: z.boolean(), conditional: z.boolean() };
 const PlannedStep = z.discriminatedUnion('kind', [
   z.object({ ...plannedFacts, kind: z.literal('skipped') }),
@@ -131,6 +145,7 @@ const PlannedStep = z.discriminatedUnion('kind', [
     unread: z.string().nullable().meta({ description: 'Why the target was not read' }),
   }),
 ]);
+PlannedStep.register(z.globalRegistry, { id: 'PlannedStep' });
 
 export const planRoutes = {
   simulateWorkflow: route({
@@ -139,6 +154,12 @@ export const planRoutes = {
     right: 'workflows:simulate',
     summary: 'Returns the plan of a run: what it would write, and which approvals it would need',
     body: SimulateBody,
+    example: {
+      workflow: { name: 'label-new-issue' },
+      source: 'github',
+      event: 'issues',
+      payload: { action: 'opened', issue: { number: 7 }, repository: { full_name: 'octo-org/payments' } },
+    },
     responses: {
       200: z.object({
         workflow: z.object({ name: z.string(), version: z.int() }),

@@ -1,0 +1,42 @@
+interface Area {
+  name: string;
+  description: string;
+}
+
+/** The areas of the API by the first part of the path, in the order in which its documentation shows them. */
+export const AREAS: Readonly<Record<string, Area>> = {
+  runs: { name: 'Runs', description: 'Runs of workflows: what they did, and what operators can do' },
+  executions: { name: 'Executions', description: 'Runs, in the words of earlier clients' },
+  approvals: { name: 'Approvals', description: 'Writes that need a decision of people' },
+  evidence: { name: 'Evidence', description: 'Signed records of ended runs, which anyone can verify offline' },
+  plans: { name: 'Plans', description: 'What a run would write; a plan can be applied' },
+  workflows: { name: 'Workflows', description: 'Versions of workflows' },
+  automations: { name: 'Automations', description: 'Which event starts which workflow' },
+  schedules: { name: 'Schedules', description: 'Times at which runs start' },
+  tools: { name: 'Tools', description: 'What the steps of a workflow can do' },
+  policies: { name: 'Policies', description: 'What is allowed, denied or needs an approval' },
+  people: { name: 'People', description: 'People, their roles and what they may approve' },
+  'api-keys': { name: 'API keys', description: 'Credentials of people and machines' },
+  connections: { name: 'Connections', description: 'Addresses and credentials of targets' },
+  configurations: { name: 'Configurations', description: 'Values that runs use' },
+  sources: { name: 'Sources', description: 'Definitions of generic webhooks' },
+  settings: { name: 'Settings', description: 'Limits and flags of the tenant' },
+  subscriptions: { name: 'Subscriptions', description: 'Who is notified of what' },
+  changes: { name: 'Changes', description: 'The history of all definitions' },
+  status: { name: 'Status', description: 'What is wrong, since when, and what to do' },
+  doctor: { name: 'Doctor', description: 'What is missing in the setup of a tenant' },
+  'dead-letters': { name: 'Dead letters', description: 'Messages that could not be processed' },
+  outbox: { name: 'Outbox', description: 'Effects outside a run that were not completed' },
+  agents: { name: 'Agents', description: 'Programs that execute steps near other systems' },
+  webhooks: { name: 'Webhooks', description: 'Signed events from other systems' },
+  slack: { name: 'Slack', description: 'Signed callbacks from Slack' },
+  stage: { name: 'Stage', description: 'The stage itself: health, public keys and this documentation' },
+};
+
+/** `/api/v1/dead-letters/redrive` is in the area `dead-letters`. Undefined: give the new area a line above. */
+export function areaOf(path: string): string | undefined {
+  if (path.includes('/evidence')) return 'evidence';
+  const [, inApi, outside] = /^\/(?:api\/v1\/([^/]+)|([^/]+))/.exec(path) ?? [];
+  if (inApi !== undefined) return inApi in AREAS ? inApi : undefined;
+  return outside !== undefined && outside in AREAS ? outside : 'stage';
+}
