@@ -1,8 +1,10 @@
 import type { Operation } from './connector.ts';
 import { addAssignees, removeAssignees } from './github/assignees.ts';
-import { createComment, deleteComment } from './github/comments.ts';
+import { createComment, deleteComment, updateComment } from './github/comments.ts';
+import { closeIssue, createIssue, reopenIssue } from './github/issues.ts';
 import { addLabels, removeLabels } from './github/labels.ts';
 import { setStatus } from './github/status.ts';
+import { dispatchWorkflow } from './github/workflows.ts';
 import { httpGet, httpRequest } from './http/request.ts';
 import { invokeModel } from './model/invoke.ts';
 import { sendEvent } from './pagerduty/events.ts';
@@ -22,8 +24,13 @@ const OPERATIONS: readonly Operation[] = [
   addAssignees,
   removeAssignees,
   createComment,
+  updateComment,
   deleteComment,
+  createIssue,
+  closeIssue,
+  reopenIssue,
   setStatus,
+  dispatchWorkflow,
   postMessage,
   updateMessage,
   sendEvent,

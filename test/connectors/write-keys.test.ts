@@ -56,6 +56,26 @@ const KEYS: [tool: string, input: object, key: string, fields: string][] = [
     '{"commentId":12}',
   ],
   [
+    'github.comment.update',
+    { owner: 'octo-org', repo: 'payments', commentId: 12, body: 'seen' },
+    'gh:comment:update:acme:github:octo-org/payments:comment:12',
+    '{"body":"seen"}',
+  ],
+  [
+    'github.issue.create',
+    { owner: 'octo-org', repo: 'payments', title: 'Down', labels: ['bug'] },
+    'gh:issue:create:acme:octo-org/payments',
+    '{"body":"","labels":["bug"],"title":"Down"}',
+  ],
+  ['github.issue.close', ISSUE, 'gh:issue:close:acme:octo-org/payments#7', '{"reason":"completed"}'],
+  ['github.issue.reopen', ISSUE, 'gh:issue:reopen:acme:octo-org/payments#7', '{}'],
+  [
+    'github.workflow.dispatch',
+    { owner: 'octo-org', repo: 'payments', workflow: 'deploy.yml', ref: 'main', inputs: { dry: true } },
+    'gh:workflow:dispatch:acme:octo-org/payments:deploy.yml',
+    '{"inputs":{"dry":true},"ref":"main"}',
+  ],
+  [
     'github.status.set',
     { owner: 'octo-org', repo: 'payments', sha: SHA, context: 'gate', state: 'success' },
     'gh:status:acme:octo-org/payments@6dcb09b5b57875f334f61aebed695e2e4193db5e:c974e17b8e7321ce',

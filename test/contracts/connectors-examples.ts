@@ -1,9 +1,11 @@
 import { expect } from 'vitest';
 import type { Operation } from '../../lambdas/connectors/connector.ts';
 import { addAssignees, removeAssignees } from '../../lambdas/connectors/github/assignees.ts';
-import { createComment, deleteComment } from '../../lambdas/connectors/github/comments.ts';
+import { createComment, deleteComment, updateComment } from '../../lambdas/connectors/github/comments.ts';
+import { closeIssue, createIssue, reopenIssue } from '../../lambdas/connectors/github/issues.ts';
 import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
 import { setStatus } from '../../lambdas/connectors/github/status.ts';
+import { dispatchWorkflow } from '../../lambdas/connectors/github/workflows.ts';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
@@ -53,6 +55,20 @@ const assignees = async (outside: Outside) => {
 const comments = async (outside: Outside) => {
   const there = await outside.ask('github', 'GET', `${issue}/comments`);
   return there.map(({ body }: { body: string }) => body);
+};
+/** Without the issues that the tenant has anyway. */
+const openedIssues = async (outside: Outside) => {
+  const there = await outside.ask('github', 'GET', '/repos/octo-org/payments/issues?state=open');
+  const opened = there.filter(({ body }: { body: string | null }) => body?.includes('countersign:'));
+  return opened.map(({ title, body }: Record<string, string>) => `${title}: ${body}`);
+};
+const issueState = async (outside: Outside) => {
+  const { state, state_reason } = await outside.ask('github', 'GET', issue);
+  return state === 'closed' ? `closed as ${state_reason}` : state;
+};
+const dispatches = async (outside: Outside) => {
+  const { workflow_runs: runs } = await outside.ask('github', 'GET', '/repos/octo-org/payments/actions/runs');
+  return runs.map(({ workflow, ref }: Record<string, string>) => `${workflow} at ${ref}`);
 };
 const status = async (outside: Outside) => {
   const { statuses } = await outside.ask('github', 'GET', `/repos/octo-org/payments/commits/${SHA}/status`);
@@ -140,6 +156,53 @@ export const EXAMPLES: readonly Example[] = [
     look: comments,
     shows: [`Is it \\*\\*still\\*\\* so, @&#8203;octocat?\n\n<!-- ${MARK} -->`],
     output: { commentId: expect.any(Number) },
+  },
+  {
+    operation: updateComment,
+    input: async (outside) => {
+      const { id } = await outside.ask('github', 'POST', `${issue}/comments`, { body: 'being looked at' });
+      return { owner, repo, commentId: id, body: 'fixed by @octocat' };
+    },
+    method: 'PATCH',
+    look: comments,
+    shows: ['fixed by @&#8203;octocat'],
+    output: { commentId: expect.any(Number) },
+  },
+  {
+    operation: createIssue,
+    input: async () => ({ owner, repo, title: 'Refunds fail', body: 'Since *today*, see #1', labels: ['bug'] }),
+    method: 'POST',
+    look: openedIssues,
+    shows: [`Refunds fail: Since \\*today\\*, see #&#8203;1\n\n<!-- ${MARK} -->`],
+    output: { number: expect.any(Number), url: expect.stringMatching(/^https:.*issues\/\d+$/) },
+  },
+  {
+    operation: closeIssue,
+    input: async () => ({ ...ISSUE, reason: 'not_planned' }),
+    method: 'PATCH',
+    look: issueState,
+    shows: 'closed as not_planned',
+    output: { state: 'closed' },
+  },
+  {
+    operation: reopenIssue,
+    input: async (outside) => {
+      await outside.ask('github', 'PATCH', issue, { state: 'closed', state_reason: 'not_planned' });
+      return ISSUE;
+    },
+    method: 'PATCH',
+    look: issueState,
+    shows: 'open',
+    output: { state: 'open' },
+  },
+  {
+    operation: dispatchWorkflow,
+    input: async () => ({ owner, repo, workflow: 'deploy.yml', ref: 'main', inputs: { environment: 'staging' } }),
+    method: 'POST',
+    look: dispatches,
+    shows: ['deploy.yml at main'],
+    output: { workflow: 'deploy.yml', ref: 'main' },
+    answersNothing: true,
   },
   {
     operation: deleteComment,

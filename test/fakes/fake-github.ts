@@ -16,6 +16,9 @@ export class FakeGitHub {
   /** By `owner/repo#number`; an issue is there if it is here. */
   readonly issueLabels = new Map<string, string[]>();
   readonly #assignees = new Map<string, string[]>();
+  readonly #states = new Map<string, { state: string; state_reason: string | null }>();
+  readonly #created: { number: number; html_url: string; body: string; created: string; title: string }[] = [];
+  readonly #dispatches: object[] = [];
   readonly #statuses = new Map<string, object[]>();
   #comments: Comment[] = [];
   #ids = 0;
@@ -29,11 +32,14 @@ export class FakeGitHub {
     const [, owner, repo, kind, which = '', part, name = ''] = request.parts;
     const repository = `${owner}/${repo}`;
     if (kind === 'statuses' || kind === 'commits') return this.#status(request, `${repository}@${which}`);
+    if (kind === 'actions') return this.#actions(request);
+    if (kind === 'issues' && which === '') return this.#issues(request, repository);
     if (which === 'comments') return this.#comment(request, Number(part));
     const issue = `${repository}#${which}`;
     const labels = this.issueLabels.get(issue);
     if (!labels) return NOT_FOUND;
     if (part === 'comments') return this.#commentsOf(request, issue);
+    if (part === undefined && request.method === 'PATCH') return this.#setState(request, issue);
     if (part === 'labels') return changeLabels(request, labels, decodeURIComponent(name));
     return this.#assign(request, issue);
   }
@@ -47,7 +53,45 @@ export class FakeGitHub {
         ? there.filter((login) => !includes(named, login))
         : [...there, ...named.filter((login) => !includes(there, login))].slice(0, ASSIGNEES_MAX);
     this.#assignees.set(issue, now);
-    return { status: 200, body: { assignees: now.map((login) => ({ login })) } };
+    return { status: 200, body: { assignees: now.map((login) => ({ login })), ...this.#stateOf(issue) } };
+  }
+
+  #stateOf(issue: string) {
+    return this.#states.get(issue) ?? { state: 'open', state_reason: null };
+  }
+
+  #setState({ body }: FakeRequest, issue: string): FakeAnswer {
+    const reason = body?.state === 'closed' ? String(body.state_reason ?? 'completed') : 'reopened';
+    this.#states.set(issue, { state: String(body?.state), state_reason: reason });
+    return { status: 200, body: this.#stateOf(issue) };
+  }
+
+  #issues({ method, url, body }: FakeRequest, repository: string): FakeAnswer {
+    if (method === 'GET') {
+      const since = Date.parse(url.searchParams.get('since') ?? '') || 0;
+      const state = url.searchParams.get('state') ?? 'open';
+      const wanted = this.#created
+        .filter(({ created }) => Date.parse(created) >= since)
+        .filter(({ number }) => state === 'all' || this.#stateOf(`${repository}#${number}`).state === state);
+      return { status: 200, body: wanted };
+    }
+    const number = 1_000 + this.#nextId();
+    const issue = {
+      number,
+      html_url: `https://github.com/${repository}/issues/${number}`,
+      title: String(body?.title),
+      body: String(body?.body),
+      created: new Date(this.#clock.now()).toISOString(),
+    };
+    this.#created.push(issue);
+    this.issueLabels.set(`${repository}#${number}`, [...((body?.labels ?? []) as string[])]);
+    return { status: 201, body: issue };
+  }
+
+  #actions({ method, parts, body }: FakeRequest): FakeAnswer {
+    if (method === 'GET') return { status: 200, body: { workflow_runs: this.#dispatches } };
+    this.#dispatches.push({ workflow: parts[5], ref: body?.ref });
+    return { status: 204, body: undefined };
   }
 
   #commentsOf({ method, url, body }: FakeRequest, issue: string): FakeAnswer {
@@ -62,10 +106,11 @@ export class FakeGitHub {
     return { status: 201, body: comment };
   }
 
-  #comment({ method }: FakeRequest, id: number): FakeAnswer {
+  #comment({ method, body }: FakeRequest, id: number): FakeAnswer {
     const comment = this.#comments.find((each) => each.id === id);
     if (!comment) return NOT_FOUND;
-    if (method === 'GET') return { status: 200, body: comment };
+    if (method === 'PATCH') comment.body = String(body?.body);
+    if (method !== 'DELETE') return { status: 200, body: comment };
     this.#comments = this.#comments.filter((each) => each !== comment);
     return { status: 204, body: undefined };
   }

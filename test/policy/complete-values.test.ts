@@ -21,6 +21,21 @@ const INPUTS: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
   'github.assignees.add': [{ ...ISSUE, assignees: ['octocat', 'hidden'] }],
   'github.assignees.remove': [{ ...ISSUE, assignees: ['octocat', 'hidden'] }],
   'github.comment.create': [{ ...ISSUE, body: PADDED }],
+  'github.comment.update': [{ owner: 'octo-org', repo: 'payments', commentId: 12_345, body: PADDED }],
+  'github.issue.create': [
+    {
+      owner: 'octo-org',
+      repo: 'payments',
+      title: PADDED.slice(250, 400),
+      body: `HIDDEN2${PADDED}`,
+      labels: ['hidden'],
+    },
+  ],
+  'github.issue.close': [{ ...ISSUE, reason: 'not_planned' }],
+  'github.issue.reopen': [ISSUE],
+  'github.workflow.dispatch': [
+    { owner: 'octo-org', repo: 'payments', workflow: 'deploy.yml', ref: 'hidden', inputs: { a: PADDED } },
+  ],
   'github.comment.delete': [{ owner: 'octo-org', repo: 'payments', commentId: 12_345 }],
   'github.status.set': [
     {

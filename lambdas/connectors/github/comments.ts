@@ -1,26 +1,28 @@
 import * as z from 'zod';
 import { later } from '../../run/lease.ts';
 import type { Reversal } from '../../run/receipt.ts';
-import { Markdown, operation, writeKey } from '../connector.ts';
+import { type Access, Markdown, operation, writeKey } from '../connector.ts';
 import { NOT_FOUND, TargetRefused, unlessStatus } from '../target-errors.ts';
 import { github, githubPages, Repository } from './client.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
 import { IssueOf, issueName, issuePath } from './issue.ts';
 
 /** GitHub allows more, but the receipt stores the text so that an undo can check that nobody has changed it. */
-const COMMENT_MAX_CHARACTERS = 16_000;
+export const CONTENT_MAX_CHARACTERS = 16_000;
 /** Allows for a difference between GitHub's clock and the local one. */
-const CLOCK_SKEW_MS = 60_000;
+export const CLOCK_SKEW_MS = 60_000;
 
 const Comment = z.object({ id: z.int(), body: z.string() });
 const CommentOutput = z.strictObject({ commentId: z.int() });
 
+export const TOO_LONG_ESCAPED = {
+  path: ['body'],
+  message: `is longer than ${CONTENT_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
+};
+
 const CreateInput = z
-  .strictObject({ ...IssueOf, body: z.string().min(1).max(COMMENT_MAX_CHARACTERS), markdown: Markdown })
-  .refine((input) => written(input).length <= COMMENT_MAX_CHARACTERS, {
-    path: ['body'],
-    message: `is longer than ${COMMENT_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
-  });
+  .strictObject({ ...IssueOf, body: z.string().min(1).max(CONTENT_MAX_CHARACTERS), markdown: Markdown })
+  .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
 type CreateInput = z.infer<typeof CreateInput>;
 
 /** Text from elsewhere must not mention people or reference issues. */
@@ -57,7 +59,7 @@ export const createComment = operation({
   async probe(input, { access, mark, openSince }) {
     const path = `${issuePath(input)}/comments?since=${later(openSince, -CLOCK_SKEW_MS)}`;
     for await (const page of githubPages(access, path, z.array(Comment))) {
-      const found = page.find(({ body }) => body.split('\n').some((line) => line.trim() === hidden(mark)));
+      const found = page.find(({ body }) => isMarked(body, hidden(mark)));
       if (found) return { ...created(input, found), response: { commentId: found.id }, recovered: true };
     }
     return undefined;
@@ -65,8 +67,9 @@ export const createComment = operation({
 });
 
 /** On its own line: a reply that quotes the comment has `> ` before it. */
-const marked = (body: string, mark: string) => `${body}\n\n${hidden(mark)}`;
-const hidden = (mark: string) => `<!-- ${mark} -->`;
+export const marked = (body: string, mark: string) => `${body}\n\n${hidden(mark)}`;
+export const hidden = (mark: string) => `<!-- ${mark} -->`;
+export const isMarked = (body: string, line: string) => body.split('\n').some((each) => each.trim() === line);
 
 function created({ owner, repo }: CreateInput, { id, body }: z.infer<typeof Comment>) {
   const input = { owner, repo, commentId: id };
@@ -74,7 +77,9 @@ function created({ owner, repo }: CreateInput, { id, body }: z.infer<typeof Comm
   return { output: { commentId: id }, reversal };
 }
 
-const DeleteInput = z.strictObject({ ...Repository, commentId: z.int().positive() });
+const CommentOf = { ...Repository, commentId: z.int().positive() };
+const DeleteInput = z.strictObject(CommentOf);
+type CommentRef = z.infer<typeof DeleteInput>;
 
 export const deleteComment = operation({
   tool: 'github.comment.delete',
@@ -88,22 +93,16 @@ export const deleteComment = operation({
   output: CommentOutput,
   fixed: ['commentId'],
   propose: (input, instance) => ({
-    target: `github:${input.owner}/${input.repo}:comment:${input.commentId}`,
+    target: commentName(input),
     fields: { commentId: input.commentId },
     after: { comment: null },
     key: writeKey(['gh', 'comment', 'delete', instance, `${input.owner}/${input.repo}`], {
       commentId: input.commentId,
     }),
   }),
-  async before(input, access) {
-    const reading = github(access, { method: 'GET', path: commentPath(input), responseSchema: Comment });
-    const found = await reading.catch(unlessStatus(NOT_FOUND));
-    return { comment: found?.body.body ?? null };
-  },
+  before: (input, access) => readComment(input, access),
   async perform(input, { access, before }) {
-    if (before?.comment === null) {
-      throw new TargetRefused(`GitHub has no comment ${input.commentId}: check its id`, { retryable: false });
-    }
+    if (before?.comment === null) throw noComment(input);
     const deleting = github(access, { method: 'DELETE', path: commentPath(input), responseSchema: z.undefined() });
     // It existed before, so 404 means that it is now deleted.
     const deleted = await deleting.catch(unlessStatus(NOT_FOUND));
@@ -116,5 +115,61 @@ export const deleteComment = operation({
   },
 });
 
-const commentPath = ({ owner, repo, commentId }: z.infer<typeof DeleteInput>) =>
-  `/repos/${owner}/${repo}/issues/comments/${commentId}`;
+async function readComment(input: CommentRef, access: Access): Promise<{ comment: string | null }> {
+  const reading = github(access, { method: 'GET', path: commentPath(input), responseSchema: Comment });
+  const found = await reading.catch(unlessStatus(NOT_FOUND));
+  return { comment: found?.body.body ?? null };
+}
+
+const UpdateInput = z
+  .strictObject({ ...CommentOf, body: z.string().min(1).max(CONTENT_MAX_CHARACTERS), markdown: Markdown })
+  .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
+
+export const updateComment = operation({
+  tool: 'github.comment.update',
+  summary: 'Replaces the text of a comment of an issue or pull request.',
+  effect: 'natural',
+  risk: 'low',
+  reversible: true,
+  connection: 'github',
+  input: UpdateInput,
+  output: CommentOutput,
+  content: ['body'],
+  returnsOnlyIds: true,
+  markdownField: 'body',
+  propose: (input, instance) => ({
+    target: commentName(input),
+    fields: { body: written(input) },
+    after: { comment: written(input) },
+    key: writeKey(['gh', 'comment', 'update', instance, commentName(input)], { body: written(input) }),
+  }),
+  // People edit the escaped text; escaping it again would change what they approve.
+  edited: (input, fields) => ({ ...input, ...fields, markdown: true }),
+  before: (input, access) => readComment(input, access),
+  async perform(input, { access, before }) {
+    const { owner, repo, commentId } = input;
+    if (before?.comment === null) throw noComment(input);
+    const { status, body: now } = await github(access, {
+      method: 'PATCH',
+      path: commentPath(input),
+      body: { body: written(input) },
+      responseSchema: Comment,
+    });
+    const undo = { owner, repo, commentId, body: before?.comment, markdown: true };
+    return {
+      output: { commentId },
+      ...(before && { before }),
+      reversal: before
+        ? { tool: 'github.comment.update', input: undo, expects: { comment: now.body } }
+        : { irreversible: 'the comment before the write could not be read' },
+      response: { status },
+    };
+  },
+});
+
+const noComment = ({ commentId }: CommentRef) =>
+  new TargetRefused(`GitHub has no comment ${commentId}: check its id`, { retryable: false });
+
+const commentName = ({ owner, repo, commentId }: CommentRef) => `github:${owner}/${repo}:comment:${commentId}`;
+
+const commentPath = ({ owner, repo, commentId }: CommentRef) => `/repos/${owner}/${repo}/issues/comments/${commentId}`;

@@ -6,12 +6,12 @@ import { allOf, IssueOf, issueName, issuePath, presenceOf, reversalOf } from './
 
 const LABEL_MAX_CHARACTERS = 50;
 /** Each label is removed by its own call, all within the time of one step. */
-const LABELS_PER_WRITE_MAX = 20;
+export const LABELS_PER_WRITE_MAX = 20;
 const LABELS_PER_ISSUE_MAX = 100;
 
 const Labels = z.array(z.object({ name: z.string() }));
 /** The label is the last path segment of its DELETE. With "." or ".." the path would mean all labels, or the issue. */
-const Label = z
+export const Label = z
   .string()
   .min(1)
   .max(LABEL_MAX_CHARACTERS)

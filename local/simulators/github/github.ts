@@ -34,6 +34,7 @@ export function openGitHub(context: SystemContext): GitHub {
     ...issueRoutes(context, issues),
     ...commentRoutes(context, issues),
     ...statusRoutes(context, issues),
+    ...workflowRoutes(context),
     'POST /app/installations/:id/access_tokens': () => grantToken(context, tokens),
     'GET /user': () => ({ status: 200, body: { login: APP_LOGIN } }),
     'GET /installation/repositories': () => ({ status: 200, body: repositoriesOf(REPOSITORIES) }),
@@ -74,10 +75,27 @@ function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<strin
   const labels = (issue: Issue): SimAnswer => ({ status: 200, body: issue.labels.map(label(issue)) });
   return {
     'GET /repos/:owner/:repo/issues': (call, param) => {
-      const all = issues.issuesOf(repositoryOf(param)).reverse();
+      const since = Date.parse(call.query.get('since') ?? '') || 0;
+      const state = call.query.get('state') ?? 'open';
+      const all = issues
+        .issuesOf(repositoryOf(param))
+        .reverse()
+        .filter((issue) => state === 'all' || issue.state === state)
+        .filter((issue) => Date.parse(issue.updated_at) >= since);
       return listed(context, call, all, (issue) => show(200, issue).body);
     },
+    'POST /repos/:owner/:repo/issues': (call, param) => {
+      const { title, body } = fieldsOf(call.body);
+      if (textOf(title) === '') return invalid('Issue', 'title');
+      const labels = labelNames(call.body) ?? [];
+      return show(201, issues.createIssue(repositoryOf(param), { title: textOf(title), body: textOf(body), labels }));
+    },
     [`GET ${ISSUE}`]: onIssue((issue) => show(200, issue)),
+    [`PATCH ${ISSUE}`]: onIssue((issue, call) => {
+      const { state, state_reason } = fieldsOf(call.body);
+      if (state !== 'open' && state !== 'closed') return invalid('Issue', 'state');
+      return show(200, issues.setState(issue, state, textOf(state_reason)));
+    }),
     [`GET ${ISSUE}/labels`]: onIssue((issue, call) => listed(context, call, issue.labels, label(issue))),
     [`POST ${ISSUE}/labels`]: onIssue((issue, call) => {
       const names = labelNames(call.body);
@@ -159,6 +177,25 @@ function statusRoutes(context: SystemContext, issues: GitHubIssues): Record<stri
       });
       return { status: 201, body: shape(param)(status) };
     },
+  };
+}
+
+/** Every repository has every workflow. The dispatches are stored, so that people and tests see them. */
+function workflowRoutes(context: SystemContext): Record<string, Handler> {
+  const dispatches = context.store.collection<{ repository: string; workflow: string; ref: string }>('github.dispatch');
+  return {
+    'POST /repos/:owner/:repo/actions/workflows/:workflow/dispatches': (call, param) => {
+      const ref = textOf(fieldsOf(call.body).ref);
+      if (ref === '') return failure(422, 'No ref found');
+      const repository = repositoryOf(param);
+      const dispatch = { repository, workflow: param('workflow'), ref };
+      dispatches.put(String(context.store.next('github.id')), dispatch, repository);
+      return { status: 204 };
+    },
+    'GET /repos/:owner/:repo/actions/runs': (_call, param) => ({
+      status: 200,
+      body: { workflow_runs: dispatches.list(repositoryOf(param)) },
+    }),
   };
 }
 

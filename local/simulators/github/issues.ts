@@ -7,6 +7,8 @@ export interface Issue {
   id: number;
   title: string;
   state: 'open' | 'closed';
+  state_reason?: string | null;
+  body?: string;
   labels: string[];
   assignees: string[];
   created_at: string;
@@ -85,6 +87,18 @@ export class GitHubIssues {
     };
     this.#save(issue);
     return issue;
+  }
+
+  createIssue(repository: string, { title, body, labels }: Pick<Issue, 'title' | 'labels'> & { body: string }): Issue {
+    const number = Math.max(0, ...this.#issues.list(repository).map((issue) => issue.number)) + 1;
+    const issue = { ...this.issue(repository, number), title, body, labels };
+    this.#save(issue);
+    return issue;
+  }
+
+  setState(issue: Issue, state: Issue['state'], reason: string): Issue {
+    const state_reason = state === 'closed' ? reason || 'completed' : issue.state === 'closed' ? 'reopened' : null;
+    return this.#change(issue, { state, state_reason });
   }
 
   latestIssues(limit: number): Issue[] {

@@ -125,10 +125,11 @@ export function issueShape(issue: Issue, comments: number, baseUrl: string): Rec
     node_id: nodeId(`issue ${issue.id}`),
     number: issue.number,
     title: issue.title,
-    body: null,
+    body: issue.body ?? null,
     user: userShape('octocat', baseUrl),
     author_association: 'NONE',
     state: issue.state,
+    ...(issue.state_reason && { state_reason: issue.state_reason }),
     locked: false,
     labels: issue.labels.map((name) => labelShape(name, issue.repository, baseUrl)),
     assignee: assignees[0] ?? null,
@@ -137,7 +138,7 @@ export function issueShape(issue: Issue, comments: number, baseUrl: string): Rec
     comments,
     created_at: issue.created_at,
     updated_at: issue.updated_at,
-    closed_at: null,
+    closed_at: issue.state === 'closed' ? issue.updated_at : null,
   };
 }
 
