@@ -17,7 +17,7 @@ const NAMED_MAX = 5;
 
 /**
  * Why too few people can approve, and what to do; undefined if enough can. Only a warning: people and absences change, so
- * the approval is requested and waits all the same.
+ * the approval is still requested and waits.
  */
 export function missingApprovers(
   { requirement, makers: asked }: Asked,
@@ -56,7 +56,7 @@ export function missingApprovers(
   return [head, ': ', ...joined(reasons), `; ${remedy(requirement)}`];
 }
 
-/** By role, tier and groups alone, whatever the person had to do with the write. */
+/** By role, tier and groups alone, also for a maker of the write. */
 const hasRights = (person: Person, requirement: Asked['requirement']): boolean =>
   mayDecide({ ...person, rights: undefined }, [], requirement, [], '').may;
 
