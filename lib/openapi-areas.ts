@@ -20,6 +20,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
   connections: { name: 'Connections', description: 'Addresses and credentials of targets' },
   configurations: { name: 'Configurations', description: 'Values that runs use' },
   sources: { name: 'Sources', description: 'Definitions of generic webhooks' },
+  'webhook-secrets': { name: 'Webhook secrets', description: 'Secrets with which other systems sign their events' },
   settings: { name: 'Settings', description: 'Limits and flags of the tenant' },
   subscriptions: { name: 'Subscriptions', description: 'Who is notified of what' },
   changes: { name: 'Changes', description: 'The history of all definitions' },
