@@ -58,16 +58,18 @@ export class NoResponse extends Error {
   }
 }
 
+/** The headers that identify the caller, e.g. `x-api-key`. A function is called for each request, to refresh tokens. */
+export type Credentials = Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
+
 /**
  * Calls the HTTP API as the route contract describes it, in Node.js and in browsers:
  * `client.call('GET /api/v1/runs/{id}', { params: { id } })`.
  */
 export class ApiClient {
   readonly url: string;
-  readonly #headers: Record<string, string>;
+  readonly #headers: Credentials;
 
-  /** `headers` identify the caller, e.g. `x-api-key`. */
-  constructor(url: string, headers: Record<string, string>) {
+  constructor(url: string, headers: Credentials) {
     this.url = url;
     this.#headers = headers;
   }
@@ -97,14 +99,15 @@ export class ApiClient {
     }
   }
 
-  #send(key: RouteKey, { params = {}, query = {}, body, headers }: AnyRequest): Promise<RawResponse> {
+  async #send(key: RouteKey, { params = {}, query = {}, body, headers }: AnyRequest): Promise<RawResponse> {
     const [method = '', path = ''] = key.split(' ');
+    const credentials = typeof this.#headers === 'function' ? await this.#headers() : this.#headers;
     const filled = path.replace(/\{(\w+)\}/g, (_placeholder, name) => encodeURIComponent(String(params[name])));
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
     return send(this.url, `${filled}${given.length > 0 ? `?${search}` : ''}`, {
       method,
-      headers: { ...contentType(body), ...headers, ...this.#headers },
+      headers: { ...contentType(body), ...headers, ...credentials },
       // A body that is text is a file, e.g. a workflow.
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });

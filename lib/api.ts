@@ -1,7 +1,12 @@
 import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
-import { ApiEnvironment, ApprovalsApiEnvironment, RedriveEnvironment } from '../lambdas/api/environment.ts';
+import {
+  ApiEnvironment,
+  ApprovalsApiEnvironment,
+  RedriveEnvironment,
+  SignInEnvironment,
+} from '../lambdas/api/environment.ts';
 import { StarterEnvironment } from '../lambdas/intake/environment.ts';
 import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import { allowStarts } from './allow-starts.ts';
@@ -131,9 +136,9 @@ export class Api extends Construct {
     const health = new NodeFunction(this, 'Health', {
       bundles,
       entry: 'api/operations/health',
-      description: 'Responds if requests reach the stage',
-      schema: z.object({}),
-      environment: {},
+      description: 'Responds if requests reach the stage, and says how to sign in',
+      schema: SignInEnvironment,
+      environment: { ISSUERS: httpApi.issuers },
       timeout: API_TIMEOUT,
     });
     httpApi.serve('health', health);

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type CfnStage, HttpApi, HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
@@ -6,10 +6,12 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
+import { OWN_URL } from '../lambdas/entry/oidc-issuer.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 
 /** API Gateway throttles callers above this rate before they reach the functions. */
 const REQUESTS_PER_SECOND_MAX = 500;
@@ -35,6 +37,7 @@ const WITHOUT_KEY = {
 
 interface HttpApiProps {
   bundles: FunctionBundles;
+  config: StageConfig;
   runTable: RunTable;
   /** The authorizer is created beside the cursor secret, so that its logical id stays the same. */
   cursors: ListCursors;
@@ -43,11 +46,16 @@ interface HttpApiProps {
 /** Receives every HTTP request and passes it to the function that the route contract names. */
 export class CountersignHttpApi extends Construct {
   readonly api: HttpApi;
+  /** For environments: the issuers of the stage as JSON. */
+  readonly issuers: string;
   readonly #authorizer: HttpLambdaAuthorizer;
 
-  constructor(scope: Construct, id: string, { bundles, runTable, cursors }: HttpApiProps) {
+  constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
     super(scope, id);
     this.api = new HttpApi(this, 'Api');
+    this.issuers = Stack.of(this).toJsonString(
+      config.issuers.map((each) => ({ ...each, issuer: each.issuer.replace(OWN_URL, this.api.apiEndpoint) })),
+    );
     const log = new LogGroup(this, 'AccessLog', {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
@@ -61,15 +69,25 @@ export class CountersignHttpApi extends Construct {
     const authorize = new NodeFunction(cursors, 'Authorize', {
       bundles,
       entry: 'api/authorizer/authorizer',
-      description: 'Finds the person and the role of an API key',
+      description: 'Finds the caller of an API key or a token',
       schema: AuthorizerEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName },
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STAGE_KIND: config.kind,
+        OWN_URL: this.api.apiEndpoint,
+        ISSUERS: this.issuers,
+      },
       timeout: AUTHORIZER_TIMEOUT,
     });
-    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT']);
+    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT', 'ISSUER']);
+    runTable.allow(authorize, ['Query'], ['TENANT']);
+    // To record when a key was last used.
+    runTable.allow(authorize, ['UpdateItem'], ['APIKEY']);
+    runTable.allow(authorize, ['PutItem'], ['KEYS']);
     this.#authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
       responseTypes: [HttpLambdaResponseType.SIMPLE],
-      identitySource: ['$request.header.x-api-key'],
+      // With an identity source, API Gateway would refuse requests without that header: a caller has a key or a token.
+      identitySource: [],
       resultsCacheTtl: AUTHORIZATION_CACHED,
     });
   }

@@ -16,6 +16,8 @@ export const AREAS: Readonly<Record<string, Area>> = {
   tools: { name: 'Tools', description: 'What the steps of a workflow can do' },
   policies: { name: 'Policies', description: 'What is allowed, denied or needs an approval' },
   people: { name: 'People', description: 'People, their roles and what they may approve' },
+  me: { name: 'Caller', description: 'Who the caller is, and what they may do' },
+  'sign-in': { name: 'Sign-in', description: 'The issuers that sign people in' },
   'api-keys': { name: 'API keys', description: 'Credentials of people and machines' },
   connections: { name: 'Connections', description: 'Addresses and credentials of targets' },
   configurations: { name: 'Configurations', description: 'Values that runs use' },

@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { LOGGED } from '../lambdas/entry/environment.ts';
 import { METRICS } from '../lambdas/entry/metrics.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
+import { AccessApi } from './access-api.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { ApprovalFlow } from './approval-flow.ts';
@@ -106,6 +107,7 @@ export class CountersignStack extends Stack {
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues, stepQueue });
+    new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
     const secrets = [webhookSecrets, messagingSecrets, connectionSecrets, planSecrets];

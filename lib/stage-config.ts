@@ -39,6 +39,9 @@ function workersMax({
   return accountConcurrency - UNRESERVED_MIN - RESERVING_FUNCTIONS * intakeConcurrency;
 }
 
+/** The environment of a function has at most 4 KB. */
+const ISSUERS_MAX_CHARACTERS = 2_500;
+
 /** The settings of one stage, one entry of `context.stages` in cdk.json. */
 const StageSettings = z.strictObject({
   /** `prod` turns on protection of data that cannot be recreated. */
@@ -47,7 +50,14 @@ const StageSettings = z.strictObject({
   /** Tenants removed from the list above, listed here until their last runs have ended and their evidence logs are closed. */
   formerTenants: z.array(Name.max(40)).max(20).default([]),
   /** OIDC issuers that sign people in, each for one tenant. Tenants that share an issuer have different audiences. */
-  issuers: z.array(StageIssuer).max(ISSUERS_MAX).default([]),
+  issuers: z
+    .array(StageIssuer)
+    .max(ISSUERS_MAX)
+    .refine(
+      (issuers) => JSON.stringify(issuers).length <= ISSUERS_MAX_CHARACTERS,
+      `all issuers together have at most ${ISSUERS_MAX_CHARACTERS} characters; the settings of tenants can name more`,
+    )
+    .default([]),
   /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */

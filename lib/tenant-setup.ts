@@ -53,6 +53,7 @@ export class TenantSetup extends Construct {
       timeout: BOOTSTRAP_TIMEOUT,
     });
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['TENANT', 'APIKEY']);
+    runTable.allow(bootstrap, ['PutItem'], ['KEYS']);
     runTable.allow(bootstrap, ['Query'], ['TENANT']);
     runTable.allow(bootstrap, ['PutItem'], ['CHANGE']);
 

@@ -1,6 +1,7 @@
 import {
   ApiClient,
   ApiError,
+  type Credentials,
   NoResponse,
   type RawResponse,
   type RequestFor,
@@ -35,8 +36,8 @@ export class Unavailable extends Failure {
 export class Api {
   readonly #client: ApiClient;
 
-  constructor({ url, key }: { url: string; key: string }) {
-    this.#client = new ApiClient(url, { 'x-api-key': key });
+  constructor({ url, headers }: { url: string; headers: Credentials }) {
+    this.#client = new ApiClient(url, headers);
   }
 
   /** For example `api.call('GET /api/v1/runs/{id}', { params: { id } })`. The types know every route of the contract. */
@@ -73,9 +74,10 @@ function asFailure(error: unknown, url: string): unknown {
 }
 
 function refusal({ status, message: problem }: ApiError, url: string): Failure {
-  // With a problem text the key was accepted, but the person lacks a right or policy denies.
+  // A 403 with a problem text: the credential was accepted, but the person lacks a right or policy denies.
   if (status === 401 || (status === 403 && problem === '')) {
-    return new Failure(EXIT.refused, `${url} rejected the API key; pass a valid one with --key or COUNTERSIGN_API_KEY`);
+    const reason = problem || 'pass a valid one with --key or COUNTERSIGN_API_KEY, or run countersign login';
+    return new Failure(EXIT.refused, `${url} rejected the credential: ${reason}`);
   }
   if (status >= 500 || status === 429) {
     return new Unavailable(`${url} responded with ${status}${problem ? `: ${problem}` : '; try again in a moment'}`);

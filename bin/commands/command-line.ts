@@ -3,6 +3,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../../lambdas/entry/did-you-mean.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { keys } from './access/keys.ts';
+import { login, logout } from './access/login.ts';
+import { profiles } from './access/profiles.ts';
+import { whoami } from './access/whoami.ts';
 import { approvalsDecide, runsDecide } from './approvals/decide.ts';
 import { approvalsList } from './approvals/list.ts';
 import { approvalsShow } from './approvals/show.ts';
@@ -48,6 +52,11 @@ export const COMMANDS: readonly Command[] = [
   workflowSimulate,
   workflowPublish,
   ...automations,
+  login,
+  logout,
+  whoami,
+  ...profiles,
+  ...keys,
   ...people,
   ...changes,
   policyTest,

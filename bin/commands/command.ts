@@ -1,4 +1,7 @@
+import type { Credentials } from '../../client/api-client.ts';
 import { Api } from '../client/api-client.ts';
+import { apiKeyHeaders, headersOf } from '../profiles/credentials.ts';
+import { isLoopback, Profiles } from '../profiles/profiles.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ExitCode, UsageError } from './failure.ts';
 import { LOCAL_TENANT, localOwnerKey } from './webhook/sign-delivery.ts';
@@ -29,6 +32,7 @@ export interface Command {
 export const GLOBAL_OPTIONS: Record<string, Option> = {
   url: { value: 'URL', description: 'URL of the API (COUNTERSIGN_URL; default http://127.0.0.1:4500)' },
   key: { value: 'KEY', description: 'API key (COUNTERSIGN_API_KEY; default for a local host: local-owner-key)' },
+  profile: { value: 'NAME', description: 'stage and credential of countersign login (COUNTERSIGN_PROFILE)' },
   json: { description: 'print JSON' },
   help: { description: 'show this help' },
 };
@@ -41,7 +45,7 @@ type Values = Record<string, string | boolean | string[] | undefined>;
 export class Call {
   readonly terminal: Terminal;
   readonly json: boolean;
-  readonly url: string;
+  readonly profiles: Profiles;
   readonly #values: Values;
   readonly #args: string[];
   readonly #environment: NodeJS.ProcessEnv;
@@ -52,7 +56,19 @@ export class Call {
     this.#values = given.values;
     this.#args = given.args;
     this.json = given.values.json === true;
-    this.url = baseUrl(this.option('url') ?? (environment.COUNTERSIGN_URL || DEFAULT_URL));
+    this.profiles = new Profiles(environment);
+  }
+
+  /** In this order: `--url`, `--profile`, the environment, the current profile, the local host. */
+  get url(): string {
+    const given = this.option('url');
+    const profile = this.option('profile');
+    if (given !== undefined && profile !== undefined) throw new UsageError('pass --url or --profile, not both');
+    if (given !== undefined) return baseUrl(given);
+    const { COUNTERSIGN_URL, COUNTERSIGN_PROFILE } = this.#environment;
+    const named = profile ?? (COUNTERSIGN_URL ? undefined : COUNTERSIGN_PROFILE || undefined);
+    if (named !== undefined) return this.profiles.named(named).url;
+    return baseUrl(COUNTERSIGN_URL || (this.profiles.current()?.profile.url ?? DEFAULT_URL));
   }
 
   option(name: string): string | undefined {
@@ -81,16 +97,25 @@ export class Call {
 
   /** True for a host on this machine. Its keys and secrets are fixed and documented. */
   get isLocal(): boolean {
-    const { hostname } = new URL(this.url);
-    return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+    return isLoopback(new URL(this.url).hostname);
   }
 
   api(): Api {
-    const key =
-      this.option('key') ??
-      (this.#environment.COUNTERSIGN_API_KEY || (this.isLocal ? localOwnerKey(LOCAL_TENANT) : ''));
-    if (!key) throw new UsageError(`${this.url} requires an API key: pass --key, or set COUNTERSIGN_API_KEY`);
-    return new Api({ url: this.url, key });
+    return new Api({ url: this.url, headers: this.#headers() });
+  }
+
+  /** What identifies the caller. The credential of a profile is sent to the stage of that profile only. */
+  #headers(): Credentials {
+    const { COUNTERSIGN_API_KEY, COUNTERSIGN_PROFILE } = this.#environment;
+    const { url } = this;
+    const key = this.option('key') ?? (this.option('profile') === undefined ? COUNTERSIGN_API_KEY : undefined);
+    if (key) return apiKeyHeaders(key);
+    const name = this.option('profile') ?? (COUNTERSIGN_PROFILE || undefined);
+    const named = name === undefined ? undefined : { name, profile: this.profiles.named(name) };
+    const used = named?.profile.url === url ? named : this.profiles.at(url);
+    if (used) return () => headersOf(this.profiles, used.name, used.profile);
+    if (this.isLocal) return apiKeyHeaders(localOwnerKey(LOCAL_TENANT));
+    throw new UsageError(`you are not signed in at ${url}; run: countersign login ${url}, or pass --key`);
   }
 
   printJson(value: unknown): void {
@@ -98,9 +123,9 @@ export class Call {
   }
 }
 
-function baseUrl(text: string): string {
+export function baseUrl(text: string, what = '--url'): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new UsageError(`--url ${text} is not a URL; example: ${DEFAULT_URL}`);
+    throw new UsageError(`${what} ${text} is not a URL; example: ${DEFAULT_URL}`);
   }
   return text.replace(/\/+$/, '');
 }

@@ -10,7 +10,7 @@ export function overview(commands: readonly Command[]): string {
     ...optionLines({ ...GLOBAL_OPTIONS, version: { description: 'print the version' } }),
     '',
     'Exit codes: 0 success; 1 negative result or denied; 2 wrong usage; 3 the API does not respond or',
-    'rejects the API key; 70 a bug in this program.',
+    'rejects the credential; 70 a bug in this program.',
   ].join('\n');
 }
 

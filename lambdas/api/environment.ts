@@ -1,7 +1,20 @@
 import * as z from 'zod';
+import { StageIssuer } from '../entry/oidc-issuer.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 
-export const AuthorizerEnvironment = z.object({ RUN_TABLE: z.string() });
+/** JSON: the issuers of the stage, with the URL of the API instead of its placeholder. */
+const Issuers = z
+  .string()
+  .transform((text) => z.array(StageIssuer.extend({ issuer: z.string() })).parse(JSON.parse(text)));
+
+export const SignInEnvironment = z.object({ ISSUERS: Issuers });
+
+export const AuthorizerEnvironment = SignInEnvironment.extend({
+  RUN_TABLE: z.string(),
+  STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
+  /** The URL of the API. */
+  OWN_URL: z.string(),
+});
 
 const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), sourceUrl: z.string() }));
 

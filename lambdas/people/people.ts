@@ -3,19 +3,22 @@ import { RISKS } from '../connectors/connector.ts';
 import { Provenance } from './provenance.ts';
 import { ROLES } from './rights.ts';
 
+const IGNORING_CASE = ['github:', 'servicenow:', 'email:'];
+
 /**
  * The canonical form of an identity: without spaces around the name, and in lower case where the system ignores case.
- * GitHub and ServiceNow ignore the case of logins; Slack does not ignore the case of its ids.
+ * GitHub and ServiceNow ignore the case of logins, mail servers that of addresses; Slack and OIDC issuers do not ignore
+ * the case of their ids.
  */
 function identityForm(identity: string): string {
   const [, system = '', name = identity] = /^([a-z]+:)([\s\S]*)$/.exec(identity.trim()) ?? [];
   const spelled = `${system}${name.trim()}`;
-  return system === 'github:' || system === 'servicenow:' ? spelled.toLowerCase() : spelled;
+  return IGNORING_CASE.includes(system) ? spelled.toLowerCase() : spelled;
 }
 
 const Identity = z
   .string()
-  .max(300)
+  .max(500)
   .regex(/^\s*[a-z]+:\s*\S/, 'write an identity as system:name, like github:ana-dev')
   .transform(identityForm);
 
@@ -28,7 +31,10 @@ export const Person = z.strictObject({
   /** The highest tier an approver may approve; owners and admins may approve any. */
   tier: z.enum(RISKS).default('medium'),
   groups: z.array(z.string().max(100)).max(100).default([]),
-  /** `slack:T0ACME/U0ANA`, `github:ana-dev`, `servicenow:ana.m`: each belongs to one person only. */
+  /**
+   * `slack:T0ACME/U0ANA`, `github:ana-dev`, `servicenow:ana.m`: each belongs to one person only. People sign in as
+   * `email:ana@example.com` or `oidc:https://login.example.com#subject`.
+   */
   identities: z.array(Identity).max(100).default([]),
   /** While the person is away, the delegate may decide on their behalf. */
   away: z.strictObject({ until: z.iso.datetime(), delegate: z.string().max(63) }).optional(),
@@ -39,9 +45,16 @@ export const Person = z.strictObject({
 });
 export type Person = z.infer<typeof Person>;
 
+/** `machine:deploy@olivia`: a program with an API key of Olivia's. No person can have such an id. */
+const MACHINE = /^machine:[^@]+@(.+)$/;
+
+/** The name under which a program acts. Its actions are those of the person who created its key. */
+export const machineOf = (key: string, createdBy: string): string =>
+  `machine:${key}@${MACHINE.exec(createdBy)?.[1] ?? createdBy}`;
+
 /** The person with this identity; an identity without a person is returned as it is. */
 export function personBehind(people: readonly Person[], identity: string): string {
-  const wanted = identityForm(identity);
+  const wanted = MACHINE.exec(identity)?.[1] ?? identityForm(identity);
   return people.find((person) => person.id === wanted || hasIdentity(person, wanted))?.id ?? wanted;
 }
 

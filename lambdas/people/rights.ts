@@ -4,7 +4,7 @@ export type Role = (typeof ROLES)[number];
 /**
  * Every role has these. Two of them are limited further where they are used: `approvals:respond` lets anybody call the
  * decision routes, and each approval checks who may decide it (a delegate can have any role). `people:set-away` lets
- * people mark themselves as away.
+ * people mark themselves as away. With `api-keys:own` they create, see and revoke their own keys.
  */
 const EVERY_ROLE = [
   'runs:read',
@@ -19,6 +19,7 @@ const EVERY_ROLE = [
   'settings:read',
   'people:read',
   'people:set-away',
+  'api-keys:own',
 ] as const;
 const APPROVER = [...EVERY_ROLE, 'approvals:decide'] as const;
 const OPERATOR = [
@@ -32,7 +33,7 @@ const OPERATOR = [
   'connections:test',
   'setup:check',
 ] as const;
-const AUDITOR = [...EVERY_ROLE, 'changes:read', 'policies:replay', 'setup:check'] as const;
+const AUDITOR = [...EVERY_ROLE, 'changes:read', 'api-keys:read', 'policies:replay', 'setup:check'] as const;
 const ADMIN = [
   ...new Set([...APPROVER, ...OPERATOR, ...AUDITOR]),
   'workflows:write',
@@ -42,6 +43,7 @@ const ADMIN = [
   'runs:resolve',
   'connections:write',
   'settings:write',
+  'api-keys:write',
 ] as const;
 const OWNER = [...ADMIN, 'people:delegate', 'changes:decide', 'settings:issuers'] as const;
 
@@ -56,6 +58,14 @@ const RIGHTS: Readonly<Record<Role, readonly Right[]>> = {
   member: EVERY_ROLE,
   auditor: AUDITOR,
 };
+
+/** Who has the first role may do everything that the second one may. */
+export const includesRole = (role: Role, other: Role): boolean => RIGHTS[other].every((right) => may(role, right));
+
+/** The role neither changes nor controls anything, and approves only as a delegate. */
+export const isReadOnly = (role: Role): boolean => includesRole('auditor', role);
+
+export const rightsOf = (role: Role): readonly Right[] => RIGHTS[role];
 
 export const may = (role: Role, right: Right): boolean => RIGHTS[role].includes(right);
 

@@ -124,7 +124,7 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
         writes.push(this.#rows.put(toItem(claimKey(issuer), claim), rowIsStill(read)));
       }
     }
-    const released = before.filter((each) => !after.some((kept) => issuerKey(kept) === issuerKey(each)));
+    const released = before.filter((each) => !after.some((named) => issuerKey(named) === issuerKey(each)));
     return [...writes, ...released.map((each) => this.#rows.remove(claimKey(each)))];
   }
 

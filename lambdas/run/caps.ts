@@ -22,8 +22,8 @@ export const TenantSettings = z.strictObject({
   /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
   /**
-   * Further OIDC issuers that sign in people of this tenant, beside those of the stage. Whoever controls an issuer can act
-   * as any person that it may sign in. So only owners change them, and a prod stage has none: there, cdk.json names them.
+   * Further OIDC issuers that sign in people of this tenant, beside those of the stage. The operator of an issuer can
+   * act as any person that it may sign in. So only owners change them, and a prod stage has none: there, cdk.json names them.
    */
   issuers: z
     .array(OidcIssuer)

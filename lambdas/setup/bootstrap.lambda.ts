@@ -16,7 +16,10 @@ const ports: BootstrapPorts = {
   stage: { stage: STAGE, kind: STAGE_KIND, url: OWN_URL },
   tenants: TENANTS,
   definitions: new DynamoDefinitions(dynamo, RUN_TABLE),
-  saveKey: (tenant, { person, sha256 }, by) => keys.saveHash(sha256, { tenant, person, role: 'owner' }, by),
+  saveKey: (tenant, { person, sha256 }, by) => {
+    const created = { name: `first-${person}`, createdBy: by.actor, createdAt: by.at };
+    return keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, by);
+  },
   clock: systemClock,
   ids: systemIds,
 };

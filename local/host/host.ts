@@ -9,6 +9,7 @@ import { startDynamoDb } from '../dynamodb/dynamodb.ts';
 import { createTables, tablesOf } from '../dynamodb/tables.ts';
 import { Iam } from '../iam/iam.ts';
 import { Functions } from '../lambda/functions.ts';
+import { LocalIssuer } from '../oidc/local-issuer.ts';
 import { openSimulators } from '../simulators/simulators.ts';
 import { type Assembly, synthesize } from '../template/synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from '../template/template.ts';
@@ -18,7 +19,7 @@ import { freePort } from './free-port.ts';
 import { hostedServices } from './hosted-services.ts';
 import { startHttpServer } from './http-server.ts';
 import { privateFolder, writePrivateFile } from './private-files.ts';
-import { LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
+import { LOCAL_SIGN_IN, LOCAL_SLACK_SIGNING_SECRETS, seed } from './seed.ts';
 
 interface HostOptions {
   /** 0 is any free port. */
@@ -136,6 +137,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
         sweep: work.sweep,
       }),
       simulators,
+      issuer: new LocalIssuer({
+        dataFolder,
+        now: () => clock.now(),
+        hostUrl: () => server.url,
+        clients: LOCAL_SIGN_IN,
+      }),
     });
     return { url: server.url, awsEndpointUrl: awsEndpoint.url, stack, stop };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpApi } from '../api-gateway/http-api.ts';
+import { ISSUER_PATH, type LocalIssuer } from '../oidc/local-issuer.ts';
 import type { Simulators } from '../simulators/simulators.ts';
 import type { ControlApi } from './control-api.ts';
 import { refuseForeign } from './loopback-requests.ts';
@@ -16,9 +17,10 @@ interface Handlers {
   api: HttpApi;
   control: ControlApi;
   simulators: Simulators;
+  issuer: LocalIssuer;
 }
 
-/** The HTTP port of the host: the HTTP API of the template, the simulators, and the control API. */
+/** The HTTP port of the host: the HTTP API of the template, the simulators, the OIDC issuer, and the control API. */
 export async function startHttpServer(port: number): Promise<HttpServer> {
   const { promise: opened, resolve: open } = Promise.withResolvers<Handlers>();
   const server = createServer((request, response) => {
@@ -45,9 +47,14 @@ export async function startHttpServer(port: number): Promise<HttpServer> {
   };
 }
 
-async function route({ api, control, simulators }: Handlers, request: IncomingMessage, response: ServerResponse) {
+async function route(
+  { api, control, simulators, issuer }: Handlers,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');
   if (pathname === '/_sim' || pathname.startsWith('/_sim/')) return simulators.handle(request, response);
+  if (pathname.startsWith(`${ISSUER_PATH}/`)) return issuer.handle(request, response);
   if (pathname.startsWith('/_local/')) return control.handle(request, response);
   if (pathname === '/') return response.writeHead(302, { location: '/_sim' }).end();
   return api.handle(request, response);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type * as z from 'zod';
-import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
+import type { NamedKey } from '../../lambdas/api/authorizer/api-keys.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { systemClock, systemIds } from '../../lambdas/entry/system.ts';
@@ -67,7 +67,7 @@ const planCredentials = (tenant: string) => ({
   http: { hosts: {} },
 });
 
-const API_KEYS: Record<string, Caller> = {
+const API_KEYS: Record<string, Omit<NamedKey, 'name'>> = {
   'local-owner-key': { tenant: 'acme', person: 'olivia', role: 'owner' },
   'local-operator-key': { tenant: 'acme', person: 'oscar', role: 'operator' },
   'local-approver-key': { tenant: 'acme', person: 'ana', role: 'approver' },
@@ -108,6 +108,16 @@ const PEOPLE: Record<string, z.input<typeof Person>[]> = {
   ],
   globex: [{ id: 'greta', name: 'Greta Globex', role: 'owner', identities: [`slack:${SLACK_TEAMS.globex}/U400GRETA`] }],
 };
+
+const emailOf = (tenant: string, id: string): string => `${id}@${tenant}.example`;
+
+/** Whom the local OIDC issuer signs in, by client. The audience in cdk.json is the client. */
+export const LOCAL_SIGN_IN = Object.fromEntries(
+  Object.entries(PEOPLE).map(([tenant, people]) => [
+    `countersign-${tenant}`,
+    people.map(({ id, name, role }) => ({ subject: id, name, role, email: emailOf(tenant, id) })),
+  ]),
+);
 
 const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
   {
@@ -153,10 +163,17 @@ export async function seed(dynamodbUrl: string, table: string, hostUrl: string):
   const definitions = new DynamoDefinitions(client, table);
   const keys = new DynamoApiKeys(client, table);
   await Promise.all([
-    ...Object.entries(API_KEYS).map(([key, caller]) => keys.save(key, caller, bySetup())),
+    ...Object.entries(API_KEYS).map(([apiKey, key]) => seedKey(keys, apiKey, key)),
     ...Object.keys(WEBHOOK_SECRETS).map((tenant) => seedTenant(definitions, tenant, hostUrl)),
   ]);
   client.destroy();
+}
+
+/** `local-owner-key` has the name `local-owner`. */
+async function seedKey(keys: DynamoApiKeys, apiKey: string, key: Omit<NamedKey, 'name'>): Promise<void> {
+  if (await keys.find(apiKey)) return;
+  const by = bySetup();
+  await keys.save(apiKey, { ...key, name: apiKey.replace(/-key$/, ''), createdBy: by.actor, createdAt: by.at }, by);
 }
 
 /** A later start changes only the connections, because the host may have another URL. */
@@ -174,7 +191,8 @@ export async function seedTenant(definitions: Definitions, tenant: string, hostU
   const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
   for (const person of PEOPLE[tenant] ?? []) {
     if (people.has(person.id) || (await definitions.wasDeleted(tenant, person.id))) continue;
-    await definitions.savePerson(tenant, Person.parse(person), bySetup());
+    const identities = [...(person.identities ?? []), `email:${emailOf(tenant, person.id)}`];
+    await definitions.savePerson(tenant, Person.parse({ ...person, identities }), bySetup());
   }
   const automations = new Set((await definitions.automations(tenant)).map(({ name }) => name));
   for (const automation of AUTOMATIONS) {

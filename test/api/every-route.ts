@@ -1,3 +1,4 @@
+import { handleAccess } from '../../lambdas/api/access/access.ts';
 import { handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
 import { CONTRACT } from '../../lambdas/api/contract/index.ts';
 import { type RouteDefinition, type Routes, routeKey } from '../../lambdas/api/contract/route.ts';
@@ -25,6 +26,7 @@ const ROUTERS = {
   setup: handleSetup,
   plan: handlePlan,
   policies: handlePolicies,
+  access: handleAccess,
 };
 
 type Router = (ports: never, event: HttpEvent) => Promise<HttpResponse>;

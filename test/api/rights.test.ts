@@ -1,7 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { authenticate } from '../../lambdas/api/authorizer/authenticate.ts';
+import { configuredIssuers } from '../../lambdas/api/authorizer/configured-issuers.ts';
+import { IssuerKeys } from '../../lambdas/api/authorizer/issuer-keys.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
+import { Person } from '../../lambdas/people/people.ts';
 import { may, ROLES, type Role } from '../../lambdas/people/rights.ts';
+import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { type As, eventFor, type KeyedRoute, keyedRoutes } from './every-route.ts';
+import { TestIssuer } from './oidc-issuer.ts';
 
 const OWNER: Role[] = ['owner'];
 const ADMIN: Role[] = ['owner', 'admin'];
@@ -49,7 +56,16 @@ const OPEN_TO: Record<string, Role[]> = {
   redriveOutbox: OPERATOR,
   resolveRun: ADMIN,
 };
-const PEOPLE_ONLY = ['confirmPerson', 'confirmChange', 'assignRun', 'releaseRun', 'resolveRun'];
+const PEOPLE_ONLY = [
+  'confirmPerson',
+  'confirmChange',
+  'assignRun',
+  'releaseRun',
+  'resolveRun',
+  'decideApproval',
+  'approveRun',
+  'rejectRun',
+];
 
 class Reached extends Error {}
 const reached = () => {
@@ -102,27 +118,81 @@ it('the table above names operations of the contract only', () => {
   expect([...Object.keys(OPEN_TO), ...PEOPLE_ONLY].filter((name) => !names.includes(name))).toEqual([]);
 });
 
+it('every route that requires a credential has its router in this test', () => {
+  const without = keyedRoutes.filter(({ handle }) => typeof handle !== 'function');
+  expect(without.map(({ key }) => key)).toEqual([]);
+});
+
+/** Callers as the authorizer establishes them, by role: with an API key, with a token, and as a machine. */
+const callers = new Map<Role, { key: As; token: As; machine: As }>();
+beforeAll(async () => {
+  const issuer = await new TestIssuer('https://login.example.com').addKey('key-1');
+  const stage = { name: 'okta', issuer: issuer.url, audience: 'countersign', tenant: 'acme' };
+  const keys = new MemoryApiKeys();
+  const definitions = new MemoryDefinitions();
+  const clock = { now: () => Date.now() };
+  const issuers = {
+    find: configuredIssuers([stage], 'prod', definitions),
+    keys: new IssuerKeys(issuer.fetch, clock.now, () => {}),
+  };
+  const authenticator = { keys, definitions, clock, issuers };
+  for (const role of ROLES) {
+    const identities = [`oidc:${issuer.url}#${role}`];
+    await definitions.savePerson('acme', Person.parse({ id: `the-${role}`, name: role, role, identities }));
+    await keys.save(role, { tenant: 'acme', person: `the-${role}`, role });
+    await keys.save(`machine ${role}`, { tenant: 'acme', person: `machine:${role}@the-owner`, role, machine: true });
+    callers.set(role, {
+      key: await authenticate(authenticator, { 'x-api-key': role }),
+      token: await authenticate(authenticator, { authorization: `Bearer ${await issuer.token({ sub: role })}` }),
+      machine: await authenticate(authenticator, { 'x-api-key': `machine ${role}` }),
+    });
+  }
+});
+const callerAs = (role: Role, by: 'key' | 'token' | 'machine'): As => callers.get(role)?.[by] as As;
+
 describe.each(keyedRoutes)('$key', (each) => {
   const roles = OPEN_TO[each.name] ?? ROLES;
   const { right } = each.route;
 
-  it.each(ROLES)('as a person with the role %s', async (role) => {
-    const as = { tenant: 'acme', person: 'caller', role };
-    expect(await isAllowed(each, as)).toBe(roles.includes(role));
+  it.each(ROLES)('as a person with the role %s, by API key and by token', async (role) => {
+    for (const by of ['key', 'token'] as const) {
+      expect(await isAllowed(each, callerAs(role, by))).toBe(roles.includes(role));
+    }
     if (right === 'public' || right === 'signed') throw new Error(`${each.key} requires no key`);
     // The contract alone says the same, except where the operation checks more.
     if (each.name !== 'setAway') expect(may(role, right)).toBe(roles.includes(role));
   });
 
   it.each(ROLES)('as a machine with the role %s', async (role) => {
-    const as = { tenant: 'acme', person: 'nightly-job', role, machine: true };
-    expect(await isAllowed(each, as)).toBe(roles.includes(role) && !PEOPLE_ONLY.includes(each.name));
+    expect(await isAllowed(each, callerAs(role, 'machine'))).toBe(
+      roles.includes(role) && !PEOPLE_ONLY.includes(each.name),
+    );
   });
 });
 
 it('a request without a caller reaches no operation', async () => {
+  const whole = { tenant: 'acme', person: 'olivia', role: 'owner' };
+  for (const context of [
+    undefined,
+    null,
+    {},
+    { refused: 'no' },
+    { ...whole, refused: 'no' },
+    { ...whole, role: 'root' },
+  ]) {
+    for (const each of keyedRoutes) {
+      const refused = each.handle({} as never, eventFor(each.route, context as unknown as As));
+      await expect(refused).rejects.toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
+    }
+  }
+});
+
+it('a request whose credential was refused gets the reason', async () => {
   for (const each of keyedRoutes) {
-    const refused = each.handle({} as never, eventFor(each.route, undefined as unknown as As));
-    await expect(refused).rejects.toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
+    const refused = each.handle(
+      {} as never,
+      eventFor(each.route, { refused: 'the token has expired' } as unknown as As),
+    );
+    await expect(refused).rejects.toMatchObject({ status: 401, message: 'the token has expired' });
   }
 });

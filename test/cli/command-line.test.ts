@@ -75,7 +75,7 @@ describe('usage', () => {
     [['approvals', 'reject', RUN_ID], '--reason is required'],
     [['approvals', 'list', '--limit', 'x'], '--limit must be a number from 1 to 100'],
     [['runs', 'list', '--url', 'here'], '--url here is not a URL'],
-    [['runs', 'list', '--url', 'https://api.example.com'], 'https://api.example.com requires an API key'],
+    [['runs', 'list', '--url', 'https://api.example.com'], 'you are not signed in at https://api.example.com'],
   ])('%j exits with 2 and a message', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await onTerminal(100, args);
     expect(stderr.split('\n').at(-1), 'the message comes last').toContain(sentence);
@@ -156,8 +156,14 @@ describe('an API that cannot be used', () => {
   });
 
   test.each([
-    [401, { message: 'Unauthorized' }, 3, 'rejected the API key; pass a valid one with --key or COUNTERSIGN_API_KEY'],
-    [403, { message: 'Forbidden' }, 3, 'rejected the API key'],
+    [
+      401,
+      { message: 'Unauthorized' },
+      3,
+      'rejected the credential: pass a valid one with --key or COUNTERSIGN_API_KEY, or run countersign login',
+    ],
+    [403, { message: 'Forbidden' }, 3, 'rejected the credential'],
+    [401, { detail: 'the token has expired; sign in again' }, 3, 'rejected the credential: the token has expired'],
     [403, { detail: 'a member may look at runs' }, 1, 'a member may look at runs'],
     [404, { message: 'Not Found' }, 3, 'is not a Countersign API (it responded with 404); check --url'],
     [500, { detail: 'something went wrong on our side' }, 3, 'responded with 500: something went wrong on our side'],

@@ -54,9 +54,11 @@ export function plainEnvironment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessE
     NO_COLOR: _none,
     COUNTERSIGN_URL: _url,
     COUNTERSIGN_API_KEY: _key,
+    COUNTERSIGN_PROFILE: _profile,
     ...rest
   } = process.env;
-  return { ...rest, ...extra };
+  // The profiles of the person who runs the tests do not matter.
+  return { ...rest, COUNTERSIGN_PROFILES: '/nonexistent/profiles.json', ...extra };
 }
 
 export function startCountersign(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {

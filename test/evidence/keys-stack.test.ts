@@ -25,6 +25,7 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   const runTable = new RunTable(stack, 'RunTable', config);
   const httpApi = new CountersignHttpApi(stack, 'HttpApi', {
     bundles,
+    config,
     runTable,
     cursors: new ListCursors(stack, 'KeyedRoutes'),
   });

@@ -88,7 +88,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
     ['dynamodb:PutItem', 'IDEM', ['ApiStartRole', 'IntakeGithubRole', 'IntakeServicenowRole']],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
-    ['dynamodb:GetItem', 'APIKEY', ['KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
+    ['dynamodb:GetItem', 'APIKEY', ['AccessApiAccessRole', 'KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
+    ['dynamodb:PutItem', 'APIKEY', ['AccessApiAccessRole', 'TenantSetupBootstrapRole']],
+    ['dynamodb:DeleteItem', 'APIKEY', ['AccessApiAccessRole']],
+    // It records the last use of a key.
+    ['dynamodb:UpdateItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     [
@@ -100,6 +104,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'dynamodb:PutItem',
       'CHANGE',
       [
+        'AccessApiAccessRole',
         'DefinitionsApiDefinitionsRole',
         'PolicyApiPoliciesRole',
         'TenantSetupApiRole',
@@ -110,7 +115,6 @@ describe.each(STAGES)('in stage %s', (stage) => {
     // No function may delete or overwrite entries of the history of changes.
     ['dynamodb:DeleteItem', 'CHANGE', []],
     ['dynamodb:UpdateItem', 'CHANGE', []],
-    ['dynamodb:PutItem', 'APIKEY', ['TenantSetupBootstrapRole']],
     ['dynamodb:UpdateItem', 'TENANT', []],
     ['dynamodb:UpdateItem', 'RECEIPT', []],
     ['dynamodb:DeleteItem', 'RUN', []],
@@ -171,6 +175,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
       ApiRunsRole: ['KeyedRoutesCursorSecret'],
       ApiApprovalsRole: ['KeyedRoutesCursorSecret'],
+      AccessApiAccessRole: ['KeyedRoutesCursorSecret'],
       DefinitionsApiDefinitionsRole: ['KeyedRoutesCursorSecret'],
       PolicyApiPoliciesRole: ['KeyedRoutesCursorSecret'],
       TenantSetupApiRole: ['KeyedRoutesCursorSecret'],

@@ -24,6 +24,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(open.map(({ RouteKey }) => RouteKey).toSorted()).toEqual([
       'GET /.well-known/countersign-keys.json',
       'GET /docs',
+      'GET /api/v1/sign-in',
       'GET /docs/{file}',
       'GET /healthz',
       'GET /openapi.json',

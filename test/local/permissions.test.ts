@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
 import { apiKeyHash } from '../../lambdas/api/authorizer/api-keys.ts';
 import { invokeFunction } from '../../lambdas/entry/invoke-function.ts';
+import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import { apiKeyKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { bootstrapFunctionName } from '../../lambdas/setup/environment.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { REGION } from '../../local/aws/aws.ts';
@@ -15,6 +18,7 @@ import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
 import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
 import { labelWrites } from './seen-writes.ts';
+import { signInLocally } from './sign-in.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -81,6 +85,7 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await decisionsInSlack();
   await decisionsUnderCaps();
   await definitionsAndPolicies();
+  await credentials();
   await evidenceTaken();
   await slowTarget();
   await lostWorkerAndMessages();
@@ -190,6 +195,24 @@ async function definitionsAndPolicies(): Promise<void> {
   const policies = { engine: 'cedar', files: {} };
   await host.request('PUT', '/api/v1/policies', { headers, body: JSON.stringify(policies) });
   await host.command('/policies/replay', { policies });
+}
+
+/** A key that is created, used and revoked; a key of the first version; a sign-in; a token of an unknown issuer. */
+async function credentials(): Promise<void> {
+  const { body } = await host.command('/api-keys', { name: 'ci', machine: true, role: 'member' });
+  await host.api('/api-keys', String(body.key));
+  await host.request('DELETE', '/api/v1/api-keys/ci', { headers: { 'x-api-key': ACME_KEY } });
+  const dynamo = new DynamoDBClient(host.clientConfig());
+  const item = toItem(apiKeyKey(apiKeyHash('old-key')), { tenant: 'acme', person: 'olivia', role: 'owner' });
+  await dynamo.send(new PutItemCommand({ TableName: host.tableName, Item: item }));
+  dynamo.destroy();
+  await host.api('/me', 'old-key');
+  const { id_token: token } = await signInLocally(host.url, 'olivia');
+  const [header, , signature] = token.split('.');
+  const strange = Buffer.from(JSON.stringify({ iss: 'https://a.example', aud: 'b' })).toString('base64url');
+  for (const each of [token, `${header}.${strange}.${signature}`]) {
+    await host.request('GET', '/api/v1/me', { headers: { authorization: `Bearer ${each}` } });
+  }
 }
 
 function slackSignature(body: string, atMs: number): Record<string, string> {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { callerWith } from '../../lambdas/api/authorizer/api-keys.ts';
+import { callerWithKey } from '../../lambdas/api/authorizer/api-keys.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { anyKeyMatches } from '../../lambdas/intake/signature.ts';
@@ -123,8 +123,9 @@ it('an unknown API key causes the same reads as a known one', async () => {
       return target[name].bind(target);
     },
   });
-  await callerWith({ keys, definitions: counted }, 'a-key');
+  const clock = new FakeClock();
+  await expect(callerWithKey({ keys, definitions: counted, clock }, 'a-key')).rejects.toThrow('no longer a person');
   const known = reads.splice(0);
-  await callerWith({ keys, definitions: counted }, 'another-key');
+  await expect(callerWithKey({ keys, definitions: counted, clock }, 'another-key')).rejects.toThrow('does not exist');
   expect(reads).toEqual(known);
 });

@@ -15,7 +15,7 @@ const STATUSES = ['pending', 'decided', 'approved', 'rejected', 'expired', 'canc
 export const approvalsList: Command = {
   name: 'approvals list',
   args: [],
-  description: 'list open approvals, oldest first, or closed ones, newest first',
+  description: 'list open approvals, or closed ones, newest first',
   options: {
     status: { value: 'STATUS', description: `${STATUSES.join(', ')} (default pending)` },
     mine: { description: 'only those that you may decide or, if closed, that you voted on or edited' },

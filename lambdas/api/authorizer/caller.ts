@@ -2,6 +2,17 @@ import * as z from 'zod';
 import { type HttpEvent, Problem } from '../../entry/http.ts';
 import { may, type Right, ROLES } from '../../people/rights.ts';
 
+/** How a caller signed in. */
+const Credential = z.object({
+  kind: z.enum(['api_key', 'oidc']),
+  /** The name of the key or of the issuer. */
+  name: z.string().optional(),
+  expiresAt: z.string().optional(),
+  /** Somebody else created this key for the person, so they may know it. */
+  issuedBy: z.string().optional(),
+});
+export type Credential = z.infer<typeof Credential>;
+
 /** Who calls, as the authorizer established. The tenant of a request comes from here and nowhere else. */
 export const Caller = z.object({
   tenant: z.string(),
@@ -9,13 +20,24 @@ export const Caller = z.object({
   role: z.enum(ROLES),
   /** The key belongs to a program; `person` is the name of the program. */
   machine: z.boolean().optional(),
+  credential: Credential.optional(),
 });
 export type Caller = z.infer<typeof Caller>;
 
+/** What the authorizer passes to the router instead of a caller, because API Gateway itself responds without a reason. */
+export interface RefusedCaller {
+  refused: string;
+}
+
+export const NO_CREDENTIAL =
+  'send a token of your issuer in the header Authorization (Bearer …), or an API key in the header x-api-key';
+
 export function callerOf(event: HttpEvent): Caller {
-  const parsed = Caller.safeParse(event.requestContext.authorizer?.lambda);
-  if (!parsed.success) throw new Problem(401, 'UNAUTHORIZED', 'send an API key in the header x-api-key');
-  return parsed.data;
+  const context = event.requestContext.authorizer?.lambda;
+  const parsed = Caller.safeParse(context);
+  if (parsed.success && context?.refused === undefined) return parsed.data;
+  const reason = typeof context?.refused === 'string' ? context.refused : NO_CREDENTIAL;
+  throw new Problem(401, 'UNAUTHORIZED', reason);
 }
 
 const oneOf = new Intl.ListFormat('en', { type: 'disjunction' });
@@ -27,9 +49,17 @@ export function requireRight({ role }: Caller, right: Right): void {
 }
 
 /**
- * Nobody knows who uses the key of a machine. It could be the same person who must not act alone.
+ * Nobody knows who uses the key of a machine, or a key that one person created for another. It could be the same person
+ * who must not act alone.
  */
-export function requirePerson({ person, machine }: Caller, action: string): void {
-  if (!machine) return;
-  throw new Problem(403, 'FORBIDDEN', `${person} is a machine, and only a person may ${action}; use your own API key`);
+export function requirePerson({ person, machine, credential }: Caller, action: string): void {
+  if (machine) {
+    throw new Problem(403, 'FORBIDDEN', `${person} is a machine, and only a person may ${action}; sign in yourself`);
+  }
+  if (credential?.issuedBy === undefined) return;
+  throw new Problem(
+    403,
+    'FORBIDDEN',
+    `${credential.issuedBy} created this API key and may know it, and only ${person} may ${action}; sign in with countersign login, or decide in Slack`,
+  );
 }

@@ -129,6 +129,7 @@ export const approvalRoutes = {
     method: 'POST',
     path: '/api/v1/approvals/{id}/decision',
     right: 'approvals:respond',
+    peopleOnly: true,
     summary: 'Approves, rejects or edits a pending write',
     description:
       'The decision is for exactly the write that `actionHash` identifies. If the write has changed since, the response is ' +
@@ -142,6 +143,7 @@ export const approvalRoutes = {
     method: 'POST',
     path: '/api/v1/runs/{id}/approve',
     right: 'approvals:respond',
+    peopleOnly: true,
     summary: 'Approves the only open approval of a run',
     params: runParams,
     body: z.strictObject(Seen),
@@ -152,6 +154,7 @@ export const approvalRoutes = {
     method: 'POST',
     path: '/api/v1/runs/{id}/reject',
     right: 'approvals:respond',
+    peopleOnly: true,
     summary: 'Rejects the only open approval of a run',
     params: runParams,
     body: Rejection,

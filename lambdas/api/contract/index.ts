@@ -1,3 +1,4 @@
+import { accessRoutes, signInRoutes } from './access.ts';
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
@@ -37,7 +38,8 @@ export const CONTRACT = {
   evidence: evidenceRoutes,
   evidenceKeys: evidenceKeyRoutes,
   deadLetters: deadLetterRoutes,
-  health: healthRoutes,
+  access: accessRoutes,
+  health: { ...healthRoutes, ...signInRoutes },
   docs: docsRoutes,
 } as const satisfies Record<string, Routes>;
 

@@ -45,7 +45,7 @@ export const authorOf = ({ clock, ids }: { clock: Clock; ids: Ids }, { person }:
  * already; this check uses the people that the change is based on.
  */
 export async function currentCaller(
-  { definitions }: Pick<PeopleChanger, 'definitions'>,
+  { definitions }: { definitions: Pick<Definitions, 'people'> },
   caller: Caller,
   right: Right,
 ): Promise<{ people: Person[]; current: Caller }> {

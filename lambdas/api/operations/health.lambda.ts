@@ -1,10 +1,8 @@
+import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
-import { healthRoutes } from '../contract/operations.ts';
-import { router } from '../router.ts';
+import { SignInEnvironment } from '../environment.ts';
+import { handleHealth } from './health.ts';
 
-/** Shows only that requests reach the stage. Alarms report what is wrong inside it. */
-const handleHealth = router<undefined, typeof healthRoutes>(healthRoutes, {
-  getHealth: async () => ({ status: 200, body: { status: 'ok' } }),
-});
+const { ISSUERS } = readEnvironment(SignInEnvironment);
 
-export const handler = httpHandler((event) => handleHealth(undefined, event));
+export const handler = httpHandler((event) => handleHealth({ issuers: ISSUERS }, event));

@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemIds } from '../../entry/system.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { DynamoApiKeys } from '../authorizer/dynamo-api-keys.ts';
+import { ApiEnvironment } from '../environment.ts';
+import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
+import { handleAccess } from './access.ts';
+
+const { RUN_TABLE, CURSOR_SECRET_ARN } = readEnvironment(ApiEnvironment);
+const dynamo = new DynamoDBClient();
+
+const api = {
+  keys: new DynamoApiKeys(dynamo, RUN_TABLE),
+  definitions: new DynamoDefinitions(dynamo, RUN_TABLE),
+  cursorSecret: cursorSecret(CURSOR_SECRET_ARN),
+  clock: systemClock,
+  ids: systemIds,
+  // The prefix lets secret scanners find keys that were published by accident.
+  newApiKey: () => `csk_${randomBytes(32).toString('base64url')}`,
+};
+
+export const handler = httpHandler((event) => handleAccess(api, event));

@@ -1,0 +1,90 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
+import { Problem } from '../../entry/http.ts';
+import { isoNow } from '../../entry/ports.ts';
+import { includesRole, may, rightsOf } from '../../people/rights.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
+import type { ApiKeys, StoredKey } from '../authorizer/api-keys.ts';
+import { type Caller, requireRight } from '../authorizer/caller.ts';
+import { accessRoutes } from '../contract/access.ts';
+import { authorOf, currentCaller } from '../definitions/change-person.ts';
+import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { router } from '../router.ts';
+import { type KeyMaker, newKey } from './new-key.ts';
+
+export interface AccessPorts extends Paged, KeyMaker {
+  keys: Pick<ApiKeys, 'list' | 'create' | 'named' | 'revoke'>;
+  definitions: Pick<Definitions, 'people' | 'person'>;
+}
+
+/** More keys than this nobody keeps an eye on. */
+const KEYS_MAX = 200;
+
+export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoutes, {
+  async getMe({ definitions }, { caller }) {
+    const { tenant, person: id, role, machine = false, credential = { kind: 'api_key' as const } } = caller;
+    const person = await definitions.person(tenant, id);
+    const { name, tier, groups = [] } = person ?? {};
+    const rights = [...rightsOf(role)].sort();
+    return { status: 200, body: { tenant, person: id, name, machine, role, tier, groups, rights, credential } };
+  },
+
+  async listApiKeys(ports, { caller, query }) {
+    const all = await ports.keys.list(caller.tenant);
+    const visible = all.filter(
+      ({ key }) =>
+        (may(caller.role, 'api-keys:read') || isOwn(caller, key)) &&
+        (query.person === undefined || key.person === query.person),
+    );
+    const page = await readPage(ports, `${caller.tenant}/api-keys`, query, (place) =>
+      pageOf(visible, place, ({ key }) => key.name),
+    );
+    const now = isoNow(ports.clock);
+    return { status: 200, body: { apiKeys: page.items.map((each) => viewOf(each, now)), nextCursor: page.nextCursor } };
+  },
+
+  async createApiKey(ports, { caller, body }) {
+    const { people, current } = await currentCaller(ports, caller, 'api-keys:own');
+    const by = authorOf(ports, current);
+    const key = newKey(current, people, body, by);
+    const all = await ports.keys.list(current.tenant);
+    if (all.length >= KEYS_MAX) {
+      throw new Problem(409, 'CONFLICT', `the tenant has ${KEYS_MAX} API keys; revoke some: countersign keys list`);
+    }
+    const apiKey = ports.newApiKey();
+    if (!(await ports.keys.create(apiKey, key, by))) {
+      throw new Problem(409, 'CONFLICT', `there is an API key ${key.name}; choose another name, or revoke it first`);
+    }
+    return { status: 201, body: { ...viewOf({ key }, by.at), key: apiKey } };
+  },
+
+  async revokeApiKey(ports, { caller, params: { name } }) {
+    const { people, current } = await currentCaller(ports, caller, 'api-keys:own');
+    const stored = await ports.keys.named(current.tenant, name);
+    if (!stored) throw await noSuchKey(ports, current, name);
+    if (!isOwn(current, stored.key)) {
+      requireRight(current, 'api-keys:write');
+      const holder = people.find(({ id }) => id === stored.key.person);
+      if (holder && !includesRole(current.role, holder.role)) {
+        throw new Problem(403, 'FORBIDDEN', `only an owner may revoke a key of ${holder.id}, who is ${holder.role}`);
+      }
+    }
+    if (!(await ports.keys.revoke(stored, authorOf(ports, current)))) throw await noSuchKey(ports, current, name);
+    return { status: 200, body: { revoked: name } };
+  },
+});
+
+const isOwn = ({ person }: Caller, key: { person: string }): boolean => key.person === person;
+
+function viewOf({ key, lastUsedAt }: Omit<StoredKey, 'hash'>, now: string) {
+  const { name, person, machine = false, role, createdBy, createdAt, expiresAt } = key;
+  const expired = expiresAt !== undefined && expiresAt <= now;
+  return { name, person, machine, role, createdBy, createdAt, expiresAt, expired, lastUsedAt };
+}
+
+/** Names only keys that the caller may see. */
+async function noSuchKey({ keys }: AccessPorts, caller: Caller, name: string): Promise<Problem> {
+  const all = await keys.list(caller.tenant);
+  const visible = all.filter(({ key }) => may(caller.role, 'api-keys:read') || isOwn(caller, key));
+  const names = visible.map(({ key }) => key.name);
+  return new Problem(404, 'NOT_FOUND', `there is no API key ${name}${didYouMean(name, names)}`);
+}

@@ -1,0 +1,19 @@
+import type { StageIssuer } from '../../entry/oidc-issuer.ts';
+import { signInRoutes } from '../contract/access.ts';
+import { healthRoutes } from '../contract/operations.ts';
+import { router } from '../router.ts';
+
+const routes = { ...healthRoutes, ...signInRoutes };
+
+/** What everybody may know about a stage. */
+export const handleHealth = router<{ issuers: readonly StageIssuer[] }, typeof routes>(routes, {
+  /** Shows only that requests reach the stage. Alarms report what is wrong inside it. */
+  getHealth: async () => ({ status: 200, body: { status: 'ok' } }),
+
+  listSignIn: async ({ issuers }) => ({
+    status: 200,
+    body: {
+      issuers: issuers.map(({ name, issuer, audience, clientId = audience }) => ({ name, issuer, clientId, audience })),
+    },
+  }),
+});
