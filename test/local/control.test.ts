@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { publish } from './definitions.ts';
+import { eventually } from './eventually.ts';
 import { ACME_KEY, type Answer, type ListedRun } from './host-client.ts';
 import { labelWrites } from './seen-writes.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
@@ -105,6 +108,39 @@ it('steps without open needs run at the same time, and the last one after both',
   );
   expect(claims.filter((steps) => steps.length > 0)).toEqual([['first'], ['left', 'right'], ['last']]);
   expect(labelWrites(await host.calls(), number)).toBe(4);
+});
+
+it('a run that has ended is assigned and rolled back by another run, and both leave evidence that verifies', async () => {
+  const { runId, number } = await start('reopened');
+  await host.waitForRun(runId);
+  expect((await command(runId, 'assign', {}, 'local-member-key')).body).toMatchObject({ assignee: 'chloe' });
+  expect((await command(runId, 'assign', {})).status).toBe(409);
+  expect((await command(runId, 'assign', { assignee: 'olivi' })).status).toBe(400);
+  const { body } = await command(runId, 'rollback', { reason: 'not wanted' });
+  const rolledBackBy = String((body as unknown as { rolledBackBy: string }).rolledBackBy);
+  expect((await command(runId, 'rollback')).body).toMatchObject({ rolledBackBy, status: 'succeeded' });
+  const rollback = await host.waitForRun(rolledBackBy);
+  expect(rollback).toMatchObject({ status: 'succeeded', rollbackOf: runId });
+  expect(rollback.steps.map(({ id }) => id)).toHaveLength(4);
+  const undone = (await host.calls()).filter(
+    ({ method, path }) => method === 'DELETE' && path.includes(`/issues/${number}/labels/`),
+  );
+  expect(undone).toHaveLength(4);
+  const evidence = await eventually('both addenda are sealed', async () => {
+    const found = await host.api<{ addenda: { seq: number }[] }>(`/runs/${runId}/evidence`);
+    return found.body.addenda.length === 2 ? found.body : undefined;
+  });
+  const file = async (path: string) => Buffer.from((await host.api(`/runs/${runId}/evidence/${path}`)).text);
+  const addenda = await Promise.all(
+    evidence.addenda.map(async ({ seq }) => ({
+      name: String(seq),
+      document: await file(`addenda/${seq}/addendum.json`),
+      envelope: await file(`addenda/${seq}/addendum.dsse.json`),
+    })),
+  );
+  const keys = trustedKeys((await host.request('GET', '/.well-known/countersign-keys.json')).text);
+  const bundle = { document: await file('bundle.json'), envelope: await file('bundle.dsse.json') };
+  expect(verifyBundle({ ...bundle, keys, addenda })).toMatchObject({ verdict: 'valid', summary: { addenda: 2 } });
 });
 
 describe('cancel', () => {

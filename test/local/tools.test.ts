@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { publish } from './definitions.ts';
-import { isTerminal } from './host-client.ts';
+import { ACME_KEY, isTerminal } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 /** The tools that reach what no connector knows: any host that is allowed, and the models of the account. */
@@ -140,7 +140,7 @@ it('a payload value stays in its part of a URL, and a value that would leave it 
   expect(await callsOf()).toHaveLength(1);
 });
 
-it('a request whose response was lost is made once, and a person decides', async () => {
+it('a request whose response was lost is made once, and a person resolves it; an identical one reuses it', async () => {
   // The fault is for whichever POST comes next.
   await host.idle();
   await host.simulatedFault({ system: 'github', method: 'POST', kind: 'lost_answer' });
@@ -150,4 +150,17 @@ it('a request whose response was lost is made once, and a person decides', async
     JSON.stringify(body).includes('by-http'),
   );
   expect(writes).toHaveLength(1);
+  await host.waitForRun(runId);
+  const resolve = (key: string) =>
+    host.command(
+      `/runs/${runId}/resolve`,
+      { outcome: 'succeeded', reason: 'it is there', writes: { write: 'happened' } },
+      key,
+    );
+  expect((await resolve('local-operator-key')).status).toBe(403);
+  expect(await resolve(ACME_KEY)).toMatchObject({ status: 200, body: { status: 'needs_human' } });
+  const again = await host.waitForRun(await start('star', 'created', { again: true }));
+  expect(again.status).toBe('succeeded');
+  const later = await host.calls({ system: 'github', method: 'POST' });
+  expect(later.filter(({ body }) => JSON.stringify(body).includes('by-http'))).toHaveLength(1);
 });

@@ -16,6 +16,7 @@ const PARTS: [ShapeName, readonly CrashPointFault[]][] = [
   ['side-by-side', CRASH_POINT_FAULTS],
   ['third-write-fails', ['crash_after', 'lost_reply']],
   ['edited-first', ['crash_after']],
+  ['undone-after-its-end', ['crash_after']],
 ];
 
 async function doAll(jobs: Job[]) {
@@ -57,7 +58,12 @@ describe('chaos', () => {
       for (const { tenant, runId } of world.store.inside.runs()) {
         const { documentKey, envelopeKey } = world.store.inside.evidence(tenant, runId) ?? {};
         const [document, envelope] = [documentKey, envelopeKey].map((key) => world.evidence.peek(key ?? ''));
-        const verdict = document && envelope && verifyBundle({ document, envelope, keys });
+        const addenda = world.store.inside.addenda(tenant, runId).map((each) => ({
+          name: each.documentKey,
+          document: world.evidence.peek(each.documentKey) ?? Buffer.from(''),
+          envelope: world.evidence.peek(each.envelopeKey),
+        }));
+        const verdict = document && envelope && verifyBundle({ document, envelope, keys, addenda });
         expect(verdict, `seed ${seed}, ${runId}`).toMatchObject({ verdict: 'valid' });
       }
     }

@@ -1,6 +1,7 @@
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
@@ -8,12 +9,16 @@ import { runIdOf } from '../../lambdas/run/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
 import { isTerminal } from '../../lambdas/run/run.ts';
+import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
+import { rollBackEndedRun } from '../../lambdas/run-changes/rollback-ended-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
+import type { EndedAct } from './caretakers.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import { portsOf, type Surroundings } from './ports.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -42,6 +47,14 @@ const DECISION_REFUSALS = [
 
 /** Commands that make their sender a maker of later writes: sent by a person who will be asked to approve these. */
 const BY_AN_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
+
+export interface SealMessage {
+  entryId: string;
+  tenant: string;
+  runId: string;
+  /** Of an addendum. */
+  seq?: number;
+}
 
 type Ports = ReturnType<typeof portsOf>;
 
@@ -81,8 +94,11 @@ export class Functions {
     );
   }
 
-  seal(message: { entryId: string; tenant: string; runId: string }, ended: (ending: Ending) => void): void {
-    this.#invoke('sealer', message, ended, (ports) => sealRun(ports, message));
+  seal(message: SealMessage, ended: (ending: Ending) => void): void {
+    const { seq } = message;
+    this.#invoke('sealer', message, ended, (ports) =>
+      seq === undefined ? sealRun(ports, message) : sealAddendum(ports, { ...message, seq }),
+    );
   }
 
   hold(holding: Waiting, ended: (ending: Ending | 'closed') => void): void {
@@ -133,6 +149,31 @@ export class Functions {
     const named = `operator says ${command.kind}:`;
     const actor = BY_AN_APPROVER.includes(command.kind) ? 'ana' : 'operator';
     this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, actor), REFUSALS);
+  }
+
+  /** Somebody does something with a run that has ended. What they resolve is what they find at the target. */
+  tend(target: StepMessage, act: EndedAct, ended: (ending: Ending) => void): void {
+    const actor = act === 'resolve' ? 'olivia' : 'ana';
+    this.#invoke(
+      `${actor} does ${act}:`,
+      target,
+      ended,
+      async (ports) => {
+        switch (act) {
+          case 'assign':
+            return assignRun(ports, target, actor, actor);
+          case 'release':
+            return releaseRun(ports, target, actor);
+          case 'rollback':
+            return rollBackEndedRun(ports, target, { actor, rollbackRunId: ports.ids.next('run') });
+          case 'resolve': {
+            const writes = this.#witness.effects.findings(target);
+            return resolveRun(ports, target, { outcome: 'failed', reason: 'as found', writes }, actor);
+          }
+        }
+      },
+      [...REFUSALS, 'INPUT_INVALID', 'CONTEXT_MISSING'],
+    );
   }
 
   #invoke(

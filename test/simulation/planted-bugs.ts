@@ -28,6 +28,8 @@ const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
 const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
 const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
 const VOTES = 'lambdas/approval/votes.ts';
+const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
+const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
 const TWICE = 'a marked write lands at most once';
@@ -248,9 +250,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/run-changes/change-run.ts',
-        find: 'if (isTerminal(state.run)) {',
-        replace: "if (isTerminal(state.run) && state.run.status === 'timed_out') {",
+        find: 'if (!isTerminal(state.run)) return changing(state, draft, parked);',
+        replace: "if (state.run.status !== 'timed_out') return changing(state, draft, parked);",
       },
+      // The draft refuses it, too.
+      { file: 'lambdas/run/ended-run.ts', find: 'if (!isTerminal(before)) return;', replace: 'if (before) return;' },
     ],
     violates: ['a terminal run never changes'],
     foundBy: { seeds: { from: 7, to: 8 } },
@@ -678,5 +682,42 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     violates: ['the newest write is undone first'],
     shapes: 'third-write-fails',
+  },
+  {
+    name: 'an ended run is rolled back again',
+    edits: [{ file: ROLL_BACK_ENDED, find: 'if (ended.rolledBackBy !== undefined) return undefined;', replace: '' }],
+    violates: ['an ended run is rolled back at most once'],
+    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'undone-after-its-end',
+  },
+  {
+    name: 'a write that a person found is resolved as not made',
+    edits: [{ file: RESOLVE, find: "if (finding === 'did_not') {", replace: "if (finding === 'happened') {" }],
+    violates: ['a resolved receipt says what happened', NOTHING_HAPPENED, 'a successful receipt has an effect'],
+    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 31 } },
+    shapes: 'undone-after-its-end',
+    faults: 'crash_after',
+  },
+  {
+    name: 'a rollback run leaves the receipts of the ended run as they are',
+    edits: [
+      { file: SETTLE, find: 'receipt.runId !== writerOf(draft.run)', replace: 'receipt.runId !== draft.run.runId' },
+    ],
+    violates: ['the compensation log is true'],
+    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'undone-after-its-end',
+  },
+  {
+    name: 'a change after the end is not sealed',
+    edits: [
+      {
+        file: 'lambdas/run-changes/change-run.ts',
+        find: 'if (next && isTerminal(state.run)) {',
+        replace: 'if (next && !isTerminal(state.run)) {',
+      },
+    ],
+    violates: ['evidence is complete', 'an ended run has an outbox entry for its evidence'],
+    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'undone-after-its-end',
   },
 ];

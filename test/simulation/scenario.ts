@@ -19,6 +19,9 @@ const NORMAL_FLIGHT_MS = [20, 300] as const;
 /** The next worker is still running when the paused one continues. */
 const SLOW_FLIGHT_MS = [3_500, 4_990] as const;
 
+/** The shape whose runs people resolve and roll back after their end; others join in where a seed says so. */
+const TENDED: ShapeName = 'undone-after-its-end';
+
 /** Everything a seed decides about a world before it begins. */
 export interface Scenario {
   seed: number;
@@ -54,6 +57,8 @@ export interface Scenario {
   outage?: { fromMs: number; toMs: number };
   /** Leases are renewed so many times as often as deployed. */
   renewsTimesAsOften?: number;
+  /** People resolve and roll back runs that have ended. */
+  tendsEnded: boolean;
   /** For how long faults and commands go on. */
   troubleMs: number;
   plan: FaultPlan;
@@ -71,7 +76,7 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   };
   return {
     seed,
-    shapes: random.some(only ?? [...SHAPE_NAMES], 3),
+    shapes: random.some(only ?? SHAPE_NAMES.filter((name) => name !== TENDED), 3),
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,
@@ -93,6 +98,8 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
       ...atRandom(random, random.chance(0.4) ? 3 : 0).map((afterMs) => ({ afterMs, rules: random.pick(ALL_RULES) })),
     ],
     meddling: atRandom(random, random.chance(0.3) ? 5 : 0).map((afterMs) => ({ afterMs })),
+    // Of its own random: what a seed decides about the rest stays the same.
+    tendsEnded: new SeededRandom(seed * 17 + 5).chance(0.3),
     troubleMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
     ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
@@ -164,6 +171,7 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     manners: 'two_agree',
     policies: [USUALLY],
     meddling: [],
+    tendsEnded: shape === TENDED,
     ...SCRIPTS[shape],
     troubleMs: 60 * MINUTE_MS,
     plan: point ? new OneFault(point.call, point.fault) : new NoFaults(),

@@ -194,6 +194,14 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('close', 'state: "6"'),
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: "{% 400 %}"}}',
   ],
+  'undone-after-its-end': [
+    'steps:',
+    UPDATE('assign', 'assignment_group: network'),
+    LABEL('label', OWN),
+    NOTE('note', 'about {% trigger.sysId %}', ', retry: {attempts: 1}'),
+    HOOK('hook'),
+    UPDATE('close', 'state: "6"'),
+  ],
   'partly-irreversible': [
     'onFailure: rollback',
     'steps:',

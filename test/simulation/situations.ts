@@ -44,6 +44,8 @@ export const SITUATIONS = [
   'somebody tries who may not decide',
   'a decision wakes its execution',
   'a token is answered that nobody waits with',
+  'an ended run is resolved',
+  'an ended run is rolled back',
   'an undo ends as reversed',
   'an undo ends as drifted',
   'an undo ends as irreversible',

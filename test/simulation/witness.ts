@@ -85,6 +85,7 @@ export class Witness {
       () => {},
     );
     if (!after.run || after.run === before.run) return result;
+    this.#judgeCreated(change);
     this.effects.changed(by);
     judgeSuccess(this.#report, workflow, after);
     this.#places.committed(before.run, after.run);
@@ -97,6 +98,10 @@ export class Witness {
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
+    if (change.commit.events.some(({ type }) => type === 'run.resolved')) {
+      this.situations.meet('an ended run is resolved');
+      this.effects.resolved(change.receipts.map(({ receipt }) => receipt));
+    }
     this.#noticing.change(change, before, after.run);
     this.#onChange(after.run);
     for (const { approval, expectedRevision } of change.approvals) {
@@ -104,6 +109,21 @@ export class Witness {
       if (expectedRevision === 'new' || edited) this.#onAsked(approval);
     }
     return result;
+  }
+
+  /** The run that rolls back the run of this commit. */
+  #judgeCreated({ run, creates }: RunChange): void {
+    if (!creates) return;
+    const { tenant, runId } = creates.run;
+    const created = snapshot(this.#store, tenant, runId);
+    judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, created);
+    this.approvals.contributions.committed(runId, creates.commit);
+    const others = [...this.#store.inside.runs()].filter(({ rollbackOf }) => rollbackOf?.runId === run.runId);
+    const isLinked = this.#store.inside.run(tenant, run.runId)?.rolledBackBy === runId;
+    if (others.length !== 1 || !isLinked || !TERMINAL.has(run.status)) {
+      this.#report('an ended run is rolled back at most once', `${run.runId} by ${others.map((each) => each.runId)}`);
+    }
+    this.situations.meet('an ended run is rolled back');
   }
 
   async ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult> {
@@ -137,7 +157,9 @@ export class Witness {
     if (!run || !TERMINAL.has(run.status)) this.#report('evidence is never sealed early', `${runId}, ${run?.status}`);
     if (file !== 'bundle.json') return;
     const { head, commits } = JSON.parse(document.toString());
-    if (head.hash !== run?.headHash || commits.length !== run?.seq) this.#report('evidence is complete', runId);
+    const last = this.#store.inside.commit(tenant, runId, head.count);
+    const ends = last?.events.some((event) => event.type === 'run.status_changed' && TERMINAL.has(event.to));
+    if (head.hash !== last?.hash || commits.length !== head.count || !ends) this.#report('evidence is complete', runId);
   }
 
   sent(request: OutsideRequest): void {

@@ -10,11 +10,12 @@ import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { ApprovalMachine } from './approval-machine.ts';
 import { Approvers } from './approvers.ts';
+import { Caretakers } from './caretakers.ts';
 import { Crossings } from './crossings.ts';
 import { define, type Published } from './defined.ts';
 import { Story } from './event-lines.ts';
 import type { Fault } from './faults.ts';
-import { Functions } from './functions.ts';
+import { Functions, type SealMessage } from './functions.ts';
 import { judgeRest } from './invariants/rest.ts';
 import { Operators } from './operators.ts';
 import type { Surroundings } from './ports.ts';
@@ -71,6 +72,7 @@ export class World {
   readonly #functions: Functions;
   readonly #operators: Operators;
   readonly #approvers: Approvers;
+  readonly #caretakers: Caretakers;
   readonly #policy: SimulatedPolicy;
   #violation: Violation | undefined;
   #events = 0;
@@ -96,6 +98,7 @@ export class World {
       policy: this.#policy,
       onAsked: (approval) => this.#approvers.asked(approval),
       onChange: (run) => {
+        if (scenario.tendsEnded) this.#caretakers.ended(run);
         if (plan.over) return;
         const { tenant, runId, status } = run;
         // Nothing makes people press a button like a step that failed.
@@ -112,11 +115,8 @@ export class World {
       if (this.#outageEndsMs() === 0) this.#functions.work(message, ended);
       else this.time.after(1, () => ended('died'));
     });
-    const seals = new SimulatedQueue<{ entryId: string; tenant: string; runId: string }>(
-      this.time,
-      this.#random,
-      2,
-      (message, ended) => this.#functions.seal(message, ended),
+    const seals = new SimulatedQueue<SealMessage>(this.time, this.#random, 2, (message, ended) =>
+      this.#functions.seal(message, ended),
     );
     const follows = new SimulatedQueue<ApprovalFollow>(this.time, this.#random, 2, (message, ended) =>
       this.#functions.follow(message, ended),
@@ -148,6 +148,7 @@ export class World {
         dispatch: (entry, fault) => {
           const { id: entryId, tenant, runId } = entry;
           if (entry.kind === 'seal_evidence') seals.send({ entryId, tenant, runId }, 0, fault);
+          else if (entry.kind === 'seal_addendum') seals.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
           else if (entry.kind === 'start_approval') this.machine.start(entry);
           else if (entry.kind === 'follow_approval')
             follows.send({ entryId, tenant, runId, approvalId: entry.approvalId }, 0, fault);
@@ -158,6 +159,7 @@ export class World {
     this.#functions = new Functions(around, this.witness, this.#random, { ...scenario, machines: workers + 2 });
     this.senders = new Senders(this.time, this.#random, this.#functions);
     this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
+    this.#caretakers = new Caretakers(this.time, seed, this.#functions, this.store);
     this.thirdParties = new ThirdParties(this.#random, this.outside);
     this.#approvers = new Approvers(this.time, this.#random, this.#functions, {
       manners: scenario.manners,

@@ -9,6 +9,8 @@ interface Contributed {
   proposedIn: Map<number, number>;
   /** Steps that have failed for good. */
   failed: Set<number>;
+  /** The ended run whose writes it undoes. */
+  rolledBack?: string;
 }
 
 /** Who has put something into what a run writes, as its commits show: by the design, not by the engine's code. */
@@ -19,6 +21,10 @@ export class Contributions {
     const run = this.#of(runId);
     for (const event of events) {
       if (event.type === 'step.signaled') run.duringRun.push({ person: event.actor, seq });
+      if (event.type === 'run.rolls_back') {
+        run.rolledBack = event.runId;
+        run.duringRun.push({ person: event.actor, seq });
+      }
       if (event.type === 'run.stop_requested' && event.kind === 'rollback') {
         run.duringRun.push({ person: event.actor, seq });
       }
@@ -31,12 +37,12 @@ export class Contributions {
 
   /** The makers of what a step writes, and of undoing it: also those of the step that it undoes. */
   to(runId: string, index: number, undoes?: number): Set<string> {
-    const { duringRun, toStep, proposedIn } = this.#of(runId);
+    const { duringRun, toStep, proposedIn, rolledBack = runId } = this.#of(runId);
     const fixedIn = proposedIn.get(index) ?? Number.POSITIVE_INFINITY;
     return new Set([
       ...duringRun.filter(({ seq }) => seq < fixedIn).map(({ person }) => person),
       ...(toStep.get(index) ?? []),
-      ...(undoes === undefined ? [] : this.to(runId, undoes)),
+      ...(undoes === undefined ? [] : this.to(rolledBack, undoes)),
     ]);
   }
 

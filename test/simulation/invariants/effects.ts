@@ -34,6 +34,9 @@ export class EffectsJudge {
   /** When a marked write of a run was sent last. */
   readonly #sentAtMs = new Map<string, number>();
   readonly #settled = new Map<string, Receipt>();
+  /** The receipt key of each request, and the keys whose write has reached its target. */
+  readonly #keys = new WeakMap<OutsideRequest, string>();
+  readonly #effective = new Set<string>();
 
   constructor(
     report: Report,
@@ -57,6 +60,29 @@ export class EffectsJudge {
     return this.#landed.get(markOf(tenant, receiptKey)) ?? 0;
   }
 
+  /** What a person finds at the target about each write of a run whose outcome is unknown. */
+  findings({ tenant, runId }: { tenant: string; runId: string }): Record<string, 'happened' | 'did_not'> {
+    const { inside } = this.#store;
+    const open = inside.steps(tenant, runId).flatMap((step) => {
+      const receipt = inside.receipt(tenant, receiptKeyOf(step) ?? '');
+      const isOpen = receipt?.outcome === 'unknown' || receipt?.outcome === 'intent';
+      return isOpen && receipt.runId === runId && receipt.effect !== 'read' ? [receipt] : [];
+    });
+    return Object.fromEntries(
+      open.map(({ stepId, key }) => [stepId, this.#effective.has(`${tenant} ${key}`) ? 'happened' : 'did_not']),
+    );
+  }
+
+  /** A person has said whether writes were made: they were right, and their receipts say the same. */
+  resolved(receipts: readonly Receipt[]): void {
+    for (const { tenant, key, outcome } of receipts) {
+      const happened = this.#effective.has(`${tenant} ${key}`);
+      if ((outcome === 'succeeded' && !happened) || (outcome === 'failed' && happened)) {
+        this.#report('a resolved receipt says what happened', `${key} is ${outcome}`);
+      }
+    }
+  }
+
   sent(request: OutsideRequest): void {
     const { by, method, url } = request;
     const what = `${by.id} ${method} ${url.pathname}`;
@@ -74,6 +100,8 @@ export class EffectsJudge {
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
     if (method !== 'GET') this.#judgeRetry(request, what);
+    const key = method === 'GET' ? undefined : this.#intending(request)?.key;
+    if (key !== undefined) this.#keys.set(request, key);
   }
 
   /** Source 001, 7.2: a write with high blast radius is sent again only after people have agreed to the retry. */
@@ -105,6 +133,8 @@ export class EffectsJudge {
   landed(request: OutsideRequest): void {
     const { by, method } = request;
     if (method === 'GET') return;
+    const key = this.#keys.get(request);
+    if (key !== undefined) this.#effective.add(`${by.tenant} ${key}`);
     const opaque = isOpaque(request);
     const mark = opaque ? contentOf(request) : markIn(request);
     if (mark === undefined) return;
@@ -124,6 +154,7 @@ export class EffectsJudge {
       this.#report('a receipt of success stands', receipt.key);
     }
     this.#settled.set(id, receipt);
+    if (receipt.outcome === 'reversed') this.#effective.delete(id);
     // Undone: the same may be written again, with the same mark.
     if (receipt.outcome === 'reversed') {
       this.#landed.delete(markOf(receipt.tenant, receipt.key));
@@ -140,7 +171,7 @@ export class EffectsJudge {
   }
 
   /** The grounds of an intent of this run for this content, if one is committed and not known to have failed. */
-  #intending(request: OutsideRequest): { action: ProposedAction; approvalId?: string } | undefined {
+  #intending(request: OutsideRequest): { action: ProposedAction; approvalId?: string; key: string } | undefined {
     const { tenant, runId = '' } = request.by;
     const mark = markIn(request);
     const step = this.#store.inside.steps(tenant, runId).find((step) => {
@@ -152,7 +183,8 @@ export class EffectsJudge {
     });
     if (!step?.governed) return undefined;
     const { request: asked, approvalId } = step.governed;
-    return { action: asked.action, ...(approvalId !== undefined && { approvalId }) };
+    const key = receiptKeyOf(step) ?? '';
+    return { action: asked.action, key, ...(approvalId !== undefined && { approvalId }) };
   }
 }
 

@@ -24,3 +24,9 @@ export const TERMINAL: ReadonlySet<string> = new Set([
   'timed_out',
   'canceled',
 ]);
+
+/** Of a run that undoes the writes of an ended run: it succeeds by that. */
+export const MAY_FOLLOW_IN_ROLLBACK_RUN: typeof MAY_FOLLOW = {
+  ...MAY_FOLLOW,
+  rolling_back: [...(MAY_FOLLOW.rolling_back ?? []), 'succeeded'],
+};

@@ -52,7 +52,9 @@ function judgeEvidence(world: World, run: Run): void {
   }
   if (sha256Hex(document) !== record.sha256) world.violate('the record names the document that is there', runId);
   const bundle = JSON.parse(document.toString()) as Pick<EvidenceDocument, 'head' | 'receipts'>;
-  if (bundle.head.hash !== run.headHash) world.violate('evidence is complete', runId);
+  const addenda = world.store.inside.addenda(tenant, runId).map(({ seq }) => seq);
+  const after = Array.from({ length: run.seq - bundle.head.count }, (_, index) => bundle.head.count + 1 + index);
+  if (addenda.join() !== after.join()) world.violate('evidence is complete', `${runId}: ${addenda}, not ${after}`);
   for (const receipt of bundle.receipts) {
     if (receipt.runId !== runId && receipt.outcome !== 'succeeded') {
       world.violate(
@@ -66,10 +68,14 @@ function judgeEvidence(world: World, run: Run): void {
 function judgeReceipt(world: World, receipt: Receipt): void {
   const { tenant, key, runId, outcome } = receipt;
   const run = world.store.inside.run(tenant, runId);
+  const isUndone = run?.rolledBackBy !== undefined && outcome === 'reversed';
+  if (run?.resolution && (outcome === 'unknown' || outcome === 'intent') && receipt.effect !== 'read') {
+    world.violate('a resolved run leaves no write unknown', `${key} of ${runId}`);
+  }
   if (outcome === 'intent') world.violate('every intent gets an outcome', `${key} of ${runId}, ${run?.status}`);
   // An attempt that failed before an edit of the write has left a receipt that no step uses.
   const isUsed = world.store.inside.steps(tenant, runId).some((step) => receiptKeyOf(step) === key);
-  if (run?.status === 'succeeded' && outcome !== 'succeeded' && (isUsed || outcome !== 'failed')) {
+  if (run?.status === 'succeeded' && outcome !== 'succeeded' && !isUndone && (isUsed || outcome !== 'failed')) {
     world.violate('a run that succeeded made its writes', `${key} of ${runId} is ${outcome}`);
   }
   if (receipt.effect !== 'probe' || outcome !== 'succeeded') return;
@@ -86,7 +92,7 @@ function judgeFields(world: World): void {
     if (!workflow || !alone || sysId === undefined || world.thirdParties.touched.has(sysId)) continue;
     const fields = world.outside.systems.incidents.get(sysId)?.fields ?? {};
     const wanted: Record<string, unknown> = {};
-    if (run.status === 'succeeded' && !wasEdited(world, run)) {
+    if (run.status === 'succeeded' && !wasEdited(world, run) && run.rolledBackBy === undefined) {
       for (const step of workflow.steps) {
         const always = step.when === undefined;
         if (always && step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);

@@ -16,6 +16,8 @@ export class RollbackJudge {
   readonly #store: MemoryRunStore;
   /** When a step's write was done, by run and step. */
   readonly #doneAt = new Map<string, string>();
+  /** The writes that were undone, by key and time of their intent. */
+  readonly #reversed = new Set<string>();
   /** What an invocation saw last of an incident. */
   readonly #saw = new Map<string, Record<string, string>>();
 
@@ -25,7 +27,7 @@ export class RollbackJudge {
   }
 
   committed(before: Snapshot, { run, steps }: Snapshot, commit: Commit | undefined): void {
-    if (!run) return;
+    if (!run || (before.run && TERMINAL.has(before.run.status))) return;
     for (const step of steps) {
       const was = before.steps.find(({ index }) => index === step.index);
       if (step.status === 'succeeded' && was?.status !== 'succeeded')
@@ -42,8 +44,14 @@ export class RollbackJudge {
 
   /** Two runs may have asked for the identical write: then neither may undo it alone. */
   #judgeReversed({ tenant, runId }: Run, receiptKey: string): void {
+    const write = `${tenant} ${receiptKey} ${this.#store.inside.receipt(tenant, receiptKey)?.intentAt}`;
+    if (this.#reversed.has(write)) this.#report('a write is undone at most once', `${receiptKey}, again by ${runId}`);
+    this.#reversed.add(write);
     for (const other of this.#store.inside.runs()) {
       if (other.tenant !== tenant || other.runId === runId) continue;
+      // The steps of an ended run stay as they were, although another run has undone their writes since.
+      if (other.rolledBackBy !== undefined || Object.values(other.resolution?.writes ?? {}).includes('happened'))
+        continue;
       const steps = this.#store.inside.steps(tenant, other.runId);
       if (steps.some((step) => step.status === 'succeeded' && step.receiptKey === receiptKey)) {
         this.#report(
@@ -66,24 +74,37 @@ export class RollbackJudge {
   #judgeUndo(before: Snapshot, run: Run, undo: Step, undoes: number): void {
     const what = `${run.runId}/${undo.id}`;
     if (run.status !== 'rolling_back') this.#report('only a run that rolls back undoes anything', what);
-    const undone = before.steps.find(({ index }) => index === undoes);
+    const all = this.#writesOf(run, before.steps);
+    const undone = all.find(({ index }) => index === undoes);
     const receipt = undone && this.#receiptOf(run, undone);
-    if (receipt?.runId !== run.runId || receipt.outcome !== 'succeeded') {
+    const writer = run.rollbackOf?.runId ?? run.runId;
+    if (receipt?.runId !== writer || receipt.outcome !== 'succeeded') {
       this.#report('a run undoes its own writes only', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
     }
     const logged = new Set(run.compensation?.map(({ step }) => step));
-    const newer = before.steps.filter(
+    const newer = all.filter(
       (step) => wrote(step) && step.status === 'succeeded' && !logged.has(step.id) && this.#isLater(run, step, undoes),
     );
     if (newer.length > 0) this.#report('the newest write is undone first', `${what} before ${newer[0]?.id}`);
   }
 
+  /** The steps whose writes this run undoes: its own, or some of the ended run that it rolls back. */
+  #writesOf({ tenant, rollbackOf }: Run, steps: readonly Step[]): readonly Step[] {
+    if (!rollbackOf) return steps;
+    return this.#store.inside.steps(tenant, rollbackOf.runId).filter(({ id }) => rollbackOf.steps.includes(id));
+  }
+
   #isLater(run: Run, step: Step, than: number): boolean {
-    return (this.#doneAt.get(keyOf(run, step.index)) ?? '') > (this.#doneAt.get(keyOf(run, than)) ?? '');
+    return this.#doneAtOf(run, step.index) > this.#doneAtOf(run, than);
+  }
+
+  #doneAtOf({ tenant, runId, rollbackOf }: Run, index: number | undefined): string {
+    return this.#doneAt.get(keyOf({ tenant, runId: rollbackOf?.runId ?? runId }, index)) ?? '';
   }
 
   /** A run that was rolled back or canceled has a result for each of its writes, newest first. */
-  #judgeLog(run: Run, steps: readonly Step[]): void {
+  #judgeLog(run: Run, own: readonly Step[]): void {
+    const steps = run.rollbackOf ? [...this.#writesOf(run, own), ...own] : own;
     const log = run.compensation ?? [];
     const stopped = run.status === 'canceled' || run.rollback !== undefined;
     const unknown = (step: Step) => step.status === 'canceled' && step.undoes === undefined && this.#isOpen(run, step);
@@ -93,15 +114,14 @@ export class RollbackJudge {
       this.#report('the compensation log is complete', `${run.runId}, ${missing[0]?.id ?? 'too much'}`);
     }
     const done = log.filter(({ step: id }) => steps.some((step) => step.id === id && wrote(step)));
-    const order = done.map(
-      ({ step }) => this.#doneAt.get(keyOf(run, steps.find(({ id }) => id === step)?.index)) ?? '',
-    );
+    const order = done.map(({ step }) => this.#doneAtOf(run, steps.find(({ id }) => id === step)?.index));
     if (order.some((at, index) => index > 0 && at > (order[index - 1] ?? ''))) {
       this.#report('the compensation log is newest first', run.runId);
     }
     for (const { step: id, outcome } of log) {
       const step = steps.find((each) => each.id === id);
-      const reversed = step?.status === 'rolled_back';
+      const undoneElsewhere = run.rollbackOf && step && this.#receiptOf(run, step)?.outcome === 'reversed';
+      const reversed = step?.status === 'rolled_back' || undoneElsewhere === true;
       const undo = steps.find(({ undoes }) => undoes === step?.index);
       if (outcome === 'kept' && undo && this.#isOpen(run, undo)) {
         this.#report(
@@ -158,7 +178,8 @@ export class RollbackJudge {
   }
 }
 
-const keyOf = ({ tenant, runId }: Run, index: number | undefined) => `${tenant} ${runId} ${index}`;
+const keyOf = ({ tenant, runId }: Pick<Run, 'tenant' | 'runId'>, index: number | undefined) =>
+  `${tenant} ${runId} ${index}`;
 
 /** Its write was made, by this run or by another that had made the identical one before. */
 function wrote(step: Step): boolean {

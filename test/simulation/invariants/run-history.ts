@@ -6,7 +6,7 @@ import type { StatusChanged } from '../../../lambdas/run/transitions.ts';
 import { needsOf } from '../../../lambdas/workflow/step-order.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import { MAY_FOLLOW, TERMINAL } from './lifecycle-table.ts';
+import { MAY_FOLLOW, MAY_FOLLOW_IN_ROLLBACK_RUN, TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
 /** How often a run is resumed that nobody has moved for 30 minutes. */
@@ -38,14 +38,38 @@ export function judgeHistory(
     if (!sameSteps(before, after)) report('steps change only with their run', `${before.run?.runId}`);
     return;
   }
-  if (before.run && TERMINAL.has(before.run.status)) {
-    report('a terminal run never changes', `${run.runId} was ${before.run.status}, is ${run.status}`);
-  }
+  if (before.run && TERMINAL.has(before.run.status)) judgeEnded(report, before.run, run, sameSteps(before, after));
   judgeChain(report, store, before.run, run);
   judgeStatuses(report, store, before.run, run);
   judgeSteps(report, workflow, before, after);
   judgeFacts(report, before.run, run, after.steps);
   judgeStop(report, store, before.run, run);
+}
+
+/** After the end, people take a run and release it, resolve it once and roll it back once; all else stays. */
+function judgeEnded(report: Report, before: Run, run: Run, sameSteps: boolean): void {
+  if (!sameSteps || JSON.stringify(stays(before)) !== JSON.stringify(stays(run))) {
+    report('a terminal run never changes', `${run.runId} was ${before.status}, is ${run.status}`);
+  }
+  if (before.resolution && JSON.stringify(before.resolution) !== JSON.stringify(run.resolution)) {
+    report('a resolution is final', run.runId);
+  }
+  if (before.rolledBackBy !== undefined && before.rolledBackBy !== run.rolledBackBy) {
+    report('an ended run is rolled back at most once', `${run.runId}, by ${before.rolledBackBy}, ${run.rolledBackBy}`);
+  }
+}
+
+function stays(run: Run): object {
+  const {
+    seq: _seq,
+    headHash: _headHash,
+    updatedAt: _at,
+    assignee: _a,
+    resolution: _r,
+    rolledBackBy: _b,
+    ...rest
+  } = run;
+  return rest;
 }
 
 /** After a request to stop, open requests may finish, but nothing new starts until a request to continue. */
@@ -84,10 +108,12 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
   const approved = events.some((event) => event.type === 'approval.decided' && event.status === 'approved');
   for (const event of events) {
     if (event.type !== 'run.status_changed') continue;
-    if (event.from !== status || !MAY_FOLLOW[event.from]?.includes(event.to)) {
+    const mayFollow = run.rollbackOf ? MAY_FOLLOW_IN_ROLLBACK_RUN : MAY_FOLLOW;
+    if (event.from !== status || !mayFollow[event.from]?.includes(event.to)) {
       report('a status changes only as the table says', `${run.runId}: ${status}, then ${event.from} to ${event.to}`);
     }
-    if (!hasRightInitiator(event, approved)) {
+    const isRequested = run.rollbackOf !== undefined && run.seq === 1 && event.initiator === 'user';
+    if (!isRequested && !hasRightInitiator(event, approved)) {
       report('a change of status names who caused it', `${run.runId} to ${event.to}: ${JSON.stringify(event)}`);
     }
     const resumes = run.orphanResumes ?? 0;
@@ -188,6 +214,14 @@ function judgeFacts(report: Report, before: Run | undefined, run: Run, steps: re
 /** A run has succeeded if and only if all steps of its workflow have. */
 export function judgeSuccess(report: Report, workflow: Workflow | undefined, { run, steps }: Snapshot): void {
   if (!run || !workflow) return;
+  if (run.rollbackOf) {
+    const undone = run.compensation?.filter(({ outcome }) => outcome === 'reversed').length;
+    const whole = undone === run.rollbackOf.steps.length && steps.every(({ status }) => status === 'succeeded');
+    if (run.status === 'succeeded' && !whole) {
+      report('a rollback has succeeded only if every write was undone', run.runId);
+    }
+    return;
+  }
   const all = steps.length === workflow.steps.length && steps.every(({ status }) => status === 'succeeded');
   if ((run.status === 'succeeded') !== all && (TERMINAL.has(run.status) || all)) {
     report('a run has succeeded if and only if all its steps have', `${run.runId} is ${run.status}`);

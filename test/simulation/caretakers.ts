@@ -1,0 +1,59 @@
+import { isTerminal, type Run } from '../../lambdas/run/run.ts';
+import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import type { Functions } from './functions.ts';
+import { SeededRandom } from './seeded-random.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** What people do with a run that has ended. */
+export const ENDED_ACTS = ['assign', 'release', 'resolve', 'rollback'] as const;
+export type EndedAct = (typeof ENDED_ACTS)[number];
+
+/** Longer than a request of a dead worker can take: a person who checks the target sees what remains. */
+const CHECKS_AFTER_MS = [120_000, 300_000] as const;
+const AGAIN_AFTER_MS = 20_000;
+const TRIES_MAX = 6;
+
+/**
+ * People who take care of ended runs: they resolve what is unknown by what they find at the target, and roll back. They
+ * have a random of their own, so that worlds without them stay as they were.
+ */
+export class Caretakers {
+  readonly #time: VirtualTime;
+  readonly #random: SeededRandom;
+  readonly #functions: Functions;
+  readonly #store: MemoryRunStore;
+  readonly #known = new Set<string>();
+
+  constructor(time: VirtualTime, seed: number, functions: Functions, store: MemoryRunStore) {
+    this.#time = time;
+    this.#random = new SeededRandom(seed * 17 + 11);
+    this.#functions = functions;
+    this.#store = store;
+  }
+
+  /** A run has ended. Several people act at about the same time, some of them twice. */
+  ended(run: Run): void {
+    const { tenant, runId, status, rollbackOf } = run;
+    if (!isTerminal(run) || this.#known.has(`${tenant} ${runId}`)) return;
+    this.#known.add(`${tenant} ${runId}`);
+    const acts: EndedAct[] = [];
+    if (status !== 'succeeded') acts.push('resolve');
+    if (!rollbackOf && this.#random.chance(0.6)) acts.push('rollback', 'rollback');
+    if (this.#random.chance(0.3)) acts.push(this.#random.pick(ENDED_ACTS), this.#random.pick(ENDED_ACTS));
+    const startMs = this.#random.between(...CHECKS_AFTER_MS);
+    for (const act of acts) {
+      this.#time.after(startMs + this.#random.between(0, 300), () => this.#act({ tenant, runId }, act));
+    }
+  }
+
+  /** Tries again what was refused for now, or failed by a fault. */
+  #act(target: { tenant: string; runId: string }, act: EndedAct, tries = 1): void {
+    this.#functions.tend(target, act, (ending) => {
+      const run = this.#store.inside.run(target.tenant, target.runId);
+      const isDone = act === 'rollback' ? run?.rolledBackBy !== undefined : run?.resolution !== undefined;
+      const repeats = act === 'rollback' || act === 'resolve';
+      if (ending === 'returned' || isDone || !repeats || tries >= TRIES_MAX) return;
+      this.#time.after(AGAIN_AFTER_MS, () => this.#act(target, act, tries + 1));
+    });
+  }
+}
