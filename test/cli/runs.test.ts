@@ -245,4 +245,20 @@ describe('approvals', () => {
     expect((await cli('approvals', 'list')).stdout).not.toContain(runId);
     expect(await cli('runs', 'rollback', runId)).toMatchObject({ exitCode: 1, stdout: '' });
   });
+
+  test('people take, release and resolve a run that has ended', async () => {
+    expect((await cli('runs', 'assign', failed)).stdout).toContain('olivia takes care of it');
+    const taken = await cli('runs', 'assign', failed, '--key', 'local-member-key');
+    expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('olivia takes care of this run') });
+    expect((await cli('runs', 'release', failed)).stdout).toBe(`${failed} is failed_terminal\n`);
+    const unclear = await cli('runs', 'resolve', failed, '--as', 'succeded', '--reason', 'x');
+    expect(unclear).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('did you mean "succeeded"?') });
+    const resolve = ['runs', 'resolve', failed, '--as', 'failed', '--reason', 'the incident is gone'];
+    const wrong = await cli(...resolve, '--write', 'assign=happened');
+    expect(wrong).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('all outcomes of this run are known') });
+    expect((await cli(...resolve)).stdout).toContain('failed_terminal, resolved as failed by olivia');
+    expect((await cli('runs', 'show', failed)).stdout).toMatch(
+      /resolved +as failed by olivia, .*: the incident is gone/,
+    );
+  });
 });
