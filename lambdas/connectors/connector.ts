@@ -14,6 +14,8 @@ export interface Access {
   token?: TokenCache;
   /** Only for the `http` tools: the hosts they may call, `api.example.com` or `api.example.com:8443`. */
   allowedHosts?: readonly string[];
+  /** Only for the `servicenow.record` tools: the tables that they may read and write. */
+  allowedTables?: readonly string[];
   /** The URL of this stage. On the local host it is the only port of this machine that the `http` tools may call. */
   ownUrl?: string;
 }

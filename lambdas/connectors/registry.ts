@@ -8,7 +8,8 @@ import { dispatchWorkflow } from './github/workflows.ts';
 import { httpGet, httpRequest } from './http/request.ts';
 import { invokeModel } from './model/invoke.ts';
 import { sendEvent } from './pagerduty/events.ts';
-import { addWorkNote, getIncident, updateIncident } from './servicenow/incidents.ts';
+import { addWorkNote, findIncidents, getIncident, updateIncident } from './servicenow/incidents.ts';
+import { createRecord, findRecord, getRecord, updateAnyRecord } from './servicenow/records.ts';
 import { postMessage, updateMessage } from './slack/messages.ts';
 
 /**
@@ -17,8 +18,13 @@ import { postMessage, updateMessage } from './slack/messages.ts';
  */
 const OPERATIONS: readonly Operation[] = [
   getIncident,
+  findIncidents,
   updateIncident,
   addWorkNote,
+  getRecord,
+  findRecord,
+  createRecord,
+  updateAnyRecord,
   addLabels,
   removeLabels,
   addAssignees,

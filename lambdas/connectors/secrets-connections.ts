@@ -63,7 +63,7 @@ export class SecretsConnections implements Connections {
         `${tenant} has no credential "${name}"; add it: countersign connections add`,
       );
     }
-    const { baseUrl, instance, allowedHosts } = connection;
+    const { baseUrl, instance, allowedHosts, allowedTables } = connection;
     const { credential, address } = withoutAddress(stored);
     if (!isFor(address, baseUrl)) {
       throw new CountersignError(
@@ -77,6 +77,7 @@ export class SecretsConnections implements Connections {
       credential,
       token: this.#tokenOf(`${tenant}/${name}`, credential),
       ...(allowedHosts && { allowedHosts }),
+      ...(allowedTables && { allowedTables }),
     };
   }
 

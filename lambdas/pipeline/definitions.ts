@@ -45,6 +45,11 @@ export const Connection = z.strictObject({
   instance: z.string().max(255),
   /** For `http`: the hosts that the http tools may call. */
   allowedHosts: z.array(z.string()).optional(),
+  /** For `servicenow`: the tables that the `servicenow.record` tools may read and write. */
+  allowedTables: z
+    .array(z.string().regex(/^[a-z][a-z0-9_]{0,79}$/, 'the name of a table'))
+    .max(100)
+    .optional(),
 });
 export type Connection = z.infer<typeof Connection>;
 

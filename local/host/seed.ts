@@ -180,7 +180,9 @@ async function seedKey(keys: DynamoApiKeys, apiKey: string, key: Omit<NamedKey, 
 export async function seedTenant(definitions: Definitions, tenant: string, hostUrl: string): Promise<void> {
   for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
     const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
-    await definitions.saveConnection(tenant, { name, baseUrl: `${hostUrl}/_sim/${name}`, instance }, bySetup());
+    const allowed = name === 'servicenow' ? { allowedTables: ['problem'] } : {};
+    const connection = { name, baseUrl: `${hostUrl}/_sim/${name}`, instance, ...allowed };
+    await definitions.saveConnection(tenant, connection, bySetup());
   }
   const allowedHosts = [new URL(hostUrl).host];
   await definitions.saveConnection(

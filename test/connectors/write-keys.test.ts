@@ -29,6 +29,36 @@ const KEYS: [tool: string, input: object, key: string, fields: string][] = [
     'sn:incident:work_note:acme:9d385017c611228701d22104cc95c371',
     '{"note":"seen"}',
   ],
+  [
+    'servicenow.incident.find',
+    { where: [{ field: 'state', is: 1 }], fields: ['number'] },
+    'sn:incident:find:acme',
+    '{"descending":false,"fields":["number"],"limit":10,"where":[{"field":"state","is":"1"}]}',
+  ],
+  [
+    'servicenow.record.get',
+    { table: 'problem', sysId: SYS_ID, fields: ['state', 'number'] },
+    'sn:record:get:acme:problem:9d385017c611228701d22104cc95c371',
+    '["number","state"]',
+  ],
+  [
+    'servicenow.record.find',
+    { table: 'problem', where: [{ field: 'state', in: ['1', '2'] }], fields: ['number'] },
+    'sn:record:find:acme:problem',
+    '{"descending":false,"fields":["number"],"limit":10,"where":[{"field":"state","in":["1","2"]}]}',
+  ],
+  [
+    'servicenow.record.create',
+    { table: 'problem', fields: { state: '101' } },
+    'sn:record:create:acme:problem',
+    '{"state":"101"}',
+  ],
+  [
+    'servicenow.record.update',
+    { table: 'problem', sysId: SYS_ID, fields: { state: '102' } },
+    'sn:record:update:acme:problem:9d385017c611228701d22104cc95c371',
+    '{"state":"102"}',
+  ],
   ['github.labels.add', { ...ISSUE, labels: ['b', 'a'] }, 'gh:labels:add:acme:octo-org/payments#7', '["a","b"]'],
   ['github.labels.remove', { ...ISSUE, labels: ['a'] }, 'gh:labels:remove:acme:octo-org/payments#7', '["a"]'],
   [

@@ -7,9 +7,16 @@ import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.
 import { setStatus } from '../../lambdas/connectors/github/status.ts';
 import { dispatchWorkflow } from '../../lambdas/connectors/github/workflows.ts';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
-import { addWorkNote, getIncident, updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
+import {
+  addWorkNote,
+  findIncidents,
+  getIncident,
+  updateIncident,
+} from '../../lambdas/connectors/servicenow/incidents.ts';
+import { createRecord, findRecord, getRecord, updateAnyRecord } from '../../lambdas/connectors/servicenow/records.ts';
 import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
-import { ISSUE, type Outside, SYS_ID } from './connectors-outside.ts';
+import type { VendorJson } from '../local/simulators/world.ts';
+import { ISSUE, type Outside, PROBLEM, SYS_ID } from './connectors-outside.ts';
 
 export const MARK = 'countersign:0123456789abcdef0123';
 
@@ -37,6 +44,12 @@ const issue = '/repos/octo-org/payments/issues/7';
 const group = async (outside: Outside) => {
   const { result } = await outside.ask('servicenow', 'GET', `/api/now/table/incident/${SYS_ID}`);
   return result.assignment_group.value ?? result.assignment_group;
+};
+const problems = async (outside: Outside) => {
+  const { result } = await outside.ask('servicenow', 'GET', '/api/now/table/problem');
+  return result
+    .map(({ number, assignment_group: to }: VendorJson) => `${number}: ${to?.value ?? to ?? ''}`)
+    .sort((a: string, b: string) => a.length - b.length);
 };
 const workNotes = async (outside: Outside) => {
   const query = encodeURIComponent(`element_id=${SYS_ID}^element=work_notes`);
@@ -107,6 +120,54 @@ export const EXAMPLES: readonly Example[] = [
     look: workNotes,
     shows: [`Routed to [ code]Database[ /code].\n[${MARK}]`],
     output: { sysId: SYS_ID },
+  },
+  {
+    operation: findIncidents,
+    input: async () => ({ where: [{ field: 'number', is: 'INC0010001' }], fields: ['number', 'state'] }),
+    method: 'GET',
+    look: group,
+    shows: '',
+    output: {
+      records: [{ sysId: SYS_ID, fields: { number: 'INC0010001', state: '1' } }],
+      total: 1,
+      truncated: false,
+    },
+  },
+  {
+    operation: getRecord,
+    input: async () => ({ table: 'problem', sysId: PROBLEM, fields: ['number', 'priority'] }),
+    method: 'GET',
+    look: problems,
+    shows: ['PRB0040001: '],
+    output: { sysId: PROBLEM, fields: { number: 'PRB0040001', priority: '2' } },
+  },
+  {
+    operation: findRecord,
+    input: async () => ({ table: 'problem', where: [{ field: 'priority', is: 2 }], fields: ['number'], limit: 5 }),
+    method: 'GET',
+    look: problems,
+    shows: ['PRB0040001: '],
+    output: { records: [{ sysId: PROBLEM, fields: { number: 'PRB0040001' } }], total: 1, truncated: false },
+  },
+  {
+    operation: updateAnyRecord,
+    input: async () => ({ table: 'problem', sysId: PROBLEM, fields: { assignment_group: GROUP } }),
+    method: 'PATCH',
+    look: problems,
+    shows: [`PRB0040001: ${GROUP}`],
+    output: { sysId: PROBLEM, number: 'PRB0040001', modCount: expect.any(String), fields: { assignment_group: GROUP } },
+  },
+  {
+    operation: createRecord,
+    input: async () => ({ table: 'problem', fields: { short_description: 'Refunds fail', assignment_group: GROUP } }),
+    method: 'POST',
+    look: problems,
+    shows: ['PRB0040001: ', expect.stringMatching(/^PRB.*: 7db8/)],
+    output: {
+      sysId: expect.stringMatching(/^[0-9a-f]{32}$/),
+      number: expect.stringMatching(/^PRB/),
+      fields: { short_description: 'Refunds fail', assignment_group: GROUP },
+    },
   },
   {
     operation: addLabels,

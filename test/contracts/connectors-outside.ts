@@ -28,6 +28,7 @@ export interface Outside {
 }
 
 export const SYS_ID = seededSysId('INC0010001');
+export const PROBLEM = seededSysId('PRB0040001');
 export const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
 
 /** Texts that no result and no error may hold: what we prove ourselves with, and what a target may say. */
@@ -42,7 +43,12 @@ const CREDENTIALS: Record<System, unknown> = {
 };
 
 function accessTo(baseUrl: (system: System) => string): Record<System, Access> {
-  const one = (system: System) => ({ baseUrl: baseUrl(system), instance: 'acme', credential: CREDENTIALS[system] });
+  const one = (system: System) => ({
+    baseUrl: baseUrl(system),
+    instance: 'acme',
+    credential: CREDENTIALS[system],
+    ...(system === 'servicenow' && { allowedTables: ['problem'] }),
+  });
   return { servicenow: one('servicenow'), github: one('github'), slack: one('slack'), pagerduty: one('pagerduty') };
 }
 
@@ -54,6 +60,8 @@ export async function openFakeOutside(): Promise<Outside> {
     fields: { assignment_group: '', due_date: '', number: 'INC0010001', state: '1' },
     workNotes: [],
   });
+  const problem = { sys_id: PROBLEM, number: 'PRB0040001', priority: '2', state: '101', assignment_group: '' };
+  outside.records.set('problem', new Map([[PROBLEM, { ...problem, sys_mod_count: '0' }]]));
   outside.issueLabels.set('octo-org/payments#7', ['bug']);
   outside.channels.set('#incidents', []);
   return {

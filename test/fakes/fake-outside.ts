@@ -58,6 +58,10 @@ export class FakeOutside {
     return this.#servicenow.incidents;
   }
 
+  get records() {
+    return this.#servicenow.records;
+  }
+
   get issueLabels() {
     return this.#github.issueLabels;
   }

@@ -12,8 +12,12 @@ export interface Incident {
 /** ServiceNow as far as the connector speaks to it: incidents, and the journal of their work notes. */
 export class FakeServiceNow {
   readonly incidents = new Map<string, Incident>();
+  /** Of other tables, by table and sys_id. */
+  readonly records = new Map<string, Map<string, Record<string, string>>>();
 
-  answer({ url, parts: [, , , table, sysId = ''], body }: FakeRequest): FakeAnswer {
+  answer({ method, url, parts: [, , , table = '', sysId = ''], body }: FakeRequest): FakeAnswer {
+    if (table !== 'incident' && table !== 'sys_journal_field') return this.#record(method, table, sysId, url, body);
+    if (table === 'incident' && sysId === '') return this.#list(this.#incidentRows(), url);
     if (table === 'sys_journal_field') return this.#journal(url.searchParams.get('sysparm_query') ?? '');
     const incident = this.incidents.get(sysId);
     if (incident && url.searchParams.get('sysparm_display_value') === 'true') {
@@ -27,6 +31,33 @@ export class FakeServiceNow {
       } else if (field in incident.fields && field !== 'number') incident.fields[field] = asStored(String(value));
     }
     return { status: 200, body: { result: incident.fields } };
+  }
+
+  #incidentRows(): Record<string, string>[] {
+    return [...this.incidents].map(([sys_id, { fields }]) => ({ sys_id, ...fields }));
+  }
+
+  #list(rows: readonly Record<string, string>[], url: URL): FakeAnswer {
+    const clauses = (url.searchParams.get('sysparm_query') ?? '')
+      .split('^')
+      .map((each) => /^([a-z_]+)=(.*)$/.exec(each));
+    const found = rows.filter((row) => clauses.every((each) => !each || row[each[1] ?? ''] === each[2]));
+    const limit = Number(url.searchParams.get('sysparm_limit') ?? rows.length);
+    const headers = { 'x-total-count': String(found.length) };
+    return { status: 200, body: { result: found.slice(0, limit) }, headers };
+  }
+
+  #record(method: string, table: string, sysId: string, url: URL, body: FakeRequest['body']): FakeAnswer {
+    const rows = this.records.get(table) ?? new Map<string, Record<string, string>>();
+    this.records.set(table, rows);
+    if (method === 'GET' && sysId === '') return this.#list([...rows.values()], url);
+    const id = sysId || `${rows.size}`.padStart(32, 'c');
+    const known = method === 'POST' ? { sys_id: id, number: `PRB${rows.size}`, sys_mod_count: '0' } : rows.get(id);
+    if (!known) return { status: 404, body: { error: { message: 'No Record found' } } };
+    const written = Object.entries(body ?? {}).map(([name, value]) => [name, String(value)]);
+    const row = { ...known, ...Object.fromEntries(written) };
+    rows.set(id, row);
+    return { status: method === 'POST' ? 201 : 200, body: { result: row } };
   }
 
   #journal(query: string): FakeAnswer {

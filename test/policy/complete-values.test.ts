@@ -16,6 +16,15 @@ const INPUTS: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
     { sysId: SYS_ID, fields: Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`u_${at}`, `HIDDEN${at}`])) },
   ],
   'servicenow.incident.add_work_note': [{ sysId: SYS_ID, note: PADDED }],
+  'servicenow.incident.find': [{ where: [{ field: 'state', is: 'HIDDEN' }], fields: ['u_hidden'], orderBy: 'u_by' }],
+  'servicenow.record.get': [{ table: 'problem', sysId: SYS_ID, fields: ['state', 'u_hidden'] }],
+  'servicenow.record.find': [
+    { table: 'problem', where: [{ field: 'state', in: ['a', 'HIDDEN'] }], fields: ['u_hidden'] },
+  ],
+  'servicenow.record.update': [{ table: 'problem', sysId: SYS_ID, fields: { short_description: PADDED } }],
+  'servicenow.record.create': [
+    { table: 'problem', fields: { short_description: PADDED }, correlationField: 'u_hidden' },
+  ],
   'github.labels.add': [{ ...ISSUE, labels: Array.from({ length: 20 }, (_, at) => `label-${at}`) }],
   'github.labels.remove': [{ ...ISSUE, labels: ['a', 'hidden'] }],
   'github.assignees.add': [{ ...ISSUE, assignees: ['octocat', 'hidden'] }],

@@ -48,9 +48,10 @@ const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 function problems({ method, url, headers, body, status, answer, answerHeaders }: RecordedExchange): string[] {
   const [, table, sysId] = TABLE.exec(url.pathname) ?? [];
   if (table === undefined) return [`there is no ${url.pathname}`];
-  const known = sysId === undefined ? PARAMETERS.list : PARAMETERS.one;
+  const isList = sysId === undefined && method === 'GET';
+  const known = isList ? PARAMETERS.list : PARAMETERS.one;
   const unknown = [...url.searchParams.keys()].filter((name) => !known.includes(name));
-  const schema = status >= 400 ? ERROR : result(sysId === undefined ? { type: 'array', items: RECORD } : RECORD);
+  const schema = status >= 400 ? ERROR : result(isList ? { type: 'array', items: RECORD } : RECORD);
   const fields = url.searchParams.get('sysparm_fields')?.split(',') ?? [];
   const rows = [(answer as { result?: unknown }).result].flat();
   const extra = status < 400 && fields.length > 0 ? rows.flatMap((row) => Object.keys(row as object)) : [];
@@ -58,13 +59,15 @@ function problems({ method, url, headers, body, status, answer, answerHeaders }:
   return [
     ...unknown.map((name) => `${name} is not a parameter`),
     ...(headers.get('accept') === 'application/json' ? [] : ['it does not ask for JSON']),
-    ...((method === 'PATCH') === (body !== undefined) ? [] : [`${method} with a body, or without`]),
+    ...((method === 'PATCH' || method === 'POST') === (body !== undefined)
+      ? []
+      : [`${method} with a body, or without`]),
     ...Object.values((body ?? {}) as object).flatMap((value) =>
       typeof value === 'object' ? ['a value is no text'] : [],
     ),
     ...(ajv.validate(schema, answer) ? [] : [ajv.errorsText()]),
     ...extra.filter((name) => !fields.includes(name)).map((name) => `${name} was not asked for`),
-    ...(sysId === undefined && status < 400 && !/^\d+$/.test(counted ?? '') ? ['a list has no X-Total-Count'] : []),
+    ...(isList && status < 400 && !/^\d+$/.test(counted ?? '') ? ['a list has no X-Total-Count'] : []),
   ];
 }
 

@@ -25,7 +25,7 @@ export function stateBefore({ before, first }: WriteContext, now: ReturnedFields
  * set, and a field with any other value was.
  */
 export function updateResult(
-  sysId: string,
+  undo: { tool: string; input: object },
   requested: ReturnedFields,
   before: TouchedState | undefined,
   now: ReturnedFields,
@@ -34,7 +34,7 @@ export function updateResult(
   const different = names.filter((name) => now[name] !== requested[name]);
   const unknown = different.filter((name) => now[name] === undefined || before?.[name] === undefined);
   if (unknown.length > 0) {
-    throw new OutcomeUnknown(`ServiceNow does not show whether it has set ${unknown.join(', ')}: check the incident`);
+    throw new OutcomeUnknown(`ServiceNow does not show whether it has set ${unknown.join(', ')}: check the record`);
   }
   const stored = picked(now, names);
   if (!before) return { stored, reversal: { irreversible: 'the state before the write could not be read' } };
@@ -44,15 +44,19 @@ export function updateResult(
   return {
     stored,
     ...(ignored.length > 0 && { incomplete: notChanged(ignored) }),
-    reversal: reversalOf(sysId, changed, before, now),
+    reversal: reversalOf(undo, changed, before, now),
   };
 }
 
 /** Undoes only what this write changed. */
-function reversalOf(sysId: string, changed: string[], before: TouchedState, now: ReturnedFields): Reversal {
+function reversalOf(
+  { tool, input }: { tool: string; input: object },
+  changed: string[],
+  before: TouchedState,
+  now: ReturnedFields,
+): Reversal {
   if (changed.length === 0) return { irreversible: 'nothing was changed: the fields already had these values' };
-  const input = { sysId, fields: picked(before, changed) };
-  return { tool: 'servicenow.incident.update', input, expects: picked(now, changed) };
+  return { tool, input: { ...input, fields: picked(before, changed) }, expects: picked(now, changed) };
 }
 
 const notChanged = (names: string[]) =>

@@ -78,6 +78,23 @@ export const SEEDED_INCIDENTS: readonly Row[] = [
   ),
 ];
 
+/** The columns of a problem; there is one to find. */
+export const PROBLEM_DEFAULTS: Row = {
+  number: '',
+  short_description: '',
+  description: '',
+  state: '101',
+  priority: '4',
+  assignment_group: '',
+  assigned_to: '',
+  correlation_id: '',
+  active: 'true',
+};
+
+export const SEEDED_PROBLEMS: readonly Row[] = [
+  { number: 'PRB0040001', short_description: 'Connection pool is too small', priority: '2' },
+];
+
 /** Every column an incident has; others are dropped without a word, as ServiceNow does, unless they are custom (`u_`). */
 export const INCIDENT_DEFAULTS: Row = {
   number: '',

@@ -2,7 +2,7 @@ import { credentialOf, IssuedTokens } from '../credentials.ts';
 import { BadRequest, fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
 import { router, type SimulatedSystem, type Surprise, type SystemContext } from '../system.ts';
 import { parseEncodedQuery } from './query.ts';
-import { type Row, SEEDED_GROUPS, SEEDED_INCIDENTS, SEEDED_USERS, seededSysId } from './seed.ts';
+import { type Row, SEEDED_GROUPS, SEEDED_INCIDENTS, SEEDED_PROBLEMS, SEEDED_USERS, seededSysId } from './seed.ts';
 import { type Reader, ServiceNowTables } from './tables.ts';
 
 const TOKEN_LIFETIME_SECONDS = 1_799;
@@ -27,18 +27,22 @@ export function openServiceNow(context: SystemContext): ServiceNow {
   const route = router({
     'GET /api/now/table/:table': (call, param) => list(tables, param('table'), call),
     'GET /api/now/table/:table/:sysId': (call, param) => read(call, param('table'), param('sysId')),
-    'POST /api/now/table/incident': (call) => {
-      const row = tables.createIncident(fieldsOf(call.body), readerOf(call));
+    'POST /api/now/table/:table': (call, param) => {
+      const table = param('table');
+      if (!tables.isWritable(table)) return notWritable(table);
+      const row = tables.create(table, fieldsOf(call.body), readerOf(call));
       if (!row)
-        return failure(403, 'Operation Failed', 'Error during insert of incident: sys_id or number exists already');
-      const location = `${context.baseUrl()}/api/now/table/incident/${row.sys_id}`;
-      return { ...result(201, tables.show('incident', row, readerOf(call))), headers: { location } };
+        return failure(403, 'Operation Failed', `Error during insert of ${table}: sys_id or number exists already`);
+      const location = `${context.baseUrl()}/api/now/table/${table}/${row.sys_id}`;
+      return { ...result(201, tables.show(table, row, readerOf(call))), headers: { location } };
     },
-    'PATCH /api/now/table/incident/:sysId': (call, param) => {
-      const row = tables.changeIncident(param('sysId'), fieldsOf(call.body), readerOf(call));
+    'PATCH /api/now/table/:table/:sysId': (call, param) => {
+      const table = param('table');
+      if (!tables.isWritable(table)) return notWritable(table);
+      const row = tables.change(table, param('sysId'), fieldsOf(call.body), readerOf(call));
       if (!row) return noRecord();
       if (call.header('x-no-response-body') === 'true') return { status: 204 };
-      return result(200, tables.show('incident', row, readerOf(call)));
+      return result(200, tables.show(table, row, readerOf(call)));
     },
   });
 
@@ -84,7 +88,10 @@ function seed(tables: ServiceNowTables): void {
   if (tables.get('sys_user_group', seededSysId('Database'))) return;
   for (const row of SEEDED_GROUPS) tables.seed('sys_user_group', row);
   for (const row of SEEDED_USERS) tables.seed('sys_user', row);
-  for (const row of SEEDED_INCIDENTS) tables.createIncident({ ...row, sys_id: seededSysId(row.number ?? '') }, SEEDER);
+  for (const row of SEEDED_INCIDENTS)
+    tables.create('incident', { ...row, sys_id: seededSysId(row.number ?? '') }, SEEDER);
+  for (const row of SEEDED_PROBLEMS)
+    tables.create('problem', { ...row, sys_id: seededSysId(row.number ?? '') }, SEEDER);
 }
 
 const SEEDER: Reader = { user: 'admin', display: 'false', fields: [], plainReferences: false, inputIsDisplay: false };
@@ -150,6 +157,8 @@ const failure = (status: number, message: string, detail: string | null): SimAns
 
 const noRecord = (): SimAnswer =>
   failure(404, 'No Record found', "Record doesn't exist or ACL restricts the record retrieval");
+
+const notWritable = (table: string): SimAnswer => failure(403, 'Operation Failed', `ACL restricts writing ${table}`);
 
 const notAuthenticated = (): SimAnswer => ({
   ...failure(401, 'User is not authenticated', 'Required to provide Auth information'),

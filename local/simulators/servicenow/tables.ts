@@ -1,6 +1,6 @@
 import type { Collection } from '../store.ts';
 import type { SystemContext } from '../system.ts';
-import { INCIDENT_DEFAULTS, type Row, seededSysId } from './seed.ts';
+import { INCIDENT_DEFAULTS, PROBLEM_DEFAULTS, type Row, seededSysId } from './seed.ts';
 
 /** The user of a call and its `sysparm_` parameters. */
 export interface Reader {
@@ -12,7 +12,7 @@ export interface Reader {
   inputIsDisplay: boolean;
 }
 
-const TABLES = ['incident', 'sys_journal_field', 'sys_user_group', 'sys_user'] as const;
+const TABLES = ['incident', 'problem', 'sys_journal_field', 'sys_user_group', 'sys_user'] as const;
 
 /** Journal fields. Their values are appended to `sys_journal_field`, not stored in the record. */
 export const JOURNALS: Readonly<Record<string, string>> = { work_notes: 'Work notes', comments: 'Additional comments' };
@@ -31,6 +31,12 @@ const TIMES = ['due_date'];
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 /** Incidents in these states are no longer active. */
 const ENDED_STATES = ['7', '8'];
+
+/** The tables in which records can be written, with their columns and the start of their numbers. */
+const WRITABLE: Readonly<Record<string, { defaults: Row; prefix: string }>> = {
+  incident: { defaults: INCIDENT_DEFAULTS, prefix: 'INC00' },
+  problem: { defaults: PROBLEM_DEFAULTS, prefix: 'PRB00' },
+};
 
 /** The tables of the instance: journals are appended, and changes are counted. */
 export class ServiceNowTables {
@@ -70,18 +76,18 @@ export class ServiceNowTables {
   }
 
   /** Undefined if the given sys_id or number exists. Webhook samples have their own, so that both sides agree. */
-  createIncident(input: Record<string, unknown>, writer: Reader): Row | undefined {
-    const fields = this.#writable(input, writer);
-    if (this.get('incident', text(input.sys_id)) || this.#incidentNumbers.get(text(input.number))) return undefined;
+  create(table: string, input: Record<string, unknown>, writer: Reader): Row | undefined {
+    const fields = this.#writable(table, input, writer);
+    if (this.get(table, text(input.sys_id)) || this.#incidentNumbers.get(text(input.number))) return undefined;
     const sys_id = text(input.sys_id) || this.#context.store.nextId('servicenow.sys_id', 32);
-    const number = text(input.number) || this.#freeNumber();
+    const number = text(input.number) || this.#freeNumber(WRITABLE[table]?.prefix ?? '');
     const at = this.#timestamp();
     const row: Row = {
-      ...INCIDENT_DEFAULTS,
+      ...WRITABLE[table]?.defaults,
       ...fields,
       number,
       sys_id,
-      sys_class_name: 'incident',
+      sys_class_name: table,
       opened_at: at,
       opened_by: seededSysId('admin'),
       sys_created_on: at,
@@ -90,17 +96,22 @@ export class ServiceNowTables {
       sys_updated_by: writer.user,
       sys_mod_count: '0',
     };
-    this.#of('incident').put(sys_id, row);
+    this.#of(table).put(sys_id, row);
     this.#incidentNumbers.put(number, { sys_id });
     this.#appendJournals(sys_id, input, writer.user);
     return row;
   }
 
-  /** Undefined if the incident does not exist. A change to the same values is not counted. */
-  changeIncident(sysId: string, input: Record<string, unknown>, writer: Reader): Row | undefined {
-    const row = this.get('incident', sysId);
+  /** Whether records of the table can be written. */
+  isWritable(table: string): boolean {
+    return Object.hasOwn(WRITABLE, table);
+  }
+
+  /** Undefined if the record does not exist. A change to the same values is not counted. */
+  change(table: string, sysId: string, input: Record<string, unknown>, writer: Reader): Row | undefined {
+    const row = this.get(table, sysId);
     if (!row) return undefined;
-    const changed = { ...row, ...this.#writable(input, writer) };
+    const changed = { ...row, ...this.#writable(table, input, writer) };
     if (changed.state !== row.state) changed.active = String(!ENDED_STATES.includes(changed.state ?? ''));
     const notes = this.#appendJournals(sysId, input, writer.user);
     const same = Object.keys(changed).every((field) => changed[field] === row[field]);
@@ -108,7 +119,7 @@ export class ServiceNowTables {
     changed.sys_mod_count = String(Number(row.sys_mod_count) + 1);
     changed.sys_updated_on = this.#timestamp();
     changed.sys_updated_by = writer.user;
-    this.#of('incident').put(sysId, changed);
+    this.#of(table).put(sysId, changed);
     return changed;
   }
 
@@ -174,9 +185,10 @@ export class ServiceNowTables {
   }
 
   /** Drops fields that cannot be written (system fields, the number, unknown columns) without an error, as ServiceNow does. */
-  #writable(input: Record<string, unknown>, writer: Reader): Row {
+  #writable(table: string, input: Record<string, unknown>, writer: Reader): Row {
+    const columns = WRITABLE[table]?.defaults ?? {};
     const entries = Object.entries(input).filter(
-      ([field]) => field !== 'number' && (field in INCIDENT_DEFAULTS || isCustom(field)),
+      ([field]) => field !== 'number' && (field in columns || isCustom(field)),
     );
     return Object.fromEntries(entries.map(([field, value]) => [field, this.#stored(field, text(value), writer)]));
   }
@@ -188,9 +200,9 @@ export class ServiceNowTables {
     return this.rows(table).find((row) => row.name === value)?.sys_id ?? value;
   }
 
-  #freeNumber(): string {
+  #freeNumber(prefix: string): string {
     for (;;) {
-      const number = `INC00${10_006 + this.#context.store.next('servicenow.number')}`;
+      const number = `${prefix}${10_006 + this.#context.store.next('servicenow.number')}`;
       if (!this.#incidentNumbers.get(number)) return number;
     }
   }
