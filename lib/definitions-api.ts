@@ -47,6 +47,7 @@ export class DefinitionsApi extends Construct {
     cursors.allow(definitions);
     runTable.allow(definitions, ['GetItem', 'DeleteItem'], ['TENANT']);
     runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
+    runTable.allow(definitions, ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'], ['SCHEDULE']);
     httpApi.serve('definitions', definitions);
 
     // Plans read targets with their own credentials, which the operator creates without write permissions.

@@ -24,14 +24,26 @@ interface IntakeProps {
 export class Intake extends Construct {
   readonly github: NodeFunction;
   readonly servicenow: NodeFunction;
+  readonly generic: NodeFunction;
 
   constructor(scope: Construct, id: string, props: IntakeProps) {
     super(scope, id);
     this.github = this.#source('Github', 'github', 'Turns signed GitHub webhooks into runs', props);
+    this.generic = this.#source(
+      'Generic',
+      'generic',
+      "Turns signed webhooks of a tenant's own sources into runs",
+      props,
+    );
     this.servicenow = this.#source('Servicenow', 'servicenow', 'Turns signed ServiceNow webhooks into runs', props);
   }
 
-  #source(id: string, source: 'github' | 'servicenow', description: string, props: IntakeProps): NodeFunction {
+  #source(
+    id: string,
+    source: 'github' | 'servicenow' | 'generic',
+    description: string,
+    props: IntakeProps,
+  ): NodeFunction {
     const { bundles, config, httpApi, runTable, stepQueue, webhookSecrets } = props;
     const intake = new NodeFunction(this, id, {
       bundles,

@@ -71,7 +71,8 @@ export class CountersignStack extends Stack {
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
-      description: 'Secrets that webhook senders sign with: {"github": [...], "servicenow": [...], "slack": [...]}',
+      description:
+        'Secrets that webhook senders sign with: {"github": [...], "servicenow": [...], "slack": [...], "generic/NAME": [...]}',
       generatedEntry: 'github',
     });
     const intake = new Intake(this, 'Intake', { ...shared, httpApi, stepQueue, webhookSecrets });
@@ -121,7 +122,8 @@ export class CountersignStack extends Stack {
   #addAlarms(watched: Watched): void {
     const { config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues } = watched;
     const alarms = new Alarms(this, 'Alarms', config);
-    const intakeFunctions = { github: intake.github, servicenow: intake.servicenow, slack: slack.interactivity };
+    const { github, servicenow, generic } = intake;
+    const intakeFunctions = { github, servicenow, generic, slack: slack.interactivity };
     alarms.serverErrors('ServerErrors', httpApi.api);
     const otherFunctions = { worker: worker.step, sweeper, seal: evidence.seal };
     alarms.throttled({ ...intakeFunctions, ...otherFunctions }, 'Functions are throttled');
@@ -133,6 +135,7 @@ export class CountersignStack extends Stack {
     }
     alarms.loggedError('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.loggedError('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
+    alarms.loggedError('GenericConflict', intake.generic, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
     alarms.deadLetters('StepDeadLetters', queues.steps);
     alarms.deadLetters('EvidenceDeadLetters', queues.evidence);
     alarms.deadLetters('ApprovalDeadLetters', queues.approvals);

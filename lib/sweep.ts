@@ -3,6 +3,7 @@ import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
 import { SweepEnvironment } from '../lambdas/sweep/environment.ts';
+import { allowStarts } from './allow-starts.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -53,7 +54,9 @@ export class Sweep extends Construct {
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
     // To postpone rows for which it has sent a message.
     runTable.allow(sweeper, ['UpdateItem'], ['RUN']);
-    stepQueue.allowSend(sweeper);
+    // To start the runs of schedules.
+    allowStarts(sweeper, { runTable, stepQueue });
+    runTable.allow(sweeper, ['GetItem', 'PutItem'], ['SCHEDULE']);
     sealQueue.allowSend(sweeper);
     approvals.queue.allowSend(sweeper);
     approvals.allowStart(sweeper);

@@ -29,6 +29,8 @@ import { runsList } from './runs/list.ts';
 import { runsShow } from './runs/show.ts';
 import { runsStart } from './runs/start.ts';
 import { runsWatch } from './runs/watch.ts';
+import { schedules } from './schedules.ts';
+import { sources } from './sources.ts';
 import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
 import { automations } from './workflow/automations.ts';
@@ -52,6 +54,8 @@ export const COMMANDS: readonly Command[] = [
   workflowSimulate,
   workflowPublish,
   ...automations,
+  ...schedules,
+  ...sources,
   login,
   logout,
   whoami,

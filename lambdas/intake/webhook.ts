@@ -17,7 +17,7 @@ const FORM_PREFIX = 'payload=';
 
 export interface WebhookSource {
   source: SigningSource;
-  delivery(headers: HttpEvent['headers'], payload: unknown): Delivery;
+  delivery(headers: HttpEvent['headers'], payload: unknown): Delivery | Promise<Delivery>;
 }
 
 /** Checks the size, the signature of the raw bytes and the schema, and then writes everything in one transaction. */
@@ -43,7 +43,7 @@ export async function receiveWebhook(
     const accepted = await acceptDelivery(
       intake,
       tenant,
-      delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8')))),
+      await delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8')))),
       sha256Hex(body),
     );
     return json(202, accepted);

@@ -28,6 +28,7 @@ const OPERATOR = [
   'runs:control',
   'workflows:simulate',
   'outbox:redrive',
+  'schedules:control',
   'dead-letters:read',
   'dead-letters:redrive',
   'connections:test',

@@ -3,16 +3,18 @@ import type { Person } from '../people/people.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { Automation, Definitions } from './definitions.ts';
+import type { GenericSource } from './generic-source.ts';
 
 /** A changed automation or setting takes effect within this time. */
 export const CHANGES_SEEN_WITHIN_MS = 60_000;
 
-type CachedKinds = 'automations' | 'settings' | 'workflow' | 'people';
+type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people';
 
 /** Definitions cached in a warm function. Workflow versions are cached for ever, because they never change. */
 export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #source: Pick<Definitions, CachedKinds>;
   readonly #automations: Cached<Automation[]>;
+  readonly #sources: Cached<GenericSource[]>;
   readonly #settings: Cached<TenantSettings>;
   readonly #people: Cached<Person[]>;
   readonly #workflows = new Map<string, PublishedWorkflow>();
@@ -20,12 +22,17 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   constructor(source: Pick<Definitions, CachedKinds>, now: () => number) {
     this.#source = source;
     this.#automations = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+    this.#sources = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#people = new Cached(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
     return this.#automations.get(tenant, () => this.#source.automations(tenant));
+  }
+
+  sources(tenant: string): Promise<GenericSource[]> {
+    return this.#sources.get(tenant, () => this.#source.sources(tenant));
   }
 
   settings(tenant: string): Promise<TenantSettings> {

@@ -7,6 +7,7 @@ import { CountersignError } from '../run/errors.ts';
 import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
 import type { ChangeAuthor, RecordedChanges } from './definition-changes.ts';
+import type { GenericSource } from './generic-source.ts';
 
 /** Which events of which source start which version of a workflow. */
 export const Automation = z.strictObject({
@@ -70,6 +71,8 @@ export interface Definitions extends RecordedChanges {
   workflowVersions(tenant: string, name: string, page: { before?: number; limit: number }): Promise<PublishedVersion[]>;
   /** The newest version of each workflow, by name, after the name `after`. */
   newestWorkflows(tenant: string, page: { after?: string; limit: number }): Promise<PublishedVersion[]>;
+  /** The webhook sources of the tenant's own. */
+  sources(tenant: string): Promise<GenericSource[]>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
   connections(tenant: string): Promise<Connection[]>;
   /** The tenant's own policies, in addition to the built-in ones. */
@@ -82,6 +85,8 @@ export interface Definitions extends RecordedChanges {
   /** The issuer with this audience that the settings of a tenant name. */
   issuer(issuer: string, audience: string): Promise<StageIssuer | undefined>;
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
+  saveSource(tenant: string, source: GenericSource, by: ChangeAuthor): Promise<void>;
+  deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void>;
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   /** Deletes the connection only if nobody has changed it since. */
   deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;

@@ -22,6 +22,7 @@ import {
   type PublishedVersion,
 } from './definitions.ts';
 import { DynamoChanges } from './dynamo-definition-changes.ts';
+import type { GenericSource } from './generic-source.ts';
 
 const claimKey = (issuer: Pick<OidcIssuer, 'issuer' | 'audience'>) => keys.issuerClaimKey(sha256Hex(issuerKey(issuer)));
 
@@ -131,6 +132,19 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void> {
     const { name } = automation;
     return this.save({ tenant, kind: 'automation', name, key: keys.automationKey(tenant, name), by }, automation);
+  }
+
+  sources(tenant: string): Promise<GenericSource[]> {
+    return this.#list(tenant, keys.SOURCE_PREFIX);
+  }
+
+  saveSource(tenant: string, source: GenericSource, by: ChangeAuthor): Promise<void> {
+    const { name } = source;
+    return this.save({ tenant, kind: 'webhook_source', name, key: keys.sourceKey(tenant, name), by }, source);
+  }
+
+  async deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void> {
+    await this.delete({ tenant, kind: 'webhook_source', name, key: keys.sourceKey(tenant, name), by });
   }
 
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void> {

@@ -85,6 +85,8 @@ export type DueItem = { tenant: string; dueAt: string } & (
       sweeps: number;
     }
   | { kind: 'outbox'; entryId: string }
+  /** A slot of the schedule has come. */
+  | { kind: 'schedule'; name: string }
 );
 export type DueRun = DueItem & { kind: 'run' };
 

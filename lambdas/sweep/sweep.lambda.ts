@@ -3,6 +3,8 @@ import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemMetrics } from '../entry/system.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
+import { fireSchedule } from '../schedules/fire-schedule.ts';
+import { wireFirer } from '../schedules/firer.wiring.ts';
 import { SweepEnvironment } from './environment.ts';
 import { recordGauges } from './record-gauges.ts';
 import { type Swept, sweep } from './sweep.ts';
@@ -13,12 +15,14 @@ const TIME_FOR_A_BATCH_MS = 8_000;
 
 const environment = readEnvironment(SweepEnvironment);
 const ports = wireRunChanger(environment);
+const firer = wireFirer();
 const gauges = { ...ports, tenants: environment.TENANTS, metrics: systemMetrics(environment.STAGE) };
 
 export const handler = functionHandler<unknown, Swept>().handler(async (_event: unknown, context: Context) => {
   const left = () => context.getRemainingTimeInMillis();
   const swept = await sweep({
     ...ports,
+    fireSchedule: (due) => fireSchedule(firer, due),
     hasTimeToRead: () => left() > TIME_TO_SEND_MS,
     hasTimeToSend: () => left() > TIME_FOR_A_BATCH_MS,
   });

@@ -17,10 +17,14 @@ export function runResendDelayMs(sweeps: number): number {
   return Math.min(FIRST_RUN_RESEND_MS * 2 ** sweeps, LONGEST_RUN_RESEND_MS);
 }
 
+type DueSchedule = DueItem & { kind: 'schedule' };
+
 export interface Sweeper extends DueReader {
   runs: Pick<RunStore, 'due' | 'outboxEntries' | 'postponeRun' | 'bumpOutbox' | 'failOutbox'>;
   queue: Pick<StepQueue, 'sendTogether'>;
   outbox: OutboxDispatcher;
+  /** Starts the runs of the due slots of a schedule. */
+  fireSchedule(due: DueSchedule): Promise<unknown>;
   clock: Clock;
   /** False if too little time of this invocation is left for another batch. */
   hasTimeToSend(): boolean;
@@ -29,6 +33,7 @@ export interface Sweeper extends DueReader {
 export interface Swept {
   runs: number;
   outboxEntries: number;
+  schedules: number;
   /** Due items that were not sent because the time was up. The next sweep starts with them. */
   left: number;
   /** The due time of the item that has been due longest. */
@@ -39,7 +44,7 @@ export interface Swept {
 
 /**
  * Sends everything again that is due, so that no lost message stops a run. It decides nothing itself: the conditions of
- * the receivers make a second message harmless.
+ * the receivers make a second message harmless. Slots of schedules are due rows too.
  *
  *   read every page of every shard -> tenants take turns -> send ten together -> postpone what was sent -> the next ten
  *
@@ -55,6 +60,7 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const swept: Swept = {
     runs: 0,
     outboxEntries: 0,
+    schedules: 0,
     left: 0,
     ...(oldestDueAt !== undefined && { oldestDueAt }),
     ...(unreadShards > 0 && { unreadShards }),
@@ -88,8 +94,15 @@ async function sendBatch(sweeper: Sweeper, batch: DueItem[], now: string, swept:
   const sends = await Promise.allSettled([
     sendRuns(sweeper, runs, now, swept),
     sendOutbox(sweeper, entryIds, now, swept),
+    ...batch.filter((item) => item.kind === 'schedule').map((due) => fire(sweeper, due, swept)),
   ]);
   for (const sent of sends) if (sent.status === 'rejected') notSent(sweeper, sent.reason);
+}
+
+/** A schedule moves to its next slot itself. If that fails, it stays due. */
+async function fire(sweeper: Sweeper, due: DueSchedule, swept: Swept): Promise<void> {
+  await sweeper.fireSchedule(due);
+  swept.schedules += 1;
 }
 
 const notSent = ({ log }: Sweeper, error: unknown) => log.error('a due item was not sent', { error });

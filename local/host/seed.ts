@@ -37,6 +37,7 @@ const WEBHOOK_SECRETS: Record<string, object> = {
   acme: {
     github: ['local-github-secret'],
     servicenow: ['local-servicenow-secret'],
+    'generic/alerts': ['local-generic-alerts-secret'],
     slack: [LOCAL_SLACK_SIGNING_SECRET],
   },
   globex: {

@@ -3,6 +3,7 @@ import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 
 export interface Asking {
@@ -11,6 +12,7 @@ export interface Asking {
   body?: unknown;
   query?: Record<string, string>;
   clock?: FakeClock;
+  schedules?: MemorySchedules;
   peopleRules?: { coolDownMs: number; secondOwner: boolean };
 }
 
@@ -18,7 +20,7 @@ const ids = new CountingIds();
 
 /** One request to the definitions API, by acme's owner by default. */
 export async function askAbout(definitions: MemoryDefinitions, routeKey: string, asking: Asking = {}) {
-  const { as, id, body, query, clock = new FakeClock() } = asking;
+  const { as, id, body, query, clock = new FakeClock(), schedules = new MemorySchedules() } = asking;
   const { peopleRules = { coolDownMs: 0, secondOwner: false } } = asking;
   const event = {
     routeKey,
@@ -32,6 +34,7 @@ export async function askAbout(definitions: MemoryDefinitions, routeKey: string,
   const answer = await handleDefinitions(
     {
       definitions,
+      schedules,
       cursorSecret: async () => 'secret',
       clock,
       ids,

@@ -21,6 +21,12 @@ const AUDITOR: Role[] = ['owner', 'admin', 'auditor'];
  */
 const OPEN_TO: Record<string, Role[]> = {
   saveAutomation: ADMIN,
+  saveSchedule: ADMIN,
+  deleteSchedule: ADMIN,
+  enableSchedule: OPERATOR,
+  disableSchedule: OPERATOR,
+  saveSource: ADMIN,
+  deleteSource: ADMIN,
   publishPolicies: ADMIN,
   publishWorkflow: ADMIN,
   savePerson: ADMIN,

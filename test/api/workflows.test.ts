@@ -5,6 +5,7 @@ import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { ENDLESS } from '../workflow/attack-expressions.ts';
 import { HOSTILE_WORKFLOWS } from '../workflow/hostile-workflows.ts';
 
@@ -39,6 +40,7 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
   } as unknown as HttpEvent;
   const api = {
     definitions,
+    schedules: new MemorySchedules(),
     cursorSecret: async () => 'secret',
     clock: new FakeClock(),
     ids: new CountingIds(),

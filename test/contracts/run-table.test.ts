@@ -1,6 +1,6 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -18,10 +18,13 @@ import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { RunFilter } from '../../lambdas/run/run-filter.ts';
+import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
+import { DynamoScheduleStore } from '../../lambdas/schedules/dynamo-schedule-store.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { accepted } from '../fakes/story.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
@@ -29,6 +32,7 @@ import { describeDefinitionsContract } from './definitions-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
+import { scheduleStoreContract } from './schedule-store-contract.ts';
 
 /** One engine and one table for all three ports that live in it; the contracts keep out of each other's way. */
 let run: Awaited<ReturnType<typeof openRunTable>>;
@@ -48,6 +52,22 @@ describeRunStoreContract('DynamoDB', async () => ({
   store: new DynamoRunStore(run.client, run.table, pause, new FakeClock()),
   close,
 }));
+
+describe('schedules: memory', () =>
+  scheduleStoreContract(() => {
+    const store = new MemorySchedules();
+    return { store, dueNames: async (now) => store.due(now).map(({ name }) => name) };
+  }));
+describe('schedules: DynamoDB', () =>
+  scheduleStoreContract(() => {
+    const runs = new DynamoRunStore(run.client, run.table, pause, new FakeClock());
+    const dueNames = async (now: string) => {
+      const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => runs.due(shard, now, { limit: 100 }));
+      const due = (await Promise.all(shards)).flatMap(({ items }) => items);
+      return due.flatMap((item) => (item.kind === 'schedule' && item.tenant.startsWith('sched') ? [item.name] : []));
+    };
+    return { store: new DynamoScheduleStore(run.client, run.table, pause), dueNames };
+  }));
 
 it('DynamoDB takes a row of just the size that counts as the largest, and none beyond it', async () => {
   const rows = new DynamoRows(run.client, run.table);

@@ -8,6 +8,7 @@ import {
   issuerTaken,
   type PublishedVersion,
 } from '../../lambdas/pipeline/definitions.ts';
+import type { GenericSource } from '../../lambdas/pipeline/generic-source.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
@@ -24,6 +25,7 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #settings = new MemoryRows<TenantSettings>();
   readonly #issuers = new MemoryRows<StageIssuer>();
   readonly #automations = new MemoryRows<Automation>();
+  readonly #sources = new MemoryRows<GenericSource>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<PublishedVersion>();
   readonly #workflowNames = new MemoryRows<string>();
@@ -102,6 +104,21 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
   async saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor = BY_SETUP): Promise<void> {
     const { name } = automation;
     this.save(this.#automations, [tenant, name], automation, { tenant, kind: 'automation', name, by });
+  }
+
+  async sources(tenant: string): Promise<GenericSource[]> {
+    return this.#sources.inPartition(tenant);
+  }
+
+  async saveSource(tenant: string, source: GenericSource, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = source;
+    this.save(this.#sources, [tenant, name], source, { tenant, kind: 'webhook_source', name, by });
+  }
+
+  async deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void> {
+    const before = recorded(this.#sources.get(tenant, name));
+    this.#sources.set(tenant, name, undefined);
+    this.record(tenant, { ...by, kind: 'webhook_source', name, action: 'deleted', before, after: null });
   }
 
   async saveConnection(tenant: string, connection: Connection, by: ChangeAuthor = BY_SETUP): Promise<void> {

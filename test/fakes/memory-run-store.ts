@@ -39,6 +39,7 @@ import {
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';
+import { MemorySchedules } from './memory-schedules.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
 const runOf = (tenant: string, runId: string) => `${tenant}/${runId}`;
@@ -66,6 +67,8 @@ export class MemoryRunStore implements RunStore {
   readonly #reruns = new MemoryRows<Rerun>();
   readonly #outbox = new MemoryRows<OutboxEntry>();
   readonly #caps = new MemoryCaps();
+  /** In the same table: their due slots are in the same index. */
+  readonly schedules = new MemorySchedules((name, run) => this.#passage(name, run));
   readonly #passage: Passage;
 
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
@@ -327,7 +330,9 @@ export class MemoryRunStore implements RunStore {
   /** As DynamoDB's index: pages that end before everything was given, the longest due first. */
   due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
     return this.operation('due', () => {
-      const position = (item: DueItem) => `${item.dueAt} ${item.kind === 'run' ? item.runId : item.entryId}`;
+      const idOf = (item: DueItem) =>
+        item.kind === 'run' ? item.runId : item.kind === 'outbox' ? item.entryId : `${item.tenant}/${item.name}`;
+      const position = (item: DueItem) => `${item.dueAt} ${idOf(item)}`;
       const due: DueItem[] = [];
       for (const run of this.#runs.peekAll()) {
         const time = this.#dueTime(run);
@@ -338,6 +343,7 @@ export class MemoryRunStore implements RunStore {
         if (failed || dueAt > now || shardOf(runId, DUE_SHARDS) !== shard) continue;
         due.push({ kind: 'outbox', tenant, entryId: id, dueAt });
       }
+      due.push(...this.schedules.due(now).filter(({ name }) => shardOf(name, DUE_SHARDS) === shard));
       const sorted = due
         .filter((item) => after === undefined || position(item) > after)
         .sort((a, b) => (position(a) < position(b) ? -1 : 1));

@@ -24,8 +24,9 @@ it('a repeated delivery with another body, broken evidence, each message in LOGG
     '{ $.error.name = "CHAIN_BROKEN" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
+    '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     // Every function that checks signatures reads the secrets, and a tenant may use only one of them.
-    ...[...Object.values(LOGGED), LOGGED.secretNotUsed, LOGGED.secretNotUsed]
+    ...[...Object.values(LOGGED), LOGGED.secretNotUsed, LOGGED.secretNotUsed, LOGGED.secretNotUsed]
       .map((sentence) => `{ $.message = "${sentence}" }`)
       .sort(),
   ]);

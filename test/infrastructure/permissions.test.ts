@@ -86,7 +86,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     // A person who resolves a run says whether its writes were made.
     ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
-    ['dynamodb:PutItem', 'IDEM', ['ApiStartRole', 'IntakeGithubRole', 'IntakeServicenowRole']],
+    [
+      'dynamodb:PutItem',
+      'IDEM',
+      ['ApiStartRole', 'IntakeGenericRole', 'IntakeGithubRole', 'IntakeServicenowRole', 'SweepSweeperRole'],
+    ],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['AccessApiAccessRole', 'KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
     ['dynamodb:PutItem', 'APIKEY', ['AccessApiAccessRole', 'TenantSetupBootstrapRole']],
@@ -163,6 +167,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       purposes[name] = [...new Set([...(purposes[name] ?? []), ...secrets])].sort();
     }
     expect(purposes).toEqual({
+      IntakeGenericRole: ['WebhookSecrets'],
       IntakeGithubRole: ['WebhookSecrets'],
       IntakeServicenowRole: ['WebhookSecrets'],
       SlackCommandsRole: ['WebhookSecrets'],

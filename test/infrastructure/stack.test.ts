@@ -234,7 +234,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
       .ofType('AWS::Lambda::Function')
       .filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined)
       .map(({ logicalId, properties }) => [logicalId.slice(0, -8), properties.ReservedConcurrentExecutions]);
-    expect(Object.fromEntries(reserved)).toEqual({ IntakeGithub: 25, IntakeServicenow: 25, SlackInteractivity: 25 });
+    expect(Object.fromEntries(reserved)).toEqual({
+      IntakeGeneric: 25,
+      IntakeGithub: 25,
+      IntakeServicenow: 25,
+      SlackInteractivity: 25,
+    });
   });
 
   it('the dashboard shows each part of the path, and the errors of every function', () => {

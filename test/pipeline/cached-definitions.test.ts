@@ -34,6 +34,7 @@ describe('definitions cached in a warm function', () => {
     let down = true;
     const flaky = {
       automations: async () => (down ? Promise.reject(new Error('down')) : source.automations('acme')),
+      sources: (tenant: string) => source.sources(tenant),
       workflow: () => Promise.resolve(undefined),
       settings: (tenant: string) => source.settings(tenant),
       people: (tenant: string) => source.people(tenant),

@@ -19,6 +19,7 @@ const READ_BACK = [
   'assertSortKeys',
   'versionOfWorkflowKey',
   'parseRunPartition',
+  'parseSchedulePartition',
   'tenantOfOutboxEntry',
   'runOfOutboxEntry',
   'parseDueSortKey',

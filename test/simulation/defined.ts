@@ -2,6 +2,7 @@ import type { Automation, Definitions } from '../../lambdas/pipeline/definitions
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { SCHEDULED } from './invariants/schedules.ts';
 import { AUTHOR, PEOPLE } from './people.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
@@ -15,6 +16,8 @@ const BURST_SHAPES = [
   },
 ];
 
+const SCHEDULED_WORKFLOW = Workflow.parse({ name: SCHEDULED, steps: [{ id: 'facts', tool: 'transform' }] });
+
 /** What is published in a world, as the judges know it. */
 export interface Published {
   workflow(run: Run): Workflow | undefined;
@@ -24,7 +27,8 @@ export interface Published {
   deploy(): void;
 }
 
-export function define(definitions: Definitions, { tenants, shapes, settings, bursts }: Scenario): Published {
+export function define(definitions: Definitions, scenario: Scenario): Published {
+  const { tenants, shapes, settings, bursts, scheduledForMs } = scenario;
   const known = new Map<string, Workflow>();
   const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
     known.set(`${workflow.name} ${version}`, workflow);
@@ -44,6 +48,7 @@ export function define(definitions: Definitions, { tenants, shapes, settings, bu
       const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
       publish(of(shapeOf(shape)), version, trigger, index === 0 ? 'first' : 'second');
     }
+    if (scheduledForMs !== undefined) publish(of(SCHEDULED_WORKFLOW), version, { source: 'manual' }, 'second');
     for (const { workflow, ...filter } of bursts > 0 ? BURST_SHAPES : []) {
       publish(of(workflow), version, { source: 'github', event: BURST_EVENT, ...filter }, 'first');
     }

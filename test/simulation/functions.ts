@@ -14,6 +14,7 @@ import { type Command, controlRun } from '../../lambdas/run-changes/control-run.
 import { resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
 import { rollBackEndedRun } from '../../lambdas/run-changes/rollback-ended-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { fireSchedule } from '../../lambdas/schedules/fire-schedule.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
@@ -90,7 +91,12 @@ export class Functions {
 
   sweep(ended: (ending: Ending) => void): void {
     this.#invoke('sweeper', { tenant: '' }, ended, (ports, by) =>
-      sweep({ ...ports, hasTimeToRead: () => true, hasTimeToSend: () => by.remainingMs > SWEEP_ENDS_BEFORE_MS }),
+      sweep({
+        ...ports,
+        fireSchedule: (due) => fireSchedule(ports, due),
+        hasTimeToRead: () => true,
+        hasTimeToSend: () => by.remainingMs > SWEEP_ENDS_BEFORE_MS,
+      }),
     );
   }
 

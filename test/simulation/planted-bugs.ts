@@ -42,6 +42,19 @@ const NO_INTENT = 'no write without a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
+    name: 'the key of a run does not name the slot of its schedule',
+    edits: [
+      {
+        file: 'lambdas/schedules/fire-schedule.ts',
+        find: 'key: () => deliveryKey.schedule({ name, slot }),',
+        replace: 'key: (runId) => deliveryKey.schedule({ name, slot: slot + runId }),',
+      },
+    ],
+    violates: ['a slot starts one run'],
+    shapes: 'over-at-once',
+    faults: 'crash_after',
+  },
+  {
     name: 'the fencing condition is dropped',
     edits: [
       { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },

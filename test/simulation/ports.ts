@@ -10,6 +10,7 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
+import type { ScheduleStore } from '../../lambdas/schedules/schedule-store.ts';
 import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -164,11 +165,24 @@ export function portsOf(around: Surroundings, by: Invocation) {
       around.outbox.dispatch(entry, fault),
     ),
   };
-  const reading: Pick<Definitions, 'automations' | 'workflow' | 'settings' | 'people'> = {
+  const schedules: Pick<ScheduleStore, 'schedule' | 'advance'> = {
+    schedule: at('store', 'schedule', (...args: Parameters<ScheduleStore['schedule']>) =>
+      store.schedules.schedule(...args),
+    ),
+    advance: at('store', 'advance', async (...args: Parameters<ScheduleStore['advance']>) => {
+      const advanced = await store.schedules.advance(...args);
+      if (!advanced) watcher.situations.meet('another sweep has advanced a schedule');
+      return advanced;
+    }),
+  };
+  const reading: Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions' | 'settings' | 'people'> = {
     people: at('reading', 'people', (tenant: string) => definitions.people(tenant)),
     automations: at('reading', 'automations', (tenant: string) => definitions.automations(tenant)),
     workflow: at('reading', 'workflow', (...args: Parameters<Definitions['workflow']>) =>
       definitions.workflow(...args),
+    ),
+    workflowVersions: at('reading', 'workflowVersions', (...args: Parameters<Definitions['workflowVersions']>) =>
+      definitions.workflowVersions(...args),
     ),
     settings: at('reading', 'settings', (tenant: string) => definitions.settings(tenant)),
   };
@@ -232,6 +246,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
     queue,
     outbox,
     definitions: reading,
+    schedules,
     policy,
     cards,
     tokens,

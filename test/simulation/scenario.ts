@@ -55,6 +55,8 @@ export interface Scenario {
   meddling: { afterMs: number; field?: string }[];
   /** From when until when neither workers nor the sweeper can be invoked. */
   outage?: { fromMs: number; toMs: number };
+  /** A schedule with a slot every minute, and for how long. */
+  scheduledForMs?: number;
   /** Leases are renewed so many times as often as deployed. */
   renewsTimesAsOften?: number;
   /** People resolve and roll back runs that have ended. */
@@ -103,6 +105,8 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     troubleMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
     ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
+    // Last, so that the rest of a world is the same with and without a schedule. It outlasts the trouble.
+    ...(random.chance(0.2) && only === undefined && { scheduledForMs: 9 * MINUTE_MS }),
   };
 }
 
@@ -116,7 +120,7 @@ const atRandom = (random: SeededRandom, atMost: number) =>
 /** What people do while a crash point is tried. */
 const SCRIPTS: Record<
   ShapeName,
-  Partial<Pick<Scenario, 'scripted' | 'manners' | 'policies' | 'meddling' | 'outage'>>
+  Partial<Pick<Scenario, 'scripted' | 'manners' | 'policies' | 'meddling' | 'outage' | 'scheduledForMs'>>
 > = {
   'waits-for-a-signal': {
     scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
@@ -144,6 +148,7 @@ const SCRIPTS: Record<
   },
   'undone-by-hand': { scripted: [{ afterMs: 100_000, command: { kind: 'rollback' } }] },
   'asks-side-by-side': { policies: [USUALLY, { afterMs: 20_000, rules: 'again' }] },
+  'over-at-once': { scheduledForMs: 2 * MINUTE_MS },
   'changed-by-others': { meddling: [{ afterMs: 30_000, field: 'assignment_group' }] },
   'refuses-drift': { meddling: [{ afterMs: 20_000, field: 'state' }] },
 };

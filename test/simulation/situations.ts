@@ -26,6 +26,8 @@ export const SITUATIONS = [
   'evidence is sealed a second time',
   'the sweeper sends an outbox entry again',
   'a run is swept again and again',
+  'a slot of a schedule is fired again',
+  'another sweep has advanced a schedule',
   'policy denies a write',
   'an approval is approved',
   'people agree that a write is sent again',

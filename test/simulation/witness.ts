@@ -18,6 +18,7 @@ import { TERMINAL } from './invariants/lifecycle-table.ts';
 import type { Report } from './invariants/report.ts';
 import { RollbackJudge } from './invariants/rollback.ts';
 import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
+import { SchedulesJudge } from './invariants/schedules.ts';
 import { SlotsJudge } from './invariants/slots.ts';
 import type { Invocation } from './invocation.ts';
 import { Noticing } from './noticing.ts';
@@ -30,6 +31,7 @@ export class Witness {
   readonly situations = new Situations();
   readonly effects: EffectsJudge;
   readonly deliveries: DeliveriesJudge;
+  readonly schedules: SchedulesJudge;
   readonly approvals: ApprovalsJudge;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
@@ -67,6 +69,7 @@ export class Witness {
     this.#noticing = new Noticing(this.situations, known.isOutdated);
     this.effects = new EffectsJudge(report, store, { ...known, approval: (id) => this.approvals.now(id) });
     this.deliveries = new DeliveriesJudge(report, store);
+    this.schedules = new SchedulesJudge(report, store);
     this.approvals = new ApprovalsJudge(report);
     this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);
     this.#rollback = new RollbackJudge(report, store);
@@ -134,12 +137,14 @@ export class Witness {
       judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, { run, steps: [] });
     }
     if (created.length > 0) this.deliveries.created(ingest, created);
+    this.schedules.created(created);
     result.then(
       (answer) => {
         if (answer.outcome !== 'duplicate') return;
         const own = answer.record.key === ingest.records[0]?.key;
         const sameBody = answer.record.requestHash === ingest.records[0]?.requestHash;
         const { key } = answer.record;
+        if (key.startsWith('scheduler:')) return this.situations.meet('a slot of a schedule is fired again');
         if (key.startsWith('github:body:')) this.situations.meet('a signed body comes again under another id');
         else if (!own) this.situations.meet('the same event comes under another id');
         else if (!sameBody && answer.record.hook !== ingest.records[0]?.hook)

@@ -50,7 +50,7 @@ export interface Outcome {
   calls: number;
   injected: ReadonlyMap<Fault, number>;
   situations: ReadonlyMap<Situation, number>;
-  /** Status of every run, in the order of their ids. */
+  /** Status of every run but those of schedules, in the order of their ids: how many slots there are depends on time. */
   statuses: string[];
 }
 
@@ -196,7 +196,7 @@ export class World {
       calls: plan.calls,
       injected: plan.injected,
       situations: this.witness.situations.met,
-      statuses: runs.map(({ status }) => status),
+      statuses: runs.flatMap(({ status, request }) => (request?.slot === undefined ? [status] : [])),
     };
   }
 
@@ -242,7 +242,19 @@ export class World {
       this.time.after(this.#random.between(100, troubleMs), () => this.#operators.sayAnything());
     }
     for (const { afterMs, command } of scripted) this.time.after(afterMs, () => this.#operators.insist(command));
+    this.#beginSchedule();
     if (deploys) this.time.after(this.#random.between(100, troubleMs), () => this.published.deploy());
+  }
+
+  /** It ends some sweeps after the last fault, when every slot must have been started. */
+  #beginSchedule(): void {
+    const { scheduledForMs, tenants, outage, skewMs } = this.#scenario;
+    if (scheduledForMs === undefined) return;
+    const now = () => new Date(this.time.now()).toISOString();
+    this.witness.schedules.begin(tenants, now());
+    const lateMs = 5 * SWEEPS_EVERY_MS;
+    const endsMs = Math.max(scheduledForMs, outage?.toMs ?? 0) + lateMs;
+    this.time.after(endsMs, () => this.witness.schedules.end(tenants, now(), lateMs + skewMs));
   }
 
   /** Keeps one appointment after the other, and sweeps when something is due, until nothing of either is left. */
@@ -267,6 +279,7 @@ export class World {
     };
     for (const run of this.store.inside.runs()) look(this.store.inside.dueAt(run));
     for (const entry of this.store.inside.outbox()) look(entry.dueAt);
+    look(this.store.schedules.nextDueAt());
     if (earliest === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest), this.#outageEndsMs());
   }
@@ -283,6 +296,8 @@ export class World {
     this.#lastSweepMs = atMs;
     this.#sweeping = true;
     const due = this.#scenario.plan.over ? this.#dueBy(atMs - this.#scenario.skewMs) : [];
+    // EventBridge may invoke it twice.
+    if (this.#scenario.scheduledForMs !== undefined && this.#random.chance(0.3)) this.#functions.sweep(() => {});
     this.#functions.sweep((ending) => {
       this.#sweeping = false;
       if (ending === 'returned') this.#judgeSweep(due);

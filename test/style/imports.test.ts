@@ -24,6 +24,7 @@ const LAYERS = [
   ['plan'],
   ['sweep'],
   ['intake'],
+  ['schedules'],
   ['slack'],
   ['setup'],
   ['api'],

@@ -80,7 +80,16 @@ class Sweeping {
       return left >= 0;
     };
     const [runs, queue, outbox, clock, log] = [this.#store, this.#queue, this.#outbox, this.#clock, this.#log];
-    await sweep({ runs, queue, outbox, clock, log, hasTimeToRead: () => true, hasTimeToSend });
+    await sweep({
+      runs,
+      queue,
+      outbox,
+      clock,
+      log,
+      hasTimeToRead: () => true,
+      hasTimeToSend,
+      fireSchedule: async () => {},
+    });
     this.#clock.advance(SWEEP_EVERY_MS);
   }
 

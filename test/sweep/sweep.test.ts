@@ -42,6 +42,7 @@ const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> 
     },
     queue,
     outbox,
+    fireSchedule: async () => {},
     clock,
     log,
     hasTimeToRead: () => true,
@@ -53,7 +54,7 @@ const counts = async (...args: Parameters<typeof swept>) => {
   const { oldestDueAt: _whenever, ...counted } = await swept(...args);
   return counted;
 };
-const NOTHING = { runs: 0, outboxEntries: 0, left: 0 };
+const NOTHING = { runs: 0, outboxEntries: 0, schedules: 0, left: 0 };
 
 async function queued(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `run_${index.toString(16).padStart(8, '0')}`);
@@ -117,7 +118,7 @@ describe('the sweeper', () => {
       batches += 1;
       return batches <= 2;
     };
-    expect(await counts({}, { hasTimeToSend })).toEqual({ runs: 20, outboxEntries: 0, left: 5 });
+    expect(await counts({}, { hasTimeToSend })).toEqual({ runs: 20, outboxEntries: 0, schedules: 0, left: 5 });
     expect(log.messages('warn')).toEqual(['the sweep ended before all due items were sent']);
     expect(await counts()).toEqual({ ...NOTHING, runs: 5 });
     const sent = queue.receive().map(({ runId }) => runId);

@@ -7,6 +7,7 @@ import type { Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../lambdas/run/step.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { fireSchedule } from '../../lambdas/schedules/fire-schedule.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
@@ -139,9 +140,20 @@ export class Workshop {
       const now = await this.now(message);
       if (isTerminal(now.run) && now.sealed) return now;
       this.clock.advance(LOOKS_EVERY_MS);
-      await survived(() => sweep({ ...this.worker, hasTimeToRead: () => true, hasTimeToSend: () => true }));
+      await this.sweep();
     }
     throw new Error(`the run did not finish: ${JSON.stringify(await this.now(message))}`);
+  }
+
+  /** One tick of the sweeper; it may die, like any function. */
+  sweep(): Promise<void> {
+    // `begin` counts its own runs.
+    const ids = { next: (prefix: string) => `${prefix}_5c${this.worker.ids.next('').slice(1)}` };
+    const firer = { ...this.worker, ids, definitions: this.definitions, schedules: this.runs.schedules };
+    const fire = (due: Parameters<typeof fireSchedule>[1]) => fireSchedule(firer, due);
+    return survived(() =>
+      sweep({ ...this.worker, fireSchedule: fire, hasTimeToRead: () => true, hasTimeToSend: () => true }),
+    );
   }
 
   async #workThroughMessages(): Promise<void> {

@@ -19,6 +19,18 @@ export const servicenowRoutes = {
   receiveServicenow: webhook('servicenow', 'Receives a ServiceNow webhook and starts runs'),
 };
 
+export const genericRoutes = {
+  receiveGeneric: route({
+    method: 'POST',
+    path: '/webhooks/generic/{tenant}/{source}',
+    right: 'signed',
+    summary: "Receives a webhook of a tenant's own source, with a Standard Webhooks signature, and starts runs",
+    params: z.object({ tenant: z.string(), source: z.string() }),
+    body: json('Any JSON'),
+    responses: { 202: z.object({ runIds: z.array(z.string()), deduplicated: z.boolean() }) },
+  }),
+};
+
 const slack = <const Endpoint extends string>(endpoint: Endpoint, summary: string) =>
   route({
     method: 'POST',

@@ -5,6 +5,7 @@ import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
 import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
+  genericRoutes,
   githubRoutes,
   servicenowRoutes,
   slackCommandRoutes,
@@ -16,7 +17,9 @@ import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
 import { caseRoutes, controlRoutes, runRoutes } from './runs.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { settingsRoutes } from './settings.ts';
+import { sourceRoutes } from './sources.ts';
 import { startRoutes } from './start.ts';
 import { planRoutes, workflowRoutes } from './workflows.ts';
 
@@ -24,6 +27,7 @@ import { planRoutes, workflowRoutes } from './workflows.ts';
 export const CONTRACT = {
   github: githubRoutes,
   servicenow: servicenowRoutes,
+  generic: genericRoutes,
   slackInteractivity: slackInteractivityRoutes,
   slackCommands: slackCommandRoutes,
   slackEvents: slackEventRoutes,
@@ -31,7 +35,14 @@ export const CONTRACT = {
   control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
   start: startRoutes,
   approvals: approvalRoutes,
-  definitions: { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes },
+  definitions: {
+    ...workflowRoutes,
+    ...automationRoutes,
+    ...scheduleRoutes,
+    ...sourceRoutes,
+    ...peopleRoutes,
+    ...changeRoutes,
+  },
   setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes },
   plan: planRoutes,
   policies: policyRoutes,

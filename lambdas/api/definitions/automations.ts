@@ -1,3 +1,4 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
@@ -14,7 +15,7 @@ import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 
 export interface AutomationsPorts extends Paged {
-  definitions: Pick<Definitions, 'automations' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
+  definitions: Pick<Definitions, 'automations' | 'sources' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
   clock: Clock;
   ids: Ids;
   expressions: Expressions;
@@ -80,6 +81,12 @@ async function assertTriggerValid(ports: AutomationsPorts, tenant: string, trigg
   if (endless) throw invalid(`trigger.filter: ${endless.message}`);
   const unknown = checkEventName(trigger);
   if (unknown) throw invalid(`trigger.event: ${unknown}`);
+  if (trigger.source !== 'generic') return;
+  const [name = ''] = trigger.event.split('.');
+  const names = (await ports.definitions.sources(tenant)).map((source) => source.name);
+  if (names.includes(name)) return;
+  const known = didYouMean(name, names) || '; define it with countersign sources save FILE';
+  throw invalid(`trigger.event: there is no webhook source ${name}${known}`);
 }
 
 const invalid = (detail: string) => new Problem(422, 'AUTOMATION_INVALID', detail);

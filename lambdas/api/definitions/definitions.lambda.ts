@@ -3,15 +3,18 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { DynamoScheduleStore } from '../../schedules/dynamo-schedule-store.ts';
 import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { DefinitionsEnvironment } from '../environment.ts';
 import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleDefinitions } from './definitions.ts';
 
 const environment = readEnvironment(DefinitionsEnvironment);
+const dynamo = new DynamoDBClient();
 
 const api = {
-  definitions: new DynamoDefinitions(new DynamoDBClient(), environment.RUN_TABLE),
+  definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  schedules: new DynamoScheduleStore(dynamo, environment.RUN_TABLE),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
   clock: systemClock,
   ids: systemIds,

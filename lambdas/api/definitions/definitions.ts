@@ -1,20 +1,38 @@
 import { automationRoutes } from '../contract/automations.ts';
 import { changeRoutes, peopleRoutes } from '../contract/people.ts';
+import { scheduleRoutes } from '../contract/schedules.ts';
+import { sourceRoutes } from '../contract/sources.ts';
 import { workflowRoutes } from '../contract/workflows.ts';
 import { router } from '../router.ts';
 import { type AutomationsPorts, automationHandlers } from './automations.ts';
 import { type ChangesPorts, changeHandlers } from './changes.ts';
 import { type PeoplePorts, peopleHandlers } from './people.ts';
+import { type SchedulesPorts, scheduleHandlers } from './schedules.ts';
+import { type SourcesPorts, sourceHandlers } from './sources.ts';
 import { type WorkflowsPorts, workflowHandlers } from './workflows.ts';
 
-export type DefinitionsPorts = WorkflowsPorts & AutomationsPorts & PeoplePorts & ChangesPorts;
+export type DefinitionsPorts = WorkflowsPorts &
+  AutomationsPorts &
+  SchedulesPorts &
+  SourcesPorts &
+  PeoplePorts &
+  ChangesPorts;
 
-const routes = { ...workflowRoutes, ...automationRoutes, ...peopleRoutes, ...changeRoutes };
+const routes = {
+  ...workflowRoutes,
+  ...automationRoutes,
+  ...scheduleRoutes,
+  ...sourceRoutes,
+  ...peopleRoutes,
+  ...changeRoutes,
+};
 
 /** One function for all definitions: they are rows of the same tenant, so it needs the same permissions for each. */
 export const handleDefinitions = router<DefinitionsPorts, typeof routes>(routes, {
   ...workflowHandlers,
   ...automationHandlers,
+  ...scheduleHandlers,
+  ...sourceHandlers,
   ...peopleHandlers,
   ...changeHandlers,
 });

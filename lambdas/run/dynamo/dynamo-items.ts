@@ -155,6 +155,12 @@ export function outboxItem(entry: OutboxEntry): Item {
   return toItem(keys.outboxKey(entry.id), entry, entry.failed ? {} : dueAt(runId, entry.dueAt));
 }
 
+/** A schedule is due at its next slot. */
+export function scheduleItem(state: { tenant: string; name: string; nextSlot?: string }): Item {
+  const { tenant, name, nextSlot } = state;
+  return toItem(keys.scheduleStateKey(tenant, name), state, nextSlot === undefined ? {} : dueAt(name, nextSlot));
+}
+
 /** Reads an entry that may be malformed. Its id is in its key. */
 export function outboxEntryOf(item: Item): OutboxEntry {
   const { sk: id } = keyOf(item);

@@ -20,6 +20,7 @@ export type RowKind =
   | 'RATE'
   | 'LOCK'
   | 'OUTBOX'
+  | 'SCHEDULE'
   | 'TENANT'
   | 'CHANGE'
   | 'APIKEY'
@@ -164,6 +165,21 @@ export const workflowKey = (tenant: string, name: string, version: number): Key 
 });
 export const ALL_WORKFLOWS = { from: workflowPrefix(''), to: workflowPrefix(LAST) };
 export const versionOfWorkflowKey = ({ sk }: Key): number => Number(sk.split('#').at(-1));
+export const SCHEDULE_PREFIX = 'SCHEDULE#';
+export const scheduleKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${SCHEDULE_PREFIX}${name}`,
+});
+/** The state of a schedule, with its next slot in the due index. */
+export const scheduleStateKey = (tenant: string, name: string): Key => ({
+  pk: partition('SCHEDULE', tenant, name),
+  sk: 'STATE',
+});
+export const SOURCE_PREFIX = 'SOURCE#';
+export const sourceKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${SOURCE_PREFIX}${name}`,
+});
 export const PERSON_PREFIX = 'PERSON#';
 export const personKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
@@ -266,6 +282,12 @@ export const dueSortKeysUpTo = (now: string) => `${now}${SWEEPS}${LAST}`;
 export function parseDueSortKey(sortKey: string): { dueAt: string; sweeps: number } {
   const [dueAt = '', sweeps = '0'] = sortKey.split(SWEEPS);
   return { dueAt, sweeps: Number(sweeps) };
+}
+
+/** As `parseRunPartition`, for the state of a schedule. */
+export function parseSchedulePartition(pk: string): { tenant: string; name: string } | undefined {
+  const [, tenant, name] = /^SCHEDULE#([^#]+)#([^#]+)$/.exec(pk) ?? [];
+  return tenant && name ? { tenant, name } : undefined;
 }
 
 /** Parses tenant and run id from the partition key of a run, for rows of indexes, which have only keys. */

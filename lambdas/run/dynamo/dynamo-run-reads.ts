@@ -270,6 +270,8 @@ function dueItem(item: Item): DueItem | undefined {
   const { dueAt, sweeps } = keys.parseDueSortKey(item[keys.INDEXES.due.sort]?.S ?? '');
   const run = keys.parseRunPartition(pk);
   if (run) return { kind: 'run', ...run, dueAt, sweeps };
+  const schedule = keys.parseSchedulePartition(pk);
+  if (schedule) return { kind: 'schedule', ...schedule, dueAt };
   return keys.isOutboxKey({ pk, sk })
     ? { kind: 'outbox', tenant: keys.tenantOfOutboxEntry(sk), entryId: sk, dueAt }
     : undefined;

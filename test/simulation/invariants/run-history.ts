@@ -113,7 +113,7 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
       report('a status changes only as the table says', `${run.runId}: ${status}, then ${event.from} to ${event.to}`);
     }
     const isRequested = run.rollbackOf !== undefined && run.seq === 1 && event.initiator === 'user';
-    if (!isRequested && !hasRightInitiator(event, approved)) {
+    if (!isRequested && !hasRightInitiator(event, approved, run)) {
       report('a change of status names who caused it', `${run.runId} to ${event.to}: ${JSON.stringify(event)}`);
     }
     const resumes = run.orphanResumes ?? 0;
@@ -136,9 +136,13 @@ const INITIATOR_OF: Readonly<Record<string, Initiator>> = {
   POLICY_ERROR: 'policy',
 };
 
-function hasRightInitiator(event: StatusChanged, approved: boolean): boolean {
+function hasRightInitiator(event: StatusChanged, approved: boolean, { request }: Run): boolean {
   const { from, to, initiator, actor, approval, externalEvent, error, reason } = event;
-  if (from === 'queued' && to === 'enriching') return initiator === 'webhook' && externalEvent?.id !== undefined;
+  if (from === 'queued' && to === 'enriching') {
+    const starter = request === undefined ? 'webhook' : request.slot === undefined ? 'user' : 'system';
+    const named = request === undefined || actor === request.actor;
+    return initiator === starter && named && externalEvent?.id !== undefined;
+  }
   if (to === 'waiting_approval') return approval !== undefined && approval.decision === undefined;
   if (initiator === 'approval') return approval?.decidedBy?.includes(actor) === true;
   // The event that starts a rollback says how it ends.
