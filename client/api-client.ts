@@ -1,4 +1,3 @@
-import type * as z from 'zod';
 import type { CONTRACT } from '../lambdas/api/contract/index.ts';
 import type { ReceivedFrom, RouteDefinition } from '../lambdas/api/contract/route.ts';
 
@@ -14,7 +13,7 @@ export type RouteKey = keyof ApiRoutes;
 
 /** A part of a request. It may be missing if the route has no such part, or accepts it empty. */
 type Part<Route extends RouteDefinition, Name extends 'params' | 'query' | 'body'> =
-  Route[Name] extends z.ZodType<unknown, infer Input>
+  Route[Name] extends { _zod: { input: infer Input } }
     ? Record<never, unknown> extends Input
       ? { [Key in Name]?: Input }
       : { [Key in Name]: Input }
