@@ -12,12 +12,13 @@ type ApiRoutes = { [Route in AnyRoute as `${Route['method']} ${Route['path']}`]:
 export type RouteKey = keyof ApiRoutes;
 
 /** A part of a request. It may be missing if the route has no such part, or accepts it empty. */
-type Part<Route extends RouteDefinition, Name extends 'params' | 'query' | 'body'> =
-  Route[Name] extends { _zod: { input: infer Input } }
-    ? Record<never, unknown> extends Input
-      ? { [Key in Name]?: Input }
-      : { [Key in Name]: Input }
-    : { [Key in Name]?: undefined };
+type Part<Route extends RouteDefinition, Name extends 'params' | 'query' | 'body'> = Route[Name] extends {
+  _zod: { input: infer Input };
+}
+  ? Record<never, unknown> extends Input
+    ? { [Key in Name]?: Input }
+    : { [Key in Name]: Input }
+  : { [Key in Name]?: undefined };
 
 export type RequestFor<Key extends RouteKey> = Part<ApiRoutes[Key], 'params'> &
   Part<ApiRoutes[Key], 'query'> &
