@@ -10,6 +10,23 @@ import { held, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.t
 export function describeCommits(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, loaded, change, cancel } = bench;
 
+  describe('a commit that creates a run', () => {
+    it('creates it whole, or not at all if the commit is lost', async () => {
+      const run = await begin();
+      const created = accepted({ tenant: run.tenant, runId: newRunId() });
+      const { run: rollback, commit, trigger } = created;
+      const creates = { run: rollback, commit, trigger };
+      const made = { ...change(run).seal(), creates };
+      expect(await bench.store.commit({ ...made, expectedSeq: 7 })).toEqual({ outcome: 'lost' });
+      expect(await bench.store.load(run.tenant, rollback.runId)).toBeUndefined();
+      expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.load(run.tenant, rollback.runId)).toEqual({ run: rollback, trigger, steps: [] });
+      expect(await bench.store.listCommits(run.tenant, rollback.runId, { after: 0, limit: 9 })).toEqual([commit]);
+      // The reply was lost: it is recognised as its own.
+      expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
+    });
+  });
+
   describe('taking in a delivery', () => {
     it('creates the run with its trigger and first commit', async () => {
       const { run, trigger, commit, ingest } = accepted({ tenant: newTenant(), runId: newRunId() });

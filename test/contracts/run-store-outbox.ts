@@ -180,6 +180,30 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.bumpOutbox(entry, soon)).toBe(false);
     });
 
+    it('to seal addenda go with their records, which are listed in order', async () => {
+      const { run, entry } = await withEntry();
+      const { tenant, runId } = run;
+      await bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord('bundle'), besides);
+      const seal = (seq: number, name: string) =>
+        bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord(name), {
+          ...besides,
+          logged: { ...besides.logged, addendum: seq },
+        });
+      await seal(12, 'later');
+      await seal(9, 'earlier');
+      await seal(9, 'again');
+      const list = (after: number, limit = 10) => bench.store.addenda(tenant, runId, { after, limit });
+      const [earlier, later] = [
+        { seq: 9, ...evidenceRecord('earlier') },
+        { seq: 12, ...evidenceRecord('later') },
+      ];
+      expect(await list(0)).toEqual([earlier, later]);
+      expect(await list(0, 1)).toEqual([earlier]);
+      expect(await list(9)).toEqual([later]);
+      expect(await bench.store.evidence(tenant, runId)).toEqual(evidenceRecord('bundle'));
+      expect(await bench.store.addenda(newTenant(), runId, { after: 0, limit: 10 })).toEqual([]);
+    });
+
     it('are cleared also when the evidence was recorded before', async () => {
       const { run, entry } = await withEntry();
       await bench.store.completeSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
+import { buildDayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log/daily-log.ts';
+import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
+import { auditEvidence } from '../../lambdas/evidence/verify/audit-evidence.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { dayOf } from '../../lambdas/run/log-entry.ts';
 import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
 import { resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
@@ -10,7 +14,7 @@ import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
-import { areGenuineAddenda, isGenuine } from './second-verifier.ts';
+import { areGenuineAddenda, isGenuine, isGenuineLog } from './second-verifier.ts';
 
 let shop: Workshop;
 let message: StepMessage;
@@ -132,6 +136,44 @@ describe('the addenda of a bundle', () => {
       [seq + 2, seq + 2],
       [seq + 3, seq + 3],
     ]);
+  });
+
+  it('are compared with the log: a deleted, changed or added one is named', async () => {
+    const day = dayOf(new Date(shop.clock.now()).toISOString());
+    const entries = shop.runs.inside.logged('acme', day);
+    const log = buildDayLog({ tenant: 'acme', day, previous: null, entries });
+    const document = documentOf(log);
+    const envelope = await signClaim(logClaim(log, sha256Hex(document)), shop.signer);
+    const key = String(shop.signer.publicKey.export({ type: 'spki', format: 'pem' }));
+    expect(isGenuineLog(String(document), String(envelope), key)).toBe(true);
+    const audit = (addenda: typeof bundle.addenda, logged = { document, envelope }) => {
+      const { runId } = message;
+      const files = { tenant: 'acme', name: runId, document: bundle.document, envelope: bundle.envelope, addenda };
+      const checkBundle = () => {
+        const found = verifyBundle({ ...bundle, addenda });
+        return found.verdict === 'tampered' ? `${found.entry} ${found.problem}` : undefined;
+      };
+      const terms = { keys: bundle.keys, tenants: ['acme'], checkBundle, from: undefined, through: day };
+      return auditEvidence([{ tenant: 'acme', name: day, ...logged }], [files], terms)[0];
+    };
+    expect(audit(bundle.addenda)).toMatchObject({ confirmed: 4, pending: [], findings: [] });
+    const last = JSON.parse(bundle.document.toString()).head.count + 3;
+    expect(audit(bundle.addenda.slice(0, 2))).toMatchObject({
+      confirmed: 3,
+      findings: [
+        { about: `${message.runId}/0000000${last}`, problem: expect.stringContaining('has no addendum here') },
+      ],
+    });
+    expect(audit(edited(1, '"olivia"', '"oliver"'))?.findings).toMatchObject([
+      { about: message.runId, problem: expect.stringContaining(`addendum ${last - 1} was edited`) },
+    ]);
+    const without = buildDayLog({ tenant: 'acme', day, previous: null, entries: entries.slice(0, 3) });
+    const shorter = documentOf(without);
+    const resigned = await signClaim(logClaim(without, sha256Hex(shorter)), shop.signer);
+    expect(audit(bundle.addenda, { document: shorter, envelope: resigned })).toMatchObject({
+      confirmed: 3,
+      pending: [`${message.runId}/0000000${last}`],
+    });
   });
 
   it('sealed again are the same, also by the sealer of the bundle', async () => {

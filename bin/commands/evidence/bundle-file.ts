@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import type { Addendum } from '../../../lambdas/evidence/addendum/addendum.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldAddendum } from '../../../lambdas/evidence/verify/verify-addenda.ts';
@@ -59,6 +60,8 @@ export function readAddenda(document: string): HeldAddendum[] {
 
 export interface ReadEvidence {
   document: EvidenceDocument;
+  /** What was recorded after the end of the run, in order. */
+  addenda: Addendum[];
   verdict: Extract<Verdict, { summary: unknown }>;
 }
 
@@ -71,7 +74,9 @@ export function readEvidence(call: Call): ReadEvidence {
     throw new Failure(EXIT.failed, `tampered: ${entry} ${problem}; the bundle is not shown`);
   }
   if (verdict.verdict === 'unreadable') throw unreadable(verdict.problem);
-  return { document: JSON.parse(bundle.document.toString()), verdict };
+  const addenda = (bundle.addenda ?? []).map((each): Addendum => JSON.parse(each.document.toString()));
+  addenda.sort((a, b) => a.commit.seq - b.commit.seq);
+  return { document: JSON.parse(bundle.document.toString()), addenda, verdict };
 }
 
 export function readKeys(file: string): TrustedKey[] {

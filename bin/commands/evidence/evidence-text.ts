@@ -18,7 +18,7 @@ export interface EvidenceText {
   sections: { title: string; columns: string[]; rows: (string | string[])[][] }[];
 }
 
-export function evidenceText({ document, verdict }: ReadEvidence): EvidenceText {
+export function evidenceText({ document, addenda, verdict }: ReadEvidence): EvidenceText {
   const { run, steps, decisions, approvals, receipts, cost, commits } = document;
   const sections = [
     { title: 'Steps', columns: ['Step', 'Tool', 'Status', 'Attempts', 'Output'], rows: steps.map(stepRow) },
@@ -60,6 +60,11 @@ export function evidenceText({ document, verdict }: ReadEvidence): EvidenceText 
       ),
     },
     { title: 'Timeline', columns: ['Commit', 'Time (UTC)', 'Event'], rows: commits.map(commitRow) },
+    {
+      title: 'After the end',
+      columns: ['Commit', 'Time (UTC)', 'Event'],
+      rows: addenda.map(({ commit }) => commitRow(commit)),
+    },
   ];
   return {
     heading: `${run.tenant}/${run.runId}: ${run.status}`,
