@@ -12,7 +12,7 @@ export interface HeldFiles {
   document: Buffer;
   envelope: Buffer | undefined;
   /** Of a bundle. */
-  addenda?: HeldAddendum[];
+  addenda?: readonly HeldAddendum[];
 }
 
 /** Returns the log, if it is readable, and its first problem. */
