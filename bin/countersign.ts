@@ -1,11 +1,13 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 import { join } from 'node:path';
 import { EXIT } from './commands/failure.ts';
 import { processTerminal } from './terminal/terminal.ts';
+import { isSingleFile } from './version.ts';
 
 // Compiling the modules takes most of the start time. Without write access, Node skips the cache.
-enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'countersign'));
+if (!isSingleFile)
+  nodeModule.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'countersign'));
 
 // `countersign runs list | head` closes the pipe early. That is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -25,6 +25,7 @@ const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
   'lambdas/api/docs/docs.lambda.ts': [
     'node_modules/swagger-ui-dist/{package.json,LICENSE,NOTICE,swagger-ui.css,swagger-ui-bundle.js}',
   ],
+  'bin/commands/policy/test.ts': ['policies/tests/*.yaml'],
   'lambdas/policy/shipped-policies.ts': ['policies/{schema.cedarschema,default.cedar}'],
 };
 
@@ -64,14 +65,14 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
   };
 }
 
-function bundled(entryPoints: Record<string, string>, outdir: string) {
+function bundled(entryPoints: Record<string, string>, outdir: string, target = 'node24') {
   return buildSync({
     entryPoints,
     outdir,
     outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
-    target: 'node24',
+    target,
     format: 'esm',
     mainFields: ['module', 'main'],
     minify: true,
@@ -81,6 +82,7 @@ function bundled(entryPoints: Record<string, string>, outdir: string) {
     define: { COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)) },
     logLevel: 'warning',
     absWorkingDir: ROOT,
+    preserveSymlinks: true,
     metafile: true,
     write: false,
   });
@@ -95,6 +97,28 @@ function bundledPrograms(outdir: string): Map<string, Uint8Array> {
       return [source, output.contents];
     }),
   );
+}
+
+interface FileBeside {
+  path: string;
+  contents: Uint8Array;
+  /** What a program was bundled from. */
+  sources: string[];
+}
+
+/** The files that a bundle of these sources needs beside it, for any supported version of Node.js. */
+export function filesBeside(sources: readonly string[]): FileBeside[] {
+  const files = Object.entries(NEEDED_AT_RUN_TIME)
+    .filter(([source]) => sources.includes(source))
+    .flatMap(([, patterns]) => globSync([...patterns], { cwd: ROOT }).sort())
+    .map((path) => ({ path: path.replaceAll('\\', '/'), contents: readFileSync(join(ROOT, path)), sources: [] }));
+  const programs = Object.entries(PROGRAMS)
+    .filter(([source]) => sources.includes(source))
+    .flatMap(([, { entry, file }]) => {
+      const { outputFiles, metafile } = bundled({ [file.replace(/\.mjs$/, '')]: join(ROOT, entry) }, ROOT, 'node20');
+      return outputFiles.map(({ contents }) => ({ path: file, contents, sources: Object.keys(metafile.inputs) }));
+    });
+  return [...files, ...programs];
 }
 
 /** All files that determine what functions do. */

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../../lambdas/entry/did-you-mean.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { packageVersion } from '../version.ts';
 import { keys } from './access/keys.ts';
 import { login, logout } from './access/login.ts';
 import { profiles } from './access/profiles.ts';
@@ -122,11 +121,6 @@ function helpNear(words: readonly string[]): string {
   const { command, group } = find(words);
   if (command) return usageOf(command);
   return group.length > 0 ? groupHelp(group) : '';
-}
-
-function packageVersion(): string {
-  const file = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
-  return String(JSON.parse(file).version);
 }
 
 /** Options may precede the command, so the options of all commands are parsed together. */

@@ -9,10 +9,14 @@ export interface ShippedPolicies {
 }
 
 /** In a function next to the bundle (see lib/bundle-functions.ts), in a checkout at the repository root. */
-export function readShippedPolicies(): ShippedPolicies {
+export function shippedFolder(): string {
   const besideBundle = join(import.meta.dirname, 'policies');
   const inRepository = join(import.meta.dirname, '..', '..', 'policies');
-  const folder = existsSync(besideBundle) ? besideBundle : inRepository;
+  return existsSync(besideBundle) ? besideBundle : inRepository;
+}
+
+export function readShippedPolicies(): ShippedPolicies {
+  const folder = shippedFolder();
   const text = (file: string) => readFileSync(join(folder, file), 'utf8');
   return { schema: text('schema.cedarschema'), files: { 'default.cedar': text('default.cedar') } };
 }

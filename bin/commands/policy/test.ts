@@ -7,8 +7,6 @@ import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
 import { outcomeText } from './replay.ts';
 import type { TriedCase } from './test-cases.ts';
 
-const SHIPPED_CASES = join(import.meta.dirname, '..', '..', '..', 'policies', 'tests');
-
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 export const policyTest: Command = {
@@ -29,6 +27,7 @@ export const policyTest: Command = {
     const { checkPolicies } = await import('../../../lambdas/policy/check-policies.ts');
     const { wirePolicyEngines, wirePolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
     const { toolNames } = await import('../../../lambdas/connectors/registry.ts');
+    const { shippedFolder } = await import('../../../lambdas/policy/shipped-policies.ts');
     const { tryCases } = await import('./test-cases.ts');
 
     const policies = readPolicyFolder(call.option('policies'));
@@ -39,7 +38,7 @@ export const policyTest: Command = {
       return EXIT.failed;
     }
     const policy = wirePolicy({ policies: async () => policies }, { engines, log: SILENT });
-    return report(call, checked.hash, await tryCases(call.arg(0) || SHIPPED_CASES, policy));
+    return report(call, checked.hash, await tryCases(call.arg(0) || join(shippedFolder(), 'tests'), policy));
   },
 };
 

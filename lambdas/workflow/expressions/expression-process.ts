@@ -23,9 +23,8 @@ export interface Stopwatch {
 }
 
 /** In a function next to the bundle, in a checkout next to this file. */
-const PROGRAM = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './evaluator.child.ts' : './evaluator.mjs', import.meta.url),
-);
+const program = () =>
+  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './evaluator.child.ts' : './evaluator.mjs', import.meta.url));
 
 /** A new process has about 45 MB. A function has 512 MB for two processes. */
 const MEMORY_MAX_BYTES = 160 * 1024 * 1024;
@@ -52,7 +51,7 @@ export class ExpressionProcess {
 
   constructor(stopwatch: Stopwatch, environment: Record<string, string>) {
     this.#stopwatch = stopwatch;
-    this.#child = spawn('/bin/sh', ['-c', BOUNDED_START, process.execPath, ...HEAP_OPTIONS, PROGRAM], {
+    this.#child = spawn('/bin/sh', ['-c', BOUNDED_START, process.execPath, ...HEAP_OPTIONS, program()], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       env: environment,
     });
