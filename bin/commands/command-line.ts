@@ -33,9 +33,13 @@ import { sources } from './sources.ts';
 import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
 import { automations } from './workflow/automations.ts';
+import { workflowInit } from './workflow/init.ts';
 import { workflowPublish } from './workflow/publish.ts';
 import { workflowSimulate } from './workflow/simulate.ts';
+import { workflowTest } from './workflow/test.ts';
+import { tools } from './workflow/tools.ts';
 import { workflowValidate } from './workflow/validate.ts';
+import { workflowVersions } from './workflow/versions.ts';
 
 export const COMMANDS: readonly Command[] = [
   runsList,
@@ -49,9 +53,13 @@ export const COMMANDS: readonly Command[] = [
   ...approvalsDecide,
   webhookSend,
   webhookSecrets,
+  workflowInit,
   workflowValidate,
+  workflowTest,
   workflowSimulate,
   workflowPublish,
+  ...workflowVersions,
+  tools,
   ...automations,
   ...schedules,
   ...sources,

@@ -72,7 +72,8 @@ export async function planCall(
   const instance = await instanceOf(planner, tenant, operation);
   const proposed = proposeCall({ operation, input, instance });
   const isWrite = operation.effect !== 'read';
-  const found: Seen = isWrite ? await readBeforeWrite(planner, walk, tenant, proposed) : {};
+  const stub = request.stubs && (request.stubs[calling.step.id] ?? {});
+  const found: Seen = stub ?? (isWrite ? await readBeforeWrite(planner, walk, tenant, proposed) : {});
   const judged = await judgeCall(
     planner,
     plannedRun(request, walk),
@@ -92,7 +93,7 @@ export async function planCall(
   const coveredBy = required && coveringStep(request, walk, calling, required);
   const gate = coveredBy === null ? required : null;
   const outcome = allowed ? (gate ? 'needs_approval' : 'runs') : 'denied';
-  const seen = isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, tenant, judged);
+  const seen = stub || isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, tenant, judged);
   const call: PlannedCall = {
     effect: operation.effect,
     target: action.target,

@@ -6,6 +6,7 @@ import { enrich } from '../pipeline/enrich.ts';
 import type { StartInputs } from '../pipeline/start-inputs.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
 import { hashOf } from '../run/canonical-json.ts';
+import type { TouchedState } from '../run/receipt.ts';
 import type { Trigger } from '../run/run.ts';
 import type { RunReads } from '../run/run-store.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
@@ -40,6 +41,14 @@ export interface PlanRequest {
   trigger: Trigger;
   /** What the starter gives, and the templates of the automation. */
   inputs?: StartInputs;
+  /** By step: what the target would say. With it, nothing is read. */
+  stubs?: Readonly<Record<string, StubbedStep>>;
+}
+
+export interface StubbedStep {
+  /** The current values of what a write changes. */
+  before?: TouchedState;
+  output?: unknown;
 }
 
 /** The worst outcome of the run that the plan can foresee. */

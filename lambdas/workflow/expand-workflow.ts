@@ -217,7 +217,8 @@ class Expansion {
 }
 
 const NOT_FOR_CALLS = ['risk', 'approvers', 'confidence', 'autoApproveThreshold', 'message', 'retry'] as const;
-const NOT_LOOKED_UP = 'the called workflow is not known here; put its file next to this one, or check on a stage';
+export const NOT_LOOKED_UP =
+  'the called workflow is not known here; put its file next to this one, or check on a stage';
 
 /** A step that calls nothing, with the order and phase of the step that it belongs to. */
 function plain(id: string, tool: string, { needs, phase }: WorkflowStep): WorkflowStep {

@@ -68,7 +68,7 @@ type Expected = {
 };
 
 const PolicyCase = z.strictObject({ name: z.string(), request: CaseRequest, expect: Expected });
-const PolicyCases = z.array(PolicyCase).min(1);
+export const PolicyCases = z.array(PolicyCase).min(1);
 
 export interface TriedCase {
   file: string;

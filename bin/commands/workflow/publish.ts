@@ -1,7 +1,7 @@
 import { printable } from '../../terminal/terminal.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
-import { checkWorkflowFile, printChecked } from './validate.ts';
+import { checkBeforeSending, printChecked } from './validate.ts';
 
 export const workflowPublish: Command = {
   name: 'workflow publish',
@@ -11,7 +11,7 @@ export const workflowPublish: Command = {
     'A published version never changes, and a run keeps the version it started with.\nPublishing the newest version again changes nothing.',
   options: { automation: { value: 'NAME', description: 'make this automation run the new version' } },
   async run(call) {
-    const checked = await checkWorkflowFile(call.arg(0));
+    const checked = await checkBeforeSending(call.arg(0));
     if ('problems' in checked) {
       printChecked(call, checked);
       return EXIT.failed;

@@ -7,7 +7,7 @@ import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { readFile } from '../read-file.ts';
 import { sourceOf } from '../webhook/send.ts';
 import { planText } from './plan-text.ts';
-import { checkWorkflowFile, printChecked } from './validate.ts';
+import { checkBeforeSending, printChecked } from './validate.ts';
 
 const EXIT_OF: Record<PlanOutcome, ExitCode> = {
   runs: EXIT.ok,
@@ -36,7 +36,7 @@ export const workflowSimulate: Command = {
   async run(call) {
     const eventFile = call.option('event');
     if (!eventFile) throw new UsageError('--event is required: the file with a sample event');
-    const checked = await checkWorkflowFile(call.arg(0));
+    const checked = await checkBeforeSending(call.arg(0));
     if ('problems' in checked) {
       printChecked(call, checked);
       return EXIT.failed;

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { FileProblem } from '../../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -26,14 +28,38 @@ export type CheckedFile = { file: string; text: string } & (
   | { problems: (FileProblem & { shown: string })[] }
 );
 
+const NAME = /^[a-z][a-z0-9-]*$/;
+/** A called workflow is looked for next to the file, under its name. */
+const CALLED_DEEP_MAX = 6;
+
 /** Applies the same rules as the server. */
-export async function checkWorkflowFile(file: string): Promise<CheckedFile> {
+export async function checkWorkflowFile(file: string, depth = 0): Promise<CheckedFile> {
   // Loaded here: expressions and connectors would slow down the start of every other command.
-  const { problemLine, readWorkflow } = await import('../../../lambdas/workflow/parse-workflow.ts');
+  const { calledBy, problemLine, readWorkflow } = await import('../../../lambdas/workflow/parse-workflow.ts');
   const text = readFile(file).toString('utf8');
-  const result = readWorkflow(text);
+  const called = new Map<string, { version: number; workflow: Workflow }>();
+  for (const call of calledBy(text)) {
+    const beside = join(dirname(file), `${call.workflow}.yaml`);
+    if (!NAME.test(call.workflow) || !existsSync(beside) || depth >= CALLED_DEEP_MAX) continue;
+    const found = await checkWorkflowFile(beside, depth + 1);
+    if ('problems' in found) return found;
+    called.set(`${call.workflow}@${call.version ?? 'newest'}`, {
+      version: call.version ?? 1,
+      workflow: found.workflow,
+    });
+  }
+  const result = readWorkflow(text, called);
   if ('workflow' in result) return { file, text, workflow: result.workflow };
   return { file, text, problems: result.problems.map((each) => ({ ...each, shown: problemLine(file, each) })) };
+}
+
+/** Before a file is sent to the server, which knows the workflows that it calls. */
+export async function checkBeforeSending(file: string): Promise<CheckedFile | { file: string; text: string }> {
+  const checked = await checkWorkflowFile(file);
+  if (!('problems' in checked)) return checked;
+  const { NOT_LOOKED_UP } = await import('../../../lambdas/workflow/expand-workflow.ts');
+  const problems = checked.problems.filter(({ message }) => message !== NOT_LOOKED_UP);
+  return problems.length > 0 ? { ...checked, problems } : { file: checked.file, text: checked.text };
 }
 
 function inJson(checked: CheckedFile) {

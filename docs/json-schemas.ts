@@ -1,0 +1,93 @@
+import * as z from 'zod';
+import { PolicyCases } from '../bin/commands/policy/test-cases.ts';
+import { WorkflowTest } from '../bin/commands/workflow/test-file.ts';
+import { findOperation, toolNames } from '../lambdas/connectors/registry.ts';
+import { Automation } from '../lambdas/pipeline/definitions.ts';
+import { CallInput } from '../lambdas/workflow/expand-workflow.ts';
+import { FILE_KINDS } from '../lambdas/workflow/step-kinds.ts';
+import { CALL, Workflow } from '../lambdas/workflow/workflow.ts';
+
+type Schema = Record<string, unknown>;
+
+/** The JSON Schemas of the files that people write, by file name. Editors complete and check the files with them. */
+export const jsonSchemas = (): Record<string, Schema> => ({
+  'workflow.json': workflowSchema(),
+  'automation.json': titled('An automation', { ...plainSchema(Automation) }),
+  'policy-cases.json': titled('Test cases of policies', plainSchema(PolicyCases)),
+  'workflow-test.json': titled('Test cases of a workflow', plainSchema(WorkflowTest)),
+});
+
+/** Draft 7, which the YAML language server supports best. */
+const plainSchema = (schema: z.ZodType): Schema =>
+  z.toJSONSchema(schema, { io: 'input', target: 'draft-7', unrepresentable: 'any', reused: 'inline' }) as Schema;
+
+const titled = (title: string, schema: Schema): Schema => {
+  const { $schema, ...rest } = schema;
+  return { $schema, title, ...rest };
+};
+
+interface Tool {
+  name: string;
+  summary: string;
+  input: Schema;
+}
+
+/** Every tool that a step can name. */
+const tools = (): Tool[] => [
+  ...FILE_KINDS.map(([name, { documented, input }]) => ({
+    name,
+    summary: documented.summary,
+    input: withoutDraft(plainSchema(name === CALL ? CallInput : input)),
+  })),
+  ...toolNames().map((name) => {
+    const operation = findOperation(name);
+    if (!operation) throw new Error(`there is no tool ${name}`);
+    return { name, summary: operation.summary, input: withoutDraft(plainSchema(operation.input)) };
+  }),
+];
+
+const withoutDraft = ({ $schema: _draft, ...schema }: Schema): Schema => schema;
+
+function workflowSchema(): Schema {
+  const schema = titled('A workflow', plainSchema(Workflow)) as Schema & { properties: { steps: { items: Schema } } };
+  const step = schema.properties.steps.items as Schema & { properties: Schema };
+  const all = tools();
+  step.properties.tool = {
+    type: 'string',
+    enum: all.map(({ name }) => name),
+    markdownEnumDescriptions: all.map(({ summary }) => summary),
+  };
+  step.allOf = all.map(({ name, input }) => ({
+    if: { properties: { tool: { const: name } }, required: ['tool'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: {
+      properties: { with: withExpressions(input, true) },
+      ...(isRequired(input) && { required: ['with'] }),
+    },
+  }));
+  return schema;
+}
+
+const isRequired = ({ required }: Schema): boolean => Array.isArray(required) && required.length > 0;
+
+const EXPRESSION: Schema = { type: 'string', pattern: '\\{%' };
+
+/** Every value may be an expression instead, except the input as a whole. */
+function withExpressions(schema: Schema, isWhole = false): Schema {
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [keyword, KEYWORDS[keyword]?.(value, isWhole) ?? value]),
+  );
+  const { description, ...rest } = inner;
+  const isPlainText = rest.type === 'string' && Object.keys(rest).length === 1;
+  if (isWhole || isPlainText || Object.keys(rest).length === 0) return inner;
+  return { ...(description !== undefined && { description }), anyOf: [rest, EXPRESSION] };
+}
+
+const each = (value: unknown) => withExpressions(value as Schema);
+const KEYWORDS: Record<string, (value: unknown, isWhole: boolean) => unknown> = {
+  properties: (value) => Object.fromEntries(Object.entries(value as Schema).map(([name, of]) => [name, each(of)])),
+  additionalProperties: (value) => (typeof value === 'object' ? each(value) : value),
+  items: each,
+  anyOf: (value, isWhole) => (value as Schema[]).map((option) => withExpressions(option, isWhole)),
+  oneOf: (value, isWhole) => (value as Schema[]).map((option) => withExpressions(option, isWhole)),
+};
