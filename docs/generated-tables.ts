@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { EventKind, ProvenEntry } from '../lambdas/run/events/event-kind.ts';
 import { EVENT_KINDS } from '../lambdas/run/events/events.ts';
@@ -51,8 +50,4 @@ function stepKinds(): string {
     ([tool, { documented }]) => `| \`${tool}\` | ${documented.fields} | ${documented.summary} |`,
   );
   return ['| step without a connector | `with` | |', '|---|---|---|', ...rows].join('\n');
-}
-
-if (import.meta.main) {
-  for (const file of FILES) writeFileSync(file, withTables(readFileSync(file, 'utf8')));
 }

@@ -19,7 +19,18 @@ export const jsonSchemas = (): Record<string, Schema> => ({
 
 /** Draft 7, which the YAML language server supports best. */
 const plainSchema = (schema: z.ZodType): Schema =>
-  z.toJSONSchema(schema, { io: 'input', target: 'draft-7', unrepresentable: 'any', reused: 'inline' }) as Schema;
+  withoutReferences(
+    z.toJSONSchema(schema, { io: 'input', target: 'draft-7', unrepresentable: 'any', reused: 'inline' }),
+  ) as Schema;
+
+/** The only schema that refers to itself is that of any JSON value, which accepts everything. */
+function withoutReferences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(withoutReferences);
+  if (part === null || typeof part !== 'object') return part;
+  if ('$ref' in part) return {};
+  const { definitions: _recursive, ...rest } = part as Schema;
+  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, withoutReferences(value)]));
+}
 
 const titled = (title: string, schema: Schema): Schema => {
   const { $schema, ...rest } = schema;

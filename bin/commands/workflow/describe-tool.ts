@@ -117,6 +117,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   labels: '[triage]',
   assignees: '[octocat]',
   state: '"2"',
+  ts: '"1700000000.000100"',
 };
 
 /** A value in YAML that fits the field, or an expression where only a run knows one. */

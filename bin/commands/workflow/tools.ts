@@ -11,7 +11,7 @@ const FIELD_COLUMNS: readonly Column[] = [{ title: 'FIELD' }, { title: 'TYPE', s
 export const tools: Command = {
   name: 'tools',
   args: ['[NAME]'],
-  description: 'list the tools of workflow steps, or show one with its inputs, outputs and an example',
+  description: 'list the tools of steps, or show one with an example',
   offline: true,
   options: {},
   async run(call) {

@@ -76,19 +76,23 @@ export const workflowVersions: readonly Command[] = [
   },
   {
     name: 'workflow diff',
-    args: ['NAME|FILE', '[VERSION]', '[VERSION]'],
-    description: 'compare a file with its published version, or two published versions',
+    args: ['FILE|NAME'],
+    description: 'compare a file with its published version, or two versions',
     details:
-      'workflow diff FILE compares the newest published version with the file.\nworkflow diff NAME 3 5 compares two versions. Exit code: 1 if they differ.',
-    options: {},
+      'workflow diff FILE compares the newest published version with the file.\n' +
+      'workflow diff NAME --from 3 --to 5 compares two versions. Exit code: 1 if they differ.',
+    options: {
+      from: { value: 'N', description: 'the older version' },
+      to: { value: 'N', description: 'the newer version (default: the newest)' },
+    },
     async run(call) {
-      const [name, before, after] = call.args;
-      const isFile = /\.ya?ml$/.test(name ?? '');
-      if (isFile === (before !== undefined && after !== undefined) || (isFile && before !== undefined))
-        throw new UsageError('give a file, or a name and two versions: workflow diff NAME 1 2');
+      const name = call.arg(0);
+      const isFile = /\.ya?ml$/.test(name);
+      const before = call.option('from');
+      if (!isFile && before === undefined) throw new UsageError('give a file, or a name and --from N');
       const [from, to] = isFile
-        ? await fileAndPublished(call, name ?? '')
-        : [await named(call, name ?? '', before), await named(call, name ?? '', after)];
+        ? await fileAndPublished(call, name, before)
+        : [await named(call, name, before), await named(call, name, call.option('to'))];
       const lines = lineDiff(from.text, to.text);
       if (call.json) call.printJson({ from: from.title, to: to.title, same: lines.length === 0, lines });
       else {
@@ -131,9 +135,9 @@ async function named(call: Call, name: string, version: string | undefined) {
   return { title: `${found.name} v${found.version}`, text: await textOf(found) };
 }
 
-async function fileAndPublished(call: Call, file: string) {
+async function fileAndPublished(call: Call, file: string, version: string | undefined) {
   const text = readFile(file).toString('utf8').trimEnd();
   const name = /^name:\s*["']?([a-z0-9-]+)/m.exec(text)?.[1];
   if (name === undefined) throw new Failure(EXIT.usage, `${file} has no "name: ..."`);
-  return [await named(call, name, undefined), { title: file, text }] as const;
+  return [await named(call, name, version), { title: file, text }] as const;
 }

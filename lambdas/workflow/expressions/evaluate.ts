@@ -5,10 +5,10 @@ import type { ExpressionContext } from './expressions.ts';
 import { compile, RegexRefused, tooLarge } from './jsonata-syntax.ts';
 
 /** Counted in evaluations, so that the result is deterministic. The process enforces limits of time and memory. */
-const EVALUATIONS_MAX = 100_000;
-const DEPTH_MAX = 200;
+export const EVALUATIONS_MAX = 100_000;
+export const DEPTH_MAX = 200;
 export const RESULT_MAX_BYTES = 64 * 1024;
-const LIST_MAX = 10_000;
+export const LIST_MAX = 10_000;
 
 const ENTRY = Symbol.for('jsonata.__evaluate_entry') as unknown as string;
 const EXIT = Symbol.for('jsonata.__evaluate_exit') as unknown as string;
