@@ -128,6 +128,7 @@ async function propose(
     ...(before && { before }),
     ...(after && { after }),
     ...('why' in found && { unread: found.why }),
+    ...('names' in found && found.names && { names: found.names }),
     actionHash,
     ...(gate.kind === 'closed' && { requirement: gate.requirement }),
   };

@@ -1,3 +1,4 @@
+import type { Names } from '../connectors/connector.ts';
 import { newOutboxEntry } from '../outbox/outbox.ts';
 import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
 import {
@@ -29,7 +30,14 @@ export interface ApprovalRequest {
   makers: string[];
   environment: Environment;
   /** The write that waits for the approval; an `approval` step has only a message. */
-  write?: { input: unknown; action: ProposedAction; before?: TouchedState; after?: TouchedState; unread?: string };
+  write?: {
+    input: unknown;
+    action: ProposedAction;
+    before?: TouchedState;
+    after?: TouchedState;
+    unread?: string;
+    names?: Names;
+  };
   message?: string;
   /** The other writes of the phase, in mode `per_phase`. */
   rest?: Pick<ApprovalPhase, 'writes' | 'askedLater'>;
@@ -65,6 +73,7 @@ export function requestApproval(
     ...(subject !== undefined && { subject }),
     asks,
     ...(write && { action: write.action, before: write.before, after: write.after }),
+    ...(write?.names && { names: write.names }),
     ...(write?.unread !== undefined && { unread: write.unread }),
     ...(message !== undefined && { message }),
     ...(phase && { phase }),

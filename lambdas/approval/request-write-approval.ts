@@ -63,7 +63,13 @@ export async function requestWriteApproval(
     grounds: groundsOf(decision),
     makers: [...new Set(actions.flatMap(({ makers }) => makers))],
     environment: requester.environment,
-    write: { input, action, before, after: proposal.after, ...('why' in found && { unread: found.why }) },
+    write: {
+      input,
+      action,
+      before,
+      after: proposal.after,
+      ...('why' in found ? { unread: found.why } : found.names && { names: found.names }),
+    },
     ...(message !== undefined && { message }),
     ...(rest && { rest }),
   });

@@ -42,6 +42,15 @@ export interface Proposal {
   key: string;
 }
 
+/** For a field and one of its values, what people call the value: the name of a group instead of its id. */
+export type Names = Record<string, Record<string, string>>;
+
+/** The state that `before` reads, with names for people. Names are never written, approved or compared. */
+export interface Inspected {
+  before: TouchedState;
+  names?: Names;
+}
+
 export interface WriteContext {
   access: Access;
   /** Operations of effect `probe` leave it at the target, and search for it when the response was lost. */
@@ -102,6 +111,8 @@ export interface Definition<Input> {
   edited?(input: Input, fields: Record<string, unknown>): unknown;
   /** Reads only what the write would change, and never writes. */
   before?(input: Input, access: Access): Promise<TouchedState>;
+  /** As `before`, for people to see: also finds the names behind the current and the new values. */
+  inspect?(input: Input, access: Access): Promise<Inspected>;
   perform(input: Input, context: WriteContext): Promise<WriteResult>;
   /** Required for effect `probe`: finds what an earlier attempt wrote, or returns undefined if there is nothing. */
   probe?(input: Input, context: WriteContext): Promise<WriteResult | undefined>;

@@ -1,5 +1,5 @@
 import { BEDROCK } from '../connectors/connections.ts';
-import type { Operation } from '../connectors/connector.ts';
+import type { Names, Operation } from '../connectors/connector.ts';
 import { isoNow } from '../entry/ports.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { gateFor } from '../policy/gates.ts';
@@ -47,6 +47,8 @@ export interface PlannedCall {
   /** The current values with the changes of earlier steps of the plan, and the values after the write. */
   before: TouchedState | null;
   after: TouchedState | null;
+  /** Names behind the values, for people. Not part of the plan's hash. */
+  names?: Names;
   beforeHash: string | null;
   /** Why the target was not read. */
   unread: string | null;
@@ -110,6 +112,7 @@ export async function planCall(
     madeBy: duplicate?.by ?? null,
     before: seen.before ?? null,
     after: proposal.after ?? null,
+    ...(seen.names && { names: seen.names }),
     beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
     unread: seen.unread ?? null,
   };

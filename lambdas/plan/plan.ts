@@ -92,7 +92,8 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
     steps,
     writes: { planned: walk.writes, max: walk.caps.maxWritesPerRun ?? null },
   };
-  const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, content: workflow })));
+  const withoutNames = steps.map((step) => ({ ...step, names: undefined }));
+  const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, steps: withoutNames, content: workflow })));
   const plannedAt = isoNow(planner.clock);
   return { ...plan, warnings: steps.flatMap((step) => warningOf(step, walk, plannedAt)), plannedAt, planHash };
 }

@@ -1,4 +1,5 @@
 import { BEDROCK } from '../connectors/connections.ts';
+import type { Names } from '../connectors/connector.ts';
 import { isoNow } from '../entry/ports.ts';
 import type { ProposedCall } from '../proposal/propose-call.ts';
 import { readTarget, tryToRead, type Unreadable } from '../proposal/read-target.ts';
@@ -9,6 +10,7 @@ import type { Walk } from './walk.ts';
 /** What a plan read at a target, or why it did not read it. */
 export interface Seen {
   before?: TouchedState;
+  names?: Names;
   output?: unknown;
   unread?: string;
 }
@@ -33,7 +35,7 @@ export async function readBeforeWrite(
   if ('why' in found) return unread(found);
   const now = found.before ?? {};
   const changed = Object.entries(walk.left.get(recordOf(proposed)) ?? {}).filter(([key]) => key in now);
-  return { before: { ...now, ...Object.fromEntries(changed) } };
+  return { before: { ...now, ...Object.fromEntries(changed) }, ...(found.names && { names: found.names }) };
 }
 
 /** Notes what later steps of the plan will find. */

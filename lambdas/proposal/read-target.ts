@@ -1,11 +1,10 @@
 import { type AttemptDeadline, withinDeadline } from '../connectors/attempt-deadline.ts';
 import type { Connections } from '../connectors/connections.ts';
-import type { Access, Operation } from '../connectors/connector.ts';
+import type { Access, Inspected, Operation } from '../connectors/connector.ts';
 import { TargetRefused } from '../connectors/target-errors.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import { CountersignError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
-import type { TouchedState } from '../run/receipt.ts';
 import type { ProposedCall } from './propose-call.ts';
 
 /** For operations that use no connection of the tenant. */
@@ -40,12 +39,12 @@ export async function readTarget(
   tenant: string,
   { operation, parsed }: Pick<ProposedCall, 'operation' | 'parsed'>,
   deadline?: AttemptDeadline,
-): Promise<{ before?: TouchedState } | Unreadable> {
-  const { before } = operation;
+): Promise<Partial<Inspected> | Unreadable> {
+  const { before, inspect } = operation;
   if (!before || !parsed) return {};
   return tryToRead(reader, tenant, operation, async (access) => {
-    const read = () => before(parsed.input, access);
-    return { before: await (deadline ? withinDeadline(deadline, read) : read()) };
+    const read = async () => (inspect ? inspect(parsed.input, access) : { before: await before(parsed.input, access) });
+    return deadline ? withinDeadline(deadline, read) : read();
   });
 }
 

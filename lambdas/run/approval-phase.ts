@@ -1,3 +1,4 @@
+import type { Names } from '../connectors/connector.ts';
 import type { ProposedAction } from '../policy/policy.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Approval } from './approval.ts';
@@ -12,6 +13,8 @@ export interface PhaseWrite {
   action: ProposedAction;
   before?: TouchedState;
   after?: TouchedState;
+  /** Names behind the values, for people. */
+  names?: Names;
   /** Why the values before the write could not be read. */
   unread?: string;
   /** The approval is for this write with these values only. */

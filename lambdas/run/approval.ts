@@ -1,3 +1,4 @@
+import type { Names } from '../connectors/connector.ts';
 import type { ApprovalRequirement, Grounds, ProposedAction } from '../policy/policy.ts';
 import type { ApprovalPhase } from './approval-phase.ts';
 import type { ApprovalContext } from './events/run-events.ts';
@@ -92,6 +93,8 @@ export interface Approval {
   /** The values before and after the write, where they could be read. */
   before?: TouchedState;
   after?: TouchedState;
+  /** Names behind the values, for people. */
+  names?: Names;
   /** Why the values before the write could not be read. */
   unread?: string;
   /** In mode `per_phase`: the other writes of the phase. The approval covers those shown here. */

@@ -73,6 +73,16 @@ async function at(columns: number, args: string[], answers: string[] = []) {
   return onTerminal(columns, [...args, '--url', api?.url ?? ''], answers);
 }
 
+test('approvals show prints the name behind an id, why values were not read, and that nobody can approve', async () => {
+  const unread = 'ServiceNow refused (403)';
+  const warning = 'nobody can approve this: group dba has no approver of tier high';
+  await pending([approval({ names: { assignment_group: { [GROUP]: 'Database' } }, unread, warning })]);
+  const { stdout } = await at(200, ['approvals', 'show', `${RUN_ID}.2-1`]);
+  expect(stdout).toContain(`~ assignment_group: "" → Database ("${GROUP}")`);
+  expect(stdout).toContain(`The current values could not be read, so they are not shown: ${unread}`);
+  expect(stdout).toContain(warning);
+});
+
 describe('approvals list', () => {
   test('shows who must approve, who has approved, the expiry and the write', async () => {
     await pending([approval(), approval({ runId: OTHER_RUN_ID, action: undefined, stepId: 'look', votes: [] })]);

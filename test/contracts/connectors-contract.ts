@@ -133,6 +133,14 @@ export function describeConnectorsContract(
           expect(await readBefore(outside, operation, input)).toEqual(after);
         });
 
+        if (operation.inspect) {
+          it('shows people the state that it reads before the write', async () => {
+            const { access } = performance(outside, operation);
+            const { before } = (await watched(operation.inspect?.(input, access))) ?? {};
+            expect(before).toEqual(await readBefore(outside, operation, input));
+          });
+        }
+
         it('has no before state and no reversal if an earlier attempt may have worked', async () => {
           const { before: claimed, reversal } = await again();
           expect(claimed).toBeUndefined();

@@ -49,6 +49,14 @@ describe('the card of an open approval', () => {
     expect(textOf({ action: { ...ACTION, ...differing } })).toContain(text);
   });
 
+  it('shows a reference by its name, and last the value that is written', () => {
+    const id = '287ebd7da9fe198100f92cc8d1d2154e';
+    const names = { assignment_group: { [id]: 'Database', 'Service Desk': 'First line' } };
+    expect(
+      textOf({ ...writing({ assignment_group: id }), before: { assignment_group: 'Service Desk' }, names }),
+    ).toContain(`• assignment_group: First line (Service Desk) → Database (${id})`);
+  });
+
   it('says why the current values are not shown', () => {
     expect(textOf({ before: undefined, unread: 'ServiceNow refused (403)' })).toContain(
       'The current values could not be read, so they are not shown: ServiceNow refused (403)',

@@ -7,7 +7,16 @@ import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
 import { ago, dateAndTime } from '../../terminal/times.ts';
-import { approvalCell, approvalReason, changeText, derivedText, exact, exactName, voteText } from './approval-text.ts';
+import {
+  approvalCell,
+  approvalReason,
+  changeText,
+  derivedText,
+  exact,
+  exactName,
+  named,
+  voteText,
+} from './approval-text.ts';
 
 /** Prints the complete write, uncut, and the reasons for the approval. */
 export function printApproval(approval: ShownApproval, terminal: Terminal): void {
@@ -47,13 +56,16 @@ function printFacts(page: Page, approval: ShownApproval): void {
   page.field('expires', moment(expiresAt));
 }
 
-function printWrite(page: Page, { action, message, before, after, unread, actionHash, edits }: ShownApproval): void {
+function printWrite(
+  page: Page,
+  { action, message, before, after, unread, names, actionHash, edits }: ShownApproval,
+): void {
   page.heading(action ? 'WRITE' : 'APPROVAL STEP');
   if (message !== undefined) {
     if (edits.length > 0) page.line(`${messageLabel({ edits })}:`, 'quiet');
     page.exactLine(exact(message));
   }
-  if (action) printAction(page, action, { before, after, unread });
+  if (action) printAction(page, action, { before, after, unread, names });
   else page.line('after approval, the run continues with the next step');
   page.exactField('action hash', actionHash, 'quiet');
 }
@@ -61,14 +73,14 @@ function printWrite(page: Page, { action, message, before, after, unread, action
 function printAction(
   page: Page,
   action: NonNullable<ShownApproval['action']>,
-  { before, after, unread }: Pick<ShownApproval, 'before' | 'after' | 'unread'>,
+  { before, after, unread, names }: Pick<ShownApproval, 'before' | 'after' | 'unread' | 'names'>,
 ): void {
   const { tool, target, fields, risk, blastRadius, environment } = action;
   page.exactLine(exactName(`${tool} at ${target}`));
-  for (const [name, value] of Object.entries(fields)) printChange(page, name, value, before);
+  for (const [name, value] of Object.entries(fields)) printChange(page, name, value, { before, names });
   const follows = Object.entries(after ?? {}).filter(([name, value]) => !isDeepStrictEqual(fields[name], value));
   if (follows.length > 0) page.line('as a result', 'quiet');
-  for (const [name, value] of follows) printChange(page, name, value, before);
+  for (const [name, value] of follows) printChange(page, name, value, { before, names });
   const notRead = unreadText({ unread });
   if (notRead !== undefined) page.exactLine(exactName(notRead), 'waiting');
   page.line(`risk ${risk}, blast radius ${blastRadius}, in ${environment}; ${undoText(action)}`, 'quiet');
@@ -89,11 +101,16 @@ function printPhase(page: Page, { phase }: ShownApproval): void {
 }
 
 /** As in a plan: `~` changes an existing value, `+` adds a value or cannot be compared. */
-function printChange(page: Page, name: string, value: unknown, before: Record<string, unknown> | undefined): void {
-  const written = `${exactName(name)}: ${exact(value)}`;
+function printChange(
+  page: Page,
+  name: string,
+  value: unknown,
+  { before, names }: Pick<ShownApproval, 'before' | 'names'>,
+): void {
+  const written = `${exactName(name)}: ${named(names, name, value)}`;
   if (!before || !Object.hasOwn(before, name)) page.exactLine(`+ ${written}`, 'good');
   else if (isDeepStrictEqual(before[name], value)) page.exactLine(`  ${written} (unchanged)`, 'quiet');
-  else page.exactLine(changeText(name, before[name], value), 'waiting');
+  else page.exactLine(changeText(name, before[name], value, names), 'waiting');
 }
 
 function undoText({ undo, reversible, destructive }: NonNullable<ShownApproval['action']>): string {

@@ -1,5 +1,7 @@
+import type { Names } from '../../../lambdas/connectors/connector.ts';
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
 import { viaText } from '../../../lambdas/run/events/approval-events.ts';
+import { nameOf } from '../../../lambdas/slack/card/changed-fields.ts';
 import { escapeHidden } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
@@ -66,5 +68,11 @@ export const exact = (value: unknown): string =>
 /** The same without quotes, for names and targets. */
 export const exactName = (text: string): string => exact(text).slice(1, -1);
 
-export const changeText = (name: string, from: unknown, to: unknown): string =>
-  `~ ${exactName(name)}: ${exact(from)} → ${exact(to)}`;
+export const changeText = (name: string, from: unknown, to: unknown, names?: Names): string =>
+  `~ ${exactName(name)}: ${named(names, name, from)} → ${named(names, name, to)}`;
+
+/** `Database ("287ebd7d…")`: the name for people, then the exact value. */
+export function named(names: Names | undefined, field: string, value: unknown): string {
+  const name = nameOf(names, field, value);
+  return name === undefined ? exact(value) : `${exactName(name)} (${exact(value)})`;
+}

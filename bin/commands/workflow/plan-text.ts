@@ -1,6 +1,7 @@
 import type { Plan, PlannedStep } from '../../../lambdas/plan/plan.ts';
 import { whyOf } from '../../../lambdas/policy/policy.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
+import { nameOf } from '../../../lambdas/slack/card/changed-fields.ts';
 import { wrapIndented } from '../../terminal/fit-text.ts';
 import { withShortIds } from '../../terminal/page.ts';
 import type { Terminal, Tone } from '../../terminal/terminal.ts';
@@ -61,13 +62,16 @@ function bodyOf(step: PlannedStep): Line[] {
 const makerText = (by: NonNullable<Call['madeBy']>) => ('runId' in by ? `run ${by.runId}` : `step ${by.step}`);
 
 /** `~` changes a value, `+` adds a value or cannot be compared, blank leaves it unchanged. */
-function changes({ effect, before, after, fields }: Call): Line[] {
+function changes({ effect, before, after, fields, names }: Call): Line[] {
   if (effect === 'read') return [];
-  const shown = after ?? fields;
-  return Object.entries(shown).map(([name, value]) => {
-    const to = JSON.stringify(value);
+  return Object.entries(after ?? fields).map(([name, value]) => {
+    const shown = (each: unknown) => {
+      const known = nameOf(names, name, each);
+      return known === undefined ? JSON.stringify(each) : `${known} (${JSON.stringify(each)})`;
+    };
+    const to = shown(value);
     if (!before || !after) return { text: `+ ${name}: ${to}`, tone: 'good' };
-    const from = JSON.stringify(before[name]);
+    const from = shown(before[name]);
     if (from === to) return { text: `  ${name}: ${to} (unchanged)`, tone: 'quiet' };
     return { text: `~ ${name}: ${from} → ${to}`, tone: 'waiting' };
   });

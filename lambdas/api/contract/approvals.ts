@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Names } from '../../connectors/connector.ts';
 import type { ProposedAction } from '../../policy/policy.ts';
 import { GATE_REASONS } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
@@ -28,6 +29,7 @@ export const Approval = z.object({
   message: large(z.string()).optional(),
   before: json<TouchedState>('The current values at the target').optional(),
   after: json<TouchedState>('The values after the write').optional(),
+  names: json<Names>('Names behind the values, by field and value').optional(),
   unread: z.string().optional().meta({ description: 'Why the current values could not be read' }),
   phase: json<ApprovalPhase>('The other writes of the phase that the approval covers').optional(),
   actionHash: z.string().meta({ description: 'Identifies exactly what is approved; send it with the decision' }),

@@ -141,6 +141,7 @@ const PlannedStep = z.discriminatedUnion('kind', [
     madeBy: json<PlannedCall['madeBy']>('The run or step that already made the identical write'),
     before: json<PlannedCall['before']>('The current values at the target'),
     after: json<PlannedCall['after']>('The values after the write'),
+    names: json<NonNullable<PlannedCall['names']>>('Names behind the values, by field and value').optional(),
     beforeHash: z.string().nullable(),
     unread: z.string().nullable().meta({ description: 'Why the target was not read' }),
   }),

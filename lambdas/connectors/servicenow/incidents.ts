@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { Markdown, operation, writeKey } from '../connector.ts';
 import { OutcomeUnknown, TargetRefused } from '../target-errors.ts';
 import { servicenow } from './client.ts';
+import { inspectRecord } from './display-names.ts';
 import { encodedQuery, FindFields, FindOutput, findRecords } from './find-records.ts';
 import { findNote, markLine, noteNotShown } from './find-work-note.ts';
 import {
@@ -94,6 +95,7 @@ export const updateIncident = operation({
   }),
   edited: ({ sysId, fields }, changed) => ({ sysId, fields: { ...fields, ...changed } }),
   before: async ({ sysId, fields }, access) => (await readFields(access, incident(sysId), Object.keys(fields))).values,
+  inspect: ({ sysId, fields }, access) => inspectRecord(access, incident(sysId), fields),
   async perform({ sysId, fields }, context) {
     const undo = { tool: 'servicenow.incident.update', input: { sysId } };
     const result = await updateRecord(incident(sysId), fields, context, undo);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { operation, type WriteContext, writeKey } from '../connector.ts';
 import { OutcomeUnknown } from '../target-errors.ts';
 import { servicenow } from './client.ts';
+import { inspectRecord } from './display-names.ts';
 import { encodedQuery, FindFields, FindOutput, findRecords } from './find-records.ts';
 import {
   assertAllowed,
@@ -96,6 +97,10 @@ export const updateAnyRecord = operation({
   async before({ table, sysId, fields }, access) {
     assertAllowed(access, table);
     return (await readFields(access, { table, sysId }, Object.keys(fields))).values;
+  },
+  inspect({ table, sysId, fields }, access) {
+    assertAllowed(access, table);
+    return inspectRecord(access, { table, sysId }, fields);
   },
   async perform({ table, sysId, fields }, context) {
     assertAllowed(context.access, table);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Names } from '../../connectors/connector.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
 
@@ -13,15 +14,20 @@ export interface ChangedField {
 }
 
 /** The written fields, and other fields of the target that the write changes. */
-export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'action' | 'before' | 'after'>): {
+export function changesOf({
+  action,
+  before = {},
+  after = {},
+  names,
+}: Pick<Approval, 'action' | 'before' | 'after' | 'names'>): {
   written: ChangedField[];
   follows: ChangedField[];
 } {
   const fields = action?.fields ?? {};
   const changed = (name: string, to: unknown): ChangedField => ({
     name,
-    ...(Object.hasOwn(before, name) && { from: shownValue(before[name]) }),
-    to: shownValue(to),
+    ...(Object.hasOwn(before, name) && { from: namedValue(names, name, before[name]) }),
+    to: namedValue(names, name, to),
   });
   const written = Object.entries(fields).map(([name, value]) => changed(name, value));
   const follows = Object.entries(after)
@@ -29,6 +35,18 @@ export function changesOf({ action, before = {}, after = {} }: Pick<Approval, 'a
     .map(([name, value]) => changed(name, value));
   return { written, follows };
 }
+
+/** `Database (287ebd7da9fe198100f92cc8d1d2154e)`: the name for people, and last the value that is written. */
+export function namedValue(names: Names | undefined, field: string, value: unknown): string | null {
+  const shown = shownValue(value);
+  const name = typeof value === 'string' ? nameOf(names, field, value) : undefined;
+  return name === undefined ? shown : `${name} (${shown})`;
+}
+
+export const nameOf = (names: Names | undefined, field: string, value: unknown): string | undefined => {
+  const known = names && Object.hasOwn(names, field) ? names[field] : undefined;
+  return known && Object.hasOwn(known, String(value)) ? known[String(value)] : undefined;
+};
 
 /** Text unchanged; other values, and text that looks like JSON, as JSON: `true` is not `"true"`. */
 export function shownValue(value: unknown): string | null {
