@@ -69,7 +69,7 @@ export const workflowVersions: readonly Command[] = [
         for (const { name, version } of found.definition.calls ?? [])
           page.field('calls', printable(`${name} v${version}`));
         page.blank();
-        call.terminal.print(printable(await textOf(found)));
+        for (const line of (await textOf(found)).split('\n')) call.terminal.print(printable(line));
       }
       return EXIT.ok;
     },
@@ -98,7 +98,7 @@ export const workflowVersions: readonly Command[] = [
       else {
         const { terminal } = call;
         if (lines.length === 0) terminal.print(printable(`${from.title} and ${to.title} are the same`));
-        else terminal.print(printable(`--- ${from.title}\n+++ ${to.title}`));
+        else for (const head of [`--- ${from.title}`, `+++ ${to.title}`]) terminal.print(printable(head));
         for (const line of lines) {
           const tone = line.startsWith('+') ? 'good' : line.startsWith('-') ? 'bad' : 'quiet';
           terminal.print(terminal.paint(tone, printable(line)));
