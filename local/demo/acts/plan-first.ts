@@ -12,7 +12,7 @@ export async function planFirst(stage: Stage): Promise<void> {
     '--event',
     'events/servicenow-incident-p1.json',
   );
-  narrator.claim('the plan shows the group before and after', /assignment_group: "" → "7db8c036…?"/.test(said));
+  narrator.claim('the plan shows the group before and after', /assignment_group: "" → Database \("7db8c036/.test(said));
   narrator.claim(
     'the plan shows that one person must approve',
     said.includes('needs approval by 1 person for medium risk'),
