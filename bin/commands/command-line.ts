@@ -10,6 +10,7 @@ import { approvalsDecide, runsDecide } from './approvals/decide.ts';
 import { approvalsList } from './approvals/list.ts';
 import { approvalsShow } from './approvals/show.ts';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
+import { completion } from './completion.ts';
 import { evidenceAudit } from './evidence/audit.ts';
 import { evidenceGet } from './evidence/get.ts';
 import { evidenceHtml } from './evidence/html.ts';
@@ -80,6 +81,7 @@ export const COMMANDS: readonly Command[] = [
   evidenceAudit,
   redrive,
   outboxRedrive,
+  completion,
 ];
 
 /** Parses a command line, runs its command and returns the exit code. */
