@@ -4,6 +4,7 @@ import * as z from 'zod';
 import {
   ApiEnvironment,
   ApprovalsApiEnvironment,
+  BulkEnvironment,
   RedriveEnvironment,
   SignInEnvironment,
 } from '../lambdas/api/environment.ts';
@@ -15,10 +16,12 @@ import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
-import type { WorkQueue } from './work-queue.ts';
+import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
+/** Less than the 30 seconds of API Gateway. */
+const BULK_TIMEOUT = seconds(25);
 
 interface ApiProps {
   bundles: FunctionBundles;
@@ -38,6 +41,7 @@ export class Api extends Construct {
     this.#runs(props);
     this.#control(props);
     this.#start(props);
+    this.#bulk(props);
     this.#approvals(props);
     this.#deadLetters(props);
     this.#health(props);
@@ -95,6 +99,25 @@ export class Api extends Construct {
     httpApi.serve('start', start);
   }
 
+  /** Has the permissions of the functions that act on one run: it handles the same requests. */
+  #bulk({ bundles, httpApi, cursors, runTable, stepQueue, worker }: ApiProps): void {
+    const bulk = new NodeFunction(this, 'Bulk', {
+      bundles,
+      entry: 'api/bulk/bulk',
+      description: 'Previews and executes actions on many runs',
+      schema: BulkEnvironment,
+      environment: { ...worker.runChangerEnvironment, ...cursors.environment },
+      timeout: BULK_TIMEOUT,
+    });
+    cursors.allow(bulk);
+    worker.allowMoves(bulk);
+    allowStarts(bulk, { runTable, stepQueue });
+    runTable.allowIndexQuery(bulk, 'byTenant', 'bySubject', 'pendingApprovals');
+    runTable.allow(bulk, ['GetItem', 'PutItem'], ['BULK']);
+    runTable.allow(bulk, ['PutItem'], ['RECEIPT']);
+    httpApi.serve('bulk', bulk);
+  }
+
   #approvals({ bundles, httpApi, cursors, runTable, worker }: ApiProps): void {
     const decisions = new NodeFunction(this, 'Approvals', {
       bundles,
@@ -111,24 +134,30 @@ export class Api extends Construct {
     httpApi.serve('approvals', decisions);
   }
 
-  #deadLetters({ bundles, httpApi, queues }: ApiProps): void {
+  #deadLetters({ bundles, httpApi, runTable, queues }: ApiProps): void {
     const redrive = new NodeFunction(this, 'Redrive', {
       bundles,
       entry: 'api/operations/dead-letters',
-      description: 'Counts and redrives the dead letters of a tenant',
+      description: 'Returns the status of a tenant; lists and redrives its dead letters',
       schema: RedriveEnvironment,
       environment: {
+        RUN_TABLE: runTable.table.tableName,
         DEAD_LETTER_QUEUES: Stack.of(this).toJsonString(
           Object.entries(queues).map(([name, { queue, deadLetters }]) => ({
             name,
             url: deadLetters.queueUrl,
             sourceUrl: queue.queueUrl,
+            attempts: RECEIVES_BEFORE_DEAD_LETTER,
           })),
         ),
       },
       timeout: API_TIMEOUT,
     });
     for (const queue of Object.values(queues)) queue.allowRedrive(redrive);
+    runTable.allowIndexQuery(redrive, 'byStatus', 'bySubject', 'pendingApprovals');
+    runTable.allow(redrive, ['BatchGetItem'], ['RUN']);
+    runTable.allow(redrive, ['GetItem'], ['SWEEP']);
+    runTable.allow(redrive, ['Query'], ['OUTBOX']);
     httpApi.serve('deadLetters', redrive);
   }
 

@@ -52,6 +52,7 @@ export class Sweep extends Construct {
     this.sweeper = sweeper;
     runTable.allowIndexQuery(sweeper, 'due', 'pendingApprovals');
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
+    runTable.allow(sweeper, ['PutItem'], ['SWEEP']);
     // To postpone rows for which it has sent a message.
     runTable.allow(sweeper, ['UpdateItem'], ['RUN']);
     // To start the runs of schedules.

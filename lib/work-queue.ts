@@ -6,7 +6,7 @@ import type { NodeFunction } from './node-function.ts';
 
 /** AWS recommends six times the consumer's timeout, so that a throttled batch is retried before its messages reappear. */
 const VISIBILITY_PER_TIMEOUT = 6;
-const RECEIVES_BEFORE_DEAD_LETTER = 5;
+export const RECEIVES_BEFORE_DEAD_LETTER = 5;
 const DEAD_LETTER_RETENTION = Duration.days(14);
 
 /** A standard queue with a dead-letter queue. Duplicate and lost messages are harmless, because DynamoDB holds the state. */
@@ -35,7 +35,10 @@ export class WorkQueue extends Construct {
 
   /** A redrive receives all dead letters, makes those of other tenants visible again, and sends the tenant's own to the queue. */
   allowRedrive(to: NodeFunction): void {
-    to.allow(['sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility', 'sqs:DeleteMessage'], [this.deadLetters.queueArn]);
+    to.allow(
+      ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility', 'sqs:DeleteMessage'],
+      [this.deadLetters.queueArn],
+    );
     this.allowSend(to);
   }
 

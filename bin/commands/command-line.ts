@@ -11,6 +11,7 @@ import { approvalsList } from './approvals/list.ts';
 import { approvalsShow } from './approvals/show.ts';
 import { Call, type Command, GLOBAL_OPTIONS } from './command.ts';
 import { completion } from './completion.ts';
+import { deadLetters } from './dead-letters.ts';
 import { evidenceAudit } from './evidence/audit.ts';
 import { evidenceGet } from './evidence/get.ts';
 import { evidenceHtml } from './evidence/html.ts';
@@ -24,6 +25,7 @@ import { policyPublish } from './policy/publish.ts';
 import { policyReplay } from './policy/replay.ts';
 import { policyTest } from './policy/test.ts';
 import { outboxRedrive, redrive } from './redrive.ts';
+import { runsBulk } from './runs/bulk.ts';
 import { runsControl } from './runs/control.ts';
 import { runsList } from './runs/list.ts';
 import { runsShow } from './runs/show.ts';
@@ -31,6 +33,7 @@ import { runsStart } from './runs/start.ts';
 import { runsWatch } from './runs/watch.ts';
 import { schedules } from './schedules.ts';
 import { sources } from './sources.ts';
+import { status } from './status.ts';
 import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
 import { automations } from './workflow/automations.ts';
@@ -43,12 +46,14 @@ import { workflowValidate } from './workflow/validate.ts';
 import { workflowVersions } from './workflow/versions.ts';
 
 export const COMMANDS: readonly Command[] = [
+  status,
   runsList,
   runsShow,
   runsWatch,
   ...runsDecide,
   ...runsStart,
   ...runsControl,
+  runsBulk,
   approvalsList,
   approvalsShow,
   ...approvalsDecide,
@@ -79,6 +84,7 @@ export const COMMANDS: readonly Command[] = [
   evidenceShow,
   evidenceHtml,
   evidenceAudit,
+  ...deadLetters,
   redrive,
   outboxRedrive,
   completion,
@@ -171,7 +177,7 @@ function assertAccepts(command: Command, values: object, args: string[]): void {
   if (foreign) throw new UsageError(`countersign ${command.name}: ${unknownOption(foreign, known)}`);
   const missing = command.args[args.length];
   if (missing && !missing.startsWith('[')) throw new UsageError(`countersign ${command.name} requires ${missing}`);
-  const surplus = command.args.at(-1)?.endsWith('…') ? undefined : args[command.args.length];
+  const surplus = /…]?$/.test(command.args.at(-1) ?? '') ? undefined : args[command.args.length];
   if (surplus !== undefined) throw new UsageError(`countersign ${command.name}: unexpected argument "${surplus}"`);
 }
 

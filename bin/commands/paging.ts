@@ -29,7 +29,7 @@ export async function readPages<Item>(
   return { items, nextCursor: page.nextCursor };
 }
 
-function limitOf(call: Call): string | undefined {
+export function limitOf(call: Call): string | undefined {
   const limit = call.option('limit') ?? (call.isSet('all') ? String(PAGE_MAX) : undefined);
   if (limit === undefined || (/^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= PAGE_MAX)) return limit;
   throw new UsageError(`--limit must be a number from 1 to ${PAGE_MAX}, not "${limit}"`);

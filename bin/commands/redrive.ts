@@ -1,12 +1,13 @@
 import type { StuckEntry } from '../client/api-client.ts';
 import { printable } from '../terminal/terminal.ts';
 import type { Command } from './command.ts';
+import { printCounts } from './dead-letters.ts';
 import { EXIT } from './failure.ts';
 
 export const redrive: Command = {
   name: 'redrive',
   args: [],
-  description: 'return messages from the dead-letter queues to their queues',
+  description: 'return all dead letters to their queues',
   details: 'Only messages of your tenant. Fix the cause first. A run that has moved on ignores its old messages.',
   options: { 'dry-run': { description: 'only count the messages' } },
   async run(call) {
@@ -16,14 +17,7 @@ export const redrive: Command = {
       ? (await api.call('GET /api/v1/dead-letters')).queues
       : (await api.call('POST /api/v1/dead-letters/redrive')).redriven;
     if (call.json) call.printJson({ queues });
-    else {
-      for (const { queue, messages, complete } of queues) {
-        const more = complete ? '' : '; there may be more, so repeat the command';
-        call.terminal.print(
-          `${queue}: ${messages} messages ${dryRun ? 'in the dead-letter queue' : 'returned'}${more}`,
-        );
-      }
-    }
+    else printCounts(call, queues, dryRun ? 'in the dead-letter queue' : 'returned');
     return EXIT.ok;
   },
 };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { StageIssuer } from '../entry/oidc-issuer.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
+import { QUEUES } from './queue-names.ts';
 
 /** JSON: the issuers of the stage, with the URL of the API instead of its placeholder. */
 const Issuers = z
@@ -16,14 +17,19 @@ export const AuthorizerEnvironment = SignInEnvironment.extend({
   OWN_URL: z.string(),
 });
 
-const DeadLetterQueues = z.array(z.object({ name: z.string(), url: z.string(), sourceUrl: z.string() }));
+const DeadLetterQueues = z.array(
+  z.object({ name: z.enum(QUEUES), url: z.string(), sourceUrl: z.string(), attempts: z.int() }),
+);
 
 export const RedriveEnvironment = z.object({
+  RUN_TABLE: z.string(),
   /** JSON: name and URL of each dead-letter queue, and the URL of its source queue. */
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
 
 export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
+
+export const BulkEnvironment = ApprovalsApiEnvironment;
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 

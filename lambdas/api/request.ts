@@ -29,7 +29,8 @@ function bodyText(event: HttpEvent): string {
   throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are accepted`);
 }
 
-function parsed(schema: z.ZodType, value: unknown): unknown {
+/** Throws a 400 that names each problem. */
+export function parsed(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   const lines = result.error.issues.slice(0, ISSUES_MAX).flatMap((issue) => problemsOf(schema, issue));

@@ -39,7 +39,7 @@ export function matchesFilter(run: Run, filter: RunFilter): boolean {
     (automation === undefined || run.automation === automation) &&
     (workflow === undefined || run.workflow.name === workflow) &&
     (subject === undefined || run.subject === subject || shortSubject(run.subject ?? '') === subject) &&
-    (assignee === undefined || assigneeOf(run) === assignee) &&
+    (assignee === undefined || run.assignee === assignee) &&
     (errorCode === undefined || (isTerminal(run) && run.error?.code === errorCode)) &&
     (filter.overdue !== true || isOverdue(run)) &&
     (filter.needsResolution !== true || needsResolution(run)) &&

@@ -5,7 +5,7 @@ import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
-import type { ActiveRun, Run, RunStatus, Trigger } from './run.ts';
+import type { ActiveRun, Run, Trigger } from './run.ts';
 import type { RunFilter } from './run-filter.ts';
 import type { RunningStep, Step } from './step.ts';
 
@@ -65,12 +65,19 @@ export interface RunPage extends Page<Run> {
 }
 
 export interface RunCount {
-  status: RunStatus;
   count: number;
   /** There are more. */
   atLeast?: true;
-  /** When the oldest of them was accepted. */
-  oldest?: string;
+  /** The oldest of them. */
+  oldest?: { runId: string; createdAt: string };
+}
+
+/** What a sweep found for a tenant. */
+export interface SweepRecord {
+  at: string;
+  /** The number of rows that were due, and the earliest time of these. */
+  due: number;
+  oldestDueAt?: string;
 }
 
 /** A page that must leave runs out examines at most this many: as many rows as one request of DynamoDB reads. */
@@ -136,12 +143,10 @@ export interface RunReads {
   everyRow(tenant: string, runId: string): AsyncIterable<RunRow>;
   /** The newest first. Makes at most two requests, so a page may have fewer runs than `limit` although more follow. */
   listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage>;
-  /** The number of runs in each of these statuses, accepted in this time, counted up to `max`. */
-  countRuns(
-    tenant: string,
-    statuses: readonly RunStatus[],
-    query: { since?: string; until?: string; max: number },
-  ): Promise<RunCount[]>;
+  /** How many runs match each of these filters, counted up to `max`. A filter has at most one field besides its times. */
+  countRuns(tenant: string, filters: readonly RunFilter[], max: number): Promise<RunCount[]>;
+  /** The runs that exist, in any order, without their steps. */
+  someRuns(tenant: string, runIds: readonly string[]): Promise<Run[]>;
   /** The ids that start with these characters, in order, at most `limit`. */
   runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]>;
   /** Commits after a sequence number, oldest first. */
@@ -173,6 +178,10 @@ export interface RunReads {
   due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
   /** The outbox entries that exist, in any order. */
   outboxEntries(entryIds: string[]): Promise<OutboxEntry[]>;
+  /** Outbox entries of a tenant, about `limit` of them. */
+  openOutbox(tenant: string, limit: number): Promise<{ entries: OutboxEntry[]; complete: boolean }>;
+  /** The last sweep. */
+  lastSweep(tenant: string): Promise<SweepRecord | undefined>;
   /** Entries of a tenant that need an operator, at most `limit`. */
   stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]>;
 }
@@ -190,6 +199,8 @@ export interface RunStore extends RunReads {
    * or postponed since it was read. The next commit of the run sets its due time and resets the count.
    */
   postponeRun(due: DueRun, dueAt: string): Promise<boolean>;
+
+  recordSweep(tenant: string, sweep: SweepRecord): Promise<void>;
 
   /** Counts an attempt to send an entry and sets its next one. False if it is gone or another sweep was first. */
   bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;

@@ -40,6 +40,8 @@ export interface Swept {
   oldestDueAt?: string;
   /** The number of shards of the due index that could not be read. */
   unreadShards?: number;
+  /** What was due, by tenant. */
+  tenants: Record<string, { due: number; oldestDueAt?: string }>;
 }
 
 /**
@@ -64,6 +66,9 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
     left: 0,
     ...(oldestDueAt !== undefined && { oldestDueAt }),
     ...(unreadShards > 0 && { unreadShards }),
+    tenants: Object.fromEntries(
+      [...byTenant].map(([tenant, items]) => [tenant, { due: items.length, oldestDueAt: items[0]?.dueAt }]),
+    ),
   };
   const sendBatches = async () => {
     for (let batch = take(due); batch.length > 0; batch = take(due)) {

@@ -1,5 +1,6 @@
 import { handleAccess } from '../../lambdas/api/access/access.ts';
 import { handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
+import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import { CONTRACT } from '../../lambdas/api/contract/index.ts';
 import { type RouteDefinition, type Routes, routeKey } from '../../lambdas/api/contract/route.ts';
 import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
@@ -18,6 +19,7 @@ import type { Role } from '../../lambdas/people/rights.ts';
 const ROUTERS = {
   runs: handleRuns,
   control: handleControl,
+  bulk: handleBulk,
   start: handleStart,
   approvals: handleApprovals,
   evidence: handleEvidence,

@@ -7,6 +7,7 @@ import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { ANA, OLIVIA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
+import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { SetupWorld } from '../setup/setup-world.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { eventFor, keyedRoutes, type Sent } from './every-route.ts';
@@ -21,6 +22,12 @@ const keys = new MemoryApiKeys();
 let shop: GovernedWorkshop;
 let approval: Approval;
 const setup = new SetupWorld();
+/** The dead letters of acme carry the mark. */
+const foundIn = (tenant: string) => ({
+  queues: [{ queue: 'steps', messages: 0, complete: true }],
+  letters: tenant === 'acme' ? [{ id: MARK, queue: 'steps', sentAt: '2026-01-01T00:00:00.000Z', attempts: 5 }] : [],
+});
+
 let ports: Record<string, unknown>;
 
 beforeAll(async () => {
@@ -73,8 +80,12 @@ beforeAll(async () => {
     newApiKey: () => `csk_${Math.random()}`,
     cursorSecret: async () => 'secret',
     store: { get: async () => Buffer.from(MARK) },
-    counts: async (tenant: string) => [{ queue: tenant === 'acme' ? MARK : 'steps', messages: 0, complete: true }],
-    redrive: async (tenant: string) => [{ queue: tenant === 'acme' ? MARK : 'steps', messages: 0, complete: true }],
+    jobs: new MemoryBulkJobs(),
+    deadLetters: {
+      counts: async () => [],
+      list: async (tenant: string) => foundIn(tenant),
+      redrive: async (tenant: string) => foundIn(tenant),
+    },
     peopleRules: { coolDownMs: 0, secondOwner: false },
     region: 'eu-central-1',
     hasTime: () => true,

@@ -51,8 +51,10 @@ const OPEN_TO: Record<string, Role[]> = {
   runAutomation: OPERATOR,
   rerunRun: OPERATOR,
   replayRun: OPERATOR,
-  countDeadLetters: OPERATOR,
+  listDeadLetters: OPERATOR,
   redriveDeadLetters: OPERATOR,
+  actOnRuns: OPERATOR,
+  getBulkJob: OPERATOR,
   cancelRun: OPERATOR,
   pauseRun: OPERATOR,
   resumeRun: OPERATOR,
@@ -97,8 +99,12 @@ const portsFor = ({ person, role }: As) => ({
     },
   ),
   credentials: new Proxy({}, { get: () => async () => reached() }),
-  counts: async () => reached(),
-  redrive: async () => reached(),
+  get deadLetters(): never {
+    return reached();
+  },
+  get clock(): never {
+    return reached();
+  },
 });
 
 /** A body of `away` passes its schema; every other body may be refused after the right was checked. */

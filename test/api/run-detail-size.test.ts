@@ -50,6 +50,7 @@ const runs = {
   receipts: async () => [],
   approvals: async () => [],
   evidence: async () => undefined,
+  reruns: async () => [],
   runIdsStartingWith: async (_tenant: string, prefix: string) => [prefix],
 };
 
@@ -62,9 +63,12 @@ async function ask(path: string, { query, index, api = {} }: { query?: object; i
     queryStringParameters: query,
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner' } } },
   } as unknown as HttpEvent;
-  const definitions = { workflow: async () => workflow };
+  const definitions = { workflow: async () => workflow, people: async () => [] };
   const answer = path.startsWith('/runs') ? handleRuns : handleApprovals;
-  const answered = await answer({ runs, definitions, cursorSecret: async () => 'secret', ...api } as never, event);
+  const answered = await answer(
+    { runs, definitions, clock: { now: () => 0 }, cursorSecret: async () => 'secret', ...api } as never,
+    event,
+  );
   expect(Buffer.byteLength(JSON.stringify(answered))).toBeLessThan(LAMBDA_MAX_BYTES);
   return JSON.parse(answered.body ?? '');
 }

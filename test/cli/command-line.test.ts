@@ -185,15 +185,34 @@ describe('naming a run', () => {
   });
 
   test.each([
-    ['ab1', 2, `2 runs start with run_ab1: ${RUN_ID}, ${SIMILAR_RUN_ID}; give more of the id`],
-    ['run_ab1', 2, '2 runs start with run_ab1'],
-    ['cd', 1, 'none of the newest 100 runs starts with run_cd'],
-  ])('the ambiguous or unknown prefix %s exits with %i', async (reference, code, sentence) => {
-    const runs = [summary(RUN_ID), summary(SIMILAR_RUN_ID)];
-    api = await stubApi(() => ({ status: 200, body: { runs, nextCursor: null } }));
-    const { exitCode, stderr } = await onTerminal(100, ['runs', 'watch', reference, '--url', api.url]);
-    expect(stderr).toContain(sentence);
-    expect(exitCode).toBe(code);
+    [409, 'several runs start with run_ab1', 1],
+    [404, 'there is no run run_ab1', 1],
+  ])(
+    'the API finds the run by its first characters, and its response %i "%s" is shown',
+    async (status, detail, code) => {
+      api = await stubApi(() => ({ status, body: { detail } }));
+      for (const reference of ['ab1', 'run_ab1']) {
+        const { exitCode, stderr } = await onTerminal(100, ['runs', 'watch', reference, '--url', api.url]);
+        expect(stderr).toContain(detail);
+        expect(exitCode).toBe(code);
+      }
+      expect(api.asked).toEqual(['GET /api/v1/runs/run_ab1', 'GET /api/v1/runs/run_ab1']);
+    },
+  );
+
+  test('a search reads on until it has found enough, and says how far it has searched', async () => {
+    const found = [[], [summary(RUN_ID)], [summary(SIMILAR_RUN_ID)]];
+    const searchedBackTo = '2026-11-17T09:30:00.000Z';
+    api = await stubApi(() => {
+      const runs = found.shift() ?? [];
+      return { status: 200, body: { runs, nextCursor: 'next', searchedBackTo } };
+    });
+    const search = ['runs', 'list', '--text', 'disk', '--since', '2026-11-01', '--limit', '2', '--url', api.url];
+    const { lines, stderr } = await onTerminal(120, search);
+    expect(lines.slice(1)).toHaveLength(2);
+    expect(stderr).toContain('searched back to 2026-11-17 09:30:00 UTC');
+    expect(api.asked[0]).toBe('GET /api/v1/runs?since=2026-11-01T00%3A00%3A00.000Z&text=disk&limit=2');
+    expect(api.asked[2]).toContain('limit=1&cursor=next');
   });
 
   test('a list shows ids long enough to be unique', async () => {

@@ -62,6 +62,27 @@ describe('runs list', () => {
     expect((JSON.parse(stdout) as RunPage).runs.map(({ runId }) => runId)).toEqual([failed]);
   });
 
+  test('filters by automation, subject, error code and title, and counts', async () => {
+    const found = async (...options: string[]) => {
+      const { stdout } = await cli('runs', 'list', '--json', ...options);
+      return (JSON.parse(stdout) as RunPage).runs.map(({ runId }) => runId);
+    };
+    expect(await found('--automation', 'triage-incident')).toEqual([failed, triaged]);
+    expect(await found('--workflow', 'triage-incident', '--since', '1h')).toEqual([failed, triaged]);
+    expect(await found('--subject', 'octo-org/payments#2')).toEqual([labelled[1]]);
+    const { error } = await host.run(failed);
+    expect(await found('--error', error?.code.toLowerCase() ?? '')).toEqual([failed]);
+    expect(await found('--text', 'ORDERS')).toEqual([triaged]);
+    expect(await found('--overdue')).toEqual([]);
+    const { stdout } = await cli('runs', 'list', '--counts');
+    expect(stdout).toMatch(/\n\nsucceeded 4, failed_terminal 1\n$/);
+    const { exitCode, stderr } = await cli('runs', 'list', '--error', 'DRIFTET');
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringContaining('errorCode: "DRIFTET" is not valid; did you mean "DRIFTED"?'),
+    ]);
+  });
+
   test('reads page by page with a cursor, without gaps or duplicates', async () => {
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {

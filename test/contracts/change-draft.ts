@@ -26,7 +26,9 @@ export class ChangeDraft {
     return this;
   }
 
-  note(facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey' | 'approvalOverdueSince'>>): this {
+  note(
+    facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey' | 'approvalOverdueSince' | 'assignee'>>,
+  ): this {
     this.#draft.note(facts);
     return this;
   }

@@ -213,7 +213,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
         started(unsure, at)
           .move('needs_human', BY, { ...error, code: 'OUTCOME_UNKNOWN' })
           .seal(),
-        change(overdue, at).note({ approvalOverdueSince: at }).seal(),
+        change(overdue, at).note({ approvalOverdueSince: at, assignee: 'oscar' }).seal(),
       ]) {
         expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       }
@@ -227,6 +227,8 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await found({ errorCode: 'TARGET_REFUSED' })).toEqual(ids(failed));
       expect(await found({ errorCode: 'OUTCOME_UNKNOWN' })).toEqual(ids(unsure));
       expect(await found({ overdue: true })).toEqual(ids(overdue));
+      expect(await found({ assignee: 'oscar' })).toEqual(ids(overdue));
+      expect(await found({ assignee: 'ana' })).toEqual([]);
       expect(await found({ needsResolution: true })).toEqual(ids(unsure));
       expect(await found({ text: 'disk' })).toEqual(ids(unsure, old));
       expect(await found({ text: 'disk', status: 'queued' })).toEqual(ids(old));
@@ -254,20 +256,34 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(rest.next).toBeUndefined();
     });
 
-    it('counts the runs of each status up to a limit, in a time', async () => {
+    it('counts the runs of a list up to a limit, in a time, and names the oldest', async () => {
       const { tenant, ids } = await begun(4);
       const newest = await bench.store.load(tenant, ids[3] ?? '');
       if (newest) await bench.store.commit(cancel(newest.run));
       const counted = (max: number, times: { since?: string; until?: string } = {}) =>
-        bench.store.countRuns(tenant, ['queued', 'canceled', 'running'], { ...times, max });
-      expect(await counted(3)).toEqual([
-        { status: 'queued', count: 3, oldest: AT },
-        { status: 'canceled', count: 1, oldest: later(AT, 3 * MINUTE_MS) },
-        { status: 'running', count: 0 },
-      ]);
-      expect((await counted(2))[0]).toEqual({ status: 'queued', count: 2, atLeast: true, oldest: AT });
+        bench.store.countRuns(
+          tenant,
+          [{ status: 'queued' }, { status: 'canceled' }, { overdue: true }].map(
+            (filter) => ({ ...filter, ...times }) as RunFilter,
+          ),
+          max,
+        );
+      const at = (index: number) => ({ runId: ids[index], createdAt: later(AT, index * MINUTE_MS) });
+      expect(await counted(3)).toEqual([{ count: 3, oldest: at(0) }, { count: 1, oldest: at(3) }, { count: 0 }]);
+      expect((await counted(2))[0]).toEqual({ count: 2, atLeast: true, oldest: at(0) });
       const since = later(AT, MINUTE_MS);
-      expect((await counted(5, { since, until: since }))[0]).toEqual({ status: 'queued', count: 1, oldest: since });
+      expect((await counted(5, { since, until: since }))[0]).toEqual({ count: 1, oldest: at(1) });
+      const some = await bench.store.someRuns(tenant, [ids[1] ?? '', ids[1] ?? '', 'run_0']);
+      expect(some.map(({ runId }) => runId)).toEqual([ids[1]]);
+    });
+
+    it('keeps what the last sweep found, for each tenant', async () => {
+      const tenant = newTenant();
+      expect(await bench.store.lastSweep(tenant)).toBeUndefined();
+      await bench.store.recordSweep(tenant, { at: AT, due: 3, oldestDueAt: AT });
+      await bench.store.recordSweep(tenant, { at: later(AT, 1), due: 0 });
+      await bench.store.recordSweep(newTenant(), { at: AT, due: 1 });
+      expect(await bench.store.lastSweep(tenant)).toEqual({ at: later(AT, 1), due: 0 });
     });
 
     it('finds runs by the first characters of their id', async () => {

@@ -131,7 +131,7 @@ it('a list of 50 runs takes at most two requests for any single filter', async (
     const { run: begun, trigger } = accepted({ tenant, runId: `run_${index}`, at, title: 'Disk full' });
     const { dueAt: _dueAt, ...facts } = begun;
     const ended: Run = { ...facts, status: 'needs_human', completedAt: at, durationMs: 1, error };
-    const run: Run = index % 2 === 0 ? ended : { ...begun, approvalOverdueSince: at };
+    const run: Run = index % 2 === 0 ? ended : { ...begun, approvalOverdueSince: at, assignee: 'oscar' };
     const ends = { seq: 2, events: [{ type: 'run.status_changed', to: 'needs_human' }] } as unknown as Commit;
     return { run, trigger, ends };
   });
@@ -162,6 +162,7 @@ it('a list of 50 runs takes at most two requests for any single filter', async (
     { subject: 'octo-org/payments#7' },
     { errorCode: 'TARGET_REFUSED' },
     { overdue: true },
+    { assignee: 'oscar' },
     { needsResolution: true },
     { since: STORY_BEGINS_AT, until: later(STORY_BEGINS_AT, 99) },
     { text: 'disk' },

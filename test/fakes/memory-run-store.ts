@@ -13,7 +13,7 @@ import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry, logEntryId } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
-import { isTerminal, lostTrigger, type Run, type RunStatus, type Trigger } from '../../lambdas/run/run.ts';
+import { isTerminal, lostTrigger, type Run, type Trigger } from '../../lambdas/run/run.ts';
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../../lambdas/run/run-filter.ts';
 import {
   type AddendumRecord,
@@ -34,6 +34,7 @@ import {
   type RunRow,
   type RunStore,
   rerunOf,
+  type SweepRecord,
   type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
@@ -66,6 +67,7 @@ export class MemoryRunStore implements RunStore {
   readonly #idempotency = new MemoryRows<IdempotencyRecord>();
   readonly #reruns = new MemoryRows<Rerun>();
   readonly #outbox = new MemoryRows<OutboxEntry>();
+  readonly #sweeps = new MemoryRows<SweepRecord>();
   readonly #caps = new MemoryCaps();
   /** In the same table: their due slots are in the same index. */
   readonly schedules = new MemorySchedules((name, run) => this.#passage(name, run));
@@ -234,25 +236,41 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  countRuns(
-    tenant: string,
-    statuses: readonly RunStatus[],
-    { since, until, max }: { since?: string; until?: string; max: number },
-  ): Promise<RunCount[]> {
+  countRuns(tenant: string, filters: readonly RunFilter[], max: number): Promise<RunCount[]> {
     return this.operation('countRuns', () =>
-      statuses.map((status) => {
+      filters.map((filter) => {
         const found = [...this.#runs.peekAll()]
-          .filter((run) => run.tenant === tenant && matchesFilter(run, { status, since, until }))
-          .map(({ createdAt }) => createdAt)
-          .sort();
+          .filter((run) => run.tenant === tenant && matchesFilter(run, filter))
+          .sort((a, b) => (positionOf(a) < positionOf(b) ? -1 : 1));
+        const [oldest] = found;
         return {
-          status,
           count: Math.min(found.length, max),
           ...(found.length > max && { atLeast: true as const }),
-          ...(found[0] !== undefined && { oldest: found[0] }),
+          ...(oldest && { oldest: { runId: oldest.runId, createdAt: oldest.createdAt } }),
         };
       }),
     );
+  }
+
+  someRuns(tenant: string, runIds: readonly string[]): Promise<Run[]> {
+    return this.operation('someRuns', () =>
+      [...new Set(runIds)].flatMap((runId) => this.#runs.get(runOf(tenant, runId)) ?? []),
+    );
+  }
+
+  openOutbox(tenant: string, limit: number): Promise<{ entries: OutboxEntry[]; complete: boolean }> {
+    return this.operation('openOutbox', () => {
+      const entries = [...this.#outbox.peekAll()].filter(({ id }) => id.startsWith(`${tenant}.`)).map(copy);
+      return { entries: entries.slice(0, limit), complete: entries.length < limit };
+    });
+  }
+
+  recordSweep(tenant: string, sweep: SweepRecord): Promise<void> {
+    return this.operation('recordSweep', () => this.#sweeps.set(tenant, '', sweep));
+  }
+
+  lastSweep(tenant: string): Promise<SweepRecord | undefined> {
+    return this.operation('lastSweep', () => this.#sweeps.get(tenant));
   }
 
   runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]> {

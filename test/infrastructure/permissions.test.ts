@@ -85,11 +85,18 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it.each([
     // A person who resolves a run says whether its writes were made.
-    ['dynamodb:PutItem', 'RECEIPT', ['ApiControlRole', 'WorkerStepRole']],
+    ['dynamodb:PutItem', 'RECEIPT', ['ApiBulkRole', 'ApiControlRole', 'WorkerStepRole']],
     [
       'dynamodb:PutItem',
       'IDEM',
-      ['ApiStartRole', 'IntakeGenericRole', 'IntakeGithubRole', 'IntakeServicenowRole', 'SweepSweeperRole'],
+      [
+        'ApiBulkRole',
+        'ApiStartRole',
+        'IntakeGenericRole',
+        'IntakeGithubRole',
+        'IntakeServicenowRole',
+        'SweepSweeperRole',
+      ],
     ],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
     ['dynamodb:GetItem', 'APIKEY', ['AccessApiAccessRole', 'KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
@@ -178,6 +185,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
       // A plan reads what it is given to read with, never what writes.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
+      ApiBulkRole: ['KeyedRoutesCursorSecret'],
       ApiRunsRole: ['KeyedRoutesCursorSecret'],
       ApiApprovalsRole: ['KeyedRoutesCursorSecret'],
       AccessApiAccessRole: ['KeyedRoutesCursorSecret'],

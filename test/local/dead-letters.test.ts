@@ -1,6 +1,7 @@
 import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { QueueCount } from '../../lambdas/api/contract/operations.ts';
+import type { ResponseFrom } from '../../client/api-client.ts';
+import type { DeadLetter, QueueCount } from '../../lambdas/api/contract/operations.ts';
 import { ACME_KEY, type Answer, GLOBEX_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
@@ -14,13 +15,19 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
+type Status = ResponseFrom<'GET /api/v1/status'>;
+
 interface Queues {
+  deadLetters?: DeadLetter[];
   queues?: QueueCount[];
   redriven?: QueueCount[];
 }
 
-const ask = (method: string, path: string, key = ACME_KEY): Promise<Answer<Queues>> =>
-  host.request(method, `/api/v1${path}`, { headers: { 'x-api-key': key } });
+const ask = (method: string, path: string, key = ACME_KEY, body?: object): Promise<Answer<Queues>> =>
+  host.request(method, `/api/v1${path}`, {
+    headers: { 'x-api-key': key },
+    ...(body && { body: JSON.stringify(body) }),
+  });
 
 async function poison(): Promise<void> {
   const client = new SQSClient(host.clientConfig());
@@ -50,7 +57,13 @@ it('a poison message ends in the dead-letter queue, other messages are processed
     { queue: 'evidence', messages: 0, complete: true },
     { queue: 'approvals', messages: 0, complete: true },
   ];
-  expect((await ask('GET', '/dead-letters')).body.queues).toEqual(dead);
+  const { queues, deadLetters: [letter] = [] } = (await ask('GET', '/dead-letters')).body;
+  expect(queues).toEqual(dead);
+  expect(letter).toMatchObject({ queue: 'steps', kind: null, run: null, attempts: DELIVERIES_MAX });
+  const { body } = await host.request<Status>('GET', '/api/v1/status', { headers: { 'x-api-key': ACME_KEY } });
+  const { since } = body.problems.find(({ kind, count }) => kind === 'dead_letters' && count === 1) ?? {};
+  expect(since).toBe(letter?.sentAt);
+  expect(body.lastSweepAt).not.toBeNull();
 
   expect((await ask('POST', '/dead-letters/redrive', 'local-auditor-key')).status).toBe(403);
   expect(await ask('POST', '/dead-letters/redrive', 'local-operator-key')).toMatchObject({
@@ -81,7 +94,17 @@ it('a tenant sees, counts and sends back only its own dead letters, and none is 
     complete: true,
   });
   expect(await evidence('GET', '/dead-letters', ACME_KEY)).toMatchObject({ messages: 20 });
-  expect(await evidence('POST', '/dead-letters/redrive', GLOBEX_KEY)).toMatchObject({ messages: 5 });
+  const { deadLetters = [] } = (await ask('GET', '/dead-letters?queue=evidence', GLOBEX_KEY)).body;
+  expect(deadLetters.map(({ kind, run }) => [kind, run?.runId])).toEqual(
+    [0, 5, 10, 15, 20].map((n) => ['nothing', `run_${n}`]),
+  );
+  const selected = { ids: deadLetters.slice(0, 2).map(({ id }) => id) };
+  const { redriven } = (await ask('POST', '/dead-letters/redrive', GLOBEX_KEY, selected)).body;
+  expect(redriven?.map(({ messages }) => messages)).toEqual([0, 2, 0]);
+  // Another tenant cannot select them.
+  const stolen = await ask('POST', '/dead-letters/redrive', ACME_KEY, { ids: [deadLetters[3]?.id] });
+  expect(stolen.body.redriven?.map(({ messages }) => messages)).toEqual([0, 0, 0]);
+  expect(await evidence('POST', '/dead-letters/redrive', GLOBEX_KEY)).toMatchObject({ messages: 3 });
   expect(await evidence('GET', '/dead-letters', GLOBEX_KEY)).toMatchObject({ messages: 0 });
   expect(await evidence('GET', '/dead-letters', ACME_KEY)).toMatchObject({ messages: 20 });
   const left: string[] = [];

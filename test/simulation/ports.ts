@@ -145,6 +145,12 @@ export function portsOf(around: Surroundings, by: Invocation) {
     due: view('due', (...args: Parameters<RunStore['due']>) => store.due(...args)),
     waitingLine: view('waitingLine', (...args: Parameters<RunStore['waitingLine']>) => store.waitingLine(...args)),
     listRuns: view('listRuns', (...args: Parameters<RunStore['listRuns']>) => store.listRuns(...args)),
+    someRuns: view('someRuns', (...args: Parameters<RunStore['someRuns']>) => store.someRuns(...args)),
+    openOutbox: view('openOutbox', (...args: Parameters<RunStore['openOutbox']>) => store.openOutbox(...args)),
+    lastSweep: view('lastSweep', (tenant: string) => store.lastSweep(tenant)),
+    recordSweep: at('store', 'recordSweep', (...args: Parameters<RunStore['recordSweep']>) =>
+      store.recordSweep(...args),
+    ),
     countRuns: view('countRuns', (...args: Parameters<RunStore['countRuns']>) => store.countRuns(...args)),
     runIdsStartingWith: view('runIdsStartingWith', (...args: Parameters<RunStore['runIdsStartingWith']>) =>
       store.runIdsStartingWith(...args),

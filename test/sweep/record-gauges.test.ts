@@ -1,17 +1,28 @@
 import { expect, it } from 'vitest';
 import { EmbeddedMetrics } from '../../lambdas/entry/metrics.ts';
 import { recordGauges } from '../../lambdas/sweep/record-gauges.ts';
+import type { Swept } from '../../lambdas/sweep/sweep.ts';
 import { Metrics as CollectedMetrics } from '../../local/lambda/metrics.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 
 const PENDING: Record<string, number> = { acme: 3, globex: 4 };
 
 /** The metrics after the gauges were recorded once. */
 async function recorded(oldestDueAt?: string, unreadShards?: number, collected = new CollectedMetrics()) {
   const clock = new FakeClock('2026-03-01T10:01:00.000Z');
-  const runs = { countPendingApprovals: async (tenant: string) => PENDING[tenant] ?? 0 };
+  const store = new MemoryRunStore();
+  const runs = {
+    countPendingApprovals: async (tenant: string) => PENDING[tenant] ?? 0,
+    recordSweep: store.recordSweep.bind(store),
+  };
   const metrics = new EmbeddedMetrics('acme-prod', clock, (line) => collected.collect('Sweeper', line));
-  await recordGauges({ runs, tenants: Object.keys(PENDING), metrics, clock }, { oldestDueAt, unreadShards });
+  const tenants: Swept['tenants'] = oldestDueAt === undefined ? {} : { acme: { due: 2, oldestDueAt } };
+  await recordGauges({ runs, tenants: Object.keys(PENDING), metrics, clock }, { oldestDueAt, unreadShards, tenants });
+  expect([await store.lastSweep('acme'), await store.lastSweep('globex')]).toEqual([
+    { at: '2026-03-01T10:01:00.000Z', due: 0, ...tenants.acme },
+    { at: '2026-03-01T10:01:00.000Z', due: 0 },
+  ]);
   return collected.list().map(({ namespace, name, unit, max }) => [namespace, name, unit, max]);
 }
 

@@ -1,5 +1,6 @@
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
+import { shortSubject } from '../../../lambdas/run/run-filter.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -7,7 +8,6 @@ import { age } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
-import { shortSubject } from '../runs/run-text.ts';
 import { shortApprovalIds } from './find-approval.ts';
 
 const STATUSES = ['pending', 'decided', 'approved', 'rejected', 'expired', 'canceled'] as const;

@@ -4,7 +4,7 @@ import type { RunSummary } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command, Option } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
-import { findRunId } from './find-run.ts';
+import { runReference } from './find-run.ts';
 
 type ControlCommand =
   | 'cancel'
@@ -86,7 +86,7 @@ function control<Route extends ControlRoute>(
     async run(call): Promise<ExitCode> {
       const body = bodyOf(call);
       const api = call.api();
-      const params = { id: await findRunId(api, call.arg(0)) };
+      const params = { id: runReference(call.arg(0)) };
       const run = await api.call<ControlRoute>(route, { params, body } as RequestFor<ControlRoute>);
       if (call.json) call.printJson(run);
       else for (const line of resultLines(run)) call.terminal.print(printable(line));
@@ -110,7 +110,7 @@ function resultLines({ runId, status, completedAt, assignee, resolution, rolledB
 const RESULTS = ['succeeded', 'failed'] as const;
 const FINDINGS = ['happened', 'did_not'] as const;
 
-function resolveBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/resolve'>['body'] {
+export function resolveBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/resolve'>['body'] {
   const outcome = oneOf('--as', call.option('as') ?? '', RESULTS);
   const reason = call.option('reason') ?? '';
   if (reason.trim() === '') throw new UsageError('--reason is required: what you found and did');

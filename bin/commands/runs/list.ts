@@ -1,60 +1,77 @@
-import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
+import { shortSubject } from '../../../lambdas/run/run-filter.ts';
 import type { RunPage, RunSummary } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
-import { age, duration } from '../../terminal/times.ts';
+import { age, dateAndTime, duration } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
-import { EXIT, UsageError } from '../failure.ts';
-import { noteMore, pagingOptions, readPages } from '../paging.ts';
+import { EXIT } from '../failure.ts';
+import { limitOf, noteMore, PAGE_MAX, pagingOptions } from '../paging.ts';
+import { FILTER_OPTIONS, filterQuery } from './filter-options.ts';
 import { shortRunIds } from './find-run.ts';
-import { RUN_STATUSES, shortSubject, statusCell } from './run-text.ts';
+import { RUN_STATUSES, statusCell } from './run-text.ts';
+
+const LIMIT_DEFAULT = 25;
+/** A search reads 100 runs with each request. */
+const REQUESTS_MAX = 20;
 
 export const runsList: Command = {
   name: 'runs list',
   args: [],
   description: 'list runs, newest first',
-  details: `Statuses: ${RUN_STATUSES.slice(0, 7).join(', ')},\n  ${RUN_STATUSES.slice(7).join(', ')}.`,
+  details: `Options together select the runs that match all of them.\nStatuses: ${RUN_STATUSES.slice(0, 7).join(', ')},\n  ${RUN_STATUSES.slice(7).join(', ')}.`,
   options: {
-    status: { value: 'STATUS', description: 'only runs with this status' },
+    ...FILTER_OPTIONS,
+    counts: { description: 'also count the runs by status' },
     ...pagingOptions('runs'),
   },
   async run(call) {
     const page = await readRuns(call);
-    if (call.json) {
-      call.printJson(page);
-      return EXIT.ok;
-    }
-    printRuns(call, printable(page));
+    if (call.json) call.printJson(page);
+    else printRuns(call, printable(page));
     return EXIT.ok;
   },
 };
 
+/** Reads further pages until there are as many runs as asked for: a page leaves out the runs that do not match. */
 async function readRuns(call: Call): Promise<RunPage> {
-  const status = call.option('status');
-  if (status !== undefined && !RUN_STATUSES.includes(status)) {
-    throw new UsageError(
-      `unknown status "${status}"${didYouMean(status, RUN_STATUSES) || `; statuses: ${RUN_STATUSES.join(', ')}`}`,
-    );
-  }
   const api = call.api();
-  const { items, nextCursor } = await readPages(call, async (asked) => {
-    const page = await api.call('GET /api/v1/runs', {
-      query: { status: status as RunSummary['status'] | undefined, ...asked },
-    });
-    return { items: page.runs, nextCursor: page.nextCursor };
-  });
-  return { runs: items, nextCursor };
+  const filter = filterQuery(call);
+  const wanted = call.isSet('all') ? Number.POSITIVE_INFINITY : Number(limitOf(call) ?? LIMIT_DEFAULT);
+  const counts = call.isSet('counts') ? 'true' : undefined;
+  const read = (cursor: string | undefined, limit: number, first: boolean) =>
+    api.call('GET /api/v1/runs', { query: { ...filter, ...(first && { counts }), limit, cursor } });
+  let page = await read(call.option('cursor'), Math.min(wanted, PAGE_MAX), true);
+  const runs = [...page.runs];
+  for (let requests = 1; page.nextCursor !== null && runs.length < wanted; requests += 1) {
+    if (requests === REQUESTS_MAX && !call.isSet('all')) break;
+    const next = await read(page.nextCursor, Math.min(wanted - runs.length, PAGE_MAX), false);
+    runs.push(...next.runs);
+    page = { ...next, counts: page.counts };
+  }
+  return { ...page, runs };
 }
 
-function printRuns(call: Call, { runs, nextCursor }: RunPage): void {
+function printRuns(call: Call, { runs, nextCursor, searchedBackTo, counts }: RunPage): void {
   const { terminal } = call;
-  if (runs.length === 0) terminal.note('no runs; start one with npx countersign webhook send FILE');
-  else for (const line of runTable(terminal, runs)) terminal.print(line);
+  const isFiltered = Object.keys(filterQuery(call)).length > 0;
+  if (runs.length > 0) for (const line of runTable(terminal, runs)) terminal.print(line);
+  else terminal.note(isFiltered ? 'no run matches' : 'no runs; start one with npx countersign webhook send FILE');
+  if (counts) terminal.print(`\n${countsText(counts)}`);
+  if (searchedBackTo !== undefined) terminal.note(`\nsearched back to ${dateAndTime(searchedBackTo)}`);
   noteMore(call, nextCursor);
 }
 
+/** `running 3, failed_terminal 2, succeeded more than 1000`. */
+export function countsText({ byStatus, countedBackTo }: NonNullable<RunPage['counts']>): string {
+  const since = countedBackTo === undefined ? '' : ` (accepted since ${dateAndTime(countedBackTo)})`;
+  const each = byStatus.map(
+    ({ status, count, atLeast }) => `${status} ${atLeast && !since ? 'more than ' : ''}${count}`,
+  );
+  return `${each.join(', ') || 'no runs'}${since}`;
+}
+
 /** On a terminal, short ids, ages and subjects; in a pipe, full values. */
-function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
+export function runTable(terminal: Terminal, runs: readonly RunSummary[]): string[] {
   const nowMs = Date.now();
   const shortened = shortRunIds(runs.map(({ runId }) => runId));
   const form = terminal.isInteractive

@@ -42,6 +42,3 @@ export function eventTone(event: CommitEvent): Tone | undefined {
   if (event.type === 'run.status_changed') return (STATUSES as Record<string, Tone | undefined>)[event.to];
   return kindOf(event)?.tone?.(event);
 }
-
-/** `INC0010001` of `servicenow:acme:INC0010001`. */
-export const shortSubject = (subject: string) => subject.slice(subject.lastIndexOf(':') + 1);

@@ -3,18 +3,18 @@ import { printable } from '../../terminal/terminal.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { PAGE_MAX } from '../paging.ts';
-import { findRunId } from './find-run.ts';
+import { runReference } from './find-run.ts';
 import { printRun } from './run-page.ts';
 
 export const runsShow: Command = {
   name: 'runs show',
   args: ['ID'],
   description: 'show a run: steps, approvals, receipts, commits and evidence',
-  details: 'ID may be a prefix that is unique among the newest 100 runs.',
+  details: 'ID may be the first characters of the id.',
   options: {},
   async run(call) {
     const api = call.api();
-    const run = await wholeRun(api, await findRunId(api, call.arg(0)));
+    const run = await wholeRun(api, runReference(call.arg(0)));
     if (call.json) call.printJson(run);
     else printRun(printable(run), call.terminal);
     return EXIT.ok;
@@ -22,8 +22,9 @@ export const runsShow: Command = {
 };
 
 /** Fetches all pages: a long run has more steps and commits than one response holds. */
-async function wholeRun(api: Api, runId: string): Promise<RunDetail> {
-  const { moreCommitsSince, ...first } = await api.call('GET /api/v1/runs/{id}', { params: { id: runId } });
+async function wholeRun(api: Api, reference: string): Promise<RunDetail> {
+  const { moreCommitsSince, ...first } = await api.call('GET /api/v1/runs/{id}', { params: { id: reference } });
+  const { runId } = first;
   const run = await withAllSteps(api, first);
   const commits = [...run.commits];
   for (let since = moreCommitsSince; since !== undefined; ) {

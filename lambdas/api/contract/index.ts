@@ -1,6 +1,7 @@
 import { accessRoutes, signInRoutes } from './access.ts';
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
+import { bulkRoutes } from './bulk.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
 import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
@@ -12,7 +13,7 @@ import {
   slackEventRoutes,
   slackInteractivityRoutes,
 } from './inbound.ts';
-import { deadLetterRoutes, healthRoutes, outboxRoutes } from './operations.ts';
+import { deadLetterRoutes, healthRoutes, outboxRoutes, statusRoutes } from './operations.ts';
 import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
@@ -32,6 +33,7 @@ export const CONTRACT = {
   slackCommands: slackCommandRoutes,
   slackEvents: slackEventRoutes,
   runs: runRoutes,
+  bulk: bulkRoutes,
   control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
   start: startRoutes,
   approvals: approvalRoutes,
@@ -48,7 +50,7 @@ export const CONTRACT = {
   policies: policyRoutes,
   evidence: evidenceRoutes,
   evidenceKeys: evidenceKeyRoutes,
-  deadLetters: deadLetterRoutes,
+  deadLetters: { ...deadLetterRoutes, ...statusRoutes },
   access: accessRoutes,
   health: { ...healthRoutes, ...signInRoutes },
   docs: docsRoutes,

@@ -1,10 +1,19 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { systemClock, systemPause } from '../../entry/system.ts';
+import { DynamoRunReads } from '../../run/dynamo/dynamo-run-reads.ts';
 import { RedriveEnvironment } from '../environment.ts';
 import { handleDeadLetters } from './dead-letters.ts';
 import { SqsDeadLetters } from './sqs-dead-letters.ts';
 
-const deadLetters = new SqsDeadLetters(new SQSClient(), readEnvironment(RedriveEnvironment).DEAD_LETTER_QUEUES);
+const environment = readEnvironment(RedriveEnvironment);
 
-export const handler = httpHandler((event) => handleDeadLetters(deadLetters, event));
+const ports = {
+  runs: new DynamoRunReads(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
+  deadLetters: new SqsDeadLetters(new SQSClient(), environment.DEAD_LETTER_QUEUES),
+  clock: systemClock,
+};
+
+export const handler = httpHandler((event) => handleDeadLetters(ports, event));

@@ -1,14 +1,17 @@
 import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageCommand,
+  GetQueueAttributesCommand,
   type Message,
   ReceiveMessageCommand,
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
+import * as z from 'zod';
 import { tryParseJson } from '../../entry/parse-json.ts';
-import type { QueueCount } from '../contract/operations.ts';
-import type { DeadLetters } from './dead-letters.ts';
+import type { DeadLetterSelection, QueueCount } from '../contract/operations.ts';
+import type { QueueName } from '../queue-names.ts';
+import type { DeadLetters, FoundLetters, StoredLetter } from './dead-letters.ts';
 
 /** SQS returns at most this many messages at once, and accepts as many in a batch. */
 const BATCH_MAX = 10;
@@ -20,10 +23,12 @@ const HIDDEN_SECONDS = 30;
 const WAIT_SECONDS = 1;
 
 export interface DeadLetterQueue {
-  name: string;
+  name: QueueName;
   url: string;
   /** The queue that its messages came from. */
   sourceUrl: string;
+  /** How often a message is delivered before it becomes a dead letter. */
+  attempts: number;
 }
 
 /**
@@ -39,12 +44,24 @@ export class SqsDeadLetters implements DeadLetters {
     this.#queues = queues;
   }
 
-  counts(tenant: string): Promise<QueueCount[]> {
-    return this.#each(tenant, async () => false);
+  /** Reads only queues that have messages: reading an empty queue takes a second. */
+  async counts(tenant: string): Promise<(QueueCount & { oldestAt?: string })[]> {
+    return Promise.all(
+      this.#queues.map(async (queue) => {
+        if (await this.#isEmpty(queue)) return { queue: queue.name, messages: 0, complete: true };
+        const { letters, count } = await this.#each(queue, tenant, () => true, keep);
+        const [oldest] = letters.map(({ sentAt }) => sentAt).sort();
+        return { ...count, ...(oldest !== undefined && { oldestAt: oldest }) };
+      }),
+    );
   }
 
-  redrive(tenant: string): Promise<QueueCount[]> {
-    return this.#each(tenant, async ({ url, sourceUrl }, { Body, Attributes, ReceiptHandle }) => {
+  list(tenant: string, selection: DeadLetterSelection): Promise<FoundLetters> {
+    return this.#all(tenant, selection, keep);
+  }
+
+  redrive(tenant: string, selection: DeadLetterSelection): Promise<FoundLetters> {
+    return this.#all(tenant, selection, async ({ url, sourceUrl }, { Body, Attributes, ReceiptHandle }) => {
       const MessageGroupId = Attributes?.MessageGroupId;
       await this.#client.send(new SendMessageCommand({ QueueUrl: sourceUrl, MessageBody: Body, MessageGroupId }));
       await this.#client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle }));
@@ -52,27 +69,42 @@ export class SqsDeadLetters implements DeadLetters {
     });
   }
 
-  /** Counts a tenant's messages and applies `act` to each. A message that `act` does not remove returns to its queue. */
-  #each(tenant: string, act: (queue: DeadLetterQueue, message: Message) => Promise<boolean>): Promise<QueueCount[]> {
-    return Promise.all(
-      this.#queues.map(async (queue) => {
-        const { messages, complete } = await this.#read(queue);
-        const own = messages.filter((message) => tenantOf(message) === tenant);
-        const removed = new Set<Message>();
-        try {
-          for (let start = 0; start < own.length; start += BATCH_MAX) {
-            const batch = own.slice(start, start + BATCH_MAX);
-            await Promise.all(batch.map(async (message) => (await act(queue, message)) && removed.add(message)));
-          }
-        } finally {
-          await this.#return(
-            queue,
-            messages.filter((message) => !removed.has(message)),
-          );
-        }
-        return { queue: queue.name, messages: own.length, complete };
-      }),
+  async #all(tenant: string, { queue, ids, runId }: DeadLetterSelection, act: Act): Promise<FoundLetters> {
+    const isSelected = (letter: StoredLetter) =>
+      (ids === undefined || ids.includes(letter.id)) && (runId === undefined || letter.runId === runId);
+    const queues = this.#queues.filter(({ name }) => queue === undefined || name === queue);
+    const found = await Promise.all(queues.map((each) => this.#each(each, tenant, isSelected, act)));
+    return { queues: found.map(({ count }) => count), letters: found.flatMap(({ letters }) => letters) };
+  }
+
+  /** Applies `act` to the selected messages of a tenant. A message that `act` does not remove returns to its queue. */
+  async #each(queue: DeadLetterQueue, tenant: string, isSelected: (letter: StoredLetter) => boolean, act: Act) {
+    const { messages, complete } = await this.#read(queue);
+    const own = messages
+      .filter((message) => tenantOf(message) === tenant)
+      .map((message) => ({ message, letter: letterOf(queue, message) }))
+      .filter(({ letter }) => isSelected(letter));
+    const removed = new Set<Message>();
+    try {
+      for (let start = 0; start < own.length; start += BATCH_MAX) {
+        const batch = own.slice(start, start + BATCH_MAX);
+        await Promise.all(batch.map(async ({ message }) => (await act(queue, message)) && removed.add(message)));
+      }
+    } finally {
+      await this.#return(
+        queue,
+        messages.filter((message) => !removed.has(message)),
+      );
+    }
+    const count: QueueCount = { queue: queue.name, messages: own.length, complete };
+    return { count, letters: own.map(({ letter }) => letter) };
+  }
+
+  async #isEmpty({ url }: DeadLetterQueue): Promise<boolean> {
+    const { Attributes } = await this.#client.send(
+      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['ApproximateNumberOfMessages'] }),
     );
+    return Attributes?.ApproximateNumberOfMessages === '0';
   }
 
   async #read({ url }: DeadLetterQueue): Promise<{ messages: Message[]; complete: boolean }> {
@@ -84,7 +116,7 @@ export class SqsDeadLetters implements DeadLetters {
           MaxNumberOfMessages: BATCH_MAX,
           VisibilityTimeout: HIDDEN_SECONDS,
           WaitTimeSeconds: WAIT_SECONDS,
-          MessageSystemAttributeNames: ['MessageGroupId'],
+          MessageSystemAttributeNames: ['MessageGroupId', 'SentTimestamp'],
         }),
       );
       if (Messages.length === 0) return { messages, complete: true };
@@ -103,9 +135,40 @@ export class SqsDeadLetters implements DeadLetters {
   }
 }
 
-/** Every message has its tenant in the body. For a body that cannot be read, the message group is the tenant. */
-function tenantOf({ Body = '', Attributes }: Message): string | undefined {
-  const body = tryParseJson(Body);
-  const named = typeof body === 'object' && body !== null && 'tenant' in body ? body.tenant : undefined;
-  return typeof named === 'string' ? named : Attributes?.MessageGroupId;
+type Act = (queue: DeadLetterQueue, message: Message) => Promise<boolean>;
+const keep: Act = async () => false;
+
+/** What a message without a kind asks for. */
+const KINDS: Record<QueueName, string> = {
+  steps: 'process_run',
+  evidence: 'seal_evidence',
+  approvals: 'publish_approval',
+};
+
+function letterOf(
+  { name, attempts }: DeadLetterQueue,
+  { MessageId = '', Body = '', Attributes }: Message,
+): StoredLetter {
+  const { runId, kind } = fieldsOf(Body);
+  const sentAtMs = Number(Attributes?.SentTimestamp ?? 0);
+  return {
+    id: MessageId,
+    queue: name,
+    ...(runId !== undefined && { runId, kind: kind ?? KINDS[name] }),
+    sentAt: new Date(sentAtMs).toISOString(),
+    attempts,
+  };
 }
+
+/** Every message has its tenant in the body. For a body that cannot be read, the message group is the tenant. */
+const tenantOf = ({ Body = '', Attributes }: Message): string | undefined =>
+  fieldsOf(Body).tenant ?? Attributes?.MessageGroupId;
+
+const Fields = z.object({
+  tenant: z.string().optional(),
+  runId: z.string().optional(),
+  kind: z.string().optional(),
+});
+
+/** A body of another version, or of another sender, may have anything in it. */
+const fieldsOf = (body: string): z.infer<typeof Fields> => Fields.safeParse(tryParseJson(body)).data ?? {};

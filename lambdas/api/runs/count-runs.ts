@@ -22,12 +22,13 @@ export async function countRuns(
   const byIndex = text === undefined && (field === undefined || (field === 'status' && isOnlyStatus(filter)));
   if (!byIndex) return countOneByOne(runs, tenant, filter);
   const statuses = status === undefined ? ALL_STATUSES : [status];
-  const counted = await runs.countRuns(tenant, statuses, { ...filter, max: COUNTED_MAX });
-  return {
-    byStatus: counted
-      .filter(({ count }) => count > 0)
-      .map(({ status, count, atLeast }) => ({ status, count, ...(atLeast && { atLeast }) })),
-  };
+  const filters = statuses.map((each) => ({ ...filter, status: each }));
+  const counted = await runs.countRuns(tenant, filters, COUNTED_MAX);
+  const byStatus = statuses.flatMap((each, index) => {
+    const { count = 0, atLeast } = counted[index] ?? {};
+    return count === 0 ? [] : [{ status: each, count, ...(atLeast && { atLeast }) }];
+  });
+  return { byStatus };
 }
 
 const isOnlyStatus = ({ status: _status, since: _since, until: _until, ...others }: RunFilter): boolean =>

@@ -10,7 +10,7 @@ import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
-import { assigneeOf, isOverdue, needsResolution, shortSubject } from '../run-filter.ts';
+import { isOverdue, needsResolution, shortSubject } from '../run-filter.ts';
 import { DUE_SHARDS } from '../run-store.ts';
 import * as keys from './dynamo-keys.ts';
 
@@ -93,8 +93,7 @@ const dueAt = (runId: string, at: string) =>
 const inList = ({ index, partition }: keys.RunList, at: string) => inIndex(index, partition, at);
 
 export function runItem(run: Run): Item {
-  const { tenant, runId, createdAt, status } = run;
-  const assignee = assigneeOf(run);
+  const { tenant, runId, createdAt, status, assignee } = run;
   return toItem(keys.runKey(tenant, runId), run, {
     ...inList(keys.RUN_LISTS.all(tenant), createdAt),
     ...inList(keys.RUN_LISTS.status(tenant, status), createdAt),

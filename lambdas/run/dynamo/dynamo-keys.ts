@@ -21,6 +21,9 @@ export type RowKind =
   | 'LOCK'
   | 'OUTBOX'
   | 'SCHEDULE'
+  | 'SWEEP'
+  | 'BULK'
+  | 'DIGEST'
   | 'TENANT'
   | 'CHANGE'
   | 'APIKEY'
@@ -150,6 +153,12 @@ export const outboxPrefix = (tenant: string): string => `${tenant}.`;
 export const runOfOutboxEntry = (entryId: string): string => entryId.split('.')[1] ?? '';
 export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.')[0] ?? '';
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
+
+export const bulkJobKey = (tenant: string, jobId: string): Key => ({ pk: partition('BULK', tenant), sk: jobId });
+/** The digests of overdue approvals, by Slack channel. */
+export const digestKey = (tenant: string, channel: string): Key => ({ pk: partition('DIGEST', tenant), sk: channel });
+/** What the last sweep found for a tenant. */
+export const sweepKey = (tenant: string): Key => ({ pk: partition('SWEEP', tenant), sk: 'LAST' });
 
 /** The definitions of a tenant; also the partition of its runs and approvals in indexes. */
 export const tenantPartition = (tenant: string) => partition('TENANT', tenant);

@@ -6,7 +6,7 @@ import { type Approval, type ClosedApprovalList, closedAt, isOpen, runIdOf } fro
 import type { Commit } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
-import { lostTrigger, type Run, type RunStatus, type Trigger } from '../run.ts';
+import { lostTrigger, type Run, type Trigger } from '../run.ts';
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter, shortSubject } from '../run-filter.ts';
 import {
   type DueItem,
@@ -20,6 +20,7 @@ import {
   type RunPage,
   type RunReads,
   type RunRow,
+  type SweepRecord,
   type WaitingLine,
 } from '../run-store.ts';
 import type { Step } from '../step.ts';
@@ -96,25 +97,26 @@ export class DynamoRunReads implements RunReads {
     };
   }
 
-  countRuns(
-    tenant: string,
-    statuses: readonly RunStatus[],
-    { since, until, max }: { since?: string; until?: string; max: number },
-  ): Promise<RunCount[]> {
+  countRuns(tenant: string, filters: readonly RunFilter[], max: number): Promise<RunCount[]> {
     return Promise.all(
-      statuses.map(async (status) => {
-        const { index, partition } = keys.RUN_LISTS.status(tenant, status);
-        const range = { limit: max + 1, from: since, upTo: until };
+      filters.map(async (filter) => {
+        const { index, partition } = listFor(tenant, filter);
+        const range = { limit: max + 1, from: filter.since, upTo: filter.until };
         const { items } = await this.rows.indexPage(index, partition, range);
-        const oldest = items[0]?.[index.sort]?.S;
+        const [first] = items;
+        const oldest = first && keys.parseRunPartition(keyOf(first).pk);
         return {
-          status,
           count: Math.min(items.length, max),
           ...(items.length > max && { atLeast: true as const }),
-          ...(oldest !== undefined && { oldest }),
+          ...(oldest && { oldest: { runId: oldest.runId, createdAt: first[index.sort]?.S ?? '' } }),
         };
       }),
     );
+  }
+
+  async someRuns(tenant: string, runIds: readonly string[]): Promise<Run[]> {
+    const wanted = [...new Set(runIds)].map((runId) => keys.runKey(tenant, runId));
+    return this.#unexpired(await this.rows.batchGetItems(wanted, this.pause)).map((item) => docOf<Run>(item));
   }
 
   async runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]> {
@@ -250,6 +252,23 @@ export class DynamoRunReads implements RunReads {
 
   async outboxEntries(entryIds: string[]): Promise<OutboxEntry[]> {
     return (await this.rows.batchGetItems(entryIds.map(keys.outboxKey), this.pause)).map(outboxEntryOf);
+  }
+
+  async openOutbox(tenant: string, limit: number): Promise<{ entries: OutboxEntry[]; complete: boolean }> {
+    const perShard = Math.ceil(limit / OUTBOX_SHARDS);
+    const shards = await Promise.all(
+      Array.from({ length: OUTBOX_SHARDS }, (_, shard) =>
+        this.rows.range(under(keys.outboxPartition(shard), keys.outboxPrefix(tenant)), { limit: perShard }),
+      ),
+    );
+    return {
+      entries: shards.flat().map(outboxEntryOf),
+      complete: shards.every((items) => items.length < perShard),
+    };
+  }
+
+  lastSweep(tenant: string): Promise<SweepRecord | undefined> {
+    return this.rows.get(keys.sweepKey(tenant));
   }
 
   async stuckOutbox(tenant: string, limit: number): Promise<OutboxEntry[]> {

@@ -14,6 +14,7 @@ import {
   originalOf,
   type RunStore,
   rerunOf,
+  type SweepRecord,
 } from '../run-store.ts';
 import type { RunningStep } from '../step.ts';
 import { capWrite } from './dynamo-caps.ts';
@@ -156,6 +157,10 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       { [sort]: keys.dueSortKey(until, sweeps + 1) },
       dueTimeIs(keys.dueSortKey(dueAt, sweeps)),
     );
+  }
+
+  async recordSweep(tenant: string, sweep: SweepRecord): Promise<void> {
+    await this.rows.save(toItem(keys.sweepKey(tenant), sweep));
   }
 
   async bumpOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {

@@ -1,0 +1,87 @@
+import type { ResponseFrom } from '../../client/api-client.ts';
+import { type Cell, table } from '../terminal/table.ts';
+import { printable } from '../terminal/terminal.ts';
+import { age } from '../terminal/times.ts';
+import type { Call, Command, Option } from './command.ts';
+import { EXIT, UsageError } from './failure.ts';
+import { runReference } from './runs/find-run.ts';
+
+type Listed = ResponseFrom<'GET /api/v1/dead-letters'>;
+type QueueCount = Listed['queues'][number];
+
+const SELECTION: Record<string, Option> = {
+  queue: { value: 'QUEUE', description: 'only messages of this queue: steps, evidence or approvals' },
+  run: { value: 'ID', description: 'only messages of this run' },
+};
+
+const selection = (call: Call) => {
+  const run = call.option('run');
+  return {
+    queue: call.option('queue') as QueueCount['queue'] | undefined,
+    runId: run === undefined ? undefined : runReference(run),
+  };
+};
+
+export const deadLetters: readonly Command[] = [
+  {
+    name: 'dead-letters list',
+    args: [],
+    description: 'list messages that failed too often, with their runs',
+    details: 'Only messages of your tenant. SQS hides them for a moment while they are listed.',
+    options: SELECTION,
+    async run(call) {
+      const found = await call.api().call('GET /api/v1/dead-letters', { query: selection(call) });
+      if (call.json) call.printJson(found);
+      else printLetters(call, printable(found));
+      return EXIT.ok;
+    },
+  },
+  {
+    name: 'dead-letters redrive',
+    args: ['[ID…]'],
+    description: 'return dead letters to their queues: by id, run or queue, or all',
+    details: 'Fix the cause first. A run that has moved on ignores its old messages.',
+    options: { ...SELECTION, all: { description: 'all messages of your tenant' } },
+    async run(call) {
+      const { queue, runId } = selection(call);
+      const ids = call.args.length > 0 ? [...call.args] : undefined;
+      if (!ids && !queue && !runId && !call.isSet('all')) {
+        throw new UsageError('name the messages: ids of dead-letters list, --run, --queue or --all');
+      }
+      const { redriven } = await call.api().call('POST /api/v1/dead-letters/redrive', { body: { ids, queue, runId } });
+      if (call.json) call.printJson({ queues: redriven });
+      else printCounts(call, redriven, 'returned');
+      const count = redriven.reduce((sum, { messages }) => sum + messages, 0);
+      return ids && count < ids.length ? EXIT.failed : EXIT.ok;
+    },
+  },
+];
+
+export function printCounts({ terminal }: Call, queues: readonly QueueCount[], what: string): void {
+  for (const { queue, messages, complete } of queues) {
+    const more = complete ? '' : '; there may be more, so repeat the command';
+    terminal.print(`${queue}: ${messages} messages ${what}${more}`);
+  }
+}
+
+function printLetters(call: Call, { queues, deadLetters: letters }: Listed): void {
+  const { terminal } = call;
+  if (letters.length === 0) terminal.note('no dead letters');
+  const nowMs = Date.now();
+  const short = terminal.isInteractive;
+  const rows = letters.map(({ id, queue, kind, run, sentAt, attempts }): Cell[] => [
+    id,
+    queue,
+    kind ?? '-',
+    short ? age(sentAt, nowMs) : sentAt,
+    String(attempts),
+    run ? (short ? run.runId.slice(0, 12) : run.runId) : '-',
+    run?.status ?? '-',
+    run?.title ?? '-',
+  ]);
+  const titles = ['ID', 'QUEUE', 'ASKS FOR', short ? 'AGE' : 'SENT', 'ATTEMPTS', 'RUN', 'STATUS'];
+  const columns = [...titles.map((title) => ({ title })), { title: 'TITLE', shrink: 'cut-end' as const }];
+  if (rows.length > 0) for (const line of table(columns, rows, terminal)) terminal.print(line);
+  for (const reason of new Set(letters.map((letter) => letter.reason))) terminal.note(`\n${reason}`);
+  if (queues.some(({ complete }) => !complete)) terminal.note('there are more; these are the first that SQS returned');
+}

@@ -1,0 +1,23 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { readEnvironment } from '../../entry/environment.ts';
+import { httpHandler } from '../../entry/http.ts';
+import { wireStarter } from '../../intake/starter.wiring.ts';
+import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
+import { BulkEnvironment } from '../environment.ts';
+import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
+import { handleBulk } from './bulk.ts';
+import { DynamoBulkJobs } from './dynamo-bulk-jobs.ts';
+
+const environment = readEnvironment(BulkEnvironment);
+const starter = wireStarter();
+const changer = { ...wireRunChanger(environment), ids: starter.ids };
+
+const ports = {
+  ...starter,
+  changer,
+  starter,
+  jobs: new DynamoBulkJobs(new DynamoDBClient(), environment.RUN_TABLE),
+  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+};
+
+export const handler = httpHandler((event) => handleBulk(ports, event));
