@@ -18,7 +18,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 /** Everything that an assembly is made of. Packages are pinned by the lockfile. */
 const SOURCES = ['{bin,docs,lambdas,lib,policies}/**/*', 'cdk.json', 'package.json', 'package-lock.json'];
 /** A host has its own links to the files, so deleting an assembly from the cache does not affect it. */
-const KEPT_MAX = 8;
+const ASSEMBLIES_MAX = 8;
 
 /**
  * Fills the folder with the assembly of these sources and settings: from the cache, or with `make` if they are new. Making
@@ -78,9 +78,9 @@ function deleteOldest(cache: string): void {
     .flatMap((path) => statSync(path, { throwIfNoEntry: false }) ?? [])
     .map(({ mtimeMs }) => mtimeMs)
     .sort((a, b) => b - a);
-  const oldestKept = newestFirst[KEPT_MAX - 1] ?? 0;
+  const oldestRetained = newestFirst[ASSEMBLIES_MAX - 1] ?? 0;
   for (const path of folders) {
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found && found.mtimeMs < oldestKept) rmSync(path, { recursive: true, force: true });
+    if (found && found.mtimeMs < oldestRetained) rmSync(path, { recursive: true, force: true });
   }
 }

@@ -26,10 +26,10 @@ export class EffectsJudge {
     approval: (id: string) => Approval | undefined;
   };
   /**
-   * Until when a request must not be repeated, by its content. The invocation that was told knows it; others that begin
+   * Until when a request must not be repeated, by its content. The invocation that was refused knows it; others that begin
    * after it has committed must know it too. If its commit is lost, nobody else can know.
    */
-  readonly #waits = new Map<string, { untilMs: number; told: OutsideRequest['by']; knownAtMs: number }>();
+  readonly #waits = new Map<string, { untilMs: number; refused: OutsideRequest['by']; knownAtMs: number }>();
   readonly #landed = new Map<string, number>();
   /** When a marked write of a run was sent last. */
   readonly #sentAtMs = new Map<string, number>();
@@ -95,7 +95,7 @@ export class EffectsJudge {
     }
     const wait = this.#waits.get(contentOf(request));
     const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
-    const unaware = method === 'GET' && wait !== undefined && wait.told !== by && by.beganAtMs < wait.knownAtMs;
+    const unaware = method === 'GET' && wait !== undefined && wait.refused !== by && by.beganAtMs < wait.knownAtMs;
     if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
       this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
     if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
@@ -121,13 +121,13 @@ export class EffectsJudge {
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
-    this.#waits.set(contentOf(request), { untilMs, told: request.by, knownAtMs: Number.POSITIVE_INFINITY });
+    this.#waits.set(contentOf(request), { untilMs, refused: request.by, knownAtMs: Number.POSITIVE_INFINITY });
   }
 
-  /** An invocation has changed its run: what it was told before is stored. */
+  /** An invocation has changed its run: its wait is stored. */
   changed(by: OutsideRequest['by']): void {
     const now = this.#known.time.now();
-    for (const wait of this.#waits.values()) if (wait.told === by) wait.knownAtMs = Math.min(wait.knownAtMs, now);
+    for (const wait of this.#waits.values()) if (wait.refused === by) wait.knownAtMs = Math.min(wait.knownAtMs, now);
   }
 
   landed(request: OutsideRequest): void {
