@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import { DefinitionsEnvironment } from '../lambdas/api/environment.ts';
 import { PlanEnvironment } from '../lambdas/plan/environment.ts';
+import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
@@ -8,6 +9,7 @@ import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
+import type { WorkQueue } from './work-queue.ts';
 
 const DEFINITIONS_TIMEOUT = seconds(10);
 /** The default of `approverCoolDownHours`: for this time a widened right to approve does not count. */
@@ -21,6 +23,7 @@ interface DefinitionsApiProps {
   httpApi: CountersignHttpApi;
   cursors: ListCursors;
   runTable: RunTable;
+  stepQueue: WorkQueue;
 }
 
 /** The routes about definitions: workflows and their plans, automations, people, and the history of changes. */
@@ -28,7 +31,11 @@ export class DefinitionsApi extends Construct {
   /** Credentials that plans read targets with. */
   readonly planSecrets: TenantSecrets;
 
-  constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable }: DefinitionsApiProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bundles, config, httpApi, cursors, runTable, stepQueue }: DefinitionsApiProps,
+  ) {
     super(scope, id);
     const RUN_TABLE = runTable.table.tableName;
     const definitions = new NodeFunction(this, 'Definitions', {
@@ -62,11 +69,18 @@ export class DefinitionsApi extends Construct {
       entry: 'api/definitions/plan',
       description: 'Returns the plan of a run',
       schema: PlanEnvironment,
-      environment: { RUN_TABLE, ...this.planSecrets.environment, STAGE_KIND: config.kind },
+      environment: {
+        RUN_TABLE,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        ...this.planSecrets.environment,
+        STAGE_KIND: config.kind,
+      },
       timeout: PLAN_TIMEOUT,
     });
     this.planSecrets.readableBy(plan);
-    runTable.allow(plan, ['GetItem', 'Query'], ['TENANT']);
+    // To start the run of a saved plan.
+    allowStarts(plan, { runTable, stepQueue });
+    runTable.allow(plan, ['GetItem', 'PutItem'], ['PLAN']);
     runTable.allow(plan, ['BatchGetItem'], ['RECEIPT']);
     httpApi.serve('plan', plan);
   }

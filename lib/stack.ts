@@ -109,7 +109,7 @@ export class CountersignStack extends Stack {
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues, stepQueue });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors });
-    const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors });
+    const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
     const secrets = [webhookSecrets, messagingSecrets, connectionSecrets, planSecrets];
     new TenantSetup(this, 'TenantSetup', { ...shared, httpApi, cursors, secrets });

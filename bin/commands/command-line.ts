@@ -38,6 +38,7 @@ import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
 import { automations } from './workflow/automations.ts';
 import { workflowInit } from './workflow/init.ts';
+import { planApply } from './workflow/plan-apply.ts';
 import { workflowPublish } from './workflow/publish.ts';
 import { workflowSimulate } from './workflow/simulate.ts';
 import { workflowTest } from './workflow/test.ts';
@@ -63,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
   workflowValidate,
   workflowTest,
   workflowSimulate,
+  planApply,
   workflowPublish,
   ...workflowVersions,
   tools,

@@ -93,7 +93,8 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
     writes: { planned: walk.writes, max: walk.caps.maxWritesPerRun ?? null },
   };
   const withoutNames = steps.map((step) => ({ ...step, names: undefined }));
-  const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, steps: withoutNames, content: workflow })));
+  const bound = { content: workflow, received: eventOf(trigger), inputs: walk.context.inputs };
+  const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, steps: withoutNames, ...bound })));
   const plannedAt = isoNow(planner.clock);
   return { ...plan, warnings: steps.flatMap((step) => warningOf(step, walk, plannedAt)), plannedAt, planHash };
 }
@@ -105,6 +106,9 @@ function warningOf(step: PlannedStep, { makers, people }: Walk, at: string): str
   const missing = missingApprovers({ requirement, makers }, people, at);
   return missing ? [`step ${step.id}: ${sentenceText(missing)}`] : [];
 }
+
+/** The event without the time at which it was received. */
+const eventOf = ({ fields, payload, makers }: Trigger) => ({ fields, payload, makers });
 
 const stops = (step: PlannedStep | undefined): boolean =>
   step !== undefined && (!step.reached || outcomeOf(step) === 'fails' || outcomeOf(step) === 'denied');

@@ -197,6 +197,24 @@ export interface RunRequest {
   slot?: string;
 }
 
+/** One write that a plan showed. */
+export interface PlannedWrite {
+  step: string;
+  tool: string;
+  target: string;
+  /** The hash of each value; null for a value that only the run knows. */
+  fields: Record<string, string | null>;
+  /** The values at the target when the plan was made, with the changes of earlier writes of the plan. */
+  before?: Record<string, unknown>;
+}
+
+/** The plan that a run applies: it may make these writes only, under these policies. */
+export interface AppliedPlan {
+  planHash: string;
+  policyHashes: string[];
+  writes: PlannedWrite[];
+}
+
 /** The event that started a run, as expressions of the workflow see it. */
 export interface Trigger {
   source: TriggerSource;
@@ -206,6 +224,8 @@ export interface Trigger {
   payload: unknown;
   /** Who created or changed the subject of the event, by their names in the source; see `makersOf`. */
   makers?: string[];
+  /** Stored beside the event because it does not change either. Expressions do not see it. */
+  plan?: AppliedPlan;
   receivedAt: string;
 }
 

@@ -14,6 +14,7 @@ import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
 import { authorizeCall } from './3-authorize-call.ts';
+import { checkPlanned, checkPolicies } from './check-plan.ts';
 import { originalWrite } from './replay-original.ts';
 import {
   AskedToWait,
@@ -65,6 +66,7 @@ async function proposeAndClaim(
   const wanted = await proposeStep(worker, state, { step, input, earlier });
   const original = earlier ? undefined : await originalWrite(worker, state, step, wanted);
   if (original) return reuseOrWait(worker, draft, { step, proposed: wanted }, original);
+  const planned = checkPlanned(state.trigger, step, wanted);
   // A step of this commit may have the same key: its write was settled just now, or is about to begin.
   const held = draft.receipt(wanted.proposal.key);
   if (held && (!isReusable(held) || (await isInPlace(held, wantedWrite(worker, draft, wanted))))) {
@@ -81,6 +83,7 @@ async function proposeAndClaim(
     reuseIdenticalWrite: () => reuseIdenticalWrite(worker, draft, { step, proposed }),
   });
   if (!authorized) return undefined;
+  checkPolicies(state.trigger, authorized);
   if (step.undoes !== undefined) await reserveForUndo(worker, draft, step.undoes);
   // An undo does not count: a run that has used up its budget can still be rolled back.
   const counts = proposed.operation.effect !== 'read' && step.undoes === undefined;
@@ -89,6 +92,7 @@ async function proposeAndClaim(
   const { lease } = worker.executorFor(step.tool);
   const running: RunningStep = {
     ...nextAttempt(authorized, draft.at),
+    ...planned,
     status: 'running',
     input,
     receiptKey: proposed.proposal.key,

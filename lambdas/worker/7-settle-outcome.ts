@@ -31,7 +31,7 @@ export async function settleOutcome(
     if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else {
-    settleFailure(reporter, state, draft, claimed, outcome);
+    settleFailure(reporter, state, draft, claimed, asOfPlan(state, claimed, outcome));
   }
   if (step.undoes !== undefined) await settleUndoneReceipt(reporter, draft, step.undoes, receipt.key);
 }
@@ -59,6 +59,12 @@ async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: n
   if (undone.status !== 'succeeded' || draft.run.rollbackOf) return;
   const { output, completedAt, durationMs } = undone;
   draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
+}
+
+/** In a run that applies a plan, a changed target means that the plan no longer holds. */
+function asOfPlan({ trigger }: RunState, { step }: ClaimedStep, outcome: Failure): Failure {
+  if (!trigger.plan || outcome.error.code !== 'DRIFTED' || step.undoes !== undefined) return outcome;
+  return { ...outcome, error: recordedError('PLAN_DRIFTED', outcome.error.message) };
 }
 
 /** Retries while attempts remain; an unknown outcome only after its quarantine. */

@@ -48,6 +48,7 @@ const OPEN_TO: Record<string, Role[]> = {
   saveSettings: ADMIN,
   simulateWorkflow: OPERATOR,
   startRun: OPERATOR,
+  applyPlan: OPERATOR,
   runAutomation: OPERATOR,
   rerunRun: OPERATOR,
   replayRun: OPERATOR,

@@ -92,6 +92,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       [
         'ApiBulkRole',
         'ApiStartRole',
+        'DefinitionsApiPlanRole',
         'IntakeGenericRole',
         'IntakeGithubRole',
         'IntakeServicenowRole',

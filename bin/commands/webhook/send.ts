@@ -46,7 +46,9 @@ export const webhookSend: Command = {
       event: call.option('event') ?? (parsed(body.toString())?.issue ? 'issues' : 'ping'),
       nowMs: await serverTime(call),
     });
-    const response = await sendTo(call.url, `/webhooks/${source}/${tenant}`, { method: 'POST', headers, body });
+    const [kind, name] = source.split('/');
+    const path = `/webhooks/${kind}/${tenant}${name === undefined ? '' : `/${name}`}`;
+    const response = await sendTo(call.url, path, { method: 'POST', headers, body });
     return report(call, response, tenant);
   },
 };

@@ -31,6 +31,7 @@ export const workflowSimulate: Command = {
       description: 'sample event, for example events/github-issue-opened.json',
     },
     source: { value: 'SOURCE', description: 'github or servicenow (default: from the name of the event file)' },
+    save: { description: 'save the plan for 24 hours, so that plan apply can start it' },
     'github-event': { value: 'NAME', description: 'GitHub event (default: from the content of the event file)' },
   },
   async run(call) {
@@ -45,11 +46,13 @@ export const workflowSimulate: Command = {
     if (source !== 'github' && source !== 'servicenow') throw new UsageError('--source must be github or servicenow');
     const payload = payloadOf(eventFile);
     const event = source === 'github' ? githubEvent(call, payload) : undefined;
-    const plan = await call
-      .api()
-      .call('POST /api/v1/workflows/simulate', { body: { workflow: checked.text, source, event, payload } });
+    const save = call.isSet('save');
+    const body = { workflow: checked.text, source, event, payload, save };
+    const plan = await call.api().call('POST /api/v1/workflows/simulate', { body });
     if (call.json) call.printJson(plan);
     else for (const line of planText(printable(plan), call.terminal)) call.terminal.print(line);
+    if (save && !call.json)
+      call.terminal.note(`saved until ${plan.expiresAt}; npx countersign plan apply ${plan.planHash}`);
     return EXIT_OF[plan.outcome];
   },
 };

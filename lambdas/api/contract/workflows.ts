@@ -3,6 +3,7 @@ import type { PlannedCall } from '../../plan/plan-call.ts';
 import { GATE_REASONS } from '../../run/approval.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import { route } from './route.ts';
+import { StartedRun } from './runs.ts';
 import { JsonValue, json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
 
 const WorkflowVersion = z.object({
@@ -106,6 +107,7 @@ const SimulateBody = z.strictObject({
     .record(z.string(), JsonValue)
     .optional()
     .meta({ description: 'Inputs of the workflow; they win over those of the automation' }),
+  save: z.boolean().default(false).meta({ description: 'Saves the plan for 24 hours, so that it can be applied' }),
 });
 export type SimulateBody = z.infer<typeof SimulateBody>;
 
@@ -174,7 +176,16 @@ export const planRoutes = {
         warnings: z.array(z.string()).meta({ description: 'Steps whose approval too few people can give' }),
         plannedAt: Timestamp,
         planHash: z.string(),
+        expiresAt: Timestamp.optional().meta({ description: 'Of a saved plan' }),
       }),
     },
+  }),
+  applyPlan: route({
+    method: 'POST',
+    path: '/api/v1/plans/{hash}/apply',
+    right: 'runs:start',
+    summary: 'Starts the run of a saved plan. It makes only the writes that the plan showed; a difference is refused',
+    params: z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/, 'the planHash of a saved plan') }),
+    responses: { 200: StartedRun, 201: StartedRun },
   }),
 };

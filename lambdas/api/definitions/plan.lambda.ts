@@ -4,13 +4,13 @@ import { EXCHANGE_TIMEOUT_MS } from '../../connectors/exchange.ts';
 import { systemConnections } from '../../connectors/secrets-connections.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
-import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
+import { systemClock, systemLog } from '../../entry/system.ts';
 import { secretNames } from '../../entry/tenant-secrets.ts';
+import { wireStarter } from '../../intake/starter.wiring.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { DynamoPlanStore } from '../../plan/dynamo-plan-store.ts';
 import { PlanEnvironment } from '../../plan/environment.ts';
 import { wirePolicy } from '../../policy/policy.wiring.ts';
-import { DynamoRunReads } from '../../run/dynamo/dynamo-run-reads.ts';
-import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { handlePlan } from './plan.ts';
 
 /** The time for one more read at a target, and for the rest of the plan after it. */
@@ -21,11 +21,11 @@ const dynamo = new DynamoDBClient();
 const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 
 const planner = {
+  ...wireStarter(),
+  plans: new DynamoPlanStore(dynamo, environment.RUN_TABLE),
   definitions,
-  runs: new DynamoRunReads(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
   policy: wirePolicy(definitions),
-  expressions: wireExpressions(),
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,
   clock: systemClock,

@@ -24,6 +24,7 @@ export type RowKind =
   | 'SWEEP'
   | 'BULK'
   | 'DIGEST'
+  | 'PLAN'
   | 'TENANT'
   | 'CHANGE'
   | 'APIKEY'
@@ -113,6 +114,11 @@ export const receiptKey = (tenant: string, key: string): Key => ({
 export const idempotencyKey = (tenant: string, key: string): Key => ({
   pk: partition('IDEM', tenant, key),
   sk: 'IDEM',
+});
+/** A saved plan, until it expires. */
+export const planKey = (tenant: string, planHash: string): Key => ({
+  pk: partition('PLAN', tenant, planHash),
+  sk: 'PLAN',
 });
 export const apiKeyKey = (keyHash: string): Key => ({ pk: partition('APIKEY', keyHash), sk: 'APIKEY' });
 /** The API keys of a tenant, by name. A partition of its own: the authorizer writes here, and to no definition. */
