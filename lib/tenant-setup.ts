@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Construct } from 'constructs';
 import { SetupEnvironment } from '../lambdas/api/environment.ts';
 import {
@@ -13,6 +15,9 @@ import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
+
+const PACKAGE = join(import.meta.dirname, '..', 'package.json');
+const packageVersion = (): string => String(JSON.parse(readFileSync(PACKAGE, 'utf8')).version);
 
 /** API Gateway waits at most 30 s, and the API waits for the test of a connection, which makes a few requests. */
 const API_TIMEOUT = seconds(29);
@@ -53,7 +58,7 @@ export class TenantSetup extends Construct {
       timeout: BOOTSTRAP_TIMEOUT,
     });
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['TENANT', 'APIKEY']);
-    runTable.allow(bootstrap, ['PutItem'], ['KEYS']);
+    runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['KEYS']);
     runTable.allow(bootstrap, ['Query'], ['TENANT']);
     runTable.allow(bootstrap, ['PutItem'], ['CHANGE']);
 
@@ -78,8 +83,11 @@ export class TenantSetup extends Construct {
       environment: {
         RUN_TABLE: stage.RUN_TABLE,
         ...cursors.environment,
+        STAGE: config.stage,
         STAGE_KIND: config.kind,
         OWN_URL: stage.OWN_URL,
+        VERSION: packageVersion(),
+        HAS_ALARM_RECEIVER: config.alarmEmails.length > 0 || config.alarmTopicArn !== undefined ? 'true' : 'false',
         CREDENTIALS_FUNCTION: credentials.functionName,
       },
       timeout: API_TIMEOUT,
@@ -89,6 +97,9 @@ export class TenantSetup extends Construct {
     runTable.allow(api, ['PutItem'], ['CHANGE']);
     // OIDC issuers of the tenant's settings.
     runTable.allow(api, ['GetItem', 'PutItem', 'DeleteItem'], ['ISSUER']);
+    // The doctor lists keys that are about to expire.
+    runTable.allow(api, ['Query'], ['KEYS']);
+    runTable.allow(api, ['BatchGetItem'], ['APIKEY']);
     api.allow(['lambda:InvokeFunction'], [credentials.functionArn]);
     httpApi.serve('setup', api);
   }

@@ -32,10 +32,15 @@ import { runsShow } from './runs/show.ts';
 import { runsStart } from './runs/start.ts';
 import { runsWatch } from './runs/watch.ts';
 import { schedules } from './schedules.ts';
+import { connections } from './setup/connections.ts';
+import { doctor } from './setup/doctor.ts';
+import { settings } from './setup/settings.ts';
+import { tenantAdd } from './setup/tenant-add.ts';
 import { sources } from './sources.ts';
 import { status } from './status.ts';
 import { webhookSecrets } from './webhook/secrets.ts';
 import { webhookSend } from './webhook/send.ts';
+import { webhookSetSecret } from './webhook/set-secret.ts';
 import { automations } from './workflow/automations.ts';
 import { workflowInit } from './workflow/init.ts';
 import { planApply } from './workflow/plan-apply.ts';
@@ -61,6 +66,11 @@ export const COMMANDS: readonly Command[] = [
   webhookSend,
   webhookSecrets,
   workflowInit,
+  ...webhookSetSecret,
+  ...connections,
+  ...settings,
+  ...tenantAdd,
+  doctor,
   workflowValidate,
   workflowTest,
   workflowSimulate,

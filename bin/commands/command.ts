@@ -71,6 +71,11 @@ export class Call {
     return baseUrl(COUNTERSIGN_URL || (this.profiles.current()?.profile.url ?? DEFAULT_URL));
   }
 
+  /** Variables that files of this call name, for secrets. */
+  get environment(): NodeJS.ProcessEnv {
+    return this.#environment;
+  }
+
   option(name: string): string | undefined {
     // The value is a list if another command declares this option as repeatable.
     const value = [this.#values[name]].flat().at(-1);

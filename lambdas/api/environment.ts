@@ -36,6 +36,11 @@ export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_AR
 export const SetupEnvironment = ApiEnvironment.extend({
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
   OWN_URL: z.url(),
+  STAGE: z.string(),
+  /** The version of Countersign that is deployed. */
+  VERSION: z.string(),
+  /** Whether the stage sends its alarms to somebody. */
+  HAS_ALARM_RECEIVER: z.enum(['true', 'false']).transform((text) => text === 'true'),
   /** The name of the function that stores credentials. */
   CREDENTIALS_FUNCTION: z.string(),
 });

@@ -12,13 +12,22 @@ const { RUN_TABLE, STAGE, STAGE_KIND, OWN_URL, TENANTS } = readEnvironment(Boots
 const dynamo = new DynamoDBClient();
 const keys = new DynamoApiKeys(dynamo, RUN_TABLE);
 
+/** As for other keys: until then, the owner signs in or creates their own. */
+const KEY_EXPIRES_AFTER_MS = 90 * 24 * 60 * 60 * 1000;
+const SHOWN_PERSON_CHARACTERS = 50;
+const SHOWN_HASH_DIGITS = 8;
+
 const ports: BootstrapPorts = {
   stage: { stage: STAGE, kind: STAGE_KIND, url: OWN_URL },
   tenants: TENANTS,
   definitions: new DynamoDefinitions(dynamo, RUN_TABLE),
-  saveKey: (tenant, { person, sha256 }, by) => {
-    const created = { name: `first-${person}`, createdBy: by.actor, createdAt: by.at };
-    return keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, by);
+  /** The name is made from the hash: the same key again changes nothing, and another one replaces none. */
+  async saveKey(tenant, { person, sha256 }, { actor, at, changeId }) {
+    const name = `${person.slice(0, SHOWN_PERSON_CHARACTERS)}-${sha256.slice(0, SHOWN_HASH_DIGITS)}`;
+    if ((await keys.named(tenant, name))?.hash === sha256) return;
+    const expiresAt = new Date(Date.parse(at) + KEY_EXPIRES_AFTER_MS).toISOString();
+    const created = { name, createdBy: actor, createdAt: at, expiresAt };
+    await keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, { actor, at, changeId });
   },
   clock: systemClock,
   ids: systemIds,

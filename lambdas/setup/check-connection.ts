@@ -17,7 +17,10 @@ export function connectionProblem(name: ConnectionName, connection: Connection, 
   return (
     addressProblem(baseUrl, ownUrl) ??
     instanceProblem(name, instance) ??
-    (allowedHosts === undefined ? undefined : hostsProblem(name, allowedHosts))
+    (allowedHosts === undefined ? undefined : hostsProblem(name, allowedHosts)) ??
+    (connection.allowedTables === undefined || name === 'servicenow'
+      ? undefined
+      : 'allowedTables: only the connection servicenow has it')
   );
 }
 

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
+import { REGION } from '../aws/aws.ts';
+import { HOST_CREDENTIALS } from '../aws/aws-endpoint.ts';
 import { BadFaultRule, type Faults } from '../aws/faults.ts';
 import type { RequestCounts } from '../aws/request-counts.ts';
 import type { LocalBedrock } from '../cloud/bedrock.ts';
@@ -24,6 +26,7 @@ interface ControlOptions {
   iam: Iam;
   functions: Functions;
   stack: ResolvedStack;
+  awsEndpointUrl: string;
   bedrock: LocalBedrock;
   sweep(): Promise<void>;
 }
@@ -32,7 +35,7 @@ interface ControlOptions {
 export class ControlApi {
   readonly #routes: Record<string, (body: unknown) => unknown>;
 
-  constructor({ clock, faults, requests, iam, functions, stack, bedrock, sweep }: ControlOptions) {
+  constructor({ clock, faults, requests, iam, functions, stack, awsEndpointUrl, bedrock, sweep }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
     this.#routes = {
       'GET /_local/requests': () => requests.report(),
@@ -44,6 +47,7 @@ export class ControlApi {
       'GET /_local/functions': () => functions.stats(),
       'GET /_local/grants/unused': () => ({ unused: iam.unusedGrants() }),
       'GET /_local/outputs': () => stack.outputs,
+      'GET /_local/aws': () => ({ endpoint: awsEndpointUrl, region: REGION, credentials: HOST_CREDENTIALS }),
       'GET /_local/faults': () => ({ faults: faults.list() }),
       'POST /_local/faults': (body) => faults.add(body),
       'DELETE /_local/faults': () => {

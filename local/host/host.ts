@@ -133,6 +133,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         iam,
         functions,
         stack,
+        awsEndpointUrl: awsEndpoint.url,
         bedrock: services.bedrock,
         sweep: work.sweep,
       }),

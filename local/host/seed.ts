@@ -23,6 +23,8 @@ const WORKFLOWS = join(import.meta.dirname, '..', '..', 'workflows');
 /** Fixed and documented: they are only for the simulators on this machine. */
 export const LOCAL_SLACK_SIGNING_SECRET = 'local-slack-signing-secret';
 const GLOBEX_SLACK_SIGNING_SECRET = 'local-globex-slack-signing-secret';
+/** The tenant initech is not seeded: `countersign tenant add local/initech.tenant.yaml` sets it up. */
+const INITECH_SLACK_SIGNING_SECRET = 'local-initech-slack-signing-secret';
 
 /** The Slack team of each tenant. It identifies the tenant of a callback. */
 const SLACK_TEAMS: Record<string, string> = Object.fromEntries(TEAMS.map(({ domain, id }) => [domain, id]));
@@ -31,6 +33,7 @@ const SLACK_TEAMS: Record<string, string> = Object.fromEntries(TEAMS.map(({ doma
 export const LOCAL_SLACK_SIGNING_SECRETS: Readonly<Record<string, string>> = {
   [SLACK_TEAMS.acme ?? '']: LOCAL_SLACK_SIGNING_SECRET,
   [SLACK_TEAMS.globex ?? '']: GLOBEX_SLACK_SIGNING_SECRET,
+  [SLACK_TEAMS.initech ?? '']: INITECH_SLACK_SIGNING_SECRET,
 };
 
 const WEBHOOK_SECRETS: Record<string, object> = {
@@ -150,7 +153,8 @@ const bySetup = (): ChangeAuthor => ({ actor: 'setup', at: isoNow(systemClock), 
 /** The first value of a secret on this machine. Undefined if it is generated, as in AWS. */
 export function localSecretValue(secretName: string): string | undefined {
   const [, , tenant = '', purpose] = secretName.split('/');
-  if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant] ?? {});
+  if (!Object.hasOwn(WEBHOOK_SECRETS, tenant)) return undefined;
+  if (purpose === 'webhook-signing') return JSON.stringify(WEBHOOK_SECRETS[tenant]);
   if (purpose === 'connections') return JSON.stringify(CONNECTION_CREDENTIALS);
   if (purpose === 'messaging') return JSON.stringify(messagingCredentials(tenant));
   if (purpose === 'plan-connections') return JSON.stringify(planCredentials(tenant));

@@ -46,6 +46,7 @@ const OPEN_TO: Record<string, Role[]> = {
   saveWebhookSecret: ADMIN,
   deletePreviousWebhookSecrets: ADMIN,
   saveSettings: ADMIN,
+  examineTenant: ['owner', 'admin', 'operator', 'auditor'],
   simulateWorkflow: OPERATOR,
   startRun: OPERATOR,
   applyPlan: OPERATOR,

@@ -8,6 +8,8 @@ import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemorySecretDocuments } from '../fakes/memory-secret-documents.ts';
 
+const OWN_URL = 'https://own.example.com';
+
 interface Asking {
   params?: Record<string, string>;
   body?: unknown;
@@ -32,6 +34,7 @@ export class SetupWorld {
     testConnection: async () => this.findings,
   });
   kind: 'prod' | 'staging' | 'dev' = 'dev';
+  keys: { name: string; person: string; expiresAt?: string }[] = [];
 
   async ask(routeKey: string, { params, body, query, as }: Asking = {}) {
     const event = {
@@ -56,7 +59,9 @@ export class SetupWorld {
   get ports() {
     const { definitions, credentials, clock, ids, kind } = this;
     const cursorSecret = async () => 'secret';
-    return { definitions, credentials, clock, ids, kind, cursorSecret, ownUrl: 'https://own.example.com' };
+    const stage = { name: 'acme-prod', version: '1.0.0', hasAlarmReceiver: true };
+    const keysOf = async () => this.keys;
+    return { definitions, credentials, clock, ids, kind, stage, keysOf, cursorSecret, ownUrl: OWN_URL };
   }
 
   save(name: string, body: Record<string, unknown>, as?: Asking['as']) {

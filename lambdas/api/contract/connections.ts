@@ -12,6 +12,7 @@ const Connection = z.object({
   baseUrl: z.string(),
   instance: z.string(),
   allowedHosts: z.array(z.string()).optional(),
+  allowedTables: z.array(z.string()).optional(),
   credential: CredentialState,
   planCredential: CredentialState,
 });

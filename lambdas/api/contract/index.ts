@@ -4,6 +4,7 @@ import { automationRoutes } from './automations.ts';
 import { bulkRoutes } from './bulk.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
+import { doctorRoutes } from './doctor.ts';
 import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
   genericRoutes,
@@ -45,7 +46,7 @@ export const CONTRACT = {
     ...peopleRoutes,
     ...changeRoutes,
   },
-  setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes },
+  setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes, ...doctorRoutes },
   plan: planRoutes,
   policies: policyRoutes,
   evidence: evidenceRoutes,

@@ -4,20 +4,30 @@ import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { invokedCredentials } from '../../setup/invoked-credentials.ts';
+import { DynamoApiKeys } from '../authorizer/dynamo-api-keys.ts';
 import { SetupEnvironment } from '../environment.ts';
 import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleSetup } from './setup.ts';
 
 const environment = readEnvironment(SetupEnvironment);
 
+const dynamo = new DynamoDBClient();
+const keys = new DynamoApiKeys(dynamo, environment.RUN_TABLE);
+
 const api = {
-  definitions: new DynamoDefinitions(new DynamoDBClient(), environment.RUN_TABLE),
+  definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
   credentials: invokedCredentials(environment.CREDENTIALS_FUNCTION, readEnvironment(AwsEnvironment)),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
   clock: systemClock,
   ids: systemIds,
   ownUrl: environment.OWN_URL,
   kind: environment.STAGE_KIND,
+  stage: {
+    name: environment.STAGE,
+    version: environment.VERSION,
+    hasAlarmReceiver: environment.HAS_ALARM_RECEIVER,
+  },
+  keysOf: async (tenant: string) => (await keys.list(tenant)).map(({ key }) => key),
 };
 
 export const handler = httpHandler((event) => handleSetup(api, event));

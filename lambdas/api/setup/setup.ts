@@ -1,17 +1,20 @@
 import { connectionRoutes, webhookSecretRoutes } from '../contract/connections.ts';
+import { doctorRoutes } from '../contract/doctor.ts';
 import { settingsRoutes } from '../contract/settings.ts';
 import { router } from '../router.ts';
 import { type ConnectionsPorts, connectionHandlers } from './connections.ts';
+import { type DoctorPorts, doctorHandlers } from './doctor.ts';
 import { type SettingsPorts, settingsHandlers } from './settings.ts';
 import { type WebhookSecretsPorts, webhookSecretHandlers } from './webhook-secrets.ts';
 
-export type SetupPorts = ConnectionsPorts & WebhookSecretsPorts & SettingsPorts;
+export type SetupPorts = ConnectionsPorts & WebhookSecretsPorts & SettingsPorts & DoctorPorts;
 
-const routes = { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes };
+const routes = { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes, ...doctorRoutes };
 
 /** The routes with which owners and admins set up their tenant. */
 export const handleSetup = router<SetupPorts, typeof routes>(routes, {
   ...connectionHandlers,
   ...webhookSecretHandlers,
   ...settingsHandlers,
+  ...doctorHandlers,
 });

@@ -17,6 +17,7 @@ export type Observed = Omit<TestFinding, 'credential'>;
 type Test = (access: Access, settings: TestSettings) => Promise<Observed[]>;
 
 export interface TestSettings {
+  credential: TestFinding['credential'];
   /** The Slack channel for approvals. */
   approvalsChannel: string;
 }
@@ -52,7 +53,7 @@ export async function testConnection(
       connection,
       // Without a credential for plans, a plan says which values it could not read.
       notOpened: credential === 'credential' ? 'error' : 'warning',
-      settings: { approvalsChannel },
+      settings: { approvalsChannel, credential },
     });
     return observed.map((each) => ({ ...each, credential }));
   };

@@ -62,8 +62,9 @@ interface ResponseUrl {
 
 export const TEAM: SlackTeam = { id: 'T100ACME', domain: 'acme' };
 const GLOBEX: SlackTeam = { id: 'T200GLOBEX', domain: 'globex' };
+const INITECH: SlackTeam = { id: 'T300INITECH', domain: 'initech' };
 /** Each tenant has its own workspace. */
-export const TEAMS: readonly SlackTeam[] = [TEAM, GLOBEX];
+export const TEAMS: readonly SlackTeam[] = [TEAM, GLOBEX, INITECH];
 export const APP = { user: 'U900BOT', bot_id: 'B900BOT', app_id: 'A900APP', name: 'countersign' };
 
 const user = (id: string, name: string, real_name: string, team = TEAM): SlackUser => ({
@@ -79,6 +80,7 @@ export const USERS: readonly SlackUser[] = [
   user('U200BEN', 'ben', 'Ben Okafor'),
   user('U300CHLOE', 'chloe', 'Chloe Martin'),
   user('U400GRETA', 'greta', 'Greta Globex', GLOBEX),
+  user('U500IRENE', 'irene', 'Irene Ito', INITECH),
 ];
 
 const TRIGGER_LIFETIME_MS = 3_000;

@@ -1,0 +1,63 @@
+import { type Clock, isoNow } from '../../entry/ports.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
+import type { Credentials } from '../../setup/credentials.ts';
+import { examine, type TenantState } from '../../setup/doctor/doctor.ts';
+import type { doctorRoutes } from '../contract/doctor.ts';
+import type { Handlers } from '../router.ts';
+
+/** More would make the response too long to act on. */
+const FINDINGS_MAX = 200;
+
+export interface DoctorPorts {
+  definitions: Pick<
+    Definitions,
+    'people' | 'connections' | 'settings' | 'automations' | 'workflow' | 'workflowVersions'
+  >;
+  credentials: Pick<Credentials, 'describe'>;
+  keysOf(tenant: string): Promise<TenantState['keys']>;
+  kind: TenantState['kind'];
+  stage: { name: string; version: string; hasAlarmReceiver: boolean };
+  clock: Clock;
+}
+
+export const doctorHandlers: Handlers<DoctorPorts, typeof doctorRoutes> = {
+  async examineTenant(ports, { caller: { tenant } }) {
+    const { definitions, kind, stage } = ports;
+    const [people, connections, credentials, settings, automations, keys] = await Promise.all([
+      definitions.people(tenant),
+      definitions.connections(tenant),
+      ports.credentials.describe({ tenant }),
+      definitions.settings(tenant),
+      automationsOf(ports, tenant),
+      ports.keysOf(tenant),
+    ]);
+    const findings = examine({
+      tenant,
+      kind,
+      hasAlarmReceiver: stage.hasAlarmReceiver,
+      now: isoNow(ports.clock),
+      people,
+      connections,
+      credentials,
+      settings,
+      automations,
+      keys,
+    });
+    return {
+      status: 200,
+      body: { tenant, stage: stage.name, kind, version: stage.version, findings: findings.slice(0, FINDINGS_MAX) },
+    };
+  },
+};
+
+async function automationsOf({ definitions }: DoctorPorts, tenant: string): Promise<TenantState['automations']> {
+  const automations = await definitions.automations(tenant);
+  return Promise.all(
+    automations.map(async (automation) => {
+      const { name, version } = automation.workflow;
+      const workflow = await definitions.workflow(tenant, name, version);
+      const [newest] = workflow ? [] : await definitions.workflowVersions(tenant, name, { limit: 1 });
+      return { automation, workflow, newest: newest?.version };
+    }),
+  );
+}

@@ -1,0 +1,207 @@
+import { approverWarnings } from '../../approval/approver-warnings.ts';
+import type { Person } from '../../people/people.ts';
+import { may } from '../../people/rights.ts';
+import type { Automation, Connection } from '../../pipeline/definitions.ts';
+import type { TenantSettings } from '../../run/caps.ts';
+import type { PublishedWorkflow } from '../../workflow/workflow.ts';
+import type { DescribedCredentials } from '../credentials.ts';
+import { connectionsUsedBy } from '../used-connections.ts';
+
+export interface Finding {
+  /** `error`: something does not work. `warning`: it works in part, or will stop working. */
+  level: 'error' | 'warning';
+  subject: string;
+  problem: string;
+  /** The command that fixes it. */
+  fix: string;
+}
+
+/** A key that expires sooner than this is reported. */
+const KEY_EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+
+/** Everything that a tenant has defined. */
+export interface TenantState {
+  tenant: string;
+  kind: 'prod' | 'staging' | 'dev';
+  /** Whether somebody gets the alarms of the stage. */
+  hasAlarmReceiver: boolean;
+  now: string;
+  people: readonly Person[];
+  connections: readonly Connection[];
+  credentials: DescribedCredentials;
+  settings: TenantSettings;
+  automations: readonly {
+    automation: Automation;
+    workflow: PublishedWorkflow | undefined;
+    newest: number | undefined;
+  }[];
+  keys: readonly { name: string; person: string; expiresAt?: string }[];
+}
+
+/** What is missing or wrong in a tenant. Errors come first. */
+export function examine(state: TenantState): Finding[] {
+  const found = [
+    ...peopleFindings(state),
+    ...connectionFindings(state),
+    ...webhookFindings(state),
+    ...automationFindings(state),
+    ...approvalFindings(state),
+    ...keyFindings(state),
+    ...stageFindings(state),
+  ];
+  return [...found.filter(({ level }) => level === 'error'), ...found.filter(({ level }) => level === 'warning')];
+}
+
+const error = (subject: string, problem: string, fix: string): Finding => ({ level: 'error', subject, problem, fix });
+const warning = (subject: string, problem: string, fix: string): Finding => ({
+  ...error(subject, problem, fix),
+  level: 'warning',
+});
+
+const ADD_CONNECTION = 'countersign connections add FILE';
+const PUT_PERSON = 'countersign people put FILE';
+const PUT_AUTOMATION = 'countersign automations put FILE';
+
+function peopleFindings({ people, kind, tenant, connections }: TenantState): Finding[] {
+  const owners = people.filter(({ role }) => role === 'owner');
+  const hasSlack = connections.some(({ name }) => name === 'slack');
+  const decides = ({ role }: Person) => may(role, 'approvals:decide');
+  return [
+    ...(kind === 'prod' && owners.length < 2
+      ? [
+          error(
+            'people',
+            `the tenant has ${owners.length === 1 ? 'one owner' : 'no owner'}, and in prod a second owner must confirm who may approve`,
+            `countersign tenant owner ID --name NAME --stage STAGE --tenant ${tenant}`,
+          ),
+        ]
+      : []),
+    ...people
+      .filter(({ identities }) => identities.length === 0)
+      .map(({ id }) =>
+        warning(`person ${id}`, 'has no identities, so nobody knows which events and clicks are theirs', PUT_PERSON),
+      ),
+    ...people
+      .filter((person) => hasSlack && decides(person) && person.identities.length > 0)
+      .filter(({ identities }) => !identities.some((identity) => identity.startsWith('slack:')))
+      .map(({ id }) =>
+        warning(`person ${id}`, 'may approve, but has no Slack identity to decide on cards', PUT_PERSON),
+      ),
+  ];
+}
+
+function connectionFindings({ connections, credentials, automations, settings }: TenantState): Finding[] {
+  const used = new Map<string, string>();
+  for (const { automation, workflow } of automations) {
+    if (!automation.enabled || !workflow) continue;
+    for (const name of connectionsUsedBy(workflow)) used.set(name, automation.name);
+  }
+  const absent = [...used].filter(([name]) => !connections.some((each) => each.name === name));
+  return [
+    ...credentials.unreadable.map((purpose) =>
+      error(`secret ${purpose}`, 'is not a JSON object, so nothing in it is used', ADD_CONNECTION),
+    ),
+    ...absent.map(([name, automation]) =>
+      error(`connection ${name}`, `does not exist, and ${automation} uses it`, ADD_CONNECTION),
+    ),
+    ...connections.flatMap(({ name }) => credentialFindings(name, credentials, used.get(name))),
+    ...(connections.some(({ name }) => name === 'slack')
+      ? settings.approvalsChannel === undefined
+        ? [
+            warning(
+              'settings',
+              'no channel for approvals is set, so their cards go to #approvals',
+              'countersign settings set approvalsChannel=#approvals',
+            ),
+          ]
+        : []
+      : [
+          warning(
+            'connection slack',
+            'does not exist: approvals are shown only by countersign approvals list',
+            ADD_CONNECTION,
+          ),
+        ]),
+  ];
+}
+
+function credentialFindings(name: string, { connections, unreadable }: DescribedCredentials, user?: string): Finding[] {
+  const { credential, planCredential } = connections.find((each) => each.connection === name) ?? {};
+  const subject = `connection ${name}`;
+  const described: Finding[] = [];
+  if (credential?.state === 'missing') {
+    const effect = user === undefined ? '' : `, and ${user} uses it`;
+    described.push(error(subject, `has no credential${effect}`, ADD_CONNECTION));
+  }
+  if (planCredential?.state === 'missing') {
+    described.push(warning(subject, 'has no credential for plans, which cannot read this system', ADD_CONNECTION));
+  }
+  for (const state of unreadable.length > 0 ? [] : [credential, planCredential]) {
+    if (state?.state === 'malformed') described.push(error(subject, state.problem ?? 'is malformed', ADD_CONNECTION));
+  }
+  return described;
+}
+
+function webhookFindings({ credentials, automations, connections }: TenantState): Finding[] {
+  const senders = new Set<string>(
+    automations.filter(({ automation }) => automation.enabled).map(({ automation }) => automation.trigger.source),
+  );
+  const signs = (source: string) =>
+    senders.has(source) || (source === 'slack' && connections.some(({ name }) => name === 'slack'));
+  return credentials.signing.flatMap(({ source, usable, generated, problems }) => {
+    const fix = `countersign webhook set-secret ${source}`;
+    const subject = `webhook secret ${source}`;
+    const refused = source === 'slack' ? 'every click on a card is refused' : 'every webhook is refused';
+    return [
+      ...problems.map((problem) => error(subject, problem, fix)),
+      ...(usable === 0 && problems.length === 0 && signs(source)
+        ? [error(subject, `does not exist: ${refused}`, fix)]
+        : []),
+      ...(generated && signs(source)
+        ? [warning(subject, 'was generated by the deploy, and no sender has it', fix)]
+        : []),
+      ...(usable > 1
+        ? [warning(subject, 'has two values: a rotation has not ended', `countersign webhook end-rotation ${source}`)]
+        : []),
+    ];
+  });
+}
+
+function automationFindings({ automations }: TenantState): Finding[] {
+  if (automations.length === 0) {
+    return [warning('automations', 'there are none, so no event starts a run', PUT_AUTOMATION)];
+  }
+  return automations.flatMap(({ automation: { name, enabled, workflow: wanted }, workflow, newest }) => {
+    const subject = `automation ${name}`;
+    if (!workflow) {
+      const published = newest === undefined ? 'no version is published' : `the newest version is ${newest}`;
+      const fix = newest === undefined ? 'countersign workflow publish FILE' : PUT_AUTOMATION;
+      return [error(subject, `starts ${wanted.name} v${wanted.version}, which does not exist; ${published}`, fix)];
+    }
+    return enabled ? [] : [warning(subject, 'is disabled', PUT_AUTOMATION)];
+  });
+}
+
+function approvalFindings({ automations, people, now }: TenantState): Finding[] {
+  return automations.flatMap(({ automation, workflow }) => {
+    if (!automation.enabled || !workflow) return [];
+    const missing = approverWarnings(workflow, workflow.author ?? '', people, now);
+    return missing.map((problem) => error(`workflow ${workflow.name}`, problem, PUT_PERSON));
+  });
+}
+
+function keyFindings({ keys, now }: TenantState): Finding[] {
+  return keys.flatMap(({ name, person, expiresAt }) => {
+    if (expiresAt === undefined) return [];
+    const leftMs = Date.parse(expiresAt) - Date.parse(now);
+    if (leftMs > KEY_EXPIRES_SOON_MS) return [];
+    const when = leftMs <= 0 ? `expired at ${expiresAt}` : `expires at ${expiresAt}`;
+    return [warning(`API key ${name} of ${person}`, when, 'countersign keys create')];
+  });
+}
+
+function stageFindings({ hasAlarmReceiver, kind }: TenantState): Finding[] {
+  if (hasAlarmReceiver || kind === 'dev') return [];
+  const fix = 'set alarmEmails or alarmTopicArn of the stage in cdk.json, then: npx cdk deploy -c stage=STAGE';
+  return [warning('alarms', 'nobody gets the alarms of the stage', fix)];
+}

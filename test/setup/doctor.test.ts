@@ -1,0 +1,173 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { OLIVIA } from '../approval/people.ts';
+import { GITHUB, SetupWorld } from './setup-world.ts';
+
+const FILE =
+  'name: gated\nsteps:\n  - { id: gate, tool: approval, with: { groups: [network], tier: high } }\n' +
+  '  - { id: label, tool: github.labels.add, with: { owner: a, repo: b, number: 1, labels: [x] } }\n';
+const NETWORK = { ...OLIVIA, id: 'nina', role: 'approver' as const, tier: 'high' as const, groups: ['network'] };
+
+let world: SetupWorld;
+
+/** A tenant in which nothing is missing. */
+beforeEach(async () => {
+  world = new SetupWorld();
+  world.kind = 'prod';
+  const { definitions } = world;
+  const people = { olivia: OLIVIA, otto: { ...OLIVIA, id: 'otto' }, nina: NETWORK };
+  for (const [id, person] of Object.entries(people)) {
+    await definitions.savePerson('acme', { ...person, id, identities: [`slack:T0ACME/${id}`, `github:${id}`] });
+  }
+  await definitions.publishWorkflow('acme', parseWorkflow(FILE, 'f'), 1);
+  await automation({});
+  await definitions.saveSettings('acme', { caps: {}, workspaces: {}, counterShards: 1, approvalsChannel: '#ops' });
+  for (const [name, connection] of Object.entries({ github: GITHUB, slack: SLACK })) {
+    const { credential } = connection;
+    expect((await world.save(name, { ...connection, planCredential: credential })).status).toBe(200);
+  }
+  world.documents.set('acme', 'webhook-signing', { github: ['a secret of 16 bytes'], slack: ['a secret of 16 bytes'] });
+});
+
+const SLACK = { baseUrl: 'https://slack.com', instance: 'T0ACME', credential: { botToken: 'xoxb-1' } };
+const automation = (changed: object) =>
+  world.definitions.saveAutomation('acme', {
+    name: 'gate-issues',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.opened' },
+    workflow: { name: 'gated', version: 1 },
+    ...changed,
+  });
+const findings = async () =>
+  (await world.ask('GET /api/v1/doctor')).body.findings as Record<'level' | 'subject' | 'problem' | 'fix', string>[];
+
+it('finds nothing in a tenant that is complete', async () => {
+  expect(await findings()).toEqual([]);
+});
+
+describe('finds, with the command that fixes it,', () => {
+  it.each<[string, () => unknown, string, string, string]>([
+    [
+      'fewer than two owners in prod',
+      async () => {
+        const otto = await world.definitions.person('acme', 'otto');
+        if (otto) await world.definitions.savePerson('acme', { ...otto, role: 'member' });
+      },
+      'people',
+      'one owner',
+      'countersign tenant owner',
+    ],
+    [
+      'a person without identities',
+      () => world.definitions.savePerson('acme', { ...NETWORK, id: 'max', role: 'member', identities: [] }),
+      'person max',
+      'no identities',
+      'people put',
+    ],
+    [
+      'nobody for a required approval',
+      () => world.definitions.savePerson('acme', { ...NETWORK, groups: [], identities: ['slack:T0ACME/nina'] }),
+      'workflow gated',
+      'step gate: nobody can approve',
+      'people put',
+    ],
+    [
+      'a connection that a workflow uses',
+      () =>
+        world.definitions.deleteConnection(
+          'acme',
+          { name: 'github', baseUrl: GITHUB.baseUrl, instance: 'github.com' },
+          BY,
+        ),
+      'connection github',
+      'does not exist, and gate-issues uses it',
+      'connections add',
+    ],
+    [
+      'a missing credential',
+      () => world.documents.set('acme', 'connections', {}),
+      'connection github',
+      'has no credential, and gate-issues uses it',
+      'connections add',
+    ],
+    [
+      'a malformed credential',
+      () => world.documents.set('acme', 'connections', { github: { tokn: 'x' } }),
+      'connection github',
+      'needs "token"',
+      'connections add',
+    ],
+    [
+      'a secret that is no JSON object',
+      () => world.documents.set('acme', 'plan-connections', undefined),
+      'secret plan-connections',
+      'not a JSON object',
+      'connections add',
+    ],
+    [
+      'a sender without a secret',
+      () => world.documents.set('acme', 'webhook-signing', { slack: ['a secret of 16 bytes'] }),
+      'webhook secret github',
+      'every webhook is refused',
+      'webhook set-secret github',
+    ],
+    [
+      'a malformed signing secret',
+      () => world.documents.set('acme', 'webhook-signing', { github: ['short'], slack: ['a secret of 16 bytes'] }),
+      'webhook secret github',
+      'at least 16',
+      'webhook set-secret github',
+    ],
+    [
+      'a rotation that has not ended',
+      () =>
+        world.documents.set('acme', 'webhook-signing', {
+          github: ['a secret of 16 bytes', 'another of 16 bytes'],
+          slack: ['a secret of 16 bytes'],
+        }),
+      'webhook secret github',
+      'rotation has not ended',
+      'webhook end-rotation github',
+    ],
+    [
+      'a disabled automation',
+      () => automation({ enabled: false }),
+      'automation gate-issues',
+      'is disabled',
+      'automations put',
+    ],
+    [
+      'a workflow version that does not exist',
+      () => automation({ workflow: { name: 'gated', version: 7 } }),
+      'automation gate-issues',
+      'the newest version is 1',
+      'automations put',
+    ],
+    [
+      'a key that is about to expire',
+      () =>
+        world.keys.push({ name: 'ci', person: 'olivia', expiresAt: new Date(world.clock.now() + 1000).toISOString() }),
+      'API key ci of olivia',
+      'expires at',
+      'keys create',
+    ],
+    [
+      'no channel for approvals',
+      () => world.definitions.saveSettings('acme', { caps: {}, workspaces: {}, counterShards: 1 }),
+      'settings',
+      'no channel for approvals',
+      'settings set approvalsChannel',
+    ],
+  ])('%s', async (_what, damage, subject, problem, fix) => {
+    await damage();
+    expect(await findings()).toContainEqual({
+      level: expect.stringMatching(/^(error|warning)$/),
+      subject,
+      problem: expect.stringContaining(problem),
+      fix: expect.stringContaining(fix),
+    });
+  });
+});
+
+const BY = { actor: 'olivia', at: '2026-01-01T00:00:00.000Z', changeId: 'chg_x' };
