@@ -32,11 +32,18 @@ export class EvidenceApi extends Construct {
     });
     runTable.allow(fetch, ['GetItem', 'Query'], ['RUN']);
     runTable.allowIndexQuery(fetch, 'bySubject');
-    fetch.allow(['s3:GetObject'], [evidence.bucket.arnForObjects('evidence/*')]);
+    fetch.allow(
+      ['s3:GetObject'],
+      ['evidence/*', 'log/*'].map((keys) => evidence.bucket.arnForObjects(keys)),
+    );
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after tenants and runs; which one is read comes from the row of the caller’s own run.',
+    });
+    Validations.of(this).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/log/*]`,
+      reason: 'Files of changes are named after tenants and days; the tenant comes from the credential of the caller.',
     });
     httpApi.serve('evidence', fetch);
   }

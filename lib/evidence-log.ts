@@ -53,6 +53,7 @@ export class EvidenceLog extends Construct {
       timeout: CLOSE_TIMEOUT,
     });
     runTable.allow(closeDays, ['Query', 'GetItem', 'PutItem'], ['LOG']);
+    runTable.allow(closeDays, ['Query'], ['CHANGE']);
     closeDays.allow(['s3:PutObject', 's3:GetObject'], [evidence.bucket.arnForObjects('log/*')]);
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({

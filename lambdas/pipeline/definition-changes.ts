@@ -131,8 +131,39 @@ export interface RecordedChanges {
    */
   recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void>;
 
-  /** Newest first. */
-  changes(tenant: string, page: { after?: string; limit: number }): Promise<Page<Change>>;
+  /**
+   * Newest first. A page of a filtered list may have fewer changes than the limit, even none, and still a next page: one
+   * call reads a bounded part of the history.
+   */
+  changes(tenant: string, page: { after?: string; limit: number }, filter?: ChangeFilter): Promise<Page<Change>>;
+}
+
+/** A change must match every field. Times are as in `at`. */
+export interface ChangeFilter {
+  kind?: ChangeKind;
+  name?: string;
+  actor?: string;
+  changeId?: string;
+  since?: string;
+  until?: string;
+}
+
+export const matchesFilter = (change: Change, { kind, name, actor, changeId, since, until }: ChangeFilter): boolean =>
+  (kind === undefined || change.kind === kind) &&
+  (name === undefined || change.name === name) &&
+  (actor === undefined || change.actor === actor) &&
+  (changeId === undefined || change.changeId === changeId) &&
+  (since === undefined || change.at >= since) &&
+  (until === undefined || change.at <= until);
+
+/** `chg_20261117T103000123Z`: the id of a change begins with its time, so that one change is found without a search. */
+export const changeIdPrefix = (at: string): string => `chg_${at.replaceAll(/[-:.]/g, '')}`;
+
+/** The time in the id of a change. Changes of the first version have none. */
+export function timeOfChangeId(changeId: string): string | undefined {
+  const [, ...parts] = /^chg_(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z_/.exec(changeId) ?? [];
+  const [year, month, day, hour, minute, second, ms] = parts;
+  return year === undefined ? undefined : `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`;
 }
 
 export const credentialEntry = ({ name, action, before, after }: CredentialChange, by: ChangeAuthor): Change => ({

@@ -4,18 +4,20 @@ import { hashOf } from '../run/canonical-json.ts';
 import { ROW_EXISTS, ROW_IS_NEW, rowIsStill } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, keyOf, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
-import { type DynamoRows, under, wholePartition } from '../run/dynamo/dynamo-rows.ts';
+import { type DynamoRows, under } from '../run/dynamo/dynamo-rows.ts';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Page } from '../run/run-store.ts';
 import {
   type Change,
   type ChangeAuthor,
+  type ChangeFilter,
   type ChangeKind,
   type CredentialChange,
   changeSortKey,
   credentialEntry,
   type Dismissal,
+  matchesFilter,
   type PendingChange,
   type RecordedChanges,
   recorded,
@@ -25,6 +27,9 @@ import {
 
 /** An expired pending change is deleted after this time. */
 const PENDING_RETAINED_SECONDS = 30 * 24 * 60 * 60;
+
+/** One call reads at most this much of the history, a megabyte each. */
+const FILTERED_PAGES_MAX = 4;
 
 /** The row of a definition, and who changes it. */
 export interface Saved {
@@ -160,14 +165,34 @@ export class DynamoChanges implements RecordedChanges {
     await this.#write(`the credential ${change.name}`, [this.#entry(tenant, credentialEntry(change, by))]);
   }
 
-  async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {
-    const all = wholePartition(keys.changePartition(tenant));
-    const range = after === undefined ? all : { ...all, to: after };
-    const found = await this.#rows.range(range, { limit: limit + 2, newestFirst: true });
-    const rest = found.filter((item) => keyOf(item).sk !== after);
-    const items = rest.slice(0, limit).map((item) => docOf<Change>(item));
-    const last = items.at(-1);
-    return { items, ...(last && rest.length > limit && { next: changeSortKey(last) }) };
+  async changes(
+    tenant: string,
+    { after, limit }: { after?: string; limit: number },
+    filter: ChangeFilter = {},
+  ): Promise<Page<Change>> {
+    const { since = keys.FIRST, until } = filter;
+    const newest = until === undefined ? keys.LAST : `${until}#${keys.LAST}`;
+    const to = after !== undefined && after < newest ? after : newest;
+    const range = { pk: keys.changePartition(tenant), from: since, to };
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    const found: Change[] = [];
+    let pages = 0;
+    let last: string | undefined;
+    for await (const items of this.#rows.pages(range, {
+      newestFirst: true,
+      ...(!isFiltered && { limit: limit + 2 }),
+    })) {
+      for (const item of items) {
+        last = keyOf(item).sk;
+        const change = last === after ? undefined : docOf<Change>(item);
+        if (!change || !matchesFilter(change, filter)) continue;
+        if (found.length === limit) return { items: found, next: changeSortKey(found.at(-1) as Change) };
+        found.push(change);
+      }
+      pages += 1;
+      if (pages === FILTERED_PAGES_MAX && last !== undefined) return { items: found, next: last };
+    }
+    return { items: found };
   }
 
   #entry(tenant: string, change: Change): TransactWriteItem {

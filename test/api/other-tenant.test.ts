@@ -86,6 +86,10 @@ beforeAll(async () => {
       list: async (tenant: string) => foundIn(tenant),
       redrive: async (tenant: string) => foundIn(tenant),
     },
+    changeLogs: {
+      lastClosed: async (tenant: string) =>
+        tenant === 'acme' ? { first: '2026-01-01', day: '2026-12-31', sha256: '' } : undefined,
+    },
     peopleRules: { coolDownMs: 0, secondOwner: false },
     region: 'eu-central-1',
     hasTime: () => true,
@@ -139,7 +143,10 @@ function sentTo(name: string, path: string): Sent {
   // There are only a few names of connections, so both tenants use the same.
   const connection = { name: CREATES.includes(name) ? 'github' : 'slack', source: 'github' };
   const isSetup = path.includes('/connections') || path.includes('/webhook-secrets');
-  return { params: { ...names, ...(isSetup && connection), version: '1', index: '0', seq: '1' }, body: bodies[name] };
+  return {
+    params: { ...names, ...(isSetup && connection), version: '1', index: '0', day: '2026-06-01', seq: '1' },
+    body: bodies[name],
+  };
 }
 
 describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {

@@ -36,6 +36,9 @@ const OPEN_TO: Record<string, Role[]> = {
   setDelegates: OWNER,
   confirmPerson: ADMIN,
   listChanges: AUDITOR,
+  getChange: AUDITOR,
+  getChangesDocument: AUDITOR,
+  getChangesEnvelope: AUDITOR,
   listPendingChanges: AUDITOR,
   confirmChange: OWNER,
   rejectChange: OWNER,
@@ -114,7 +117,7 @@ const BODIES: Record<string, unknown> = { setAway: { away: null } };
 
 async function isAllowed({ name, route, handle }: KeyedRoute, as: As): Promise<boolean> {
   const event = eventFor(route, as, {
-    params: { id: 'ana', name: 'ana', index: '0', version: '1' },
+    params: { id: 'ana', name: 'ana', index: '0', version: '1', day: '2026-06-01' },
     body: BODIES[name],
   });
   try {

@@ -140,6 +140,7 @@ describe('countersign evidence audit', () => {
           findings: [{ about: 'run_00000002', problem: expect.stringContaining('is deleted') }],
         },
       ],
+      changes: [],
     });
   });
 

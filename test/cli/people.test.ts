@@ -91,7 +91,7 @@ it('changes list shows who changed which fields', async () => {
   };
   const url = await answering(() => ({ changes: [change], nextCursor: null }));
   const { stdout } = await onTerminal(120, ['changes', 'list', '--url', url]);
-  expect(stdout).toMatch(/olivia +person dora changed +role$/m);
+  expect(stdout).toMatch(/olivia +person dora changed +role +chg_\w+$/m);
 });
 
 it('runs show fetches every page of steps of a long run', async () => {

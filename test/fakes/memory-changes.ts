@@ -2,11 +2,13 @@ import type { Person } from '../../lambdas/people/people.ts';
 import {
   type Change,
   type ChangeAuthor,
+  type ChangeFilter,
   type ChangeKind,
   type CredentialChange,
   changeSortKey,
   credentialEntry,
   type Dismissal,
+  matchesFilter,
   type PendingChange,
   type RecordedChanges,
   recorded,
@@ -130,9 +132,15 @@ export class MemoryChanges implements RecordedChanges {
     this.record(tenant, credentialEntry(change, by));
   }
 
-  async changes(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<Page<Change>> {
+  async changes(
+    tenant: string,
+    { after, limit }: { after?: string; limit: number },
+    filter: ChangeFilter = {},
+  ): Promise<Page<Change>> {
     const newestFirst = this.#changes.inPartition(tenant).reverse();
-    const rest = newestFirst.filter((change) => after === undefined || changeSortKey(change) < after);
+    const rest = newestFirst.filter(
+      (change) => (after === undefined || changeSortKey(change) < after) && matchesFilter(change, filter),
+    );
     const items = rest.slice(0, limit);
     const last = items.at(-1);
     return { items, ...(last && rest.length > limit && { next: changeSortKey(last) }) };

@@ -23,8 +23,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
     const open = routes.filter(({ AuthorizationType = 'NONE' }) => AuthorizationType !== 'CUSTOM');
     expect(open.map(({ RouteKey }) => RouteKey).toSorted()).toEqual([
       'GET /.well-known/countersign-keys.json',
-      'GET /docs',
       'GET /api/v1/sign-in',
+      'GET /docs',
       'GET /docs/{file}',
       'GET /healthz',
       'GET /openapi.json',

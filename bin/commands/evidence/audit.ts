@@ -4,6 +4,7 @@ import { daysLater } from '../../../lambdas/evidence/daily-log/daily-log.ts';
 import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/audit-evidence.ts';
 import type { TrustedKey } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
+import { auditChanges, type ChangesAudit } from '../../../lambdas/evidence/verify/verify-change-log.ts';
 import type { HeldFiles } from '../../../lambdas/evidence/verify/verify-daily-log.ts';
 import { dayOf } from '../../../lambdas/run/log-entry.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -17,6 +18,7 @@ import { counted } from './evidence-text.ts';
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 const LOG_FILE = /(?:^|\/)log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/;
+const CHANGES_FILE = /(?:^|\/)log\/([^/]+)\/changes\/(\d{4}-\d\d-\d\d)\.json$/;
 const BUNDLE_FILE = /(?:^|\/)evidence\/([^/]+)\/([^/]+)\/bundle\.json$/;
 
 export const evidenceAudit: Command = {
@@ -47,16 +49,22 @@ export const evidenceAudit: Command = {
     if (logs.length === 0 && tenants.length === 0) {
       throw unreadable(`${folder} contains no logs; expected log/<tenant>/<day>.json`);
     }
+    const from = dayGiven(call, 'from');
+    const through = dayGiven(call, 'through') ?? lastDueDay(Date.now());
     const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
       keys,
       tenants,
       checkBundle: (bundle) => checkBundle(bundle, keys),
-      from: dayGiven(call, 'from'),
-      through: dayGiven(call, 'through') ?? lastDueDay(Date.now()),
+      from,
+      through,
     });
-    if (call.json) call.printJson({ tenants: audits });
-    else printAudits(printable(audits), tenants, call);
-    return audits.some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok;
+    const changes = auditChanges([...held(folder, files, CHANGES_FILE)], { keys, from, through });
+    if (call.json) call.printJson({ tenants: audits, changes });
+    else {
+      printAudits(printable(audits), tenants, call);
+      for (const audit of printable(changes)) printChangesAudit(audit, call);
+    }
+    return [...audits, ...changes].some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -118,6 +126,16 @@ function printAudits(audits: readonly TenantAudit[], named: readonly string[], c
   const unnamed =
     named.length === 0 ? '. No --tenant was given: a tenant whose files were all deleted is not reported' : '';
   call.terminal.print(call.terminal.paint('quiet', `${seen}${unnamed}`));
+}
+
+function printChangesAudit({ tenant, days, changes, findings }: ChangesAudit, { terminal }: Call): void {
+  for (const { about, problem } of findings) {
+    terminal.print(`${terminal.paint('strong', about)}  ${terminal.paint('bad', problem)}`);
+  }
+  const verdict = findings.length === 0 ? 'nothing missing or changed' : counted(findings.length, 'problem');
+  const tone = findings.length === 0 ? 'good' : 'bad';
+  const logged = `${counted(days.length, 'file')}, ${days[0]} to ${days.at(-1)}; ${counted(changes, 'change')}`;
+  terminal.print(`${tenant}, changes of definitions: ${terminal.paint(tone, verdict)} (${logged})`);
 }
 
 function printAudit({ tenant, days, confirmed, pending, findings }: TenantAudit, { terminal }: Call): void {

@@ -1,4 +1,10 @@
-import { type Summary, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
+import {
+  type HeldBundle,
+  type Summary,
+  type Verdict,
+  verifyBundle,
+} from '../../../lambdas/evidence/verify/verify-bundle.ts';
+import { isChangeLog, readChangeLog } from '../../../lambdas/evidence/verify/verify-change-log.ts';
 import { printable, type Tone } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
@@ -8,7 +14,7 @@ import { counted } from './evidence-text.ts';
 export const evidenceVerify: Command = {
   name: 'evidence verify',
   args: ['FILE'],
-  description: 'check offline that a bundle is unmodified and signed',
+  description: 'check offline that a bundle or a file of changes is signed',
   details: [
     FILE_DETAILS,
     'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
@@ -17,12 +23,30 @@ export const evidenceVerify: Command = {
   offline: true,
   options: { key: KEY_OPTION },
   async run(call) {
-    const verdict = verifyBundle(readBundle(call));
+    const bundle = readBundle(call);
+    if (isChangeLog(bundle.document)) return verifyChanges(call, bundle);
+    const verdict = verifyBundle(bundle);
     if (call.json) call.printJson(verdict);
     else printVerdict(printable(verdict), call);
     return EXIT_OF[verdict.verdict];
   },
 };
+
+function verifyChanges(call: Call, { document, envelope, keys }: HeldBundle): ExitCode {
+  const { file, problem } = readChangeLog({ document, envelope }, keys);
+  const isUnproven = problem !== undefined && keys.length === 0 && file !== undefined;
+  const verdict = problem === undefined ? 'valid' : isUnproven ? 'unproven' : 'tampered';
+  const summary = file && { tenant: file.tenant, day: file.day, changes: file.changes.length };
+  if (call.json) call.printJson({ verdict, ...(verdict === 'tampered' && { problem }), summary });
+  else {
+    const name = summary && `${summary.tenant}, ${counted(summary.changes, 'change')} of ${summary.day}`;
+    const tone = { valid: 'good', unproven: 'waiting', tampered: 'bad' } as const;
+    const text = printable(verdict === 'tampered' ? problem : name);
+    call.terminal.print(`${call.terminal.paint(tone[verdict], verdict)}: ${text}`);
+    if (isUnproven) call.terminal.note('\nThe signature was not checked. Pass the public key of the stage with --key.');
+  }
+  return EXIT_OF[verdict];
+}
 
 const EXIT_OF: Record<Verdict['verdict'], ExitCode> = {
   valid: EXIT.ok,

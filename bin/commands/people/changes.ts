@@ -1,15 +1,20 @@
-import type { Change } from '../../../lambdas/pipeline/definition-changes.ts';
+import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
+import { CHANGE_KINDS, type Change, type ChangeKind } from '../../../lambdas/pipeline/definition-changes.ts';
+import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../failure.ts';
+import type { Call, Command } from '../command.ts';
+import { bundleFiles } from '../evidence/bundle-file.ts';
+import { EXIT, UsageError } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
+import { writeFile } from '../read-file.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AT' },
   { title: 'BY' },
   { title: 'CHANGE', shrink: 'wrap' },
   { title: 'FIELDS', shrink: 'wrap' },
+  { title: 'ID' },
 ];
 const PENDING_COLUMNS: readonly Column[] = [
   { title: 'CHANGE' },
@@ -23,11 +28,29 @@ export const changes: readonly Command[] = [
     name: 'changes list',
     args: [],
     description: 'list changes of people, policies, automations and more',
-    details: 'Newest first. Includes connections, workflows and API keys.\n--json shows each value before and after.',
-    options: pagingOptions('changes'),
+    details: [
+      'Newest first. Includes connections, workflows, schedules, settings and API keys.',
+      'changes show has the values before and after; --json shows them for all.',
+      'A filtered page can be short, or empty, and still have a next page: use --all.',
+    ].join('\n'),
+    options: {
+      ...pagingOptions('changes'),
+      kind: { value: 'KIND', description: CHANGE_KINDS.join(', ') },
+      name: { value: 'NAME', description: 'of the definition' },
+      actor: { value: 'PERSON', description: 'who made the change' },
+      since: { value: 'TIME', description: 'at this time or later, e.g. 2026-11-17 or 2026-11-17T09:30:00Z' },
+      until: { value: 'TIME', description: 'at this time or earlier' },
+    },
     async run(call) {
+      const filter = {
+        kind: kindOf(call),
+        name: call.option('name'),
+        actor: call.option('actor'),
+        since: call.option('since'),
+        until: call.option('until'),
+      };
       const { items, nextCursor } = await readPages(call, async (query) => {
-        const page = await call.api().call('GET /api/v1/changes', { query });
+        const page = await call.api().call('GET /api/v1/changes', { query: { ...query, ...filter } });
         return { items: page.changes, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ changes: items, nextCursor });
@@ -37,10 +60,43 @@ export const changes: readonly Command[] = [
           printable(change.actor),
           printable(`${change.kind} ${change.name} ${change.action}`),
           printable(changedFields(change)),
+          change.changeId,
         ]);
         for (const line of table(COLUMNS, rows, call.terminal)) call.terminal.print(line);
         noteMore(call, nextCursor);
       }
+      return EXIT.ok;
+    },
+  },
+  {
+    name: 'changes show',
+    args: ['ID'],
+    description: 'show one change: each field before and after',
+    options: {},
+    async run(call) {
+      const change = await call.api().call('GET /api/v1/changes/{id}', { params: { id: call.arg(0) } });
+      if (call.json) call.printJson(change);
+      else showChange(call, printable(change));
+      return EXIT.ok;
+    },
+  },
+  {
+    name: 'changes export',
+    args: ['DAY'],
+    description: 'download the signed changes of a past day',
+    details: 'Writes two files, which countersign evidence verify checks offline. Days are those of UTC.',
+    options: { out: { value: 'FILE', description: 'file to write (default changes-DAY.json)' } },
+    async run(call) {
+      const day = call.arg(0);
+      const file = call.option('out') ?? `changes-${day}.json`;
+      const { document, envelope } = bundleFiles(file);
+      const api = call.api();
+      const params = { day };
+      writeFile(document, await api.download('GET /api/v1/changes/days/{day}/changes.json', { params }));
+      writeFile(envelope, await api.download('GET /api/v1/changes/days/{day}/changes.dsse.json', { params }));
+      if (call.json) call.printJson({ document, envelope });
+      else
+        call.terminal.print(`wrote ${document} and ${envelope}; check them: countersign evidence verify ${document}`);
       return EXIT.ok;
     },
   },
@@ -100,12 +156,46 @@ export const changes: readonly Command[] = [
   },
 ];
 
+function kindOf(call: Call): ChangeKind | undefined {
+  const given = call.option('kind');
+  if (given === undefined) return undefined;
+  const kind = CHANGE_KINDS.find((each) => each === given);
+  if (kind) return kind;
+  const known = didYouMean(given, CHANGE_KINDS) || `; there are: ${CHANGE_KINDS.join(', ')}`;
+  throw new UsageError(`--kind "${given}" is not a kind of definition${known}`);
+}
+
+function showChange(call: Call, change: Change): void {
+  const { kind, name, action, actor, at, changeId, requestedBy, reason, secretsSet, before, after } = change;
+  const page = new Page(call.terminal);
+  page.title(`${kind} ${name}`, { text: action });
+  page.blank();
+  page.field('by', requestedBy === undefined ? actor : `${actor}; requested by ${requestedBy}`);
+  page.field('at', at);
+  if (reason !== undefined) page.field('reason', reason);
+  if (secretsSet !== undefined) page.field('secrets set', secretsSet.join(', '));
+  page.exactField('id', changeId);
+  page.blank();
+  const rows = differences(before, after).map(([field, old, now]) => [field, shown(old), shown(now)]);
+  if (rows.length === 0) page.line('no field differs');
+  else page.table([{ title: 'FIELD' }, { title: 'BEFORE', shrink: 'wrap' }, { title: 'AFTER', shrink: 'wrap' }], rows);
+}
+
+const shown = (value: unknown): string =>
+  value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value);
+
+/** Name, old and new value of each field that differs. */
+function differences(before: unknown, after: unknown): [field: string, old: unknown, now: unknown][] {
+  const fields = (value: unknown) => new Map(Object.entries(value !== null && typeof value === 'object' ? value : {}));
+  const [old, now] = [fields(before), fields(after)];
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .filter((name) => JSON.stringify(old.get(name)) !== JSON.stringify(now.get(name)))
+    .map((name) => [name, old.get(name), now.get(name)]);
+}
+
 /** The names of the changed fields. */
 function changedFields({ before, after, reason }: Change): string {
   if (reason !== undefined) return reason;
-  const fields = (value: unknown) => new Map(Object.entries(value !== null && typeof value === 'object' ? value : {}));
-  const [old, now] = [fields(before), fields(after)];
-  const names = [...new Set([...old.keys(), ...now.keys()])];
-  const differing = names.filter((name) => JSON.stringify(old.get(name)) !== JSON.stringify(now.get(name)));
-  return before === null || after === null ? '-' : differing.join(', ') || '-';
+  const names = differences(before, after).map(([name]) => name);
+  return before === null || after === null ? '-' : names.join(', ') || '-';
 }

@@ -75,6 +75,21 @@ export const evidenceRoutes = {
   getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
 };
 
+const changeFile = <const File extends string>(file: File, summary: string) =>
+  route({
+    method: 'GET',
+    path: `/api/v1/changes/days/{day}/${file}`,
+    right: 'changes:read',
+    summary,
+    params: z.object({ day: z.iso.date().meta({ example: '2026-11-16' }) }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  });
+
+export const changeFileRoutes = {
+  getChangesDocument: changeFile('changes.json', 'Returns the signed changes of a past day (UTC); supports Range'),
+  getChangesEnvelope: changeFile('changes.dsse.json', 'Returns the signature of the changes of a day; supports Range'),
+};
+
 export const evidenceKeyRoutes = {
   listEvidenceKeys: route({
     method: 'GET',

@@ -5,7 +5,7 @@ import { bulkRoutes } from './bulk.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
 import { doctorRoutes } from './doctor.ts';
-import { evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
+import { changeFileRoutes, evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
   genericRoutes,
   githubRoutes,
@@ -49,7 +49,7 @@ export const CONTRACT = {
   setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes, ...doctorRoutes },
   plan: planRoutes,
   policies: policyRoutes,
-  evidence: evidenceRoutes,
+  evidence: { ...evidenceRoutes, ...changeFileRoutes },
   evidenceKeys: evidenceKeyRoutes,
   deadLetters: { ...deadLetterRoutes, ...statusRoutes },
   access: accessRoutes,

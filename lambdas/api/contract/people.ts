@@ -3,7 +3,7 @@ import { Person as PersonDefinition } from '../../people/people.ts';
 import { ROLES } from '../../people/rights.ts';
 import { CHANGE_ACTIONS, CHANGE_KINDS } from '../../pipeline/definition-changes.ts';
 import { route } from './route.ts';
-import { json, PageQuery, page, Timestamp } from './schemas.ts';
+import { json, PageQuery, PointInTime, page, Timestamp } from './schemas.ts';
 
 const Provenance = z.object({
   changedBy: z.string(),
@@ -141,9 +141,24 @@ export const changeRoutes = {
     method: 'GET',
     path: '/api/v1/changes',
     right: 'changes:read',
-    summary: 'Lists who changed which definition, the newest change first',
-    query: PageQuery,
+    summary:
+      'Lists who changed which definition, the newest change first. A filtered page can be short and have a next page',
+    query: PageQuery.extend({
+      kind: z.enum(CHANGE_KINDS).optional(),
+      name: z.string().min(1).max(200).optional(),
+      actor: z.string().min(1).max(200).optional(),
+      since: PointInTime.optional(),
+      until: PointInTime.optional(),
+    }),
     responses: { 200: page('changes', Change) },
+  }),
+  getChange: route({
+    method: 'GET',
+    path: '/api/v1/changes/{id}',
+    right: 'changes:read',
+    summary: 'Returns one change with the definition before and after it',
+    params: z.object({ id: z.string().max(200).meta({ description: 'ID of the change' }) }),
+    responses: { 200: Change },
   }),
   listPendingChanges: route({
     method: 'GET',

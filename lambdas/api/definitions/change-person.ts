@@ -5,7 +5,7 @@ import { hasIdentity, type Person } from '../../people/people.ts';
 import { provenanceOf, type RightsChange } from '../../people/provenance.ts';
 import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
-import type { ChangeAuthor, PendingChange } from '../../pipeline/definition-changes.ts';
+import { type ChangeAuthor, changeIdPrefix, type PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
@@ -34,11 +34,10 @@ export interface PeopleChanger {
 }
 
 /** Who makes a change, and when, for the history of changes. */
-export const authorOf = ({ clock, ids }: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor => ({
-  actor: person,
-  at: isoNow(clock),
-  changeId: ids.next('chg'),
-});
+export function authorOf({ clock, ids }: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor {
+  const at = isoNow(clock);
+  return { actor: person, at, changeId: ids.next(changeIdPrefix(at)) };
+}
 
 /**
  * The caller with the rights they have at this moment, and all people of the tenant. The router has checked the right

@@ -1,8 +1,10 @@
 import { Problem } from '../../entry/http.ts';
+import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/change-log.ts';
+import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore } from '../../evidence/evidence-store.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import { evidenceRoutes } from '../contract/evidence.ts';
+import { changeFileRoutes, evidenceRoutes } from '../contract/evidence.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Request, router } from '../router.ts';
 
@@ -12,9 +14,14 @@ const SENT_MAX_BYTES = 4 * 1024 * 1024;
 export interface EvidencePorts {
   runs: Pick<RunStore, 'evidence' | 'addenda'>;
   store: Pick<EvidenceStore, 'get'>;
+  changeLogs: Pick<ChangeLogRows, 'lastClosed'>;
 }
 
-export const handleEvidence = router<EvidencePorts, typeof evidenceRoutes>(evidenceRoutes, {
+const routes = { ...evidenceRoutes, ...changeFileRoutes };
+
+export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
+  getChangesDocument: (ports, request) => sendChanges(ports, request, changeLogKey),
+  getChangesEnvelope: (ports, request) => sendChanges(ports, request, changeLogEnvelopeKey),
   async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
     const { sha256, sizeBytes, sealedAt } = await recordOf(ports, caller, runId);
     const found = await ports.runs.addenda(caller.tenant, runId, { after: since, limit: PAGE_MAX + 1 });
@@ -34,6 +41,24 @@ export const handleEvidence = router<EvidencePorts, typeof evidenceRoutes>(evide
   getEvidenceDocument: (ports, request) => sendFile(ports, request, 'documentKey'),
   getEvidenceEnvelope: (ports, request) => sendFile(ports, request, 'envelopeKey'),
 });
+
+/** The files of the tenant's changes, from the first day to the last. S3 would not say which of them exist. */
+async function sendChanges(
+  ports: EvidencePorts,
+  {
+    caller: { tenant },
+    params: { day },
+    headers,
+  }: Pick<Request<typeof changeFileRoutes.getChangesDocument>, 'caller' | 'params' | 'headers'>,
+  keyOf: (tenant: string, day: string) => string,
+) {
+  const closed = await ports.changeLogs.lastClosed(tenant);
+  if (!closed || day < closed.first || day > closed.day) {
+    const days = closed ? `there are files from ${closed.first} to ${closed.day}` : 'the first is written tomorrow';
+    throw new Problem(404, 'NOT_FOUND', `there is no file of the changes of ${day}; ${days}`);
+  }
+  return fileResponse(await ports.store.get(keyOf(tenant, day)), headers.range);
+}
 
 /** The response is the same for a run of another tenant, one that does not exist and one that has not ended. */
 async function recordOf({ runs }: EvidencePorts, { tenant }: Caller, runId: string): Promise<EvidenceRecord> {

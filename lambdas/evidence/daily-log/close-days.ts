@@ -26,9 +26,9 @@ interface LogCloser {
 }
 
 /** Longer than a sealer needs for an entry that it dated before midnight, including clock skew. */
-const CLOSING_MARGIN_MS = 15 * 60_000;
+export const CLOSING_MARGIN_MS = 15 * 60_000;
 /** After a longer outage, several invocations close the days. */
-const DAYS_PER_INVOCATION_MAX = 31;
+export const DAYS_PER_INVOCATION_MAX = 31;
 /** If no day was ever closed, the first is the earliest of this many days that has a bundle. */
 const FIRST_DAY_SEARCH_DAYS = 7;
 

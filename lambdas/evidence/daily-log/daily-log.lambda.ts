@@ -4,6 +4,8 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { readEnvironment } from '../../entry/environment.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
 import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
+import { closeChangeDays } from '../change-log/close-change-days.ts';
+import { DynamoChangeLog } from '../change-log/dynamo-change-log.ts';
 import { DailyLogEnvironment } from '../environment.ts';
 import { S3EvidenceStore } from '../s3-evidence-store.ts';
 import { KmsSigner } from '../signing/kms-signer.ts';
@@ -14,8 +16,10 @@ const HOUR_MS = 60 * 60 * 1000;
 
 const environment = readEnvironment(DailyLogEnvironment);
 
+const dynamo = new DynamoDBClient();
+const changeRows = new DynamoChangeLog(dynamo, environment.RUN_TABLE);
 const closer = {
-  rows: new DynamoDailyLog(new DynamoDBClient(), environment.RUN_TABLE),
+  rows: new DynamoDailyLog(dynamo, environment.RUN_TABLE),
   store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
   signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
@@ -30,9 +34,16 @@ export const handler = functionHandler<unknown, void>().handler(async () => {
   const failures: unknown[] = [];
   const { TENANTS } = environment;
   const first = Math.floor(systemClock.now() / HOUR_MS) % TENANTS.length;
-  for (const tenant of [...TENANTS.slice(first), ...TENANTS.slice(0, first)]) {
+  const tenants = [...TENANTS.slice(first), ...TENANTS.slice(0, first)];
+  for (const tenant of tenants) {
     await closeDays(closer, tenant).catch((error: unknown) => {
       systemLog.error('cannot close the evidence log of a day', { error });
+      failures.push(error);
+    });
+  }
+  for (const tenant of tenants) {
+    await closeChangeDays({ ...closer, rows: changeRows }, tenant).catch((error: unknown) => {
+      systemLog.error('cannot close the changes of a day', { error });
       failures.push(error);
     });
   }

@@ -17,7 +17,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = z.iso.date();
 
 /** The log of the previous day. The days form a chain. */
-const PreviousDay = z.strictObject({ day: Day, sha256: Sha256 });
+export const PreviousDay = z.strictObject({ day: Day, sha256: Sha256 });
 export type PreviousDay = z.infer<typeof PreviousDay>;
 
 export const DayLog = z.strictObject({

@@ -1,6 +1,7 @@
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log/daily-log.ts';
+import type { Claim } from '../signing/dsse.ts';
 import { claimOf, openEnvelope } from './open-envelope.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 import type { HeldAddendum } from './verify-addenda.ts';
@@ -34,22 +35,30 @@ export function readLog(
 }
 
 /** Checks the signature of a log that is otherwise valid. */
-export function checkLogEnvelope(
+export const checkLogEnvelope = (
   log: Omit<DayLog, 'entries'>,
   { document, envelope }: Pick<HeldFiles, 'document' | 'envelope'>,
   keys: readonly TrustedKey[],
+): string | undefined => checkSignedDay('its log', log.day, logClaim(log, sha256Hex(document)), envelope, keys);
+
+/** Checks that an envelope has this claim, signed with a key that was valid on that day. */
+export function checkSignedDay(
+  what: string,
+  day: string,
+  due: Claim,
+  envelope: Buffer | undefined,
+  keys: readonly TrustedKey[],
 ): string | undefined {
-  if (!envelope) return 'its log is not signed: the envelope beside it is missing';
+  if (!envelope) return `${what} is not signed: the envelope beside it is missing`;
   try {
     const opened = openEnvelope(envelope);
     const signer = signingKey(opened, keys);
-    if (!signer) return 'its log is not signed by that key';
-    const problem = checkKey(signer, opened.keyId, log.day);
-    if (problem !== undefined) return `the signature of its log ${problem}`;
-    const claimed = canonicalJson(claimOf(opened));
-    const due = canonicalJson(logClaim(log, sha256Hex(document)));
-    return claimed === due ? undefined : 'its log differs from the signed log';
+    if (!signer) return `${what} is not signed by that key`;
+    const problem = checkKey(signer, opened.keyId, day);
+    if (problem !== undefined) return `the signature of ${what} ${problem}`;
+    const isSame = canonicalJson(claimOf(opened)) === canonicalJson(due);
+    return isSame ? undefined : `${what} differs from the signed ${what.replace(/^its /, '')}`;
   } catch (error) {
-    return `the envelope of its log cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `the envelope of ${what} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

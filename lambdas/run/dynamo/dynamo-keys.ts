@@ -134,6 +134,8 @@ export const logEntryKey = (tenant: string, day: string, entryId: string): Key =
   sk: entryId,
 });
 export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
+/** The last day whose changes of definitions are signed. */
+export const lastClosedChangesKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED#CHANGES' });
 
 /** The counter of the tenant or, with a name, of a workflow. */
 export const slotCounterKey = (tenant: string, shard: number, workflow?: string): Key => ({

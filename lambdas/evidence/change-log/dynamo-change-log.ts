@@ -1,0 +1,28 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { docOf, toItem } from '../../run/dynamo/dynamo-items.ts';
+import { changePartition, FIRST, LAST, lastClosedChangesKey } from '../../run/dynamo/dynamo-keys.ts';
+import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
+import type { LoggedChange } from './change-log.ts';
+import type { ChangeLogRows, ClosedChanges } from './close-change-days.ts';
+
+export class DynamoChangeLog implements ChangeLogRows {
+  readonly #rows: DynamoRows;
+
+  constructor(client: DynamoDBClient, table: string) {
+    this.#rows = new DynamoRows(client, table);
+  }
+
+  async changes(tenant: string, day: string, { andBefore } = { andBefore: false }): Promise<LoggedChange[]> {
+    // The sort key begins with the time of the change.
+    const range = { pk: changePartition(tenant), from: andBefore ? FIRST : day, to: `${day}${LAST}` };
+    return (await this.#rows.range(range)).map((item) => docOf<LoggedChange>(item));
+  }
+
+  lastClosed(tenant: string): Promise<ClosedChanges | undefined> {
+    return this.#rows.get(lastClosedChangesKey(tenant));
+  }
+
+  async saveLastClosed(tenant: string, closed: ClosedChanges): Promise<void> {
+    await this.#rows.save(toItem(lastClosedChangesKey(tenant), closed));
+  }
+}

@@ -1,0 +1,166 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { changeLogEnvelopeKey, changeLogKey, type LoggedChange } from '../../lambdas/evidence/change-log/change-log.ts';
+import {
+  type ChangeLogRows,
+  type ClosedChanges,
+  closeChangeDays,
+} from '../../lambdas/evidence/change-log/close-change-days.ts';
+import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { auditChanges, parseChangeLog } from '../../lambdas/evidence/verify/verify-change-log.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory-log.ts';
+import { SeededSigner } from '../fakes/seeded-signer.ts';
+
+class MemoryChangeLog implements ChangeLogRows {
+  readonly all: LoggedChange[] = [];
+  closed: ClosedChanges | undefined;
+
+  async changes(_tenant: string, day: string, { andBefore } = { andBefore: false }): Promise<LoggedChange[]> {
+    const until = `${day}~`;
+    return this.all.filter(({ at }) => at < until && (andBefore || at >= day)).sort((a, b) => (a.at < b.at ? -1 : 1));
+  }
+
+  async lastClosed(): Promise<ClosedChanges | undefined> {
+    return this.closed;
+  }
+
+  async saveLastClosed(_tenant: string, closed: ClosedChanges): Promise<void> {
+    this.closed = closed;
+  }
+}
+
+let rows: MemoryChangeLog;
+let store: MemoryEvidenceStore;
+let clock: FakeClock;
+const signer = new SeededSigner();
+beforeEach(() => {
+  rows = new MemoryChangeLog();
+  store = new MemoryEvidenceStore();
+  clock = new FakeClock('2026-03-02T01:00:00.000Z');
+});
+
+const change = (changeId: string, at: string, after: unknown = { role: 'member' }): LoggedChange => ({
+  changeId,
+  at,
+  actor: 'olivia',
+  kind: 'person',
+  name: 'ana',
+  action: 'changed',
+  before: null,
+  after,
+});
+const close = () => closeChangeDays({ rows, store, signer, clock, log: new MemoryLog() }, 'acme');
+const goTo = (at: string) => clock.advance(Date.parse(at) - clock.now());
+const idsOf = (day: string) =>
+  parseChangeLog(store.peek(changeLogKey('acme', day)) ?? Buffer.from(''))?.changes.map(({ changeId }) => changeId);
+
+function held(): HeldFiles[] {
+  return store.keys().flatMap((key) => {
+    const [, tenant, name] = /^log\/([^/]+)\/changes\/([\d-]+)\.json$/.exec(key) ?? [];
+    const document = store.peek(key);
+    if (!tenant || !name || !document) return [];
+    return [{ tenant, name, document, envelope: store.peek(changeLogEnvelopeKey(tenant, name)) }];
+  });
+}
+const keys = [trustedKey(signer.publicKey)];
+const audit = (files = held(), through = '2026-03-03') => auditChanges(files, { keys, from: undefined, through })[0];
+
+/** Three closed days, the second without a change. */
+async function threeDays(): Promise<void> {
+  rows.all.push(change('a', '2026-02-20T10:00:00.000Z'), change('b', '2026-03-01T10:00:00.000Z'));
+  await close();
+  goTo('2026-03-04T01:00:00.000Z');
+  rows.all.push(change('c', '2026-03-03T10:00:00.000Z'));
+  await close();
+}
+
+describe('the changes of a day', () => {
+  it('are written and signed when the day is over; the first file has all earlier ones, and no day is left out', async () => {
+    rows.all.push(change('today', '2026-03-02T00:30:00.000Z'));
+    await threeDays();
+    expect(idsOf('2026-03-01')).toEqual(['a', 'b']);
+    expect(idsOf('2026-03-02')).toEqual(['today']);
+    expect(idsOf('2026-03-03')).toEqual(['c']);
+    expect(rows.closed).toMatchObject({ first: '2026-03-01', day: '2026-03-03' });
+    expect(audit()).toMatchObject({ changes: 4, findings: [] });
+  });
+
+  it('are closed once, and again after a crash before the day was noted', async () => {
+    await threeDays();
+    const written = store.keys().length;
+    expect(await close()).toEqual([]);
+    rows.closed = { ...(rows.closed as ClosedChanges), day: '2026-03-02', sha256: sha('2026-03-02') };
+    expect(await close()).toEqual(['2026-03-03']);
+    expect(store.keys()).toHaveLength(written);
+    expect(audit()?.findings).toEqual([]);
+  });
+
+  it('that were written after their day was closed are in the next file', async () => {
+    await threeDays();
+    rows.all.push(change('late', '2026-03-03T23:59:59.999Z'));
+    goTo('2026-03-05T01:00:00.000Z');
+    await close();
+    expect(idsOf('2026-03-04')).toEqual(['late']);
+  });
+
+  it('show a large value by its size and hash', async () => {
+    rows.all.push(change('a', '2026-03-01T10:00:00.000Z', { text: 'x'.repeat(10_000) }));
+    await close();
+    const [logged] = parseChangeLog(store.peek(changeLogKey('acme', '2026-03-01')) as Buffer)?.changes ?? [];
+    expect(logged?.after).toEqual({ omitted: { bytes: 10_011, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } });
+  });
+
+  it('are not signed if another file is there that does not agree with the history', async () => {
+    rows.all.push(change('a', '2026-03-01T10:00:00.000Z'));
+    await store.putOnce(changeLogKey('acme', '2026-03-01'), Buffer.from('{}'), 'application/json');
+    await expect(close()).rejects.toMatchObject({ code: 'CHAIN_BROKEN' });
+    expect(rows.closed).toBeUndefined();
+  });
+});
+
+const sha = (day: string) => {
+  const { previous } = parseChangeLog(store.peek(changeLogKey('acme', '2026-03-03')) as Buffer) ?? {};
+  if (previous?.day !== day) throw new Error(`${day} is not the previous day`);
+  return previous.sha256;
+};
+
+describe('an auditor', () => {
+  beforeEach(threeDays);
+
+  const changed = (day: string, edit: (file: HeldFiles) => Partial<HeldFiles>) =>
+    held().map((file) => (file.name === day ? { ...file, ...edit(file) } : file));
+  const problems = (files: HeldFiles[], through?: string) =>
+    audit(files, through)?.findings.map(({ about, problem }) => `${about} ${problem}`);
+
+  it('finds a change that was edited or removed in a file', () => {
+    const edited = changed('2026-03-01', ({ document }) => ({
+      document: Buffer.from(document.toString().replace('olivia', 'nobody')),
+    }));
+    expect(problems(edited)?.[0]).toContain('2026-03-01 its file of changes differs from the signed file of changes');
+    expect(problems(changed('2026-03-03', () => ({ document: Buffer.from('{}') })))?.[0]).toContain(
+      'edited or cannot be read',
+    );
+  });
+
+  it('finds a missing file, the newest and the first too', () => {
+    const without = (day: string) => held().filter(({ name }) => name !== day);
+    expect(problems(without('2026-03-02'))?.[0]).toContain('2026-03-02 its file of changes is missing');
+    expect(problems(without('2026-03-03'))?.[0]).toContain('2026-03-03 its file of changes is missing');
+    expect(problems(without('2026-03-01'))?.[0]).toContain('follows that of 2026-03-01, which is missing');
+  });
+
+  it('finds a file that is unsigned, signed by another key, or of another day', () => {
+    expect(problems(changed('2026-03-02', () => ({ envelope: undefined })))?.[0]).toContain('is not signed');
+    const other = auditChanges(held(), {
+      keys: [trustedKey(new SeededSigner('another').publicKey)],
+      from: undefined,
+      through: '2026-03-03',
+    });
+    expect(other[0]?.findings[0]?.problem).toContain('is not signed by that key');
+    const [first] = held();
+    const swapped = changed('2026-03-02', () => ({ document: first?.document, envelope: first?.envelope }));
+    expect(problems(swapped)?.[0]).toContain('is that of acme, 2026-03-01, under another name');
+  });
+});
