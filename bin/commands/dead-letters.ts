@@ -38,15 +38,20 @@ export const deadLetters: readonly Command[] = [
   },
   {
     name: 'dead-letters redrive',
-    args: ['[ID…]'],
-    description: 'return dead letters to their queues: by id, run or queue, or all',
+    args: [],
+    description: 'return dead letters to their queues',
     details: 'Fix the cause first. A run that has moved on ignores its old messages.',
-    options: { ...SELECTION, all: { description: 'all messages of your tenant' } },
+    options: {
+      id: { value: 'ID', repeatable: true, description: 'only this message, by its id in dead-letters list' },
+      ...SELECTION,
+      all: { description: 'all messages of your tenant' },
+    },
     async run(call) {
       const { queue, runId } = selection(call);
-      const ids = call.args.length > 0 ? [...call.args] : undefined;
+      const given = call.options('id');
+      const ids = given.length > 0 ? [...given] : undefined;
       if (!ids && !queue && !runId && !call.isSet('all')) {
-        throw new UsageError('name the messages: ids of dead-letters list, --run, --queue or --all');
+        throw new UsageError('name the messages: --id, --run, --queue or --all');
       }
       const { redriven } = await call.api().call('POST /api/v1/dead-letters/redrive', { body: { ids, queue, runId } });
       if (call.json) call.printJson({ queues: redriven });

@@ -14,7 +14,7 @@ const TITLE_MAX_CHARACTERS = 60;
 export const status: Command = {
   name: 'status',
   args: [],
-  description: 'show what is wrong, since when, how many runs are affected and what to do',
+  description: 'show what is wrong, since when, and what to do',
   details:
     'Exit code: 0 if nobody must do anything, otherwise 1. RUNBOOK, "The first five minutes", explains each line.',
   options: {},

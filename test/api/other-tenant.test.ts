@@ -144,7 +144,15 @@ function sentTo(name: string, path: string): Sent {
   const connection = { name: CREATES.includes(name) ? 'github' : 'slack', source: 'github' };
   const isSetup = path.includes('/connections') || path.includes('/webhook-secrets');
   return {
-    params: { ...names, ...(isSetup && connection), version: '1', index: '0', day: '2026-06-01', seq: '1' },
+    params: {
+      ...names,
+      ...(isSetup && connection),
+      version: '1',
+      index: '0',
+      day: '2026-06-01',
+      seq: '1',
+      job: 'bulk_0000000a',
+    },
     body: bodies[name],
   };
 }
