@@ -23,7 +23,6 @@ export type RowKind =
   | 'SCHEDULE'
   | 'SWEEP'
   | 'BULK'
-  | 'DIGEST'
   | 'PLAN'
   | 'TENANT'
   | 'CHANGE'
@@ -163,8 +162,6 @@ export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 
 export const bulkJobKey = (tenant: string, jobId: string): Key => ({ pk: partition('BULK', tenant), sk: jobId });
-/** The digests of overdue approvals, by Slack channel. */
-export const digestKey = (tenant: string, channel: string): Key => ({ pk: partition('DIGEST', tenant), sk: channel });
 /** What the last sweep found for a tenant. */
 export const sweepKey = (tenant: string): Key => ({ pk: partition('SWEEP', tenant), sk: 'LAST' });
 
