@@ -31,6 +31,7 @@ export class EvidenceApi extends Construct {
       timeout: EVIDENCE_API_TIMEOUT,
     });
     runTable.allow(fetch, ['GetItem', 'Query'], ['RUN']);
+    runTable.allow(fetch, ['GetItem'], ['LOG']);
     runTable.allowIndexQuery(fetch, 'bySubject');
     fetch.allow(
       ['s3:GetObject'],

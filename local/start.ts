@@ -66,6 +66,7 @@ try {
       host.stop().then(() => process.exit(0));
     });
   }
+  await writeProfile(host.url);
   if (!options.quiet) {
     console.log(`Slack, GitHub, ServiceNow and PagerDuty are simulated at ${host.url}/_sim`);
     console.log('To list runs: npx countersign runs list');
@@ -74,6 +75,18 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);
+}
+
+/** `countersign --profile local-4620` reaches this host. A sign-in at this URL stays, and the default profile too. */
+async function writeProfile(url: string): Promise<void> {
+  try {
+    const { profileNameFor, Profiles } = await import('../bin/profiles/profiles.ts');
+    const profiles = new Profiles(process.env);
+    if (!profiles.at(url))
+      profiles.save(profileNameFor(url), { url, apiKey: 'local-owner-key' }, { makeCurrent: false });
+  } catch (error) {
+    console.error(`no profile for the command line: ${(error as Error).message}`);
+  }
 }
 
 /** Prints log lines for people: time, level, source, message and details. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eventually } from './eventually.ts';
@@ -44,7 +45,12 @@ export async function spawnHost(...options: string[]): Promise<SpawnedHost> {
 }
 
 function start(script: string, options: string[]): { child: ChildProcess; output: string[] } {
-  const child = spawn(process.execPath, [script, ...options], { cwd: REPOSITORY, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [script, ...options], {
+    cwd: REPOSITORY,
+    // Not in the home of the person who runs the tests.
+    env: { ...process.env, COUNTERSIGN_PROFILES: join(tmpdir(), `countersign-profiles-${process.pid}.json`) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => output.push(line));
