@@ -125,7 +125,11 @@ it('the bundles of each day are logged and signed, and an audit of the bucket fi
     expect(whole.lines).toEqual([
       expect.stringMatching(/^acme: nothing missing or changed \(\d logs?, .*; 2 bundles as sealed\)$/),
       expect.stringMatching(/^globex: nothing missing or changed \(\d logs?, .*; 0 bundles as sealed\)$/),
-      '2 tenants: acme, globex',
+      expect.stringMatching(/^initech: nothing missing or changed \(\d logs?, .*; 0 bundles as sealed\)$/),
+      '3 tenants: acme, globex, initech',
+      expect.stringMatching(/^acme, changes of definitions: nothing missing or changed \(/),
+      expect.stringMatching(/^globex, changes of definitions: nothing missing or changed \(/),
+      expect.stringMatching(/^initech, changes of definitions: nothing missing or changed \(.*; 0 changes\)$/),
     ]);
     rmSync(join(copy.path, 'evidence', 'acme', run.runId), { recursive: true });
     const cut = await audit();

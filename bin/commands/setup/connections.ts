@@ -32,7 +32,7 @@ export const connections: readonly Command[] = [
   {
     name: 'connections list',
     args: [],
-    description: 'list connections, and whether their credentials can be used',
+    description: 'list connections and the state of their credentials',
     options: pagingOptions('connections'),
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
@@ -71,7 +71,7 @@ export const connections: readonly Command[] = [
   {
     name: 'connections add',
     args: ['FILE'],
-    description: 'add or change a connection and its credentials from a YAML or JSON file',
+    description: 'add or change a connection from a YAML or JSON file',
     details: FILE_FORMAT,
     options: { 'no-test': { description: 'do not test the connection afterwards' } },
     async run(call) {
@@ -90,7 +90,7 @@ export const connections: readonly Command[] = [
   {
     name: 'connections test',
     args: ['[NAME]…'],
-    description: 'read something harmless with each credential, and say what is wrong',
+    description: 'test the credentials of connections with a read',
     details: 'Without a name, all connections are tested. Exit code 1 if one does not work.',
     options: {},
     async run(call) {

@@ -19,7 +19,7 @@ const finding = (level: Finding['level'], subject: string, problem: string, fix:
 export const doctor: Command = {
   name: 'doctor',
   args: [],
-  description: 'list what is missing or wrong in the stage and the tenant, with the command that fixes it',
+  description: 'list what is missing or wrong, and how to fix it',
   details:
     'Also tests every connection, which calls its target. With --stage and AWS credentials it checks the owners of every\n' +
     'tenant of the stage, even if nobody has an API key yet. Exit code 1 if there is an error.',

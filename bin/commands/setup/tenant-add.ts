@@ -22,7 +22,7 @@ export const tenantAdd: readonly Command[] = [
   {
     name: 'tenant add',
     args: ['[FILE]'],
-    description: 'set up a tenant: owners, keys, connections, secrets, people, settings, workflows and automations',
+    description: 'set up a tenant from a file, or by asking',
     details:
       'FILE is YAML or JSON; without it the command asks, and writes the file. README, "Deploy", has an example.\n' +
       'The first owners are created with AWS credentials (--stage), everything else over the API. Run it again at any time:\n' +
@@ -52,7 +52,7 @@ export const tenantAdd: readonly Command[] = [
   {
     name: 'tenant owner',
     args: ['ID'],
-    description: 'add an owner with AWS credentials, for a tenant that has fewer than two',
+    description: 'add an owner with AWS credentials',
     options: {
       stage: {
         value: 'STAGE',
