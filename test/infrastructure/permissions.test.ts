@@ -171,7 +171,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
     const purposes: Record<string, string[]> = {};
     for (const { role, resources } of reads) {
       const name = role.replace(/[0-9A-F]{8}$/, '');
-      const secrets = secretsOf(resources).map(({ logicalId }) => logicalId.replace(/(acme|globex|initech)?[0-9A-F]{8}$/, ''));
+      const secrets = secretsOf(resources).map(({ logicalId }) =>
+        logicalId.replace(/(acme|globex|initech)?[0-9A-F]{8}$/, ''),
+      );
       purposes[name] = [...new Set([...(purposes[name] ?? []), ...secrets])].sort();
     }
     expect(purposes).toEqual({
