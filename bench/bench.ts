@@ -15,6 +15,7 @@ import { type Host, startHost } from '../local/host/host.ts';
 import { type Assembly, synthesize } from '../local/template/synthesize.ts';
 import { byTest } from '../test/fakes/by-test.ts';
 import { decisionToStepMs } from './approvals.ts';
+import { cliStart } from './cli-start.ts';
 import { policyDecisionMs } from './policy.ts';
 
 /**
@@ -64,6 +65,8 @@ async function main() {
     print(`${APPROVALS} approvals`);
     const decisions = await bench.decisions(APPROVALS);
     const policy = await policyDecisionMs();
+    print('starts of the command line');
+    const cli = await cliStart(host.url);
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -77,6 +80,7 @@ async function main() {
       decisionToStepP99Ms: percentile(decisions, 99),
       policyColdMs: round(policy.coldMs),
       policyWarmMs: round(policy.warmMs),
+      cliStart: cli,
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
         [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
