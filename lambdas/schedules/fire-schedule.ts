@@ -7,6 +7,12 @@ import type { DueItem } from '../run/run-store.ts';
 import { dueSlots, type ScheduleState, type StoredSchedule } from './schedule.ts';
 import type { ScheduleStore } from './schedule-store.ts';
 
+/**
+ * One sweep starts at most this many slots of a schedule, and the next sweep continues. Otherwise the sweep after a long
+ * outage could need more time than its function has, and would begin again with the first slot each time.
+ */
+export const SLOTS_STARTED_MAX = 20;
+
 export interface ScheduleFirer extends Starter {
   schedules: Pick<ScheduleStore, 'schedule' | 'advance'>;
 }
@@ -30,14 +36,15 @@ export async function fireSchedule(
   if (!found || due === undefined || due > now) return [];
   const { schedule, state } = found;
   const { start, missed, next } = dueSlots(schedule, due, now);
+  const nextSlot = start[SLOTS_STARTED_MAX] ?? next;
   const started: StartedRun[] = [];
   const { nextSlot: _due, ...facts } = state;
   const after: ScheduleState = {
     ...facts,
     revision: state.revision + 1,
-    ...(next !== undefined && { nextSlot: next }),
+    ...(nextSlot !== undefined && { nextSlot }),
   };
-  for (const slot of start) {
+  for (const slot of start.slice(0, SLOTS_STARTED_MAX)) {
     const result = await startSlot(firer, tenant, schedule, slot);
     if ('run' in result) {
       started.push(result.run);

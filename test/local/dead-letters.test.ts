@@ -114,5 +114,7 @@ it('a tenant sees, counts and sends back only its own dead letters, and none is 
     more = Messages.length > 0;
   }
   expect(left.sort()).toEqual(sent.filter((each) => !each.includes('globex')).sort());
+  // While somebody else reads them, a count says that it is not complete.
+  expect(await evidence('GET', '/dead-letters', ACME_KEY)).toMatchObject({ messages: 0, complete: false });
   client.destroy();
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
+import { SLOTS_STARTED_MAX } from '../../lambdas/schedules/fire-schedule.ts';
 import { dueSlots, nextSlots, Schedule, scheduleProblem } from '../../lambdas/schedules/schedule.ts';
 import { askAbout } from '../api/ask-definitions.ts';
 import { die, ISSUE, Workshop } from '../worker/workshop.ts';
@@ -163,6 +164,20 @@ describe('a schedule', () => {
     // Three that were missed, and the one that is on time.
     expect(scheduled()).toEqual([10, 11, 12, 13].map((hour) => `2026-01-02T${hour}:00:00.000Z`));
     expect(await show()).toMatchObject({ missed: { slots: 6, lastSlot: '2026-01-02T09:00:00.000Z' } });
+  });
+
+  it('many missed slots are started by several sweeps, each once and in order', async () => {
+    await save({ catchUpMax: 100 });
+    shop.clock.advance(50 * HOUR_MS);
+    await shop.sweep();
+    expect(scheduled()).toHaveLength(SLOTS_STARTED_MAX);
+    for (let sweeps = 0; sweeps < 4; sweeps += 1) {
+      shop.clock.advance(60_000);
+      await shop.sweep();
+    }
+    expect(scheduled()).toHaveLength(50);
+    expect(scheduled()).toEqual([...new Set(scheduled())].sort());
+    expect(await show()).toMatchObject({ missed: null });
   });
 
   it('shows why a slot started no run, and goes on with the next slot', async () => {

@@ -8,7 +8,9 @@ import { Timestamp } from './schemas.ts';
 const QueueCount = z.object({
   queue: z.enum(QUEUES),
   messages: z.int().meta({ description: "Messages of the caller's tenant" }),
-  complete: z.boolean().meta({ description: 'False: the queue has more messages than one request reads; call again' }),
+  complete: z.boolean().meta({
+    description: 'False: the queue has more messages than one request reads, or another request reads some; call again',
+  }),
 });
 export type QueueCount = z.infer<typeof QueueCount>;
 

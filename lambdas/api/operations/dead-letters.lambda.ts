@@ -12,7 +12,7 @@ const environment = readEnvironment(RedriveEnvironment);
 
 const ports = {
   runs: new DynamoRunReads(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
-  deadLetters: new SqsDeadLetters(new SQSClient(), environment.DEAD_LETTER_QUEUES),
+  deadLetters: new SqsDeadLetters(new SQSClient(), environment.DEAD_LETTER_QUEUES, systemClock),
   clock: systemClock,
 };
 

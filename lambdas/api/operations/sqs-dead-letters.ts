@@ -9,6 +9,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import * as z from 'zod';
 import { tryParseJson } from '../../entry/parse-json.ts';
+import type { Clock } from '../../entry/ports.ts';
 import type { DeadLetterSelection, QueueCount } from '../contract/operations.ts';
 import type { QueueName } from '../queue-names.ts';
 import type { DeadLetters, FoundLetters, StoredLetter } from './dead-letters.ts';
@@ -17,6 +18,8 @@ import type { DeadLetters, FoundLetters, StoredLetter } from './dead-letters.ts'
 const BATCH_MAX = 10;
 /** The messages that one request reads from each queue: 30 calls take about one of the function's ten seconds. */
 const MESSAGES_READ_MAX = 300;
+/** Receiving ends after this time, so that the function has time to return what it has read. */
+const READING_MAX_MS = 5_000;
 /** A request hides the messages that it reads. If it fails, they are visible again after this time. */
 const HIDDEN_SECONDS = 30;
 /** Long polling queries all SQS servers: only then does an empty result mean that the queue is empty. */
@@ -38,17 +41,20 @@ export interface DeadLetterQueue {
 export class SqsDeadLetters implements DeadLetters {
   readonly #client: SQSClient;
   readonly #queues: readonly DeadLetterQueue[];
+  readonly #clock: Clock;
 
-  constructor(client: SQSClient, queues: readonly DeadLetterQueue[]) {
+  constructor(client: SQSClient, queues: readonly DeadLetterQueue[], clock: Clock) {
     this.#client = client;
     this.#queues = queues;
+    this.#clock = clock;
   }
 
   /** Reads only queues that have messages: reading an empty queue takes a second. */
   async counts(tenant: string): Promise<(QueueCount & { oldestAt?: string })[]> {
     return Promise.all(
       this.#queues.map(async (queue) => {
-        if (await this.#isEmpty(queue)) return { queue: queue.name, messages: 0, complete: true };
+        const { visible, hidden } = await this.#sizeOf(queue);
+        if (visible + hidden === 0) return { queue: queue.name, messages: 0, complete: true };
         const { letters, count } = await this.#each(queue, tenant, () => true, keep);
         const [oldest] = letters.map(({ sentAt }) => sentAt).sort();
         return { ...count, ...(oldest !== undefined && { oldestAt: oldest }) };
@@ -100,16 +106,24 @@ export class SqsDeadLetters implements DeadLetters {
     return { count, letters: own.map(({ letter }) => letter) };
   }
 
-  async #isEmpty({ url }: DeadLetterQueue): Promise<boolean> {
+  async #sizeOf({ url }: DeadLetterQueue): Promise<{ visible: number; hidden: number }> {
     const { Attributes } = await this.#client.send(
-      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['ApproximateNumberOfMessages'] }),
+      new GetQueueAttributesCommand({
+        QueueUrl: url,
+        AttributeNames: ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'],
+      }),
     );
-    return Attributes?.ApproximateNumberOfMessages === '0';
+    const { ApproximateNumberOfMessages: visible, ApproximateNumberOfMessagesNotVisible: hidden } = Attributes ?? {};
+    return { visible: Number(visible ?? 0), hidden: Number(hidden ?? 0) };
   }
 
-  async #read({ url }: DeadLetterQueue): Promise<{ messages: Message[]; complete: boolean }> {
+  /** Messages that another request has hidden at the moment are not read, so the result is not complete. */
+  async #read(queue: DeadLetterQueue): Promise<{ messages: Message[]; complete: boolean }> {
+    const { url } = queue;
+    const { hidden } = await this.#sizeOf(queue);
     const messages: Message[] = [];
-    while (messages.length < MESSAGES_READ_MAX) {
+    const endsAtMs = this.#clock.now() + READING_MAX_MS;
+    while (messages.length < MESSAGES_READ_MAX && this.#clock.now() < endsAtMs) {
       const { Messages = [] } = await this.#client.send(
         new ReceiveMessageCommand({
           QueueUrl: url,
@@ -119,7 +133,7 @@ export class SqsDeadLetters implements DeadLetters {
           MessageSystemAttributeNames: ['MessageGroupId', 'SentTimestamp'],
         }),
       );
-      if (Messages.length === 0) return { messages, complete: true };
+      if (Messages.length === 0) return { messages, complete: hidden === 0 };
       messages.push(...Messages);
     }
     return { messages, complete: false };

@@ -34,13 +34,15 @@ export function buildChangeLog(
   facts: Pick<ChangeLog, 'tenant' | 'day' | 'previous'>,
   changes: LoggedChange[],
 ): ChangeLog {
-  const logged = changes.map((change) => ({
-    ...change,
-    before: bounded(change.before),
-    after: bounded(change.after),
-  }));
-  return { format: CHANGE_LOG_FORMAT, ...facts, changes: logged };
+  return { format: CHANGE_LOG_FORMAT, ...facts, changes: changes.map(boundedChange) };
 }
+
+/** Without its larger values. Doing it again changes nothing. */
+export const boundedChange = (change: LoggedChange): LoggedChange => ({
+  ...change,
+  before: bounded(change.before),
+  after: bounded(change.after),
+});
 
 function bounded(value: unknown): unknown {
   const text = canonicalJson(value ?? null);

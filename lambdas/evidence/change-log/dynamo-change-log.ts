@@ -2,7 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { docOf, toItem } from '../../run/dynamo/dynamo-items.ts';
 import { changePartition, FIRST, LAST, lastClosedChangesKey } from '../../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
-import type { LoggedChange } from './change-log.ts';
+import { boundedChange, type LoggedChange } from './change-log.ts';
 import type { ChangeLogRows, ClosedChanges } from './close-change-days.ts';
 
 export class DynamoChangeLog implements ChangeLogRows {
@@ -15,7 +15,12 @@ export class DynamoChangeLog implements ChangeLogRows {
   async changes(tenant: string, day: string, { andBefore } = { andBefore: false }): Promise<LoggedChange[]> {
     // The sort key begins with the time of the change.
     const range = { pk: changePartition(tenant), from: andBefore ? FIRST : day, to: `${day}${LAST}` };
-    return (await this.#rows.range(range)).map((item) => docOf<LoggedChange>(item));
+    // The first file has all earlier changes, which would not fit in memory with their larger values.
+    const changes: LoggedChange[] = [];
+    for await (const items of this.#rows.pages(range)) {
+      for (const item of items) changes.push(boundedChange(docOf<LoggedChange>(item)));
+    }
+    return changes;
   }
 
   lastClosed(tenant: string): Promise<ClosedChanges | undefined> {
