@@ -1,5 +1,5 @@
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { type CfnStage, HttpApi, HttpMethod } from 'aws-cdk-lib/aws-apigatewayv2';
+import { type CfnRoute, type CfnStage, HttpApi, HttpMethod, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
@@ -16,6 +16,8 @@ import type { StageConfig } from './stage-config.ts';
 /** API Gateway throttles callers above this rate before they reach the functions. */
 const REQUESTS_PER_SECOND_MAX = 500;
 const BURST_MAX = 1_000;
+/** Files of up to 1.7 MB for everybody: at the rate above they would cost some hundred dollars an hour. A page needs five. */
+const DOCS_SETTINGS = { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 50 };
 const AUTHORIZER_TIMEOUT = seconds(10);
 /** Nothing is cached: a deleted or demoted person loses their rights with the next request. */
 const AUTHORIZATION_CACHED = Duration.seconds(0);
@@ -49,6 +51,7 @@ export class CountersignHttpApi extends Construct {
   /** For environments: the issuers of the stage as JSON. */
   readonly issuers: string;
   readonly #authorizer: HttpLambdaAuthorizer;
+  readonly #stage: CfnStage;
 
   constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
     super(scope, id);
@@ -60,9 +63,9 @@ export class CountersignHttpApi extends Construct {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    const stage = this.api.defaultStage?.node.defaultChild as CfnStage;
-    stage.accessLogSettings = { destinationArn: log.logGroupArn, format: ACCESS_LOG_FORMAT };
-    stage.defaultRouteSettings = {
+    this.#stage = this.api.defaultStage?.node.defaultChild as CfnStage;
+    this.#stage.accessLogSettings = { destinationArn: log.logGroupArn, format: ACCESS_LOG_FORMAT };
+    this.#stage.defaultRouteSettings = {
       throttlingRateLimit: REQUESTS_PER_SECOND_MAX,
       throttlingBurstLimit: BURST_MAX,
     };
@@ -106,8 +109,15 @@ export class CountersignHttpApi extends Construct {
         integration,
         ...(withoutKey === undefined && { authorizer: this.#authorizer }),
       });
+      if (group === 'docs') this.#throttle(`${method} ${path}`, created);
       if (withoutKey === undefined) continue;
       for (const route of created) Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason: withoutKey });
     }
+  }
+
+  /** API Gateway refuses settings of a route that does not exist yet, so the stage comes after the route. */
+  #throttle(routeKey: string, routes: readonly HttpRoute[]): void {
+    this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), [routeKey]: DOCS_SETTINGS };
+    for (const route of routes) this.#stage.addResourceDependency(route.node.defaultChild as CfnRoute);
   }
 }

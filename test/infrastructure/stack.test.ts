@@ -38,6 +38,16 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ]);
   });
 
+  it('the files of the documentation have a limit of their own, and the stage comes after their routes', () => {
+    const docs = allRoutes.map(({ route }) => routeKey(route)).filter((key) => /docs|openapi/.test(key));
+    const [api] = stack.ofType('AWS::ApiGatewayV2::Stage');
+    const settings = api?.properties.RouteSettings as Record<string, { ThrottlingRateLimit: number }>;
+    expect(Object.keys(settings).toSorted()).toEqual(docs.toSorted());
+    const { DependsOn = [] } = template.Resources?.[api?.logicalId ?? ''] ?? {};
+    const before = [DependsOn].flat().map((id) => template.Resources?.[id]?.Properties?.RouteKey);
+    expect(before.toSorted()).toEqual(docs.toSorted());
+  });
+
   it('a function has one integration and one permission, so that a further route costs one resource', () => {
     const groups = Object.keys(CONTRACT).length;
     expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length);
