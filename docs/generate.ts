@@ -6,11 +6,11 @@ import { referencePages } from './reference-pages.ts';
 const ROOT = new URL('../', import.meta.url);
 
 /** Everything that `npm run docs` writes, by path. A test fails if a file is out of date. */
-export function generatedFiles(): Map<string, string> {
+export async function generatedFiles(): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const file of FILES)
     files.set(file.pathname.slice(ROOT.pathname.length), withTables(readFileSync(file, 'utf8')));
-  for (const [name, text] of Object.entries(referencePages())) files.set(`docs/reference/${name}`, text);
+  for (const [name, text] of Object.entries(await referencePages())) files.set(`docs/reference/${name}`, text);
   for (const [name, schema] of Object.entries(jsonSchemas()))
     files.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
   return files;
@@ -18,5 +18,5 @@ export function generatedFiles(): Map<string, string> {
 
 if (import.meta.main) {
   for (const folder of ['docs/reference', 'schemas']) mkdirSync(new URL(folder, ROOT), { recursive: true });
-  for (const [path, text] of generatedFiles()) writeFileSync(new URL(path, ROOT), text);
+  for (const [path, text] of await generatedFiles()) writeFileSync(new URL(path, ROOT), text);
 }

@@ -48,31 +48,48 @@ const tools = (): Tool[] => [
   ...FILE_KINDS.map(([name, { documented, input }]) => ({
     name,
     summary: documented.summary,
-    input: withoutDraft(plainSchema(name === CALL ? CallInput : input)),
+    input: toolInput(name === CALL ? CallInput : input),
   })),
   ...toolNames().map((name) => {
     const operation = findOperation(name);
     if (!operation) throw new Error(`there is no tool ${name}`);
-    return { name, summary: operation.summary, input: withoutDraft(plainSchema(operation.input)) };
+    return { name, summary: operation.summary, input: toolInput(operation.input) };
   }),
 ];
 
-const withoutDraft = ({ $schema: _draft, ...schema }: Schema): Schema => schema;
+function toolInput(input: z.ZodType): Schema {
+  const { $schema: _draft, ...schema } = plainSchema(input);
+  return inSentences(schema) as Schema;
+}
+
+/** Tables describe the fields of tools in a few words. An editor shows them as sentences, like all others. */
+function inSentences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(inSentences);
+  if (part === null || typeof part !== 'object') return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [
+      name,
+      name === 'description' && typeof value === 'string' ? sentence(value) : inSentences(value),
+    ]),
+  );
+}
+
+export const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 
 function workflowSchema(): Schema {
   const schema = titled('A workflow', plainSchema(Workflow)) as Schema & { properties: { steps: { items: Schema } } };
   const step = schema.properties.steps.items as Schema & { properties: Schema };
   const all = tools();
   step.properties.tool = {
-    type: 'string',
+    ...(step.properties.tool as Schema),
     enum: all.map(({ name }) => name),
     markdownEnumDescriptions: all.map(({ summary }) => summary),
   };
-  step.allOf = all.map(({ name, input }) => ({
+  step.allOf = all.map(({ name, summary, input }) => ({
     if: { properties: { tool: { const: name } }, required: ['tool'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: {
-      properties: { with: withExpressions(input, true) },
+      properties: { with: { description: summary, ...withExpressions(input, true) } },
       ...(isRequired(input) && { required: ['with'] }),
     },
   }));

@@ -1,3 +1,4 @@
+import { wrap } from '../terminal/fit-text.ts';
 import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts';
 
 export function overview(commands: readonly Command[]): string {
@@ -37,6 +38,7 @@ function globalOptions({ offline }: Command): Record<string, Option> {
 }
 
 const USAGE_COLUMNS = 90;
+const HELP_COLUMNS = 100;
 
 export function usageOf({ name, args, options }: Command): string {
   const lines = [`usage: countersign ${[name, ...args].join(' ')}`];
@@ -67,5 +69,7 @@ function optionLines(options: Record<string, Option>): string[] {
 
 function aligned(rows: [string, string][]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+  return rows.flatMap(([left, right]) =>
+    wrap(right, HELP_COLUMNS - width - 4).map((line, index) => `  ${(index === 0 ? left : '').padEnd(width)}  ${line}`),
+  );
 }

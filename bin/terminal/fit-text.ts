@@ -25,8 +25,10 @@ export function cut(text: string, columns: number, keep: 'start' | 'end' = 'star
   return keep === 'start' ? `${shown}…` : `…${shown}`;
 }
 
-/** Splits into lines between words, and within a word only if it is longer than a line. Nothing is dropped. */
+/** Splits into lines between words, and within a word only if it is longer than a line. Every line is indented like the first. */
 export function wrap(text: string, width: number): string[] {
+  const indent = /^ */.exec(text)?.[0] ?? '';
+  if (indent !== '') return wrap(text.slice(indent.length), width - indent.length).map((line) => indent + line);
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

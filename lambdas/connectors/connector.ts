@@ -123,7 +123,7 @@ export type Operation = Required<Pick<Definition<unknown>, 'edited'>> &
   Omit<Definition<unknown>, 'edited'> & { parse(input: unknown): unknown };
 
 /** For an operation with a `markdownField`: true if the text is the target's markup and must not be escaped. */
-export const Markdown = z.boolean().optional();
+export const Markdown = z.boolean().optional().describe('`true`: the text is markup, and is not escaped');
 
 export function operation<Input>(definition: Definition<Input>): Operation {
   if (definition.effect === 'probe' && !definition.probe) throw new Error(`${definition.tool} needs a probe function`);

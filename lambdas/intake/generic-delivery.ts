@@ -32,7 +32,17 @@ export async function genericDelivery(
     const what = source ? `the webhook source ${name} is disabled` : `there is no webhook source ${name}`;
     throw new Problem(404, 'NOT_FOUND', `${what}; nothing was started`);
   }
-  const read = await readFields(reader, tenant, source, payload);
+  return readGenericDelivery({ tenant, expressions: reader.expressions }, source, headers, payload);
+}
+
+export async function readGenericDelivery(
+  scope: { tenant: string; expressions: Expressions },
+  source: GenericSource,
+  headers: HttpEvent['headers'],
+  payload: unknown,
+): Promise<Delivery> {
+  const { name } = source;
+  const read = await readFields(scope, source, payload);
   const event = textOf(read.event);
   if (event !== undefined && !EVENT.test(event)) {
     throw new Problem(422, 'SOURCE_INVALID', 'event: its value must have 1 to 100 letters, digits and . _ : / -');
@@ -52,8 +62,7 @@ export async function genericDelivery(
 }
 
 async function readFields(
-  { expressions }: GenericReader,
-  tenant: string,
+  scope: { tenant: string; expressions: Expressions },
   source: GenericSource,
   payload: unknown,
 ): Promise<Record<string, unknown>> {
@@ -63,7 +72,7 @@ async function readFields(
   for (const [field, template] of Object.entries(readBy(source))) {
     if (template === undefined) continue;
     try {
-      read[field] = await render({ expressions, tenant, context, budget }, template);
+      read[field] = await render({ ...scope, context, budget }, template);
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;
       throw new Problem(422, error.code, `${field} of the webhook source ${source.name}: ${error.message}`);

@@ -11,30 +11,47 @@ import type { GenericSource } from './generic-source.ts';
 
 /** Which events of which source start which version of a workflow. */
 export const Automation = z.strictObject({
-  name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/),
-  description: z.string().max(500).optional(),
-  enabled: z.boolean().default(true),
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,62}$/)
+    .describe('The name of the automation. Policies can permit by it.'),
+  description: z.string().max(500).optional().describe('What the automation is for.'),
+  enabled: z.boolean().default(true).describe('`false`: it starts no runs.'),
   workspace: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/)
-    .default('default'),
-  trigger: z.discriminatedUnion('source', [
-    z.strictObject({
-      source: z.enum(WEBHOOK_SOURCES),
-      /**
-       * `issues.opened`, `incident.insert`, for a generic source its name and perhaps an event: `alerts.fired`. Without
-       * the part after the dot, any action.
-       */
-      event: z.string().max(300),
-      /** An expression over `trigger`. Only `true` starts a run. */
-      filter: Expression.optional(),
-    }),
-    /** No event starts it: only people, the API and schedules. */
-    z.strictObject({ source: z.literal('manual') }),
-  ]),
-  workflow: z.strictObject({ name: z.string().max(63), version: z.int().positive().max(999_999) }),
-  /** Values for the inputs of the workflow, which may contain `{% expressions %}` over `trigger`. */
-  inputs: z.record(z.string(), z.unknown()).optional(),
+    .default('default')
+    .describe('The workspace whose share of the capacity its runs use.'),
+  trigger: z
+    .discriminatedUnion('source', [
+      z.strictObject({
+        source: z
+          .enum(WEBHOOK_SOURCES)
+          .describe('The system whose webhooks start runs. `generic`: one of your own sources.'),
+        event: z
+          .string()
+          .max(300)
+          .describe(
+            '`issues.opened`, `incident.insert`, or the name of a generic source and perhaps its event: `alerts.fired`. ' +
+              'Without the part after the dot, any action.',
+          ),
+        filter: Expression.optional().describe('An expression over `trigger`. Only `true` starts a run.'),
+      }),
+      z.strictObject({
+        source: z.literal('manual').describe('No event starts it: only people, the API and schedules.'),
+      }),
+    ])
+    .describe('What starts runs.'),
+  workflow: z
+    .strictObject({
+      name: z.string().max(63).describe('The name of a published workflow.'),
+      version: z.int().positive().max(999_999).describe('The version, which `workflow publish` prints.'),
+    })
+    .describe('The workflow that it runs.'),
+  inputs: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Values for the inputs of the workflow. May contain `{% expressions %}` over `trigger`.'),
 });
 export type Automation = z.infer<typeof Automation>;
 

@@ -9,6 +9,7 @@ export interface SavedPlan {
   plan: AppliedPlan;
   automation: StartedAutomation;
   trigger: Trigger;
+  subject?: string;
   inputs?: Record<string, unknown>;
   savedBy: string;
   plannedAt: string;

@@ -6,10 +6,9 @@ import type { Run, Slot } from './run.ts';
 
 /** Limits of a tenant or workflow. A cap that is not set has no counter. */
 export const Caps = z.strictObject({
-  /** Runs in `running` at once. */
-  maxConcurrency: z.int().min(1).optional(),
-  maxRunsPerMinute: z.int().min(1).optional(),
-  maxWritesPerRun: z.int().min(1).optional(),
+  maxConcurrency: z.int().min(1).optional().describe('How many runs may be `running` at once.'),
+  maxRunsPerMinute: z.int().min(1).optional().describe('How many runs may start in a minute.'),
+  maxWritesPerRun: z.int().min(1).optional().describe('How many writes a run may make.'),
 });
 export type Caps = z.infer<typeof Caps>;
 

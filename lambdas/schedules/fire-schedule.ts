@@ -1,4 +1,5 @@
 import { isoNow } from '../entry/ports.ts';
+import { slotTrigger } from '../intake/requested-trigger.ts';
 import { type Starter, startAutomation, startableAutomation } from '../intake/start-automation.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { refusalOf } from '../run/errors.ts';
@@ -71,19 +72,13 @@ async function startSlot(
   schedule: StoredSchedule,
   slot: string,
 ): Promise<{ run: StartedRun } | { refused: Pick<NonNullable<ScheduleState['lastError']>, 'code' | 'message'> }> {
-  const { name, inputs, makers } = schedule;
+  const { name, inputs } = schedule;
   try {
     const automation = await startableAutomation(firer, tenant, schedule.automation);
     const { run } = await startAutomation(firer, {
       tenant,
       automation,
-      trigger: {
-        source: 'schedule',
-        event: name,
-        fields: { title: schedule.title ?? `${name} at ${slot}`, actor: makers[0], schedule: name, slot },
-        payload: { schedule: name, slot, inputs: inputs ?? {} },
-        makers,
-      },
+      trigger: slotTrigger(schedule, slot),
       request: { actor: `schedule:${name}`, slot },
       key: () => deliveryKey.schedule({ name, slot }),
       // Not of the definition: a schedule that was changed since must not start a second run for the slot.

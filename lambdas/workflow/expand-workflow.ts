@@ -29,9 +29,14 @@ export interface Expanded {
 }
 
 export const CallInput = z.strictObject({
-  workflow: z.string(),
-  version: z.int().positive().max(999_999).optional(),
-  inputs: z.record(z.string(), z.unknown()).default({}),
+  workflow: z.string().describe('the name of a published workflow'),
+  version: z
+    .int()
+    .positive()
+    .max(999_999)
+    .optional()
+    .describe('its version; without one, the newest when this workflow is published'),
+  inputs: z.record(z.string(), z.unknown()).default({}).describe('values for its inputs'),
 });
 
 /** The published versions that a file calls, by `callKey`. */

@@ -21,50 +21,61 @@ const FORMATS = {
   uuid: z.guid('must be a UUID'),
 } as const;
 
+const typed = <Type extends string>(type: Type) => z.literal(type).describe('The type of the value.');
+const choices = <Value extends z.ZodType>(value: Value) =>
+  z.array(value).min(1).max(CHOICES_MAX).optional().describe('The values that are allowed.');
+const byDefault = <Value extends z.ZodType>(value: Value) =>
+  value.optional().describe('The value if nobody gives one.');
+
 const described = {
-  description: z.string().max(500).optional(),
-  /** Without it the input is optional. An optional input without a default has no value if nobody gives one. */
-  required: z.boolean().default(false),
+  description: z.string().max(500).optional().describe('What the input means, for the person who starts the run.'),
+  required: z
+    .boolean()
+    .default(false)
+    .describe('A run needs this input. An optional input without a default has no value if nobody gives one.'),
 };
 
 const Text = z.strictObject({
-  type: z.literal('string'),
+  type: typed('string'),
   ...described,
-  default: z.string().optional(),
-  enum: z.array(z.string()).min(1).max(CHOICES_MAX).optional(),
-  format: z.enum(Object.keys(FORMATS) as (keyof typeof FORMATS)[]).optional(),
-  minLength: z.int().min(0).max(TEXT_MAX_CHARACTERS).optional(),
-  maxLength: z.int().min(1).max(TEXT_MAX_CHARACTERS).optional(),
+  default: byDefault(z.string()),
+  enum: choices(z.string()),
+  format: z
+    .enum(Object.keys(FORMATS) as (keyof typeof FORMATS)[])
+    .optional()
+    .describe('What the text must be.'),
+  minLength: z.int().min(0).max(TEXT_MAX_CHARACTERS).optional().describe('The shortest text, in characters.'),
+  maxLength: z.int().min(1).max(TEXT_MAX_CHARACTERS).optional().describe('The longest text, in characters.'),
 });
 
 const numeric = {
   ...described,
-  default: z.number().optional(),
-  enum: z.array(z.number()).min(1).max(CHOICES_MAX).optional(),
-  min: z.number().optional(),
-  max: z.number().optional(),
+  default: byDefault(z.number()),
+  enum: choices(z.number()),
+  min: z.number().optional().describe('The smallest number.'),
+  max: z.number().optional().describe('The largest number.'),
 };
-const Numeric = z.strictObject({ type: z.literal('number'), ...numeric });
-const Whole = z.strictObject({ type: z.literal('integer'), ...numeric });
-const Flag = z.strictObject({ type: z.literal('boolean'), ...described, default: z.boolean().optional() });
+const Numeric = z.strictObject({ type: typed('number'), ...numeric });
+const Whole = z.strictObject({ type: typed('integer'), ...numeric });
+const Flag = z.strictObject({ type: typed('boolean'), ...described, default: byDefault(z.boolean()) });
 
 const Scalar = z.discriminatedUnion('type', [Text, Numeric, Whole, Flag]);
 
 const Name = z.string().regex(INPUT_NAME, 'use letters, digits and underscores; start with a small letter');
 
 const Structure = z.strictObject({
-  type: z.literal('object'),
+  type: typed('object'),
   ...described,
-  properties: z.record(Name, Scalar),
-  default: z.record(z.string(), z.unknown()).optional(),
+  properties: z.record(Name, Scalar).describe('The fields of the object, by name.'),
+  default: byDefault(z.record(z.string(), z.unknown())),
 });
 const List = z.strictObject({
-  type: z.literal('array'),
+  type: typed('array'),
   ...described,
-  items: z.discriminatedUnion('type', [...Scalar.options, Structure]),
-  default: z.array(z.unknown()).optional(),
-  minItems: z.int().min(0).max(ITEMS_MAX).optional(),
-  maxItems: z.int().min(1).max(ITEMS_MAX).optional(),
+  items: z.discriminatedUnion('type', [...Scalar.options, Structure]).describe('What each item must be.'),
+  default: byDefault(z.array(z.unknown())),
+  minItems: z.int().min(0).max(ITEMS_MAX).optional().describe('The fewest items.'),
+  maxItems: z.int().min(1).max(ITEMS_MAX).optional().describe('The most items.'),
 });
 
 export const InputDefinition = z

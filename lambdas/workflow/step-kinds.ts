@@ -15,10 +15,10 @@ const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
 
 /** Who must approve, and what they are shown. */
 export const ApprovalInput = z.strictObject({
-  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
-  tier: z.enum(RISKS).default('medium'),
-  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1),
-  groups: GroupSets.default([]),
+  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional().describe('what approvers are shown'),
+  tier: z.enum(RISKS).default('medium').describe('the tier that approvers need'),
+  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1).describe('how many people must approve'),
+  groups: GroupSets.default([]).describe('`[a, b]`: members of a or b; `[[a], [b]]`: members of both'),
 });
 export type ApprovalInput = z.infer<typeof ApprovalInput>;
 
@@ -72,7 +72,10 @@ const KINDS = {
   }),
   wait: stepKind({
     documented: { fields: '`seconds` or `until`', summary: 'Waits for a time.' },
-    input: z.union([z.strictObject({ seconds: Seconds }), z.strictObject({ until: z.iso.datetime() })]),
+    input: z.union([
+      z.strictObject({ seconds: Seconds.describe('how long it waits') }),
+      z.strictObject({ until: z.iso.datetime().describe('the time until which it waits') }),
+    ]),
     start: (input, { at }) => {
       const until = 'until' in input ? new Date(input.until).toISOString() : later(at, input.seconds * 1000);
       return { action: 'wait', awaits: { kind: 'time', until } };
@@ -85,7 +88,10 @@ const KINDS = {
       fields: '`event`, `timeoutSeconds?`',
       summary: 'Waits for a signal, by default until the deadline of the run. The output is its payload.',
     },
-    input: z.strictObject({ event: z.string().min(1).max(100), timeoutSeconds: Seconds.optional() }),
+    input: z.strictObject({
+      event: z.string().min(1).max(100).describe('the name of the signal'),
+      timeoutSeconds: Seconds.optional().describe('the longest wait; after it the step fails'),
+    }),
     start: ({ event, timeoutSeconds }, { at, deadlineAt }) => {
       const until = timeoutSeconds === undefined ? deadlineAt : later(at, timeoutSeconds * 1000);
       return { action: 'wait', awaits: { kind: 'signal', event, until } };

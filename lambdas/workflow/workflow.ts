@@ -26,65 +26,89 @@ const AS_ONE = 'must be one expression: "{% ... %}"';
 export const Expression = z.string(AS_ONE).regex(ONE_EXPRESSION, AS_ONE);
 
 const Retry = z.strictObject({
-  attempts: z.int().min(1).max(20),
-  /** The maximum wait after each failed attempt; the last value repeats. */
-  backoffSeconds: z.array(z.number().min(0).max(3600)).min(1).max(20).optional(),
+  attempts: z.int().min(1).max(20).describe('How often the step is tried in all.'),
+  backoffSeconds: z
+    .array(z.number().min(0).max(3600))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('The maximum wait after each failed attempt, in seconds. The last value repeats.'),
 });
 
 /** No value of a run may choose who approves. */
 const NO_EXPRESSION = 'must be constant, not an expression';
 
 const Approvers = z.strictObject({
-  /** `[a, b]`: members of a or b. `[[a], [b]]`: members of both. */
-  groups: GroupSets.refine((sets) => !sets.flat().some((group) => group.includes('{%')), NO_EXPRESSION).default([]),
-  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1),
-  /** Default: the risk of the write. */
-  tier: z.enum(RISKS).optional(),
+  groups: GroupSets.refine((sets) => !sets.flat().some((group) => group.includes('{%')), NO_EXPRESSION)
+    .default([])
+    .describe('`[a, b]`: members of a or b. `[[a], [b]]`: members of both.'),
+  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1).describe('How many people must approve.'),
+  tier: z.enum(RISKS).optional().describe('The tier that approvers need. Default: the risk of the write.'),
 });
 
 /** A longer list fails the step: nothing is written for a part of a list. */
 export const FOR_EACH_MAX = 100;
 
 const ForEach = z.strictObject({
-  /** The list. Expressions of the step see `item` and `index`, which counts from 0. */
-  items: Expression,
-  max: z.int().min(1).max(FOR_EACH_MAX),
+  items: Expression.describe('The list. Expressions of the step see `item` and `index`, which counts from 0.'),
+  max: z
+    .int()
+    .min(1)
+    .max(FOR_EACH_MAX)
+    .describe('The longest list. A longer one fails the step, and nothing is written.'),
 });
 
 export const WorkflowStep = z.strictObject({
   id: z
     .string()
     .regex(STEP_ID, 'use lower-case letters, digits and underscores; start with a letter')
-    .refine((id) => !id.startsWith('undo_'), 'the prefix undo_ is reserved for undo steps; choose another id'),
-  tool: z.string(),
-  /** The tool's input. Strings may contain `{% expressions %}`. */
-  with: z.record(z.string(), z.unknown()).default({}),
-  /** Runs the step once for each item of a list, one after another. The output is the list of outputs. */
-  forEach: ForEach.optional(),
-  /** If this is false, the step is skipped; with `forEach`, for this item. */
-  when: Expression.optional(),
-  /** Steps that must succeed first; default: all earlier steps. */
-  needs: z.array(z.string()).max(NEEDS_MAX).optional(),
-  retry: Retry.optional(),
-  /** Increases the risk of the tool. */
-  risk: z.enum(RISKS).optional(),
-  /** How much a mistake would affect; default: the workflow's. */
-  blastRadius: z.enum(RISKS).optional(),
-  /** Requires approval in the validation mode `critical_only`. */
-  critical: z.boolean().default(false),
-  phase: z.enum(PHASES).default('main'),
-  /** An expression with a value from 0 to 1. */
-  confidence: Expression.optional(),
-  /** From this confidence on, the validation mode requires no approval; overrides the workflow's. */
-  autoApproveThreshold: z.number().min(0).max(1).optional(),
-  /** Who must approve, in addition to what policy requires. */
-  approvers: Approvers.optional(),
-  /** Shown to approvers; may contain `{% expressions %}`. */
-  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional(),
-  /** `auto`: if this step fails permanently, the run undoes its writes. */
-  rollback: z.enum(['none', 'auto']).default('none'),
-  /** `run`: write even if another run already made the identical write. */
-  dedupeScope: z.enum(['tenant', 'run']).default('tenant'),
+    .refine((id) => !id.startsWith('undo_'), 'the prefix undo_ is reserved for undo steps; choose another id')
+    .describe('The name of the step. Later steps read its output as `steps.ID.output`.'),
+  tool: z.string().describe('What the step does. `countersign tools` lists all tools.'),
+  with: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('The input of the tool. Texts may contain `{% expressions %}`.'),
+  forEach: ForEach.optional().describe(
+    'Runs the step once for each item of a list, one after another. The output is the list of outputs.',
+  ),
+  when: Expression.optional().describe('If this is not true, the step is skipped; with `forEach`, for this item.'),
+  needs: z
+    .array(z.string())
+    .max(NEEDS_MAX)
+    .optional()
+    .describe('Steps that must succeed first. Default: all earlier steps.'),
+  retry: Retry.optional().describe(
+    'How often the step is tried if the target fails, and how long it waits in between.',
+  ),
+  risk: z.enum(RISKS).optional().describe('Increases the risk of the tool. A lower value has no effect.'),
+  blastRadius: z.enum(RISKS).optional().describe("How much a mistake would affect. Default: the workflow's."),
+  critical: z.boolean().default(false).describe('Requires approval in the validation mode `critical_only`.'),
+  phase: z
+    .enum(PHASES)
+    .default('main')
+    .describe('The part of the run. In the mode `per_phase`, one approval covers a phase.'),
+  confidence: Expression.optional().describe('A value from 0 to 1, which `autoApproveThreshold` is compared with.'),
+  autoApproveThreshold: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe("From this confidence on, the validation mode requires no approval. Overrides the workflow's."),
+  approvers: Approvers.optional().describe('Who must approve, in addition to what policy requires.'),
+  message: z
+    .string()
+    .max(MESSAGE_MAX_CHARACTERS)
+    .optional()
+    .describe('Shown to approvers. May contain `{% expressions %}`.'),
+  rollback: z
+    .enum(['none', 'auto'])
+    .default('none')
+    .describe('`auto`: if this step fails permanently, the run undoes its writes.'),
+  dedupeScope: z
+    .enum(['tenant', 'run'])
+    .default('tenant')
+    .describe('`run`: write even if another run already made the identical write.'),
 });
 export type WorkflowStep = z.infer<typeof WorkflowStep> & {
   /** Of a step that belongs to a loop or a call. */
@@ -94,9 +118,13 @@ export type WorkflowStep = z.infer<typeof WorkflowStep> & {
 /** Adds gates to the policy decision, and never removes one; see ARCHITECTURE, "Approvals". */
 const Validation = z
   .strictObject({
-    mode: z.enum(VALIDATION_MODES),
-    /** From this confidence on, the mode requires no approval, except in prod and for high blast radius. */
-    autoApproveThreshold: z.number().min(0).max(1).optional(),
+    mode: z.enum(VALIDATION_MODES).describe('Which writes people must approve even if policy allows them.'),
+    autoApproveThreshold: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .describe('From this confidence on, the mode requires no approval, except in prod and for high blast radius.'),
   })
   .refine(({ mode, autoApproveThreshold }) => mode !== 'critical_only' || autoApproveThreshold !== undefined, {
     path: ['autoApproveThreshold'],
@@ -104,42 +132,66 @@ const Validation = z
   });
 
 const Approvals = z.strictObject({
-  channel: z.string().min(1).max(80).optional(),
+  channel: z
+    .string()
+    .min(1)
+    .max(80)
+    .optional()
+    .describe("The Slack channel for approvals. Default: the tenant's `approvalsChannel`."),
   slaSeconds: z
     .int()
     .min(10)
     .max(7 * 24 * 3600)
-    .optional(),
+    .optional()
+    .describe('After this time without a decision, the approval is overdue and further people are asked.'),
   expiresSeconds: z
     .int()
     .min(20)
     .max(30 * 24 * 3600)
-    .optional(),
+    .optional()
+    .describe('After this time without a decision, the approval expires and the step fails.'),
 });
 
 /** A published version never changes. */
 export const Workflow = z.strictObject({
-  name: z.string().regex(NAME, 'use lower-case letters, digits and dashes; start with a letter'),
-  description: z.string().max(500).optional(),
-  /** What it takes when it starts; `inputs.name` in expressions. */
-  inputs: WorkflowInputs.optional(),
-  /** If a step fails permanently: end the run, pause it for an operator, or undo its writes. */
-  onFailure: z.enum(['fail', 'pause', 'rollback']).default('fail'),
-  /** If an approval is rejected. */
-  onReject: z.enum(['fail', 'pause']).default('fail'),
-  blastRadius: z.enum(RISKS).default('low'),
-  validation: Validation.optional(),
-  approvals: Approvals.default({}),
-  /** `refuse`: do not write if the target has changed since the approvers saw it. */
-  onDrift: z.enum(['write', 'refuse']).default('write'),
-  /** Runs with the same value run one after another. */
-  concurrencyKey: Expression.optional(),
-  /** May only lower the tenant's limits. */
-  caps: Caps.optional(),
-  deadlineSeconds: z.int().min(1).max(DEADLINE_MAX_SECONDS).optional(),
-  steps: z.array(WorkflowStep).min(1).max(STEPS_MAX),
-  /** The output of a step that calls this workflow; may contain `{% expressions %}`. */
-  outputs: z.record(z.string().regex(OUTPUT_NAME, 'use letters, digits and underscores'), z.unknown()).optional(),
+  name: z
+    .string()
+    .regex(NAME, 'use lower-case letters, digits and dashes; start with a letter')
+    .describe('The name of the workflow. Publishing the same name again makes a new version.'),
+  description: z.string().max(500).optional().describe('What the workflow is for.'),
+  inputs: WorkflowInputs.optional().describe('What it takes when it starts, by name: `inputs.NAME` in expressions.'),
+  onFailure: z
+    .enum(['fail', 'pause', 'rollback'])
+    .default('fail')
+    .describe('If a step fails permanently: end the run, pause it for an operator, or undo its writes.'),
+  onReject: z
+    .enum(['fail', 'pause'])
+    .default('fail')
+    .describe('If an approval is rejected: end the run, or pause it for an operator.'),
+  blastRadius: z.enum(RISKS).default('low').describe('How much a mistake of this workflow would affect.'),
+  validation: Validation.optional().describe('Adds approvals to those that policy requires. It never removes one.'),
+  approvals: Approvals.default({}).describe('Where approvals are requested, and how long they stay open.'),
+  onDrift: z
+    .enum(['write', 'refuse'])
+    .default('write')
+    .describe('`refuse`: do not write if the target has changed since the approvers saw it.'),
+  concurrencyKey: Expression.optional().describe('Runs with the same value run one after another.'),
+  caps: Caps.optional().describe("Limits of this workflow. They may only lower the tenant's limits."),
+  deadlineSeconds: z
+    .int()
+    .min(1)
+    .max(DEADLINE_MAX_SECONDS)
+    .optional()
+    .describe('The longest time that a run may take.'),
+  steps: z
+    .array(WorkflowStep)
+    .min(1)
+    .max(STEPS_MAX)
+    .describe('What a run does, in this order unless `needs` says otherwise.'),
+  outputs: z
+    .record(z.string().regex(OUTPUT_NAME, 'use letters, digits and underscores'), z.unknown())
+    .optional()
+    .describe('The output of a step that calls this workflow. May contain `{% expressions %}`.'),
 });
 
 /** In a workflow that runs, the steps of loops and calls are expanded (expand-workflow.ts). */

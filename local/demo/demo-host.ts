@@ -19,6 +19,9 @@ const PATIENCE_MS = 60_000;
 /** How long a warm function caches automations. */
 const AUTOMATIONS_CACHED_MS = 60_000;
 
+/** The simulated systems accept any user. */
+const SIMULATED_LOGIN = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
+
 export const KEYS = {
   olivia: 'local-owner-key',
   ana: 'local-approver-key',
@@ -167,8 +170,7 @@ export class DemoHost {
       method,
       headers: {
         'content-type': 'application/json',
-        'x-api-key': key,
-        authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}`,
+        ...(path.startsWith('/_sim/') ? { authorization: SIMULATED_LOGIN } : { 'x-api-key': key }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });

@@ -80,6 +80,51 @@ it('reads ServiceNow events as the intake does', async () => {
   expect(body).toMatchObject({ trigger: { event: 'incident.insert' }, steps: [{ input: { p: '1' } }] });
 });
 
+const RESTART = `name: restart
+inputs: { service: { type: string, required: true }, replicas: { type: integer, default: 2 } }
+steps:
+  - id: a
+    tool: transform
+    with: { given: "{% inputs %}", title: "{% trigger.title %}", actor: "{% trigger.actor %}", about: "{% trigger.subject ?: 'nothing' %}" }
+`;
+
+it('without a source, plans a start by the caller, who is a maker', async () => {
+  const { body } = await simulate({ workflow: RESTART, inputs: { service: 'payments' }, subject: 'payments' });
+  const input = { given: { service: 'payments', replicas: 2 }, title: 'restart, started by oscar', actor: 'oscar' };
+  expect(body).toMatchObject({
+    trigger: { source: 'manual', event: 'run.requested' },
+    outcome: 'runs',
+    steps: [{ input: { ...input, about: 'payments' } }],
+  });
+});
+
+it('plans a webhook of a source of the tenant as its definition reads it', async () => {
+  const alerts = { name: 'alerts', enabled: true, title: '{% trigger.payload.alert %}' };
+  await table.definitions.saveSource('acme', { ...alerts, event: '{% trigger.payload.state %}' });
+  const workflow = 'name: x\nsteps:\n  - { id: a, tool: transform, with: { t: "{% trigger.title %}" } }\n';
+  const generic = { workflow, source: 'generic', payload: { alert: 'Disk full', state: 'fired' } };
+  const { body } = await simulate({ ...generic, sourceName: 'alerts' });
+  expect(body).toMatchObject({ trigger: { event: 'alerts.fired' }, steps: [{ input: { t: 'Disk full' } }] });
+  await expect(simulate({ ...generic, sourceName: 'alert' })).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining('did you mean "alerts"?'),
+  });
+});
+
+it.each<[string, object, number, string, string]>([
+  ['a required input is missing', {}, 422, 'INPUT_INVALID', 'inputs.service'],
+  ['an input is unknown', { inputs: { servce: 'x' } }, 422, 'INPUT_INVALID', 'did you mean "service"'],
+  ['a payload has no source', { payload: ISSUE }, 400, 'BAD_REQUEST', 'name the source of the payload'],
+  ['a webhook has no payload', { source: 'github' }, 400, 'BAD_REQUEST', 'payload: the body of the webhook is missing'],
+  ['a title is given for an event', { source: 'github', payload: ISSUE, title: 'x' }, 400, 'BAD_REQUEST', 'title'],
+  ['a manual start names an event', { event: 'push' }, 400, 'BAD_REQUEST', 'only an event of GitHub'],
+  ['a generic webhook has no name', { source: 'generic', payload: {} }, 400, 'BAD_REQUEST', 'sourceName'],
+  ['the payload shows no event', { source: 'github', payload: {} }, 400, 'BAD_REQUEST', 'name the event'],
+])('says what to do if %s', async (_what, change, status, code, sentence) => {
+  const asked = simulate({ workflow: RESTART, ...change });
+  await expect(asked).rejects.toMatchObject({ status, code, message: expect.stringContaining(sentence) });
+});
+
 it.each<[string, object, number, string]>([
   ['a workflow that is wrong', { workflow: 'name: x\nsteps: []\n' }, 422, 'WORKFLOW_INVALID'],
   ['a workflow nobody published', { workflow: { name: 'x' } }, 404, 'NOT_FOUND'],

@@ -321,7 +321,7 @@ describe(`the commands of docs/evidence-format.md${missing.length > 0 ? ` (SKIPP
   const format = readFileSync(join(ROOT, 'docs', 'evidence-format.md'), 'utf8');
   const [proof = '', chain = ''] = [...format.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, script]) => script ?? '');
   const run = (script: string) =>
-    spawnSync('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, encoding: 'utf8' });
+    spawnSync('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: folder, encoding: 'utf8' });
 
   test.skipIf(missing.length > 0)('confirm a bundle without any program of ours', () => {
     const { status, stdout, stderr } = run(`${proof}\n${chain}`);

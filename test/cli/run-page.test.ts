@@ -180,3 +180,97 @@ test('an event that a person caused shows the name', async () => {
   const stdout = await shown({ commits: [commit(1, '2026-03-02T23:59:58.000Z', resumed)] });
   expect(stdout).toContain('run: running by oscar\n');
 });
+
+const succeeded = (index: number, id: string, tool: string, facts: object = {}) => ({
+  ...{ index, id, tool, leaseVersion: 1, attempt: 1, updatedAt: '2026-03-03T00:00:01.000Z' },
+  ...{ status: 'succeeded', completedAt: '2026-03-03T00:00:01.000Z', output: null, ...facts },
+});
+const skipped = { attempt: 0, skipped: true };
+const stepLines = (text: string) =>
+  (text.split('STEPS\n')[1] ?? '')
+    .split('\n\n')[0]
+    ?.split('\n')
+    .slice(1)
+    .map((line) =>
+      line
+        .replace(/ +-/g, '')
+        .replace(/(?<=\S) {2,}/g, ' | ')
+        .trimEnd(),
+    );
+
+test('a loop shows its items below it, and its unused slots as one line', async () => {
+  const steps = [
+    succeeded(0, 'notify__0', 'forEach.items', { output: ['a', 'b'] }),
+    succeeded(1, 'notify__1', 'slack.message.post'),
+    // Its `when` was false for the second item.
+    succeeded(2, 'notify__2', 'slack.message.post', skipped),
+    ...[3, 4, 5].map((slot) => succeeded(slot, `notify__${slot}`, 'slack.message.post', skipped)),
+    succeeded(6, 'notify', 'forEach'),
+    succeeded(7, 'after', 'transform'),
+  ];
+  const skip = (step: string): CommitEvent => ({
+    type: 'step.succeeded',
+    step,
+    index: 1,
+    outputHash: '',
+    skipped: true,
+  });
+  const commits = [
+    commit(1, '2026-03-02T23:59:58.000Z', ...[3, 4, 5].map((slot) => skip(`notify__${slot}`)), skip('x')),
+  ];
+  const text = await shown({ steps, commits });
+  expect(stepLines(text)).toEqual([
+    'notify | forEach, 2 items | succeeded | 1',
+    '  notify__1 | slack.message.post | succeeded | 1',
+    '  notify__2 | slack.message.post | skipped',
+    '  3 unused slots | skipped',
+    'after | transform | succeeded | 1',
+  ]);
+  expect(text).toContain('notify__3 to notify__5: skipped\n');
+  expect(text).toContain(' x: skipped\n');
+});
+
+test('a loop over calls shows the steps of each call, and the status that it has reached', async () => {
+  const pending = (index: number, id: string, tool: string) => ({ index, id, tool, status: 'pending' });
+  const steps = [
+    succeeded(0, 'each__0', 'forEach.items', { output: ['a'] }),
+    succeeded(1, 'each__1__0', 'workflow.inputs'),
+    { ...succeeded(2, 'each__1__page', 'pagerduty.event'), status: 'waiting_approval' },
+    pending(3, 'each__1', 'workflow.call'),
+    pending(4, 'each__2__0', 'workflow.inputs'),
+    pending(5, 'each__2__page', 'pagerduty.event'),
+    pending(6, 'each__2', 'workflow.call'),
+    pending(7, 'each', 'forEach'),
+    succeeded(8, 'call__0', 'workflow.inputs', skipped),
+    succeeded(9, 'call__page', 'pagerduty.event', skipped),
+    succeeded(10, 'call', 'workflow.call', skipped),
+    succeeded(11, 'a__b', 'transform'),
+  ];
+  expect(stepLines(await shown({ steps }))).toEqual([
+    'each | forEach, 1 item | waiting_approval',
+    '  each__1 | workflow.call | waiting_approval',
+    '    each__1__page | pagerduty.event | waiting_approval | 1',
+    '  1 unused slot | pending',
+    'call | workflow.call | skipped',
+    'a__b | transform | succeeded | 1',
+  ]);
+});
+
+test('a loop whose list is not known yet, or failed, shows its steps', async () => {
+  const failed = {
+    ...succeeded(0, 'x__0', 'forEach.items'),
+    status: 'failed_terminal',
+    error: { code: 'INPUT_INVALID', message: 'too many' },
+  };
+  const steps = [
+    failed,
+    { index: 1, id: 'x__1', tool: 'transform', status: 'pending' },
+    { index: 2, id: 'x', tool: 'forEach', status: 'pending' },
+  ];
+  const text = await shown({ steps });
+  expect(stepLines(text)?.slice(0, 3)).toEqual([
+    'x | forEach | failed_terminal',
+    '  x__0 | forEach.items | failed_terminal | 1',
+    '  x__1 | transform | pending',
+  ]);
+});

@@ -44,7 +44,10 @@ describe('workflow validate', () => {
   test.each([
     [['workflow', 'validate'], 'requires FILE…'],
     [['workflow', 'validate', 'no/such.yaml'], 'cannot read no/such.yaml'],
-    [['workflow', 'simulate', GOOD], '--event is required'],
+    [['workflow', 'simulate', GOOD, '--source', 'github'], '--source describes an event; pass its file with --event'],
+    [['workflow', 'simulate', GOOD, '--event', EVENT, '--title', 'x'], '--title is for a plan without --event'],
+    [['workflow', 'simulate', GOOD, '--input', 'service'], '--input must be NAME=VALUE, not "service"'],
+    [['workflow', 'simulate', GOOD, '--inputs', 'README.md'], 'README.md is not a JSON object'],
     [['workflow', 'simulate', GOOD, '--event', 'README.md'], 'cannot derive the source'],
     [['workflow', 'simulate', GOOD, '--event', 'README.md', '--source', 'github'], 'README.md is not a JSON object'],
     [['workflow', 'simulate', GOOD, '--event', 'events/github-ping.json'], 'pass --github-event'],
@@ -81,7 +84,8 @@ describe('workflow publish', () => {
   test('makes an automation run the new version', async () => {
     const automation = { name: 'label', workflow: { name: 'label-new-issue', version: 1 } };
     api = await stubApi((path) => {
-      if (path.endsWith('/workflows')) return { status: 201, body: { name: 'label-new-issue', version: 2 } };
+      if (path.endsWith('/workflows'))
+        return { status: 201, body: { name: 'label-new-issue', version: 2, warnings: [] } };
       return { status: 200, body: { ...automation, effectiveWithinSeconds: 60 } };
     });
     const args = ['workflow', 'publish', GOOD, '--automation', 'label', '--url', api.url];
@@ -150,6 +154,7 @@ describe('workflow simulate', () => {
     outcome,
     steps,
     writes: { planned: 2, max: 5 },
+    warnings: [],
     plannedAt: '2026-03-02T09:00:00.000Z',
     planHash: 'cd'.repeat(32),
   });
@@ -157,6 +162,26 @@ describe('workflow simulate', () => {
     api = await stubApi(() => ({ status: 200, body }));
     return onTerminal(columns, ['workflow', 'simulate', GOOD, '--event', EVENT, '--url', api.url, ...more]);
   };
+
+  test('without an event, plans a start by the caller with the given inputs', async () => {
+    api = await stubApi(() => ({ status: 200, body: plan('runs') }));
+    const inputs = join(folder, 'inputs.json');
+    writeFileSync(inputs, '{"service":"orders","replicas":1}');
+    const given = ['--inputs', inputs, '--input', 'service=payments', '--title', 'Restart'];
+    const { exitCode } = await onTerminal(COLUMNS, ['workflow', 'simulate', GOOD, ...given, '--url', api.url]);
+    expect(exitCode).toBe(0);
+    expect(api.sent).toMatchObject([
+      { source: 'manual', title: 'Restart', inputs: { service: 'payments', replicas: 1 } },
+    ]);
+    expect(api.sent[0]).not.toHaveProperty('payload');
+  });
+
+  test('sends a webhook of a source of our own with its name', async () => {
+    api = await stubApi(() => ({ status: 200, body: plan('runs') }));
+    const event = ['--event', EVENT, '--source', 'generic/alerts'];
+    await onTerminal(COLUMNS, ['workflow', 'simulate', GOOD, ...event, '--url', api.url]);
+    expect(api.sent).toMatchObject([{ source: 'generic', sourceName: 'alerts', payload: { action: 'opened' } }]);
+  });
 
   test('shows changes as a diff, without control characters', async () => {
     const { exitCode, lines } = await simulate(plan('runs', call, note));

@@ -96,7 +96,7 @@ describe('the record tools', () => {
     expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ state: '101', priority: 1, correlation_id: 'countersign:m' });
   });
 
-  it('cannot tell whether a record exists if ServiceNow hides or ignores the mark', async () => {
+  it('does not know whether a record exists if ServiceNow hides or ignores the mark', async () => {
     const input = createRecord.parse({ table: 'problem', fields: { state: '101' } });
     const probe = async () => createRecord.probe?.(input, context);
     returning([], 1);

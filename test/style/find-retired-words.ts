@@ -1,7 +1,7 @@
 import { ALLOWED, RETIRED_WORDS } from './retired-words.ts';
 
 const JAVASCRIPT_PROMISE =
-  /\bPromise(Like|(Settled|Fulfilled|Rejected)Result)?\b|\.promise\b|\/promises['"]|\bpromise(?=(: \w+)?, (resolve|reject)\b)|(\breturn|\bawait|=>) promise\b/g;
+  /\bPromise(Like|Constructor|WithResolvers|(Settled|Fulfilled|Rejected)Result)?\b|\.promise\b|\/promises['"]|\bpromise(?=(: \w+)?, (resolve|reject)\b)|(\breturn|\bawait|=>|\bconst) promise\b/g;
 const COMMENT_MARKER = /^\s*(\/\*\*?|\*\/?|\/\/|#+|>|-)\s+/;
 
 export interface Violation {

@@ -37,6 +37,7 @@ describe('retired words', () => {
   it.each([
     "import { readFile } from 'node:fs/promises';",
     'const { promise, resolve } = Promise.withResolvers<void>();',
+    'this: PromiseConstructor; const promise = new this<T>(start);',
     'async get(): Promise<string> { return this.#open.promise; }',
     'take the next one; back it up',
   ])('are not seen in %j', (text) => {

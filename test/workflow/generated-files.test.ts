@@ -10,8 +10,8 @@ import { generatedFiles } from '../../docs/generate.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-it('pages and schemas are as the code says; if not, run `npm run docs`', () => {
-  const files = [...generatedFiles()];
+it('pages and schemas are as the code says; if not, run `npm run docs`', async () => {
+  const files = [...(await generatedFiles())];
   expect(files.length).toBeGreaterThan(8);
   for (const [path, text] of files) expect(read(path), path).toBe(text);
 });
@@ -70,6 +70,29 @@ it.each<[string, object, string]>([
 ])('an editor reports %s', (_what, step, error) => {
   expect(errorsOf('workflow.json', { name: 'x', steps: [{ id: 'a', ...step }] })).toContain(error);
 });
+
+/** The names of all fields of a schema without a description. `const` fields say it themselves. */
+function withoutDescription(part: unknown, path = ''): string[] {
+  if (Array.isArray(part)) return part.flatMap((each) => withoutDescription(each, path));
+  if (part === null || typeof part !== 'object') return [];
+  return Object.entries(part).flatMap(([keyword, value]) => {
+    if (keyword !== 'properties') return withoutDescription(value, path);
+    return Object.entries(value as Record<string, object>).flatMap(([name, field]) => [
+      ...('description' in field || 'const' in field ? [] : [`${path}.${name}`]),
+      ...withoutDescription(field, `${path}.${name}`),
+    ]);
+  });
+}
+
+it.each(['workflow.json', 'automation.json', 'policy-cases.json', 'workflow-test.json'])(
+  '%s describes every field, so that an editor explains it',
+  (schema) => {
+    expect(withoutDescription({ properties: { one: { description: 'x', properties: { two: {} } } } })).toEqual([
+      '.one.two',
+    ]);
+    expect(withoutDescription(JSON.parse(read(`schemas/${schema}`)))).toEqual([]);
+  },
+);
 
 it('an expression may stand for a value of any type', () => {
   const value = { owner: 'o', repo: 'r', number: '{% trigger.number %}', labels: '{% trigger.labels %}' };

@@ -14,49 +14,66 @@ import { fileFailure } from '../read-file.ts';
 
 /** Missing fields get the values of the tool, or low-risk defaults. */
 const CaseRequest = z.strictObject({
-  tool: z.string(),
-  target: z.string().default('a:target'),
-  instance: z.string().default('acme'),
-  fields: z.record(z.string(), z.unknown()).default({}),
-  effect: z.enum(['read', 'natural', 'probe', 'opaque']).optional(),
-  risk: z.enum(RISKS).optional(),
-  blastRadius: z.enum(RISKS).default('low'),
-  environment: z.enum(['prod', 'staging', 'dev']).default('dev'),
-  destructive: z.boolean().optional(),
-  reversible: z.boolean().optional(),
-  undo: z.boolean().default(false),
-  makers: z.array(z.string()).default([]),
-  automation: z.string().default('an-automation'),
-  workspace: z.string().default('default'),
+  tool: z.string().describe('The tool of the step. `countersign tools` lists all tools.'),
+  target: z.string().default('a:target').describe('What the call would change or read.'),
+  instance: z.string().default('acme').describe('The instance of the connection.'),
+  fields: z.record(z.string(), z.unknown()).default({}).describe('The values to write.'),
+  effect: z
+    .enum(['read', 'natural', 'probe', 'opaque'])
+    .optional()
+    .describe("What a lost response means. Default: the tool's effect."),
+  risk: z.enum(RISKS).optional().describe("Default: the tool's risk."),
+  blastRadius: z.enum(RISKS).default('low').describe('How much a mistake would affect.'),
+  environment: z.enum(['prod', 'staging', 'dev']).default('dev').describe('The kind of the stage.'),
+  destructive: z.boolean().optional().describe('No later write can restore what is lost. Default: as the tool says.'),
+  reversible: z.boolean().optional().describe('The write can be undone. Default: as the tool says.'),
+  undo: z.boolean().default(false).describe('The call undoes a write.'),
+  makers: z
+    .array(z.string())
+    .default([])
+    .describe('The people who may not approve, because their input is in the write.'),
+  automation: z.string().default('an-automation').describe('The automation of the run.'),
+  workspace: z.string().default('default').describe('The workspace of the automation.'),
   workflow: z
-    .strictObject({ name: z.string(), version: z.int().positive() })
-    .default({ name: 'a-workflow', version: 1 }),
-  source: z.string().default('github'),
-  writesBefore: z.int().min(0).default(0),
-  /** The time of the decision; by default a Wednesday at noon. */
-  at: z.iso.datetime().default('2026-01-07T12:00:00Z'),
+    .strictObject({
+      name: z.string().describe('The name of the workflow.'),
+      version: z.int().positive().describe('Its version.'),
+    })
+    .default({ name: 'a-workflow', version: 1 })
+    .describe('The workflow of the run.'),
+  source: z.string().default('github').describe('Where the event of the run comes from.'),
+  writesBefore: z.int().min(0).default(0).describe('How many writes the run has made before.'),
+  at: z.iso
+    .datetime()
+    .default('2026-01-07T12:00:00Z')
+    .describe('The time of the decision. Default: a Wednesday at noon.'),
   trigger: z
     .strictObject({
-      event: z.string().default('issues.opened'),
-      severity: z.string().optional(),
-      priority: z.string().optional(),
-      labels: z.array(z.string()).optional(),
+      event: z.string().default('issues.opened').describe('The event that started the run.'),
+      severity: z.string().optional().describe('The severity of the event.'),
+      priority: z.string().optional().describe('The priority of the ServiceNow record.'),
+      labels: z.array(z.string()).optional().describe('The labels of the GitHub issue or pull request.'),
     })
-    .default({ event: 'issues.opened' }),
-  /** The current values of what the write changes. */
-  before: z.record(z.string(), z.unknown()).optional(),
+    .default({ event: 'issues.opened' })
+    .describe('Facts about the event.'),
+  before: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('The current values of what the write changes. Default: the target was not read.'),
 });
 
 const Verdict = z.enum(['allow', 'needs_approval', 'deny']);
 const Expected = z.union([
   Verdict.transform((verdict) => ({ verdict })),
   z.strictObject({
-    verdict: Verdict,
-    tier: z.enum(RISKS).optional(),
-    quorum: z.int().optional(),
-    groups: GroupSets.optional(),
-    /** All of these must have determined the verdict; other policies may have too. */
-    policies: z.array(z.string()).optional(),
+    verdict: Verdict.describe('What policy must decide.'),
+    tier: z.enum(RISKS).optional().describe('The tier that approvers must have.'),
+    quorum: z.int().optional().describe('How many people must approve.'),
+    groups: GroupSets.optional().describe('The groups of the approvers.'),
+    policies: z
+      .array(z.string())
+      .optional()
+      .describe('All of these must have determined the verdict; other policies may have too.'),
   }),
 ]);
 type Expected = {
@@ -67,7 +84,11 @@ type Expected = {
   policies?: string[];
 };
 
-const PolicyCase = z.strictObject({ name: z.string(), request: CaseRequest, expect: Expected });
+const PolicyCase = z.strictObject({
+  name: z.string().describe('What the case shows, as a sentence.'),
+  request: CaseRequest.describe('The call that policy decides about. Fields that are missing have defaults.'),
+  expect: Expected.describe('The verdict, or the verdict with its requirement.'),
+});
 export const PolicyCases = z.array(PolicyCase).min(1);
 
 export interface TriedCase {

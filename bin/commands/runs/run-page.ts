@@ -10,6 +10,7 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
 import { approvalCell, voteText } from '../approvals/approval-text.ts';
 import { eventText, eventTone, statusCell } from './run-text.ts';
+import { eventEntries, stepRows } from './step-rows.ts';
 
 export function printRun(run: RunDetail, terminal: Terminal): void {
   const page = new Page(terminal);
@@ -69,20 +70,22 @@ function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [n
 
 function printSteps(page: Page, run: RunDetail): void {
   page.heading('STEPS');
-  const rows = run.steps.map((step): Cell[] => {
+  const rows = stepRows(run.steps).map((row): Cell[] => {
+    const indent = '  '.repeat(row.depth);
+    if ('unusedSlots' in row) {
+      const slots = row.unusedSlots === 1 ? '1 unused slot' : `${row.unusedSlots} unused slots`;
+      return [`${indent}${slots}`, '-', row.status, '-', '-', '-', '-'];
+    }
+    const { step, status, items } = row;
     const receiptKey = 'receiptKey' in step ? step.receiptKey : undefined;
     const receipt = run.receipts.find(({ key }) => key === receiptKey);
-    const skipped = 'skipped' in step && step.skipped;
-    const attempt = 'attempt' in step && step.attempt > 0 ? String(step.attempt) : '-';
-    const status = skipped ? 'skipped' : statusCell(step.status);
-    const took = 'durationMs' in step && step.durationMs !== undefined ? duration(step.durationMs) : '-';
     return [
-      step.id,
-      step.tool,
-      status,
+      `${indent}${step.id}`,
+      items === undefined ? step.tool : `${step.tool}, ${items === 1 ? '1 item' : `${items} items`}`,
+      statusCell(status),
       verdictOf(step),
-      attempt,
-      took,
+      'attempt' in step && step.attempt > 0 ? String(step.attempt) : '-',
+      'durationMs' in step && step.durationMs !== undefined ? duration(step.durationMs) : '-',
       receipt ? page.short(outcomeOf(receipt, run)) : '-',
     ];
   });
@@ -176,9 +179,9 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
   const time = days.size > 1 ? dateAndClock : clockTime;
   for (const { seq, at, events } of commits) {
     const when = `${String(seq).padStart(width)}  ${time(at)}`;
-    for (const [index, event] of events.entries()) {
+    for (const [index, { event, last }] of eventEntries(events).entries()) {
       const margin = index === 0 ? when : ' '.repeat(when.length);
-      page.entry(`${margin}  `, page.short(eventText(event, at)), eventTone(event));
+      page.entry(`${margin}  `, page.short(eventText(event, at, last)), eventTone(event));
     }
   }
 }

@@ -35,8 +35,11 @@ export const statusCell = (status: string): TonedText => ({
   tone: (STATUSES as Record<string, Tone | undefined>)[status],
 });
 
-/** One sentence for an event that was committed at `at`. */
-export const eventText = (event: CommitEvent, at: string): string => describeEvent(event, (iso) => clockNear(iso, at));
+/** One sentence for an event that was committed at `at`. With `lastStep`, for the same event of several steps. */
+export function eventText(event: CommitEvent, at: string, lastStep?: string): string {
+  const text = describeEvent(event, (iso) => clockNear(iso, at));
+  return lastStep !== undefined && 'step' in event ? text.replace(event.step, `${event.step} to ${lastStep}`) : text;
+}
 
 export function eventTone(event: CommitEvent): Tone | undefined {
   if (event.type === 'run.status_changed') return (STATUSES as Record<string, Tone | undefined>)[event.to];

@@ -8,6 +8,7 @@ import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { findRunId } from './find-run.ts';
 import { eventText, eventTone, hasEnded } from './run-text.ts';
+import { eventEntries } from './step-rows.ts';
 
 const POLL_EVERY_MS = 500;
 /** A restart of the host or a short network failure does not end the watch. */
@@ -78,12 +79,12 @@ function noteHowToDecide({ terminal, json, url, isLocal }: Call, runId: string):
 
 function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
   const { seq, at } = commit;
-  for (const event of commit.events) {
-    if (json) {
-      terminal.print(JSON.stringify({ runId, seq, at, ...event }));
-      continue;
-    }
-    const text = eventText(printable(event), at);
+  if (json) {
+    for (const event of commit.events) terminal.print(JSON.stringify({ runId, seq, at, ...event }));
+    return;
+  }
+  for (const { event, last } of eventEntries(printable(commit.events))) {
+    const text = eventText(event, at, last);
     const page = new Page(terminal);
     page.entry(`${clockNear(at, begunAt)}  `, page.short(text), eventTone(event));
   }

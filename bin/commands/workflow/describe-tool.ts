@@ -26,6 +26,8 @@ export interface DescribedField {
   name: string;
   type: string;
   required: boolean;
+  /** Empty if the name says it. */
+  description: string;
 }
 
 export const allTools = (): string[] => [...FILE_KINDS.map(([name]) => name), ...toolNames()];
@@ -68,7 +70,8 @@ export function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): DescribedFi
       return field ? [field] : [];
     });
     const required = options.every(({ required: all = [] }) => (all as string[]).includes(name));
-    return { name, type: [...new Set(found.map(typeText))].join(' or '), required };
+    const said = found.flatMap(({ description }) => (typeof description === 'string' ? [description] : []));
+    return { name, type: [...new Set(found.map(typeText))].join(' or '), required, description: said[0] ?? '' };
   });
 }
 

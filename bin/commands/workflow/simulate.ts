@@ -1,10 +1,12 @@
 import type * as z from 'zod';
-import { parsed } from '../../../client/api-client.ts';
+import { parsed, type RequestFor } from '../../../client/api-client.ts';
+import { githubEventIn } from '../../../lambdas/intake/github-event-in.ts';
 import type { PlanOutcome } from '../../../lambdas/plan/plan.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { readFile } from '../read-file.ts';
+import { INPUTS, inputsOf } from '../runs/start.ts';
 import { sourceOf } from '../webhook/send.ts';
 import { planText } from './plan-text.ts';
 import { checkBeforeSending, printChecked } from './validate.ts';
@@ -22,32 +24,34 @@ export const workflowSimulate: Command = {
   description: 'show what a run would write, without writing',
   details: [
     "The server plans with the tenant's policies, and reads the targets with read-only credentials.",
+    'Without --event, it plans a start by you, with the inputs of --input and --inputs.',
     'Exit codes: 1 if the run would fail, 3 if a write would be denied.',
   ].join('\n'),
   options: {
     event: {
       value: 'FILE',
-      required: true,
-      description: 'sample event, for example events/github-issue-opened.json',
+      description: 'sample event, for example events/github-issue-opened.json (default: you start the run)',
     },
-    source: { value: 'SOURCE', description: 'github or servicenow (default: from the name of the event file)' },
+    source: {
+      value: 'SOURCE',
+      description: 'github, servicenow or generic/NAME (default: from the name of the event file)',
+    },
+    ...INPUTS,
+    title: { value: 'TEXT', description: 'title of the run, without --event' },
+    subject: { value: 'TEXT', description: 'what the run is about, without --event' },
     save: { description: 'save the plan for 24 hours, so that plan apply can start it' },
     'github-event': { value: 'NAME', description: 'GitHub event (default: from the content of the event file)' },
   },
   async run(call) {
-    const eventFile = call.option('event');
-    if (!eventFile) throw new UsageError('--event is required: the file with a sample event');
+    const sample = sampleOf(call);
+    const inputs = inputsOf(call);
     const checked = await checkBeforeSending(call.arg(0));
     if ('problems' in checked) {
       printChecked(call, checked);
       return EXIT.failed;
     }
-    const source = sourceOf(call, eventFile);
-    if (source !== 'github' && source !== 'servicenow') throw new UsageError('--source must be github or servicenow');
-    const payload = payloadOf(eventFile);
-    const event = source === 'github' ? githubEvent(call, payload) : undefined;
     const save = call.isSet('save');
-    const body = { workflow: checked.text, source, event, payload, save };
+    const body = { workflow: checked.text, ...sample, ...(inputs && { inputs }), save };
     const plan = await call.api().call('POST /api/v1/workflows/simulate', { body });
     if (call.json) call.printJson(plan);
     else for (const line of planText(printable(plan), call.terminal)) call.terminal.print(line);
@@ -57,7 +61,26 @@ export const workflowSimulate: Command = {
   },
 };
 
-type JsonObject = Record<string, z.core.util.JSONType>;
+type Body = RequestFor<'POST /api/v1/workflows/simulate'>['body'];
+type Sample = Pick<NonNullable<Body>, 'source' | 'sourceName' | 'event' | 'payload' | 'title' | 'subject'>;
+
+/** What starts the planned run: the event of a file, or the caller. */
+function sampleOf(call: Call): Sample {
+  const file = call.option('event');
+  if (file === undefined) {
+    const useless = ['source', 'github-event'].find((name) => call.option(name) !== undefined);
+    if (useless) throw new UsageError(`--${useless} describes an event; pass its file with --event`);
+    return { source: 'manual', title: call.option('title'), subject: call.option('subject') };
+  }
+  const useless = ['title', 'subject'].find((name) => call.option(name) !== undefined);
+  if (useless) throw new UsageError(`--${useless} is for a plan without --event; an event has its own`);
+  const sender = sourceOf(call, file);
+  const payload = payloadOf(file);
+  if (sender === 'github') return { source: sender, event: githubEvent(call, payload), payload };
+  if (call.option('github-event') !== undefined) throw new UsageError(`--github-event is not for events of ${sender}`);
+  if (sender === 'servicenow') return { source: sender, payload };
+  return { source: 'generic', sourceName: sender.slice('generic/'.length), payload };
+}
 
 function payloadOf(file: string): JsonObject {
   const payload = parsed(readFile(file).toString('utf8'));
@@ -65,9 +88,10 @@ function payloadOf(file: string): JsonObject {
   return payload as JsonObject;
 }
 
-/** GitHub sends the event in a header, which a file does not have. */
+type JsonObject = Record<string, z.core.util.JSONType>;
+
 function githubEvent(call: Call, payload: JsonObject): string {
-  const event = call.option('github-event') ?? (payload.issue ? 'issues' : payload.pull_request && 'pull_request');
-  if (typeof event === 'string') return event;
-  throw new UsageError('cannot derive the GitHub event from the file; pass --github-event, for example issues');
+  const event = call.option('github-event') ?? githubEventIn(payload);
+  if (event !== undefined) return event;
+  throw new UsageError('cannot derive the GitHub event from the file; pass --github-event, for example push');
 }

@@ -6,7 +6,12 @@ import { EXIT, Failure } from '../failure.ts';
 import type { DescribedField, DescribedTool } from './describe-tool.ts';
 
 const COLUMNS: readonly Column[] = [{ title: 'TOOL' }, { title: 'KIND' }, { title: 'DOES', shrink: 'wrap' }];
-const FIELD_COLUMNS: readonly Column[] = [{ title: 'FIELD' }, { title: 'TYPE', shrink: 'wrap' }, { title: '' }];
+const FIELD_COLUMNS: readonly Column[] = [
+  { title: 'FIELD' },
+  { title: 'TYPE', shrink: 'wrap' },
+  { title: '' },
+  { title: 'MEANING', shrink: 'wrap' },
+];
 
 export const tools: Command = {
   name: 'tools',
@@ -74,10 +79,11 @@ function printTool({ terminal }: Call, tool: DescribedTool): void {
 
 function printFields(terminal: Call['terminal'], heading: string, fields: readonly DescribedField[]): void {
   if (fields.length === 0) return;
-  const rows = fields.map(({ name, type, required }) => [
+  const rows = fields.map(({ name, type, required, description }) => [
     `${heading}.${name}`,
     type.replaceAll('`', ''),
     heading === 'with' && required ? 'required' : '',
+    description.replaceAll('`', ''),
   ]);
   for (const line of table(FIELD_COLUMNS, rows, terminal)) terminal.print(line);
 }

@@ -1,14 +1,14 @@
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type * as z from 'zod';
+import { parse } from 'yaml';
+import * as z from 'zod';
 import { Problem } from '../../../lambdas/entry/http.ts';
-import { githubDelivery } from '../../../lambdas/intake/github-delivery.ts';
-import { servicenowDelivery } from '../../../lambdas/intake/servicenow-delivery.ts';
+import { type Sample, sampleTrigger } from '../../../lambdas/intake/sample-trigger.ts';
+import { GenericSource } from '../../../lambdas/pipeline/generic-source.ts';
 import { type Plan, type PlannedStep, type Planner, planRun } from '../../../lambdas/plan/plan.ts';
 import type { Policy } from '../../../lambdas/policy/policy.ts';
 import { NO_SETTINGS } from '../../../lambdas/run/caps.ts';
 import { CountersignError } from '../../../lambdas/run/errors.ts';
-import type { Trigger } from '../../../lambdas/run/run.ts';
 import type { Expressions } from '../../../lambdas/workflow/expressions/expressions.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import { EXIT, Failure } from '../failure.ts';
@@ -55,14 +55,16 @@ export async function tryCase(
     }));
     return { name, wrong };
   }
+  const sample = sampleOf(file, workflow, given);
   try {
+    const { trigger } = await sampleTrigger({ tenant: TENANT, expressions: ports.expressions }, sample);
     const plan = await planRun(plannerOf(ports, given), {
       tenant: TENANT,
       automation: workflow.name,
       workspace: 'default',
       workflow,
       version: 1,
-      trigger: triggerOf(file, given),
+      trigger: { ...trigger, receivedAt: new Date(given.at).toISOString() },
       inputs: { given: given.inputs },
       stubs: given.targets,
     });
@@ -98,36 +100,54 @@ function plannerOf({ policy, expressions }: TryingPorts, { environment, at }: Wo
   };
 }
 
-function triggerOf(file: string, { name, event, at }: WorkflowCase): Trigger {
-  const receivedAt = new Date(at).toISOString();
-  if (event === undefined)
-    return { source: 'manual', event: 'manual', fields: { title: name }, payload: null, receivedAt };
-  const {
-    source,
-    event: githubEvent,
-    payload,
-  } = typeof event === 'string' ? eventFile(join(dirname(file), event)) : event;
-  const headers = { 'x-github-event': githubEvent ?? eventIn(payload), 'x-github-delivery': 'test' };
-  const delivery = source === 'github' ? githubDelivery(headers, payload) : servicenowDelivery(payload);
-  const { fields, makers } = delivery;
-  return { source, event: delivery.event, fields, payload, ...(makers && { makers }), receivedAt };
-}
+/** A file that the case names, relative to the file of the case. */
+type ReadFile = (name: string) => z.core.util.JSONType;
 
-/** Its name begins with its source, like the files in events/. */
-function eventFile(path: string) {
-  const source = (['github', 'servicenow'] as const).find((each) => basename(path).startsWith(`${each}-`));
-  if (!source) throw new Failure(EXIT.usage, `${path}: its name must begin with github- or servicenow-`);
-  try {
-    return { source, event: undefined, payload: JSON.parse(readFile(path).toString('utf8')) as z.core.util.JSONType };
-  } catch (cause) {
-    if (cause instanceof Failure) throw cause;
-    throw new Failure(EXIT.usage, `${path} is not JSON: ${(cause as Error).message}`, { cause });
+/** What starts the run of the case: its event, or a person with its inputs. */
+function sampleOf(file: string, workflow: Workflow, { event, inputs, at }: WorkflowCase): Sample {
+  const content: ReadFile = (name) => contentOf(join(dirname(file), name));
+  if (typeof event === 'string') return { source: sourceOfFile(event), payload: content(event) };
+  switch (event.source) {
+    case 'generic':
+      return { ...event, definition: sourceDefinition(event.definition, content) };
+    case 'api':
+    case 'manual':
+      return { ...event, automation: workflow.name, inputs };
+    case 'schedule': {
+      const { name, slot = at, title, makers } = event;
+      return { source: 'schedule', schedule: { name, title, inputs: inputs as JsonObject, makers }, slot };
+    }
+    default:
+      return event;
   }
 }
 
-/** GitHub sends the event in a header, which a file does not have. */
-const eventIn = (payload: unknown): string =>
-  ['pull_request', 'discussion'].find((each) => Object.hasOwn(Object(payload), each)) ?? 'issues';
+type JsonObject = Record<string, z.core.util.JSONType>;
+
+/** The name of an event file begins with its source, like the files in events/. */
+function sourceOfFile(path: string) {
+  const source = (['github', 'servicenow'] as const).find((each) => basename(path).startsWith(`${each}-`));
+  if (source) return source;
+  const detail = 'its name must begin with github- or servicenow-; or write the event as { source: …, payload: … }';
+  throw new Failure(EXIT.usage, `${path}: ${detail}`);
+}
+
+function sourceDefinition(given: string | GenericSource, content: ReadFile): GenericSource {
+  if (typeof given !== 'string') return given;
+  const read = GenericSource.safeParse(content(given));
+  if (read.success) return read.data;
+  throw new Failure(EXIT.usage, `${given} is not a webhook source: ${z.prettifyError(read.error)}`);
+}
+
+/** JSON is YAML too. */
+function contentOf(path: string): z.core.util.JSONType {
+  try {
+    return parse(readFile(path).toString('utf8')) as z.core.util.JSONType;
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    throw new Failure(EXIT.usage, `${path}: ${(cause as Error).message}`, { cause });
+  }
+}
 
 function differencesOf(expect: WorkflowCase['expect'], plan: Plan): Difference[] {
   const wrong: Difference[] = [];

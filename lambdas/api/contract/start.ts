@@ -6,7 +6,8 @@ import { JsonValue, runParams } from './schemas.ts';
 const TITLE_MAX_CHARACTERS = 300;
 const SUBJECT_MAX_CHARACTERS = 300;
 
-const given = {
+/** What a person or program gives when it starts a run. */
+export const given = {
   inputs: z.record(z.string(), JsonValue).optional().meta({ description: 'Values for the inputs of the workflow' }),
   title: z
     .string()

@@ -5,6 +5,7 @@ import type { Workflow } from '../../workflow/workflow.ts';
 import { route } from './route.ts';
 import { StartedRun } from './runs.ts';
 import { JsonValue, json, large, PageQuery, page, RecordedError, Timestamp } from './schemas.ts';
+import { given } from './start.ts';
 
 const WorkflowVersion = z.object({
   name: z.string(),
@@ -96,17 +97,18 @@ const SimulateBody = z.strictObject({
   workflow: z
     .union([workflowFile, z.strictObject({ name: z.string(), version: z.int().positive().optional() })])
     .meta({ description: 'A file, or a published version; without a version, the newest' }),
-  source: z.enum(['github', 'servicenow']),
-  event: z.string().default('issues').meta({ description: 'The GitHub event, e.g. `issues`' }),
-  payload: JsonValue,
+  source: z
+    .enum(['github', 'servicenow', 'generic', 'manual'])
+    .default('manual')
+    .meta({ description: 'What starts the run: a webhook with this payload, or the caller' }),
+  event: z.string().optional().meta({ description: 'The GitHub event. By default, as the payload shows: `issues`' }),
+  sourceName: z.string().optional().meta({ description: 'The name of the source of a generic webhook' }),
+  payload: JsonValue.optional().meta({ description: 'The body of the webhook' }),
   automation: z
     .string()
     .optional()
     .meta({ description: 'Policies can depend on it. By default, the automation that starts this workflow' }),
-  inputs: z
-    .record(z.string(), JsonValue)
-    .optional()
-    .meta({ description: 'Inputs of the workflow; they win over those of the automation' }),
+  ...given,
   save: z.boolean().default(false).meta({ description: 'Saves the plan for 24 hours, so that it can be applied' }),
 });
 export type SimulateBody = z.infer<typeof SimulateBody>;

@@ -25,7 +25,7 @@ export async function applyPlan(
     const why = saved ? `expired at ${saved.expiresAt}` : 'does not exist or is not saved';
     throw new Problem(404, 'NOT_FOUND', `the plan ${planHash} ${why}; simulate again with "save": true`);
   }
-  const { automation, trigger, inputs, plan, plannedAt } = saved;
+  const { automation, trigger, subject, inputs, plan, plannedAt } = saved;
   const key = deliveryKey.plan({ planHash, plannedAt });
   const requestHash = hashOf({ planHash, plannedAt });
   // Before it plans again: the first run has changed the targets.
@@ -46,6 +46,7 @@ export async function applyPlan(
     tenant,
     automation,
     trigger: { ...event, plan },
+    ...(subject !== undefined && { subject }),
     request: { actor: person, planHash },
     key: () => key,
     requestHash,

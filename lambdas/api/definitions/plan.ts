@@ -1,7 +1,7 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { githubDelivery } from '../../intake/github-delivery.ts';
-import { servicenowDelivery } from '../../intake/servicenow-delivery.ts';
+import { type Sample, sampleTrigger } from '../../intake/sample-trigger.ts';
 import { automationOfWorkflow } from '../../intake/start-automation.ts';
 import type { Definitions, PublishedVersion } from '../../pipeline/definitions.ts';
 import { appliedPlan } from '../../plan/applied-plan.ts';
@@ -9,7 +9,6 @@ import { type Plan, type Planner, planRun } from '../../plan/plan.ts';
 import { PLAN_VALID_MS } from '../../plan/plan-store.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { later } from '../../run/lease.ts';
-import type { Trigger } from '../../run/run.ts';
 import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import { isSameWorkflow } from '../../workflow/publish-workflow.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -21,7 +20,7 @@ import { inLines } from './workflows.ts';
 
 export interface PlanPorts extends Omit<PlanApplier, 'definitions'> {
   definitions: Planner['definitions'] &
-    Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions' | 'newestWorkflows'>;
+    Pick<Definitions, 'automations' | 'sources' | 'workflow' | 'workflowVersions' | 'newestWorkflows'>;
 }
 
 export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
@@ -29,7 +28,6 @@ export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
     const { tenant } = caller;
     const { workflow, version } = await workflowOf(ports, caller, body);
     const planned = await automationOf(ports, caller, body, workflow.name);
-    const trigger = triggerOf(ports, body);
     try {
       const startable = body.save
         ? await startableFor(ports, tenant, planned.automation, workflow.name, version)
@@ -39,14 +37,18 @@ export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
         workspace,
         inputs: from,
       } = startable ? { ...startable, automation: startable.name } : planned;
+      const sample = await sampleOf(ports, caller, automation, body);
+      const { trigger: made, ...about } = await sampleTrigger({ tenant, expressions: ports.expressions }, sample);
+      const trigger = { ...made, receivedAt: isoNow(ports.clock) };
       const inputs = { given: body.inputs, from };
       const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger, inputs });
       if (!startable) return { status: 200, body: withinLimit(plan) };
       const expiresAt = later(plan.plannedAt, PLAN_VALID_MS);
-      const stored = { automation: startable, trigger, savedBy: caller.person, plannedAt: plan.plannedAt, expiresAt };
+      const stored = { automation: startable, trigger, ...about, savedBy: caller.person, expiresAt };
       await ports.plans.savePlan(tenant, {
         plan: appliedPlan(plan),
         ...stored,
+        plannedAt: plan.plannedAt,
         ...(body.inputs && { inputs: body.inputs }),
       });
       return { status: 200, body: { ...withinLimit(plan), expiresAt } };
@@ -118,9 +120,31 @@ async function automationOf(
   };
 }
 
-function triggerOf(ports: PlanPorts, { source, event: name, payload }: SimulateBody): Trigger {
-  const headers = { 'x-github-event': name, 'x-github-delivery': 'plan' };
-  const delivery = source === 'github' ? githubDelivery(headers, payload) : servicenowDelivery(payload);
-  const { event, fields, makers } = delivery;
-  return { source, event, fields, payload, makers, receivedAt: isoNow(ports.clock) };
+/** What would start the run, as far as the fields of the request fit together. */
+async function sampleOf(
+  { definitions }: PlanPorts,
+  { tenant, person }: Caller,
+  automation: string,
+  { source, event, sourceName, payload, title, subject, inputs }: SimulateBody,
+): Promise<Sample> {
+  const refuse = (detail: string) => new Problem(400, 'BAD_REQUEST', detail);
+  if (event !== undefined && source !== 'github') throw refuse('event: only an event of GitHub is named; remove it');
+  if ((sourceName !== undefined) !== (source === 'generic')) {
+    throw refuse('sourceName: a generic webhook needs the name of its source; other events have none');
+  }
+  if (source === 'manual') {
+    if (payload !== undefined) throw refuse('source: name the source of the payload: github, servicenow or generic');
+    return { source, person, automation, title, subject, inputs };
+  }
+  if (payload === undefined) throw refuse('payload: the body of the webhook is missing');
+  if (title !== undefined || subject !== undefined) {
+    throw refuse('title, subject: only for a manual start; those of an event come from its payload');
+  }
+  if (source === 'github') return { source, payload, event };
+  if (source === 'servicenow') return { source, payload };
+  const all = await definitions.sources(tenant);
+  const definition = all.find(({ name }) => name === sourceName);
+  if (definition) return { source, definition, payload };
+  const names = all.map(({ name }) => name);
+  throw new Problem(404, 'NOT_FOUND', `there is no webhook source ${sourceName}${didYouMean(sourceName ?? '', names)}`);
 }

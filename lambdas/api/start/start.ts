@@ -1,6 +1,7 @@
 import type { HttpEvent } from '../../entry/http.ts';
 import type { RequestedRun } from '../../intake/request-run.ts';
 import { repeatedRequest } from '../../intake/request-run.ts';
+import { type Given, requestedTrigger } from '../../intake/requested-trigger.ts';
 import {
   automationOfWorkflow,
   type Starter,
@@ -18,15 +19,6 @@ import { replayOf, rerunOf } from './repeat-run.ts';
 
 export interface StartPorts extends Starter {
   runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load' | 'receipts' | 'runIdsStartingWith'>;
-}
-
-/** The name of the event in triggers that people and programs make. */
-const REQUESTED = 'run.requested';
-
-interface Given {
-  inputs?: Record<string, unknown>;
-  title?: string;
-  subject?: string;
 }
 
 export const handleStart = router<StartPorts, typeof startRoutes>(startRoutes, {
@@ -53,29 +45,10 @@ export const handleStart = router<StartPorts, typeof startRoutes>(startRoutes, {
 
 const apiKey = (client: string, requestId: string) => deliveryKey.api({ client, requestId });
 
-/** The trigger of a run that a person or program requests. They are a maker of its writes. */
-function requestedBy(
-  { person }: Caller,
-  source: 'api' | 'manual',
-  automation: string,
-  { inputs, title, subject }: Given,
-) {
+function requestedBy({ person }: Caller, source: 'api' | 'manual', automation: string, given: Given) {
+  const { inputs, subject } = given;
   return {
-    trigger: {
-      source,
-      event: REQUESTED,
-      fields: {
-        title: title ?? `${automation}, started by ${person}`,
-        actor: person,
-        ...(subject !== undefined && { subject }),
-      },
-      payload: {
-        ...(title !== undefined && { title }),
-        ...(subject !== undefined && { subject }),
-        inputs: inputs ?? {},
-      },
-      makers: [person],
-    },
+    trigger: requestedTrigger(source, { person, automation }, given),
     request: { actor: person },
     ...(subject !== undefined && { subject }),
     ...(inputs && { inputs }),

@@ -12,7 +12,8 @@ const AssigneesInput = z.strictObject({
   assignees: z
     .array(z.string().regex(/^[A-Za-z0-9_-]+(\[bot\])?$/, 'a GitHub login'))
     .min(1)
-    .max(ASSIGNEES_PER_ISSUE_MAX),
+    .max(ASSIGNEES_PER_ISSUE_MAX)
+    .describe('logins of people'),
 });
 type AssigneesInput = z.infer<typeof AssigneesInput>;
 

@@ -27,7 +27,10 @@ const InstallationToken = z.object({ token: z.string(), expires_at: z.iso.dateti
 const RepositoryPart = z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an owner or repository name');
 
 /** The first input fields of every GitHub operation. */
-export const Repository = { owner: RepositoryPart, repo: RepositoryPart };
+export const Repository = {
+  owner: RepositoryPart.describe('the owner of the repository'),
+  repo: RepositoryPart.describe('the name of the repository, without its owner'),
+};
 
 /** The credential in its form; throws CONNECTION_MISSING if it has another. */
 export function githubCredential(access: Pick<Access, 'credential'>): z.infer<typeof Credential> {

@@ -20,8 +20,10 @@ export const TOO_LONG_ESCAPED = {
   message: `is longer than ${CONTENT_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
 };
 
+const Body = z.string().min(1).max(CONTENT_MAX_CHARACTERS).describe('the text of the comment');
+
 const CreateInput = z
-  .strictObject({ ...IssueOf, body: z.string().min(1).max(CONTENT_MAX_CHARACTERS), markdown: Markdown })
+  .strictObject({ ...IssueOf, body: Body, markdown: Markdown })
   .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
 type CreateInput = z.infer<typeof CreateInput>;
 
@@ -77,7 +79,7 @@ function created({ owner, repo }: CreateInput, { id, body }: z.infer<typeof Comm
   return { output: { commentId: id }, reversal };
 }
 
-const CommentOf = { ...Repository, commentId: z.int().positive() };
+const CommentOf = { ...Repository, commentId: z.int().positive().describe('the id of the comment') };
 const DeleteInput = z.strictObject(CommentOf);
 type CommentRef = z.infer<typeof DeleteInput>;
 
@@ -122,7 +124,7 @@ async function readComment(input: CommentRef, access: Access): Promise<{ comment
 }
 
 const UpdateInput = z
-  .strictObject({ ...CommentOf, body: z.string().min(1).max(CONTENT_MAX_CHARACTERS), markdown: Markdown })
+  .strictObject({ ...CommentOf, body: Body, markdown: Markdown })
   .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
 
 export const updateComment = operation({

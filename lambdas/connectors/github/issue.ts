@@ -3,7 +3,10 @@ import type { Reversal, TouchedState } from '../../run/receipt.ts';
 import { Repository } from './client.ts';
 
 /** An issue or a pull request: GitHub numbers them together. */
-export const IssueOf = { ...Repository, number: z.int().positive() };
+export const IssueOf = {
+  ...Repository,
+  number: z.int().positive().describe('the number of the issue or pull request'),
+};
 
 interface Issue {
   owner: string;

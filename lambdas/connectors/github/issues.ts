@@ -24,10 +24,10 @@ const IssueOutput = z.strictObject({ number: z.int(), url: z.string() });
 const CreateInput = z
   .strictObject({
     ...Repository,
-    title: Title,
-    body: z.string().max(CONTENT_MAX_CHARACTERS).default(''),
+    title: Title.describe('the title of the issue'),
+    body: z.string().max(CONTENT_MAX_CHARACTERS).default('').describe('the text of the issue'),
     markdown: Markdown,
-    labels: z.array(Label).max(LABELS_PER_WRITE_MAX).default([]),
+    labels: z.array(Label).max(LABELS_PER_WRITE_MAX).default([]).describe('names of labels'),
   })
   .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
 type CreateInput = z.infer<typeof CreateInput>;
@@ -83,7 +83,10 @@ function created({ owner, repo }: CreateInput, { number, html_url }: z.infer<typ
   return { output: { number, url: html_url }, reversal };
 }
 
-const CloseInput = z.strictObject({ ...IssueOf, reason: z.enum(['completed', 'not_planned']).default('completed') });
+const CloseInput = z.strictObject({
+  ...IssueOf,
+  reason: z.enum(['completed', 'not_planned']).default('completed').describe('why it is closed'),
+});
 
 export const closeIssue = operation({
   tool: 'github.issue.close',

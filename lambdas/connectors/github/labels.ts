@@ -18,7 +18,7 @@ export const Label = z
   .regex(/^(?!\.{1,2}$)/, 'GitHub cannot remove a label named "." or ".."; use another label');
 const LabelsInput = z.strictObject({
   ...IssueOf,
-  labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX),
+  labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX).describe('names of labels'),
 });
 type LabelsInput = z.infer<typeof LabelsInput>;
 

@@ -17,11 +17,17 @@ const Combined = z.object({ statuses: z.array(Status) });
 
 const StatusInput = z.strictObject({
   ...Repository,
-  sha: z.string().regex(/^[0-9a-f]{40}$/, 'a full commit SHA'),
-  context: z.string().min(1).max(CONTEXT_MAX_CHARACTERS),
-  state: States,
-  description: z.string().max(DESCRIPTION_MAX_CHARACTERS).default(''),
-  targetUrl: z.union([z.url({ protocol: /^https?$/ }), z.literal('')]).default(''),
+  sha: z
+    .string()
+    .regex(/^[0-9a-f]{40}$/, 'a full commit SHA')
+    .describe('the full SHA of the commit'),
+  context: z.string().min(1).max(CONTEXT_MAX_CHARACTERS).describe('the name of the check'),
+  state: States.describe('the result of the check'),
+  description: z.string().max(DESCRIPTION_MAX_CHARACTERS).default('').describe('a short text beside the check'),
+  targetUrl: z
+    .union([z.url({ protocol: /^https?$/ }), z.literal('')])
+    .default('')
+    .describe('where people read more'),
 });
 type StatusInput = z.infer<typeof StatusInput>;
 

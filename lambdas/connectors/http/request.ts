@@ -34,22 +34,25 @@ const Headers = z
 const Status = z.int().min(200).max(599);
 
 const GetInput = z.strictObject({
-  url: PlainUrl,
-  headers: Headers.optional(),
-  /** Statuses that mean success, instead of 200 to 299. */
-  expectStatus: z.union([Status, z.array(Status).min(1)]).optional(),
+  url: PlainUrl.describe('the address; its host must be allowed in the connection'),
+  headers: Headers.optional().describe('headers without credentials; those are in the connections secret'),
+  expectStatus: z
+    .union([Status, z.array(Status).min(1)])
+    .optional()
+    .describe('statuses that mean success, instead of 200 to 299'),
 });
 type GetInput = z.infer<typeof GetInput>;
 
 const RequestInput = GetInput.extend({
-  method: z.enum(METHODS),
-  /** Text is sent unchanged, any other value as JSON. */
+  method: z.enum(METHODS).describe('the HTTP method'),
   body: z
     .json()
     .refine((body) => Buffer.byteLength(asText(body)) <= BODY_MAX_BYTES, `at most ${BODY_MAX_BYTES} bytes`)
-    .optional(),
-  /** The target's header for an idempotency key. It carries the write's mark, so that a person can safely repeat the write. */
-  idempotencyHeader: HeaderName.optional(),
+    .optional()
+    .describe('text is sent unchanged, any other value as JSON'),
+  idempotencyHeader: HeaderName.optional().describe(
+    "the target's header for an idempotency key; it carries the mark of the write, so that a person can safely repeat it",
+  ),
 }).refine(({ method, body }) => body === undefined || !READING_METHODS.includes(method), 'GET and HEAD have no body');
 type RequestInput = z.infer<typeof RequestInput>;
 

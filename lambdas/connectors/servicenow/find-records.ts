@@ -19,25 +19,25 @@ const Text = z
 const Operand = z.union([Text, z.number(), z.boolean()]).transform(String);
 const Listed = Text.regex(/^[^,]+$/, 'a value of a list must not be empty or contain a comma');
 
+const field = FieldName.describe('the column that is compared');
 const Condition = z.union([
-  z.strictObject({ field: FieldName, is: Operand }),
-  z.strictObject({ field: FieldName, isNot: Operand }),
-  z.strictObject({ field: FieldName, in: z.array(Listed).min(1).max(LISTED_MAX) }),
-  z.strictObject({ field: FieldName, contains: Text.min(1) }),
-  z.strictObject({ field: FieldName, startsWith: Text.min(1) }),
-  z.strictObject({ field: FieldName, atLeast: Operand }),
-  z.strictObject({ field: FieldName, atMost: Operand }),
-  z.strictObject({ field: FieldName, empty: z.boolean() }),
+  z.strictObject({ field, is: Operand.describe('the column has this value') }),
+  z.strictObject({ field, isNot: Operand.describe('the column has another value') }),
+  z.strictObject({ field, in: z.array(Listed).min(1).max(LISTED_MAX).describe('the column has one of these values') }),
+  z.strictObject({ field, contains: Text.min(1).describe('the column contains this text') }),
+  z.strictObject({ field, startsWith: Text.min(1).describe('the column starts with this text') }),
+  z.strictObject({ field, atLeast: Operand.describe('the column has this value or a higher one') }),
+  z.strictObject({ field, atMost: Operand.describe('the column has this value or a lower one') }),
+  z.strictObject({ field, empty: z.boolean().describe('`true`: the column is empty; `false`: it is not') }),
 ]);
 type Condition = z.infer<typeof Condition>;
 
 export const FindFields = {
-  /** All of these must be true. */
-  where: z.array(Condition).min(1).max(CONDITIONS_MAX),
+  where: z.array(Condition).min(1).max(CONDITIONS_MAX).describe('conditions; all of them must be true'),
   fields: FieldNames,
-  limit: z.int().min(1).max(RECORDS_MAX).default(10),
-  orderBy: FieldName.optional(),
-  descending: z.boolean().default(false),
+  limit: z.int().min(1).max(RECORDS_MAX).default(10).describe('how many records are returned at most'),
+  orderBy: FieldName.optional().describe('the column that orders the records'),
+  descending: z.boolean().default(false).describe('`true`: the highest value first'),
 };
 const FindInput = z.strictObject(FindFields);
 export type FindInput = z.infer<typeof FindInput>;

@@ -104,7 +104,11 @@ export const updateIncident = operation({
 });
 
 const WorkNoteInput = z
-  .strictObject({ sysId: SysId, note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS), markdown: Markdown })
+  .strictObject({
+    sysId: SysId,
+    note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS).describe('the text of the work note'),
+    markdown: Markdown,
+  })
   .refine((input) => written(input).length <= WORK_NOTE_MAX_CHARACTERS, {
     path: ['note'],
     message: `is longer than ${WORK_NOTE_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,

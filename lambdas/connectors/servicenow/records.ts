@@ -21,7 +21,10 @@ import {
   updateRecord,
 } from './table-records.ts';
 
-const Table = z.string().regex(/^[a-z][a-z0-9_]{0,79}$/, 'the name of a table, like problem');
+const Table = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,79}$/, 'the name of a table, like problem')
+  .describe('the name of the table');
 const OF_RECORD = { connection: 'servicenow' } as const;
 const Fields = z.record(z.string(), z.string());
 
@@ -114,8 +117,9 @@ const CreateInput = z
   .strictObject({
     table: Table,
     fields: SettableFields,
-    /** The text column that takes the mark of the write, by which a record is found whose response was lost. */
-    correlationField: FieldName.default('correlation_id'),
+    correlationField: FieldName.default('correlation_id').describe(
+      'the text column that takes the mark of the write, by which a record is found whose response was lost',
+    ),
   })
   .refine(({ fields, correlationField }) => !Object.hasOwn(fields, correlationField), {
     path: ['correlationField'],

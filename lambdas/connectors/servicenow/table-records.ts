@@ -12,9 +12,12 @@ const OUTPUT_VALUE_MAX_CHARACTERS = 255;
 /** They can only be added to. */
 const JOURNAL_FIELDS = ['work_notes', 'comments'];
 
-export const SysId = z.string().regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexadecimal digits');
+export const SysId = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexadecimal digits')
+  .describe('the sys_id of the record');
 export const FieldName = z.string().regex(/^[a-z0-9_]+$/, 'a column of the table');
-export const FieldNames = z.array(FieldName).min(1).max(FIELDS_READ_MAX);
+export const FieldNames = z.array(FieldName).min(1).max(FIELDS_READ_MAX).describe('the columns to read');
 const SettableField = FieldName.refine(
   (name) => !JOURNAL_FIELDS.includes(name),
   'work notes and comments cannot be set, only added: use servicenow.incident.add_work_note',
@@ -22,7 +25,8 @@ const SettableField = FieldName.refine(
 export const SettableFields = z
   .record(SettableField, z.union([z.string(), z.number(), z.boolean()]))
   .refine((fields) => Object.keys(fields).length > 0, 'name at least one field to set')
-  .transform(withoutMarkup);
+  .transform(withoutMarkup)
+  .describe('the columns to set, with their values');
 
 /** Columns of a task that assign or notify people. */
 export const RECIPIENTS =

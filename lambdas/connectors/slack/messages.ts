@@ -14,20 +14,27 @@ import {
   updatedMessageBody,
 } from './message-text.ts';
 
-const Timestamp = z.string().regex(/^\d+\.\d+$/, 'the ts of a Slack message');
+const Timestamp = z
+  .string()
+  .regex(/^\d+\.\d+$/, 'the ts of a Slack message')
+  .describe('the ts of the message');
 const Text = z
   .string()
   .min(1)
   .max(TEXT_MAX_CHARACTERS)
-  .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it');
+  .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it')
+  .describe('the text of the message');
 
 /** Part of the target, which evidence shows, so free text is not allowed. */
-const Channel = z.string().regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name');
+const Channel = z
+  .string()
+  .regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name')
+  .describe('the channel: its id, or # and its name');
 const PostInput = z.strictObject({
   channel: Channel,
   text: Text,
   markdown: Markdown,
-  threadTs: Timestamp.optional(),
+  threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
 });
 
 const MessageOutput = z.strictObject({ channel: z.string().describe('the id of the channel'), ts: Timestamp });
@@ -78,8 +85,7 @@ const UpdateInput = z.strictObject({
   ts: Timestamp,
   text: Text,
   markdown: Markdown,
-  /** For a reply: the first message of its thread. */
-  threadTs: Timestamp.optional(),
+  threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
 });
 type UpdateInput = z.infer<typeof UpdateInput>;
 
