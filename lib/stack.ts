@@ -148,6 +148,7 @@ export class CountersignStack extends Stack {
     );
     // The id is also the name of a metric, so it stays.
     alarms.loggedMessage('PromiseNotKept', sweeper, LOGGED.outboxEntryStuck, 'An outbox entry was not completed');
+    alarms.loggedMessage('ScheduleFailed', sweeper, LOGGED.scheduleFailed, 'A schedule starts no run');
     alarms.above('OldestDue', OLDEST_DUE_SECONDS_MAX, METRICS.oldestDueSeconds, 'Due rows are not sent');
     alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');

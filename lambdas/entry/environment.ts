@@ -23,5 +23,6 @@ export const LOGGED = {
   outboxEntryStuck: 'an outbox entry was not completed; the RUNBOOK explains each reason',
   policyUndecided: 'policy could not decide, so the call is denied',
   cardNotUpdated: 'a card could not be updated',
+  scheduleFailed: 'a schedule could not start its run',
   secretNotUsed: 'a signing secret is malformed or too short; it is not used',
 };

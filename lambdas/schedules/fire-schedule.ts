@@ -1,3 +1,4 @@
+import { LOGGED } from '../entry/environment.ts';
 import { isoNow } from '../entry/ports.ts';
 import { slotTrigger } from '../intake/requested-trigger.ts';
 import { type Starter, startAutomation, startableAutomation } from '../intake/start-automation.ts';
@@ -53,7 +54,7 @@ export async function fireSchedule(
       delete after.lastError;
     } else {
       after.lastError = { slot, at: now, ...result.refused };
-      firer.log.error('a schedule could not start its run', { tenant, schedule: name, ...after.lastError });
+      firer.log.error(LOGGED.scheduleFailed, { tenant, schedule: name, ...after.lastError });
     }
   }
   const lastMissed = missed.at(-1);
