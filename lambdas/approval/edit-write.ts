@@ -2,6 +2,7 @@ import { findOperation } from '../connectors/registry.ts';
 import type { Person } from '../people/people.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { type ApprovalRequirement, groundsOf, type Policy, type PolicyDecision, whyOf } from '../policy/policy.ts';
+import { differenceFromPlan } from '../proposal/check-plan.ts';
 import { type JudgedCall, judgeCall, type ProposedCall, policyDecided, proposeCall } from '../proposal/propose-call.ts';
 import type { Approval, FieldChange, Vote } from '../run/approval.ts';
 import { approvedTogether } from '../run/approval-phase.ts';
@@ -31,6 +32,11 @@ export async function editWrite(
 ): Promise<Approval> {
   const { approval, step, vote, people } = decidable;
   const { proposed, changes, environment } = editedWrite(decidable, fields);
+  const difference = differenceFromPlan(trigger, step, proposed);
+  if (difference !== undefined) {
+    const detail = `this run makes only the writes of a plan, and ${difference}; reject the write, change the workflow or its inputs, and apply a new plan`;
+    throw new CountersignError('INPUT_INVALID', detail);
+  }
   const makers = [...new Set([...approval.makers, vote.person])];
   const { index } = step;
   const asking = { at: draft.at, trigger, before: approval.before, fresh: true };

@@ -1,5 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { retryNeedsApproval } from '../policy/gates.ts';
+import { checkPlanned, checkPolicies } from '../proposal/check-plan.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
 import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor } from '../proposal/read-target.ts';
@@ -14,7 +15,6 @@ import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
 import { authorizeCall } from './3-authorize-call.ts';
-import { checkPlanned, checkPolicies } from './check-plan.ts';
 import { originalWrite } from './replay-original.ts';
 import {
   AskedToWait,

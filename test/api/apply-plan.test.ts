@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { handlePlan } from '../../lambdas/api/definitions/plan.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
-import type { SavedPlan } from '../../lambdas/plan/plan-store.ts';
+import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { ISSUE, SYS_ID, Workshop } from '../worker/workshop.ts';
 
 const FILE = `
@@ -13,11 +13,11 @@ steps:
 const PAYLOAD = { action: 'opened', issue: { number: 7, title: 'db' }, repository: { full_name: 'octo-org/payments' } };
 
 let shop: Workshop;
-const plans = new Map<string, SavedPlan>();
+let plans: MemoryPlanStore;
 let ids = 0;
 beforeEach(async () => {
   shop = new Workshop();
-  plans.clear();
+  plans = new MemoryPlanStore();
   vi.stubGlobal('fetch', shop.outside.fetch);
   await shop.begin(FILE);
   for (const [name, { baseUrl, instance }] of Object.entries(shop.outside.access())) {
@@ -41,10 +41,7 @@ async function post(route: string, body: unknown = {}, params: Record<string, st
     ids: { next: (prefix: string) => `${prefix}_a${(++ids).toString(16).padStart(7, '0')}` },
     region: 'eu-west-1',
     hasTime: () => true,
-    plans: {
-      savePlan: async (of: string, saved: SavedPlan) => void plans.set(`${of} ${saved.plan.planHash}`, saved),
-      savedPlan: async (of: string, hash: string) => plans.get(`${of} ${hash}`),
-    },
+    plans,
   };
   const answer = await handlePlan(ports, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
@@ -91,7 +88,7 @@ it('refuses the write if the target changes after the run has started, before an
 
 it('refuses a write that the plan did not show', async () => {
   const hash = await simulate();
-  const saved = plans.get(`acme ${hash}`);
+  const saved = await plans.savedPlan('acme', hash);
   if (!saved) throw new Error('not saved');
   for (const [change, text] of [
     [{ fields: { assignment_group: 'another hash' } }, 'another value for assignment_group'],
@@ -101,7 +98,7 @@ it('refuses a write that the plan did not show', async () => {
     const [write, ...rest] = saved.plan.writes;
     const plannedAt = `${saved.plannedAt}${text}`;
     const plan = { ...saved.plan, writes: [{ ...write, ...change } as typeof write & object, ...rest] };
-    plans.set(`acme ${hash}`, { ...saved, plannedAt, plan });
+    await plans.savePlan('acme', { ...saved, plannedAt, plan });
     const { runId } = (await apply(hash)).body;
     const { run } = await shop.finish({ tenant: 'acme', runId });
     expect(run).toMatchObject({ error: { code: 'PLAN_DRIFTED', message: expect.stringContaining(text) } });

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { handlePlan } from '../../lambdas/api/definitions/plan.ts';
+import { handlePlan, type PlanPorts } from '../../lambdas/api/definitions/plan.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { CountingIds } from '../fakes/counting-ids.ts';
+import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
 import { PlanningTable } from '../plan/planning.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8');
@@ -25,7 +29,15 @@ async function simulate(body: unknown, role = 'operator') {
     body: JSON.stringify(body),
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'oscar', role } } },
   } as unknown as HttpEvent;
-  const answer = await handlePlan({ ...table.planner, definitions: table.definitions } as never, event);
+  const ports: PlanPorts = {
+    ...table.planner,
+    definitions: table.definitions,
+    runs: new MemoryRunStore(),
+    plans: new MemoryPlanStore(),
+    queue: new MemoryStepQueue(table.clock),
+    ids: new CountingIds(),
+  };
+  const answer = await handlePlan(ports, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
 }
 

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from '../../lambdas/people/people.ts';
 import { APPROVAL_MAX_BYTES } from '../../lambdas/run/approval.ts';
+import { hashOf } from '../../lambdas/run/canonical-json.ts';
+import { TEST_POLICY_HASH } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
+import { SYS_ID } from '../worker/workshop.ts';
 import { ANA, allowing, BEN, OLIVIA } from './people.ts';
 
 const NEXT_WEEK = '2026-01-09T12:00:00.000Z';
@@ -164,6 +167,21 @@ it('an edit that makes the write too large for an approval is refused, and the w
     message: expect.stringContaining(String(APPROVAL_MAX_BYTES)),
   });
   expect(await stored(approval)).toEqual(approval);
+});
+
+it('in a run that applies a plan, an edit to another value than the plan showed is refused; the planned write is made', async () => {
+  const fields = { assignment_group: hashOf('network') };
+  const write = { step: 'assign', tool: 'servicenow.incident.update', target: `servicenow:acme:incident:${SYS_ID}` };
+  const plan = { planHash: 'a', policyHashes: [TEST_POLICY_HASH], writes: [{ ...write, fields }] };
+  const { message, approval } = await shop.upToGate(ASSIGN(), { trigger: { plan } });
+  await expect(shop.say(approval, 'ana', EDIT)).rejects.toMatchObject({
+    code: 'INPUT_INVALID',
+    message: expect.stringMatching(/plan showed another value for assignment_group; reject .* apply a new plan/),
+  });
+  expect(await stored(approval)).toEqual(approval);
+  await shop.say(approval, 'ana');
+  expect((await shop.finish(message)).run.status).toBe('succeeded');
+  expect(shop.outside.incidents.get(SYS_ID)?.fields.assignment_group).toBe('network');
 });
 
 describe('an edit that is sent twice', () => {

@@ -3,6 +3,7 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
+import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import {
   commitItem,
@@ -23,12 +24,14 @@ import { DynamoScheduleStore } from '../../lambdas/schedules/dynamo-schedule-sto
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { accepted } from '../fakes/story.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
+import { planStoreContract } from './plan-store-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
@@ -68,6 +71,9 @@ describe('schedules: DynamoDB', () =>
     };
     return { store: new DynamoScheduleStore(run.client, run.table, pause), dueNames };
   }));
+
+describe('plans: memory', () => planStoreContract(() => new MemoryPlanStore()));
+describe('plans: DynamoDB', () => planStoreContract(() => new DynamoPlanStore(run.client, run.table)));
 
 it('DynamoDB takes a row of just the size that counts as the largest, and none beyond it', async () => {
   const rows = new DynamoRows(run.client, run.table);

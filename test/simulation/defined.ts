@@ -1,6 +1,8 @@
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { FakeOutside } from '../fakes/fake-outside.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
 import { AUTHOR, PEOPLE } from './people.ts';
@@ -17,6 +19,9 @@ const BURST_SHAPES = [
 ];
 
 const SCHEDULED_WORKFLOW = Workflow.parse({ name: SCHEDULED, steps: [{ id: 'facts', tool: 'transform' }] });
+
+/** The planner needs to know them. */
+const ACCESS = Object.entries(new FakeOutside(new FakeClock()).access());
 
 /** What is published in a world, as the judges know it. */
 export interface Published {
@@ -55,6 +60,9 @@ export function define(definitions: Definitions, scenario: Scenario): Published 
   };
   for (const tenant of tenants) {
     definitions.saveSettings(tenant, settings, BY_SETUP);
+    for (const [name, { baseUrl, instance }] of scenario.repeats ? ACCESS : []) {
+      definitions.saveConnection(tenant, { name, baseUrl, instance }, BY_SETUP);
+    }
     for (const person of PEOPLE) definitions.savePerson(tenant, person, BY_SETUP);
   }
   publishAll(1, (workflow) => workflow);

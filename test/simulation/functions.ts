@@ -1,3 +1,6 @@
+import { applyPlan } from '../../lambdas/api/definitions/apply-plan.ts';
+import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
+import { startOnce } from '../../lambdas/api/start/start-once.ts';
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
@@ -5,10 +8,15 @@ import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
+import { publishedVersion } from '../../lambdas/intake/start-automation.ts';
+import { appliedPlan } from '../../lambdas/plan/applied-plan.ts';
+import { planRun } from '../../lambdas/plan/plan.ts';
+import { PLAN_VALID_MS } from '../../lambdas/plan/plan-store.ts';
 import { runIdOf } from '../../lambdas/run/approval.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
-import { WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
-import { isTerminal } from '../../lambdas/run/run.ts';
+import { deliveryKey } from '../../lambdas/run/idempotency.ts';
+import { later, WORKER_TIMEOUT_MS } from '../../lambdas/run/lease.ts';
+import { isTerminal, type Trigger } from '../../lambdas/run/run.ts';
 import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
 import { resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
@@ -22,6 +30,7 @@ import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
 import type { EndedAct } from './caretakers.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import { portsOf, type Surroundings } from './ports.ts';
+import { REQUESTER, type Repeat } from './repeaters.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { Witness } from './witness.ts';
 
@@ -40,6 +49,8 @@ const REFUSALS = [
   'CAP_EXCEEDED',
   'CONFLICT',
 ];
+/** And when it was a request for a run. */
+const START_REFUSALS = [...REFUSALS, 'OUTCOME_UNKNOWN', 'CONTEXT_MISSING', 'PLAN_DRIFTED', 'INPUT_INVALID'];
 /** And when it was a decision. */
 const DECISION_REFUSALS = [
   ...REFUSALS.filter((code) => code !== 'RUN_TERMINAL_STATE'),
@@ -58,6 +69,8 @@ export interface SealMessage {
 }
 
 type Ports = ReturnType<typeof portsOf>;
+
+const planner = (ports: Ports) => ({ ...ports, region: 'eu-west-1', hasTime: () => true });
 
 /** The deployed functions: each invocation runs a real use case on ports of its own. */
 export class Functions {
@@ -180,6 +193,64 @@ export class Functions {
       },
       [...REFUSALS, 'INPUT_INVALID', 'CONTEXT_MISSING'],
     );
+  }
+
+  /** Somebody repeats a run that has ended, with the same key every time. */
+  repeat({ tenant, runId }: StepMessage, repeat: Repeat, ended: (ending: Ending) => void): void {
+    const caller = { tenant, person: REQUESTER, role: 'operator' as const };
+    this.#start(repeat, tenant, ended, async (ports) => {
+      const { status, body } = await startOnce(
+        ports,
+        { caller, requestId: `${repeat} ${runId}`, asked: [repeat, runId] },
+        (client, requestId) => deliveryKey.api({ client, requestId }),
+        () =>
+          repeat === 'rerun'
+            ? rerunOf(ports, caller, runId, { workflowVersion: 'newest' })
+            : replayOf(ports, caller, runId, {}),
+      );
+      return { isNew: status === 201, run: body };
+    });
+  }
+
+  /** Somebody has a run planned, and saves the plan. */
+  plan(
+    tenant: string,
+    name: string,
+    event: Omit<Trigger, 'receivedAt'>,
+    saved: (planHash: string) => void,
+    ended: (ending: Ending) => void,
+  ): void {
+    const plans = async (ports: Ports) => {
+      const { workflow, version } = await publishedVersion(ports, tenant, { name });
+      const automation = { name, workspace: 'first', workflow: { name, version } };
+      const trigger = { ...event, receivedAt: new Date(ports.clock.now()).toISOString() };
+      const asked = { tenant, automation: name, workspace: 'first', workflow, version, trigger };
+      const plan = await planRun(planner(ports), asked);
+      const { plannedAt } = plan;
+      const kept = { savedBy: REQUESTER, plannedAt, expiresAt: later(plannedAt, PLAN_VALID_MS) };
+      await ports.plans.savePlan(tenant, { plan: appliedPlan(plan), automation, trigger, ...kept });
+      this.#witness.repeats.planned(plan);
+      saved(plan.planHash);
+    };
+    this.#invoke('planner', { tenant }, ended, plans, START_REFUSALS);
+  }
+
+  applyPlan(tenant: string, planHash: string, ended: (ending: Ending) => void): void {
+    const caller = { tenant, person: REQUESTER, role: 'operator' as const };
+    this.#start('applier', tenant, ended, (ports) => applyPlan(planner(ports), caller, planHash));
+  }
+
+  #start(
+    name: string,
+    tenant: string,
+    ended: (ending: Ending) => void,
+    start: (ports: Ports) => ReturnType<typeof applyPlan>,
+  ): void {
+    const starts = async (ports: Ports) => {
+      const { isNew, run } = await start(ports);
+      this.#witness.started(tenant, run, isNew);
+    };
+    this.#invoke(name, { tenant }, ended, starts, START_REFUSALS);
   }
 
   #invoke(

@@ -30,6 +30,7 @@ const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
 const VOTES = 'lambdas/approval/votes.ts';
 const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
 const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
+const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
 const TWICE = 'a marked write lands at most once';
@@ -732,5 +733,55 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: ['evidence is complete', 'an ended run has an outbox entry for its evidence'],
     foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
     shapes: 'undone-after-its-end',
+  },
+  {
+    name: 'a replay makes a write of its original again',
+    edits: [
+      {
+        file: CLAIM,
+        find: 'const original = earlier ? undefined : await originalWrite(worker, state, step, wanted);',
+        replace: 'const original = undefined as Receipt | undefined;',
+      },
+    ],
+    violates: ['a replay makes no write of its original again'],
+    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-its-end',
+    faults: 'crash_after',
+  },
+  {
+    name: 'the key of a request is ignored',
+    edits: [
+      {
+        file: 'lambdas/api/start/start-once.ts',
+        find: 'keyOf(client, requestId ?? runId)',
+        replace: 'keyOf(client, runId)',
+      },
+    ],
+    violates: ['a repeated request starts one run'],
+    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-its-end',
+    faults: 'crash_after',
+  },
+  {
+    name: 'the writes of a run are not compared with its plan',
+    edits: [
+      {
+        file: CHECK_PLAN,
+        find: 'if (!plan || !appliesPlan(step, call)) return undefined;',
+        replace: 'if (step) return undefined;',
+      },
+    ],
+    violates: ['a run that applies a plan writes only what it showed'],
+    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-its-end',
+    faults: 'crash_after',
+  },
+  {
+    name: 'a run that applies a plan ignores what changed at its targets',
+    edits: [{ file: CHECK_PLAN, find: 'return before ? { expects: before } : {};', replace: 'return {};' }],
+    violates: ['a run that applies a plan refuses drift'],
+    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-its-end',
+    faults: 'crash_after',
   },
 ];

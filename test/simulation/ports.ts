@@ -5,6 +5,7 @@ import type { Ids, Log } from '../../lambdas/entry/ports.ts';
 import type { EvidenceStore, Signer } from '../../lambdas/evidence/evidence-store.ts';
 import type { OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
+import type { PlanStore } from '../../lambdas/plan/plan-store.ts';
 import type { Policy } from '../../lambdas/policy/policy.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
@@ -30,6 +31,7 @@ export interface Surroundings {
   crossings: Crossings;
   store: MemoryRunStore;
   definitions: Definitions;
+  plans: PlanStore;
   evidence: EvidenceStore;
   signer: Signer;
   outside: SimulatedOutside;
@@ -181,7 +183,19 @@ export function portsOf(around: Surroundings, by: Invocation) {
       return advanced;
     }),
   };
-  const reading: Pick<Definitions, 'automations' | 'workflow' | 'workflowVersions' | 'settings' | 'people'> = {
+  const plans: PlanStore = {
+    savePlan: at('store', 'savePlan', (...args: Parameters<PlanStore['savePlan']>) => around.plans.savePlan(...args)),
+    savedPlan: at('store', 'savedPlan', (...args: Parameters<PlanStore['savedPlan']>) =>
+      around.plans.savedPlan(...args),
+    ),
+  };
+  const reading: Pick<
+    Definitions,
+    'automations' | 'connection' | 'workflow' | 'workflowVersions' | 'settings' | 'people'
+  > = {
+    connection: at('reading', 'connection', (...args: Parameters<Definitions['connection']>) =>
+      definitions.connection(...args),
+    ),
     people: at('reading', 'people', (tenant: string) => definitions.people(tenant)),
     automations: at('reading', 'automations', (tenant: string) => definitions.automations(tenant)),
     workflow: at('reading', 'workflow', (...args: Parameters<Definitions['workflow']>) =>
@@ -253,6 +267,7 @@ export function portsOf(around: Surroundings, by: Invocation) {
     outbox,
     definitions: reading,
     schedules,
+    plans,
     policy,
     cards,
     tokens,

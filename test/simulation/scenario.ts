@@ -21,6 +21,8 @@ const SLOW_FLIGHT_MS = [3_500, 4_990] as const;
 
 /** The shape whose runs people resolve and roll back after their end; others join in where a seed says so. */
 const TENDED: ShapeName = 'undone-after-its-end';
+/** The shape whose runs people rerun, replay and plan; others join in where a seed says so. */
+const REPEATED: ShapeName = 'repeated-after-its-end';
 
 /** Everything a seed decides about a world before it begins. */
 export interface Scenario {
@@ -61,6 +63,8 @@ export interface Scenario {
   renewsTimesAsOften?: number;
   /** People resolve and roll back runs that have ended. */
   tendsEnded: boolean;
+  /** People rerun and replay runs that have ended, and apply plans. */
+  repeats: boolean;
   /** For how long faults and commands go on. */
   troubleMs: number;
   plan: FaultPlan;
@@ -78,7 +82,7 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   };
   return {
     seed,
-    shapes: random.some(only ?? SHAPE_NAMES.filter((name) => name !== TENDED), 3),
+    shapes: random.some(only ?? SHAPE_NAMES.filter((name) => name !== TENDED && name !== REPEATED), 3),
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,
@@ -102,6 +106,7 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     meddling: atRandom(random, random.chance(0.3) ? 5 : 0).map((afterMs) => ({ afterMs })),
     // Of its own random: what a seed decides about the rest stays the same.
     tendsEnded: new SeededRandom(seed * 17 + 5).chance(0.3),
+    repeats: only === undefined && new SeededRandom(seed * 19 + 5).chance(0.15),
     troubleMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : seededFaults(new SeededRandom(seed * 31 + 7)),
     ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
@@ -150,6 +155,10 @@ const SCRIPTS: Record<
   'asks-side-by-side': { policies: [USUALLY, { afterMs: 20_000, rules: 'again' }] },
   'over-at-once': { scheduledForMs: 2 * MINUTE_MS },
   'changed-by-others': { meddling: [{ afterMs: 30_000, field: 'assignment_group' }] },
+  'repeated-after-its-end': {
+    manners: 'edited_first',
+    meddling: [25_000, 28_000, 31_000].map((afterMs) => ({ afterMs, field: 'state' })),
+  },
   'refuses-drift': { meddling: [{ afterMs: 20_000, field: 'state' }] },
 };
 
@@ -177,6 +186,7 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     policies: [USUALLY],
     meddling: [],
     tendsEnded: shape === TENDED,
+    repeats: shape === REPEATED,
     ...SCRIPTS[shape],
     troubleMs: 60 * MINUTE_MS,
     plan: point ? new OneFault(point.call, point.fault) : new NoFaults(),

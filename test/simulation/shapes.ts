@@ -202,6 +202,11 @@ const TEXTS: Record<string, string[]> = {
     HOOK('hook'),
     UPDATE('close', 'state: "6"'),
   ],
+  'repeated-after-its-end': [
+    'steps:',
+    POST('own', 'shared', ', dedupeScope: run'),
+    UPDATE('close', 'state: "6", assignment_group: network', ', blastRadius: high'),
+  ],
   'partly-irreversible': [
     'onFailure: rollback',
     'steps:',

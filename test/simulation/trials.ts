@@ -94,9 +94,9 @@ function differs(
   { statuses, violation, injected }: Outcome,
 ): { violation?: Violation } {
   const triedOnce = shapeOf(shape).steps.some(({ retry }) => retry?.attempts === 1);
-  const { scripted, meddling, tendsEnded } = crashPoint(shape);
+  const { scripted, meddling, tendsEnded, repeats } = crashPoint(shape);
   const commanded =
-    tendsEnded || scripted.length > 0 || meddling.length > 0 || undisturbed.statuses.includes('canceled');
+    tendsEnded || repeats || scripted.length > 0 || meddling.length > 0 || undisturbed.statuses.includes('canceled');
   const undecided = injected.has('policy_error') || injected.has('policy_slow');
   if (violation || triedOnce || commanded || undecided) return {};
   const same = statuses.length === undisturbed.statuses.length;

@@ -1,10 +1,12 @@
 import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
 import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/target-errors.ts';
+import { Problem } from '../../lambdas/entry/http.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
 import { CountersignError, type ErrorCode } from '../../lambdas/run/errors.ts';
+import type { StartedRun } from '../../lambdas/run/idempotency.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { CommitResult, Ingest, IngestResult } from '../../lambdas/run/run-store.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
@@ -15,6 +17,7 @@ import { DeliveriesJudge } from './invariants/deliveries.ts';
 import { EffectsJudge } from './invariants/effects.ts';
 import { GovernedWritesJudge } from './invariants/governed-writes.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
+import { RepeatsJudge } from './invariants/repeats.ts';
 import type { Report } from './invariants/report.ts';
 import { RollbackJudge } from './invariants/rollback.ts';
 import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
@@ -33,6 +36,7 @@ export class Witness {
   readonly deliveries: DeliveriesJudge;
   readonly schedules: SchedulesJudge;
   readonly approvals: ApprovalsJudge;
+  readonly repeats: RepeatsJudge;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #places: SlotsJudge;
@@ -70,6 +74,7 @@ export class Witness {
     this.effects = new EffectsJudge(report, store, { ...known, approval: (id) => this.approvals.now(id) });
     this.deliveries = new DeliveriesJudge(report, store);
     this.schedules = new SchedulesJudge(report, store);
+    this.repeats = new RepeatsJudge(report, store);
     this.approvals = new ApprovalsJudge(report);
     this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);
     this.#rollback = new RollbackJudge(report, store);
@@ -98,6 +103,7 @@ export class Witness {
       this.approvals.committed(after.run, after.steps, change.commit, approval);
     this.#governed.committed(change);
     this.#rollback.committed(before, after, change.commit);
+    this.repeats.committed(change);
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
@@ -136,7 +142,9 @@ export class Witness {
     for (const run of created) {
       judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, { run, steps: [] });
     }
-    if (created.length > 0) this.deliveries.created(ingest, created);
+    const delivered = created.filter(({ request }) => !request || request.slot !== undefined);
+    if (delivered.length > 0) this.deliveries.created(ingest, delivered);
+    this.repeats.created(created);
     this.schedules.created(created);
     result.then(
       (answer) => {
@@ -144,6 +152,7 @@ export class Witness {
         const own = answer.record.key === ingest.records[0]?.key;
         const sameBody = answer.record.requestHash === ingest.records[0]?.requestHash;
         const { key } = answer.record;
+        if (key.startsWith('api:') || key.startsWith('plan:')) return;
         if (key.startsWith('scheduler:')) return this.situations.meet('a slot of a schedule is fired again');
         if (key.startsWith('github:body:')) this.situations.meet('a signed body comes again under another id');
         else if (!own) this.situations.meet('the same event comes under another id');
@@ -170,6 +179,7 @@ export class Witness {
   sent(request: OutsideRequest): void {
     this.effects.sent(request);
     this.#rollback.sent(request);
+    this.repeats.sent(request);
   }
 
   askedToWait(request: OutsideRequest, untilMs: number): void {
@@ -179,6 +189,7 @@ export class Witness {
   landed(request: OutsideRequest, fields: Record<string, string> | undefined): void {
     this.effects.landed(request);
     this.#rollback.landed(request, fields);
+    this.repeats.landed(request, fields);
   }
 
   held(before: Approval, changes: Partial<Approval>): void {
@@ -197,6 +208,14 @@ export class Witness {
     this.situations.meet(
       somebodyWaited ? 'a decision wakes its execution' : 'a token is answered that nobody waits with',
     );
+  }
+
+  /** A request for a run was answered. */
+  started(tenant: string, { runId, request }: StartedRun, isNew: boolean): void {
+    this.repeats.answered(tenant, request, runId);
+    if (!isNew) this.situations.meet('a request for a run comes again');
+    else if (request?.rerunOf !== undefined) this.situations.meet('an ended run is rerun');
+    else this.situations.meet(request?.replay ? 'an ended run is replayed' : 'a plan is applied');
   }
 
   decided({ approvalId }: Deciding, decided: Decided): void {
@@ -224,7 +243,8 @@ export class Witness {
   /** An invocation failed: fine if we made it fail, a bug if it did so by itself. */
   failed(by: Invocation, error: unknown, ...codes: string[]): void {
     if (isExpected(error)) return;
-    if (error instanceof CountersignError && codes.includes(error.code)) return;
+    const hasCode = error instanceof CountersignError || error instanceof Problem;
+    if (hasCode && codes.includes(error.code)) return;
     this.threw(by, error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
 

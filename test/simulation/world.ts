@@ -6,6 +6,7 @@ import { sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
+import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { ApprovalMachine } from './approval-machine.ts';
@@ -19,6 +20,7 @@ import { Functions, type SealMessage } from './functions.ts';
 import { judgeRest } from './invariants/rest.ts';
 import { Operators } from './operators.ts';
 import type { Surroundings } from './ports.ts';
+import { PLANNED_INCIDENT, Repeaters } from './repeaters.ts';
 import type { Scenario } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
@@ -73,6 +75,7 @@ export class World {
   readonly #operators: Operators;
   readonly #approvers: Approvers;
   readonly #caretakers: Caretakers;
+  readonly #repeaters: Repeaters;
   readonly #policy: SimulatedPolicy;
   #violation: Violation | undefined;
   #events = 0;
@@ -99,6 +102,7 @@ export class World {
       onAsked: (approval) => this.#approvers.asked(approval),
       onChange: (run) => {
         if (scenario.tendsEnded) this.#caretakers.ended(run);
+        if (scenario.repeats) this.#repeaters.ended(run);
         if (plan.over) return;
         const { tenant, runId, status } = run;
         // Nothing makes people press a button like a step that failed.
@@ -134,6 +138,7 @@ export class World {
       crossings,
       store: this.store,
       definitions,
+      plans: new MemoryPlanStore(),
       evidence: this.evidence,
       signer: SIGNER,
       outside: this.outside,
@@ -160,6 +165,7 @@ export class World {
     this.senders = new Senders(this.time, this.#random, this.#functions);
     this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
     this.#caretakers = new Caretakers(this.time, seed, this.#functions, this.store);
+    this.#repeaters = new Repeaters(this.time, seed, this.#functions);
     this.thirdParties = new ThirdParties(this.#random, this.outside);
     this.#approvers = new Approvers(this.time, this.#random, this.#functions, {
       manners: scenario.manners,
@@ -217,7 +223,7 @@ export class World {
 
   #begin(): void {
     const { shapes, tenants, deliveries, bursts, commands, troubleMs, scripted, deploys } = this.#scenario;
-    const { policies, meddling } = this.#scenario;
+    const { policies, meddling, repeats } = this.#scenario;
     for (const { afterMs, rules } of policies) {
       const publish = () => {
         for (const tenant of tenants) this.#policy.publish(tenant, rules);
@@ -243,7 +249,15 @@ export class World {
     }
     for (const { afterMs, command } of scripted) this.time.after(afterMs, () => this.#operators.insist(command));
     this.#beginSchedule();
+    if (repeats) this.#beginPlan();
     if (deploys) this.time.after(this.#random.between(100, troubleMs), () => this.published.deploy());
+  }
+
+  #beginPlan(): void {
+    const [tenant = ''] = this.#scenario.tenants;
+    const fields = { ...NEW_INCIDENT, number: 'INC0', sys_mod_count: '0' };
+    this.outside.systems.incidents.set(PLANNED_INCIDENT, { fields, workNotes: [] });
+    this.#repeaters.plan(tenant, this.#scenario.shapes[0] as string);
   }
 
   /** It ends some sweeps after the last fault, when every slot must have been started. */

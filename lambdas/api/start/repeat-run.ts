@@ -83,6 +83,10 @@ async function endedRun({ runs }: Repeater, tenant: string, runId: string): Prom
     const detail = `the run is ${status}; only a run that has ended can be repeated: wait for its end, or cancel it`;
     throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
   }
+  if (loaded.run.rollbackOf) {
+    const detail = `this run rolls back ${loaded.run.rollbackOf.runId}; rerun or replay that run instead`;
+    throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
+  }
   if (loaded.triggerIsLost) throw new Problem(409, 'CONTEXT_MISSING', 'the trigger of the run is no longer stored');
   return loaded;
 }

@@ -140,11 +140,12 @@ export class ApprovalsJudge {
   }
 
   /** People who started the run, wrote its workflow, or added input to the write since. */
-  #makersOf({ runId, trigger, enrichment }: Run, { stepIndex }: Approval): Set<string> {
+  #makersOf({ runId, trigger, enrichment, request }: Run, { stepIndex }: Approval): Set<string> {
     const undoes = stepIndex >= UNDO_INDEX_OFFSET ? stepIndex - UNDO_INDEX_OFFSET : undefined;
     const actor = enrichment?.actor;
     return new Set([
       AUTHOR,
+      ...(request ? [request.actor] : []),
       ...(actor === undefined ? [] : [personBehind(PEOPLE, `${trigger.source}:${actor}`)]),
       ...this.contributions.to(runId, stepIndex, undoes),
     ]);

@@ -87,8 +87,8 @@ function judgeReceipt(world: World, receipt: Receipt): void {
 function judgeFields(world: World): void {
   for (const run of world.store.inside.runs()) {
     const workflow = world.published.workflow(run);
-    const sysId = sysIdOf(run);
-    const alone = [...world.store.inside.runs()].filter((other) => sysIdOf(other) === sysId).length === 1;
+    const sysId = sysIdOf(world, run);
+    const alone = [...world.store.inside.runs()].filter((other) => sysIdOf(world, other) === sysId).length === 1;
     if (!workflow || !alone || sysId === undefined || world.thirdParties.touched.has(sysId)) continue;
     const fields = world.outside.systems.incidents.get(sysId)?.fields ?? {};
     const wanted: Record<string, unknown> = {};
@@ -110,4 +110,8 @@ function judgeFields(world: World): void {
 const wasEdited = ({ witness }: World, { runId }: Run) =>
   [...witness.approvals.all()].some((approval) => approval.runId === runId && approval.edits.length > 0);
 
-const sysIdOf = (run: Run) => /:([0-9a-f]{32}):/.exec(run.trigger.key)?.[1];
+/** A repeated run is about the incident of its original. */
+function sysIdOf(world: World, { tenant, trigger, request }: Run): string | undefined {
+  const original = world.store.inside.run(tenant, request?.rerunOf ?? request?.replay?.of ?? '');
+  return original ? sysIdOf(world, original) : /:([0-9a-f]{32}):/.exec(trigger.key)?.[1];
+}

@@ -1,9 +1,9 @@
-import type { ProposedCall } from '../proposal/propose-call.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { Trigger } from '../run/run.ts';
 import type { StepFacts } from '../run/step.ts';
+import type { ProposedCall } from './propose-call.ts';
 
 const drifted = (id: string, what: string) =>
   new CountersignError(
@@ -16,15 +16,33 @@ const drifted = (id: string, what: string) =>
  * An undo is not a write of the plan: it restores what the run has changed.
  */
 export function checkPlanned(
-  { plan }: Pick<Trigger, 'plan'>,
-  { id, undoes }: StepFacts,
-  { operation, proposal }: ProposedCall,
+  trigger: Pick<Trigger, 'plan'>,
+  step: StepFacts,
+  call: ProposedCall,
 ): { expects?: TouchedState } {
-  if (!plan || undoes !== undefined || operation.effect === 'read') return {};
-  const planned = plan.writes.find(({ step }) => step === id);
-  if (!planned) throw drifted(id, 'the plan has no write of this step');
+  const difference = differenceFromPlan(trigger, step, call);
+  if (difference !== undefined) throw drifted(step.id, difference);
+  const before = appliesPlan(step, call)
+    ? trigger.plan?.writes.find((write) => write.step === step.id)?.before
+    : undefined;
+  return before ? { expects: before } : {};
+}
+
+const appliesPlan = ({ undoes }: StepFacts, { operation }: ProposedCall) =>
+  undoes === undefined && operation.effect !== 'read';
+
+/** How a write differs from the plan that its run applies; undefined if the plan showed it, or there is none. */
+export function differenceFromPlan(
+  { plan }: Pick<Trigger, 'plan'>,
+  step: StepFacts,
+  call: ProposedCall,
+): string | undefined {
+  if (!plan || !appliesPlan(step, call)) return undefined;
+  const { operation, proposal } = call;
+  const planned = plan.writes.find((write) => write.step === step.id);
+  if (!planned) return 'the plan has no write of this step';
   if (planned.tool !== operation.tool || planned.target !== proposal.target) {
-    throw drifted(id, `the plan showed a write to ${planned.target}, the run would write to ${proposal.target}`);
+    return `the plan showed a write to ${planned.target}, the run would write to ${proposal.target}`;
   }
   const fields = JSON.parse(JSON.stringify(proposal.fields)) as Record<string, unknown>;
   const names = [...new Set([...Object.keys(planned.fields), ...Object.keys(fields)])];
@@ -32,8 +50,7 @@ export function checkPlanned(
     const shown = planned.fields[name];
     return shown === undefined || !(name in fields) || (shown !== null && shown !== hashOf(fields[name] ?? null));
   });
-  if (differing !== undefined) throw drifted(id, `the plan showed another value for ${differing}`);
-  return planned.before ? { expects: planned.before } : {};
+  return differing === undefined ? undefined : `the plan showed another value for ${differing}`;
 }
 
 /** The policies that allowed the plan must be those that allow the write. */
