@@ -3,11 +3,14 @@ import { type HttpResponse, Problem } from '../../lambdas/entry/http.ts';
 import { may, type Right, ROLES } from '../../lambdas/people/rights.ts';
 import { NO_TENANT_POLICIES } from '../../lambdas/policy/policy.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
+import { Schedule } from '../../lambdas/schedules/schedule.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { ANA, OLIVIA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
+import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { SetupWorld } from '../setup/setup-world.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { eventFor, keyedRoutes, type Sent } from './every-route.ts';
@@ -17,8 +20,11 @@ const MARK = 'only-acme';
 /** Also a name in acme, which somebody of another tenant may use for their own things. */
 const SHARED_NAME = 'alex';
 const FOREIGN = 'globex';
+const PLAN_HASH = 'a'.repeat(64);
+const LONG_AFTER = '2999-01-01T00:00:00.000Z';
 
 const keys = new MemoryApiKeys();
+const plans = new MemoryPlanStore();
 let shop: GovernedWorkshop;
 let approval: Approval;
 const setup = new SetupWorld();
@@ -44,6 +50,20 @@ beforeAll(async () => {
     workflow: { name: MARK, version: 1 },
   };
   for (const name of [MARK, SHARED_NAME]) await definitions.saveAutomation('acme', { name, ...automation }, byTest());
+  for (const name of [MARK, SHARED_NAME]) {
+    await definitions.saveSource('acme', { name, enabled: true, title: MARK }, byTest());
+    const schedule = { ...Schedule.parse({ name, automation: MARK, rate: '1 hour' }), makers: [MARK] };
+    const state = { tenant: 'acme', name, revision: 1, nextSlot: LONG_AFTER };
+    await shop.runs.schedules.saveSchedule('acme', schedule, state, BY_SETUP, undefined);
+  }
+  await plans.savePlan('acme', {
+    plan: { planHash: PLAN_HASH, policyHashes: [], writes: [] },
+    automation: { name: MARK, workspace: 'default', workflow: { name: MARK, version: 1 } },
+    trigger: { source: 'manual', event: 'run.requested', fields: {}, payload: {}, receivedAt: LONG_AFTER },
+    savedBy: MARK,
+    plannedAt: LONG_AFTER,
+    expiresAt: LONG_AFTER,
+  });
   for (const id of [MARK, SHARED_NAME]) await definitions.savePerson('acme', { ...ANA, id, identities: [] });
   await definitions.savePolicies('acme', { engine: 'cedar', files: { [`${MARK}.cedar`]: '' } }, byTest());
   for (const name of [MARK, SHARED_NAME]) {
@@ -57,7 +77,7 @@ beforeAll(async () => {
     widens: [],
     requestedBy: MARK,
     requestedAt: '2026-01-01T00:00:00.000Z',
-    expiresAt: '2999-01-01T00:00:00.000Z',
+    expiresAt: LONG_AFTER,
   });
   for (const role of ROLES) {
     await definitions.savePerson(FOREIGN, { ...OLIVIA, id: `a-${role}`, role, identities: [] });
@@ -76,6 +96,8 @@ beforeAll(async () => {
     ...shop.worker,
     runs: shop.runs,
     definitions,
+    schedules: shop.runs.schedules,
+    plans,
     keys,
     newApiKey: () => `csk_${Math.random()}`,
     cursorSecret: async () => 'secret',
@@ -104,7 +126,15 @@ beforeAll(async () => {
 afterAll(() => vi.unstubAllGlobals());
 
 /** These create or replace a thing of the caller's own tenant, so they succeed. */
-const CREATES = ['savePerson', 'saveAutomation', 'saveConnection', 'saveWebhookSecret', 'deletePreviousWebhookSecrets'];
+const CREATES = [
+  'savePerson',
+  'saveAutomation',
+  'saveSchedule',
+  'saveSource',
+  'saveConnection',
+  'saveWebhookSecret',
+  'deletePreviousWebhookSecrets',
+];
 
 /** What names acme's things in the paths and bodies of each area. */
 function sentTo(name: string, path: string): Sent {
@@ -130,6 +160,8 @@ function sentTo(name: string, path: string): Sent {
       trigger: { source: 'github', event: 'issues.opened' },
       workflow: { name: MARK, version: 1 },
     },
+    saveSchedule: { automation: SHARED_NAME, rate: '1 hour' },
+    saveSource: { title: 'Alert' },
     saveConnection: { baseUrl: 'https://api.github.com', instance: 'github.com' },
     saveWebhookSecret: { secret: 'a secret of globex' },
     simulateWorkflow: { workflow: { name: MARK }, source: 'github', payload: {} },
@@ -152,6 +184,7 @@ function sentTo(name: string, path: string): Sent {
       day: '2026-06-01',
       seq: '1',
       job: 'bulk_0000000a',
+      hash: PLAN_HASH,
     },
     body: bodies[name],
   };
@@ -182,6 +215,9 @@ async function everythingOfAcme() {
     await runs.approval('acme', approval.runId, approval.approvalId),
     await definitions.people('acme'),
     await definitions.automations('acme'),
+    await definitions.sources('acme'),
+    await runs.schedules.schedules('acme', { limit: 10 }),
+    await plans.savedPlan('acme', PLAN_HASH),
     await definitions.connections('acme'),
     await definitions.settings('acme'),
     await setup.documents.read('acme', 'connections'),

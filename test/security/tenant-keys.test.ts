@@ -23,6 +23,7 @@ const READ_BACK = [
   'tenantOfOutboxEntry',
   'runOfOutboxEntry',
   'parseDueSortKey',
+  'isEvidenceKey',
 ];
 
 const made = Object.entries(keys).flatMap(([name, key]) =>
