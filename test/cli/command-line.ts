@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -119,6 +119,7 @@ export interface StubApi {
   url: string;
   /** `GET /api/v1/runs?limit=100` and the like, in order. */
   asked: string[];
+  headers: IncomingHttpHeaders[];
   /** The bodies of those that had one. */
   sent: unknown[];
   close(): Promise<void>;
@@ -127,10 +128,12 @@ export interface StubApi {
 /** An API that answers what the test says: for what a real one does rarely. */
 export async function stubApi(answer: (path: string) => { status: number; body: unknown }): Promise<StubApi> {
   const asked: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
   const sent: unknown[] = [];
   const server = createServer(async (request, response) => {
     const path = request.url ?? '';
     asked.push(`${request.method} ${path}`);
+    headers.push(request.headers);
     const given = await text(request);
     const isJson = (request.headers['content-type'] ?? '').startsWith('application/json');
     if (given !== '') sent.push(isJson ? JSON.parse(given) : given);
@@ -141,6 +144,7 @@ export async function stubApi(answer: (path: string) => { status: number; body: 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    headers,
     sent,
     close: () =>
       new Promise((resolve) => {
