@@ -262,12 +262,12 @@ export class World {
 
   /** It ends some sweeps after the last fault, when every slot must have been started. */
   #beginSchedule(): void {
-    const { scheduledForMs, tenants, outage, skewMs } = this.#scenario;
+    const { scheduledForMs, tenants, troubleMs, outage, skewMs } = this.#scenario;
     if (scheduledForMs === undefined) return;
     const now = () => new Date(this.time.now()).toISOString();
     this.witness.schedules.begin(tenants, now());
     const lateMs = 5 * SWEEPS_EVERY_MS;
-    const endsMs = Math.max(scheduledForMs, outage?.toMs ?? 0) + lateMs;
+    const endsMs = Math.max(scheduledForMs, troubleMs, outage?.toMs ?? 0) + lateMs;
     this.time.after(endsMs, () => this.witness.schedules.end(tenants, now(), lateMs + skewMs));
   }
 

@@ -70,9 +70,19 @@ export function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): DescribedFi
       return field ? [field] : [];
     });
     const required = options.every(({ required: all = [] }) => (all as string[]).includes(name));
-    const said = found.flatMap(({ description }) => (typeof description === 'string' ? [description] : []));
-    return { name, type: [...new Set(found.map(typeText))].join(' or '), required, description: said[0] ?? '' };
+    const type = [...new Set(found.map(typeText))].join(' or ');
+    return { name, type, required, description: meaningOf(found) };
   });
+}
+
+/** The meaning of a field, or of each of its values if each option of a union has another. */
+function meaningOf(fields: readonly Schema[]): string {
+  const said = fields.flatMap(({ description, const: value }) =>
+    typeof description === 'string' ? [{ description, value }] : [],
+  );
+  const perValue = said.length > 1 && said.every(({ value }) => value !== undefined);
+  if (perValue) return said.map(({ description, value }) => `\`${value}\`: ${description}`).join('; ');
+  return said[0]?.description ?? '';
 }
 
 const optionsOf = (schema: Schema): Schema[] => ((schema.anyOf ?? schema.oneOf) as Schema[] | undefined) ?? [schema];
