@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { toolNames } from '../../lambdas/connectors/registry.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later, leaseTimesOf } from '../../lambdas/run/lease.ts';
@@ -28,6 +28,7 @@ const UNKNOWN: StepOutcome = {
 };
 
 let shop: Workshop;
+afterEach(() => vi.unstubAllGlobals());
 let message: StepMessage;
 let dispatched: ClaimedStep[];
 
