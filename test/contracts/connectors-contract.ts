@@ -55,7 +55,7 @@ export function describeConnectorsContract(
       const first = async () => again({ before: await readBefore(outside, operation, input) });
       const probe = () => watched(operation.probe?.(input, performance(outside, operation)));
 
-      it('does what it says, and no more than once', async () => {
+      it('makes the write once', async () => {
         const was = await example.look(outside);
         const { output, response } = await first();
         expect(output).toEqual(example.output);
@@ -66,7 +66,7 @@ export function describeConnectorsContract(
         for (const fact of Object.values(response)) expect(['string', 'number', 'boolean']).toContain(typeof fact);
       });
 
-      it('proposes by the names of its input, so that a field can be edited', () => {
+      it('proposes fields under the names of its input, so that people can edit them', () => {
         const proposal = operation.propose(input, 'acme');
         const { fields, key, target } = proposal;
         const unchanged = operation.parse(operation.edited(input, fields));
@@ -85,7 +85,7 @@ export function describeConnectorsContract(
         }
       });
 
-      it('is undone by what it says undoes it, after which everything is as before', async () => {
+      it('is undone by its reversal, which restores the state before', async () => {
         const was = await example.look(outside);
         const { reversal } = await first();
         if (!('tool' in reversal)) {
@@ -113,7 +113,7 @@ export function describeConnectorsContract(
       );
 
       if (operation.effect === 'natural') {
-        it('may be repeated after a lost answer: twice is the same as once', async () => {
+        it('has the same effect when it is repeated after a lost response', async () => {
           await outside.fault(system, method, 'lost_answer');
           await expect(first()).rejects.toMatchObject(UNKNOWN);
           await again();
@@ -124,7 +124,7 @@ export function describeConnectorsContract(
       if (operation.probe) describeProbe();
 
       function describeBefore(): void {
-        it('reads what it is about to change, and afterwards what it proposed', async () => {
+        it('reads the current values before the write, and the proposed ones after it', async () => {
           const found = await readBefore(outside, operation, input);
           const result = await again({ before: found });
           const { after } = operation.propose(input, 'acme');
@@ -157,20 +157,20 @@ export function describeConnectorsContract(
       }
 
       function describeProbe(): void {
-        it('finds what it wrote after a lost answer, and how to undo it', async () => {
+        it('finds its write and the reversal after a lost response', async () => {
           await outside.fault(system, method, 'lost_answer');
           await expect(first()).rejects.toMatchObject(UNKNOWN);
           expect(await probe()).toMatchObject({ recovered: true, output: example.output });
           expect(await example.look(outside)).toEqual(example.shows);
         });
 
-        it('does not find what is not there, nor another write’s', async () => {
+        it('finds neither a write that was not made nor one with another mark', async () => {
           expect(await probe()).toBeUndefined();
           await again({ mark: 'countersign:another' });
           expect(await probe()).toBeUndefined();
         });
 
-        it('takes a probe without an answer as a refusal to be tried again', async () => {
+        it('treats a probe without a response as a refusal that can be retried', async () => {
           await outside.fault(system, 'GET', { status: 503, body: SAYS });
           await expect(probe()).rejects.toMatchObject(LATER);
         });

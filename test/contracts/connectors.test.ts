@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 describeConnectorsContract('the fake outside', openFakeOutside, { everyAnswer: true });
 describeConnectorsContract('the simulators', openSimulatedOutside, { everyAnswer: false });
 
-it('every operation on a system outside is held to the contract', () => {
+it('every operation on an external system has a contract test', () => {
   // These call any host or model that a tenant names, and have their own tests.
   const others = ['http', 'model'];
   const tools = toolNames().filter((tool) => !others.includes(connectorOf(tool)));
@@ -38,7 +38,7 @@ describe.each([
   const probe = async (operation: typeof postMessage, input: unknown, differing = {}) =>
     operation.probe?.(operation.parse(input), performance(outside, operation, differing));
 
-  it('an incident that is not there is a final refusal, before anything is written', async () => {
+  it('a missing incident is a final refusal, before anything is written', async () => {
     const missing = { sysId: '0'.repeat(32), fields: { state: '2' } };
     await expect(readBefore(outside, updateIncident, missing)).rejects.toMatchObject(REFUSED);
     await expect(perform(outside, updateIncident, missing)).rejects.toMatchObject(REFUSED);
@@ -56,7 +56,7 @@ describe.each([
     await expect(perform(outside, getIncident, read)).rejects.toMatchObject(refused);
   });
 
-  it('a field that ServiceNow leaves as it is is a refusal; if another was set, that one is done and can be undone', async () => {
+  it('a field that ServiceNow does not change is a refusal; other fields that it changed count as written and can be undone', async () => {
     const about = expect.stringMatching(/did not change number/);
     const ignored = { sysId: SYS_ID, fields: { number: 'INC7', state: '1' } };
     await expect(performed(updateIncident, ignored)).rejects.toMatchObject({ ...REFUSED, message: about });
@@ -77,7 +77,7 @@ describe.each([
     expect(await readBefore(outside, updateIncident, due)).toEqual({ due_date: '2026-12-01 00:00:00' });
   });
 
-  it('people whom GitHub silently does not assign are a refusal; if others were assigned, those are done and can be undone', async () => {
+  it('people whom GitHub silently does not assign are a refusal; others that it assigned count as written and can be undone', async () => {
     const assignees = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8', 'a9'];
     await perform(outside, addAssignees, { ...ISSUE, assignees });
     const about = expect.stringMatching(/ignored ben:/);
@@ -90,7 +90,7 @@ describe.each([
     await expect(perform(outside, addAssignees, { ...ISSUE, assignees: ['ben'] })).rejects.toMatchObject(refused);
   });
 
-  it('a probe looks back to where the write was first intended, and not further', async () => {
+  it('a probe searches back to the time of the first intent, and not further', async () => {
     const comment = { ...ISSUE, body: 'x' };
     await perform(outside, postMessage, message);
     await perform(outside, createComment, comment);
@@ -114,7 +114,7 @@ describe.each([
     await expect(readBefore(outside, updateMessage, edit)).rejects.toMatchObject(REFUSED);
   });
 
-  it('a channel that is not listed settles nothing about a message, and is no place to change one', async () => {
+  it('a channel that is not listed proves nothing about a message, and no message in it can be changed', async () => {
     const elsewhere = { ...message, channel: '#nowhere' };
     await expect(probe(postMessage, elsewhere)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     const edit = { channel: '#nowhere', ts: '1.000001', text: 'x' };

@@ -40,7 +40,7 @@ export function describeDefinitionsContract(
     });
     const connection: Connection = { name: 'github', baseUrl: 'https://api.github.com', instance: 'acme' };
 
-    it('has nothing for a tenant that defined nothing', async () => {
+    it('returns nothing for a tenant without definitions', async () => {
       const tenant = newTenant();
       expect(await definitions.automations(tenant)).toEqual([]);
       expect(await definitions.workflow(tenant, 'label-new-issue', 1)).toBeUndefined();
@@ -56,7 +56,7 @@ export function describeDefinitionsContract(
       expect(await definitions.automations(newTenant())).toEqual([]);
     });
 
-    it('keeps every published version of a workflow', async () => {
+    it('stores every published version of a workflow', async () => {
       const tenant = newTenant();
       const changed = { ...workflow, description: 'better' };
       await definitions.publishWorkflow(tenant, workflow, 1, byTest());
@@ -66,14 +66,14 @@ export function describeDefinitionsContract(
       expect(await definitions.workflow(newTenant(), workflow.name, 1)).toBeUndefined();
     });
 
-    it('publishes the identical version again without complaint', async () => {
+    it('accepts the identical version again', async () => {
       const tenant = newTenant();
       await definitions.publishWorkflow(tenant, workflow, 1, byTest());
       await definitions.publishWorkflow(tenant, structuredClone(workflow), 1, byTest());
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
     });
 
-    it('refuses another workflow under a published number, and keeps the published one', async () => {
+    it('refuses another workflow under a published number, and the published one stays', async () => {
       const tenant = newTenant();
       await definitions.publishWorkflow(tenant, workflow, 1, byTest());
       const other = { ...workflow, description: 'not the same' };
@@ -83,17 +83,17 @@ export function describeDefinitionsContract(
       expect(await definitions.workflow(tenant, workflow.name, 1)).toEqual(workflow);
     });
 
-    describe('of workflows, to look through', () => {
+    describe('lists of workflows', () => {
       const named = (name: string, filler = '') =>
         Workflow.parse({ name, steps: [{ id: 'a', tool: 'transform', with: { filler } }] });
 
-      it('are none for a tenant that published nothing', async () => {
+      it('are empty for a tenant that published nothing', async () => {
         const tenant = newTenant();
         expect(await definitions.newestWorkflows(tenant, { limit: 5 })).toEqual([]);
         expect(await definitions.workflowVersions(tenant, 'a', { limit: 5 })).toEqual([]);
       });
 
-      it('are the newest of each name in their order, from any name on', async () => {
+      it('have the newest version of each name, by name, from any name on', async () => {
         const tenant = newTenant();
         // A name that begins another must not be taken for it, nor its versions for the other's.
         for (const name of ['b', 'a-b', 'a', 'a1', 'z'])
@@ -119,7 +119,7 @@ export function describeDefinitionsContract(
         expect(await seen({ after: 'z', limit: 1 })).toEqual([]);
       });
 
-      it('are the versions of one, newest first, from any number down', async () => {
+      it('have the versions of one workflow, newest first, from any number down', async () => {
         const tenant = newTenant();
         for (let version = 1; version <= 12; version += 1) {
           await definitions.publishWorkflow(tenant, { ...named('a'), description: `${version}` }, version, byTest());
@@ -135,7 +135,7 @@ export function describeDefinitionsContract(
         expect(newest?.workflow).toEqual({ ...named('a'), description: '12' });
       });
 
-      it('are as many as were asked for, however large they are', async () => {
+      it('have as many entries as requested, of any size', async () => {
         const tenant = newTenant();
         for (let version = 1; version <= 5; version += 1) {
           await definitions.publishWorkflow(tenant, named('a', noise(`${version}`, LARGE_BYTES)), version, byTest());
@@ -144,7 +144,7 @@ export function describeDefinitionsContract(
       });
     });
 
-    it('refuses what no row can hold, by its name', async () => {
+    it('refuses a definition that is too large for a row, by its name', async () => {
       const tenant = newTenant();
       const policies = { engine: 'cedar' as const, files: { 'a.cedar': noise('policies', 2 * LARGE_BYTES) } };
       await expect(definitions.savePolicies(tenant, policies, byTest())).rejects.toMatchObject({
@@ -152,7 +152,7 @@ export function describeDefinitionsContract(
       });
     });
 
-    it('has no caps for a tenant that set none, and then those it set', async () => {
+    it('returns the caps that a tenant has set, and none before', async () => {
       const tenant = newTenant();
       expect(await definitions.settings(tenant)).toEqual(NO_SETTINGS);
       const settings = { caps: { maxConcurrency: 3 }, workspaces: { payments: 2 }, counterShards: 4 };
@@ -183,7 +183,7 @@ export function describeDefinitionsContract(
       expect(await find(issuer)).toEqual({ ...issuer, tenant: other });
     });
 
-    it('keeps connections by name, per tenant', async () => {
+    it('stores connections by tenant and name', async () => {
       const tenant = newTenant();
       await definitions.saveConnection(tenant, connection, byTest());
       await definitions.saveConnection(tenant, { ...connection, instance: 'moved' }, byTest());
@@ -202,7 +202,7 @@ export function describeDefinitionsContract(
           action,
         ]);
 
-      it('has one for each change, written with it, newest first, and none for what changes nothing', async () => {
+      it('has one entry for each change, written in the same transaction, newest first; a change without effect has none', async () => {
         const tenant = newTenant();
         await definitions.savePerson(tenant, ana, byTest({ actor: 'olivia', at: at(1) }));
         await definitions.savePerson(tenant, structuredClone(ana), byTest({ actor: 'otto', at: at(2) }));
@@ -239,7 +239,7 @@ export function describeDefinitionsContract(
         expect(seen).toEqual([5, 4, 3, 2, 1].map(at));
       });
 
-      it('shows no credential of an address, and of a large document its hash', async () => {
+      it('shows no credentials in addresses, and the hash of a large document', async () => {
         const tenant = newTenant();
         await definitions.saveConnection(
           tenant,
@@ -279,7 +279,7 @@ export function describeDefinitionsContract(
         ]);
       });
 
-      it('deletes a person for good: nobody gets the id', async () => {
+      it('deletes a person for good: the id is not used again', async () => {
         const tenant = newTenant();
         await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));
         expect(await definitions.wasDeleted(tenant, 'ana')).toBe(false);
@@ -316,7 +316,7 @@ export function describeDefinitionsContract(
         ]);
       });
 
-      it('changes and deletes a person only as they were read', async () => {
+      it('changes and deletes a person only if they were not changed since they were read', async () => {
         const tenant = newTenant();
         const changed = { ...ana, tier: 'high' as const };
         const save = (person: Person, replaces: Person | null, second: number) =>
@@ -331,7 +331,7 @@ export function describeDefinitionsContract(
         expect(await changesOf(tenant)).toHaveLength(2);
       });
 
-      it('keeps a change until it is confirmed or dismissed, which happens once', async () => {
+      it('stores a pending change until it is confirmed or dismissed, once', async () => {
         const tenant = newTenant();
         const pending = (changeId: string) => ({
           changeId,

@@ -16,31 +16,31 @@ export function describeEvidenceStoreContract(
     const second = Buffer.from('{"second":true}');
     const key = 'evidence/acme/run_1/bundle.json';
 
-    it('keeps content byte by byte', async () => {
+    it('stores content unchanged', async () => {
       expect(await store.putOnce(key, first, 'application/json')).toBe(true);
       expect(await store.get(key)).toEqual(first);
     });
 
-    it('keeps what came first, and says that the second was not written', async () => {
+    it('does not replace an object, and reports that the second was not written', async () => {
       await store.putOnce(key, first, 'application/json');
       expect(await store.putOnce(key, second, 'application/json')).toBe(false);
       expect(await store.get(key)).toEqual(first);
     });
 
-    it('lets one of several writers of a key win', async () => {
+    it('accepts one of several concurrent writers of a key', async () => {
       const contents = Array.from({ length: 5 }, (_, index) => Buffer.from(`writer ${index}`));
       const wrote = await Promise.all(contents.map((content) => store.putOnce(key, content, 'text/plain')));
       expect(wrote.filter(Boolean)).toHaveLength(1);
       expect(await store.get(key)).toEqual(contents[wrote.indexOf(true)]);
     });
 
-    it('keeps keys apart', async () => {
+    it('stores each key separately', async () => {
       await store.putOnce(key, first, 'application/json');
       expect(await store.putOnce(`${key}.other`, second, 'application/json')).toBe(true);
       expect(await store.get(`${key}.other`)).toEqual(second);
     });
 
-    it('has nothing to give under an unknown key', async () => {
+    it('returns nothing for an unknown key', async () => {
       await expect(store.get('evidence/acme/run_2/bundle.json')).rejects.toThrow();
     });
   });

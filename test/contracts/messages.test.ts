@@ -104,7 +104,7 @@ describeStepQueueContract('SQS', async () => {
 });
 
 describe('SQS', () => {
-  it('gets the tenant of a message, so that a busy tenant cannot delay another', async () => {
+  it('receives the tenant as message group, so that a busy tenant cannot delay another', async () => {
     const aws = await openAws();
     await new SqsStepQueue(aws.sqs, steps.url).send({ tenant: 'globex', runId: 'run_1' });
     expect((await aws.received(steps))[0]?.Attributes).toMatchObject({ MessageGroupId: 'globex' });

@@ -34,7 +34,7 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
     const start = (approvalId: string) =>
       newOutboxEntry({ kind: 'start_approval', ...facts, approvalId, clocks }, STORY_BEGINS_AT);
 
-    it('asks the sealer to seal the run, with the id of the outbox entry', async () => {
+    it('sends a seal message with the id of the outbox entry', async () => {
       await opened.outbox.dispatch(seal);
       expect(await opened.seals()).toEqual([{ kind: 'seal_evidence', entryId: seal.id, ...facts }]);
       expect(await opened.approvals()).toEqual([]);
@@ -48,7 +48,7 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
       expect(await opened.seals()).toEqual([]);
     });
 
-    it('asks for every change of an approval to be followed', async () => {
+    it('sends a message for every change of an approval', async () => {
       await opened.outbox.dispatch(follow(2));
       await opened.outbox.dispatch(follow(3));
       const asked = [follow(2), follow(3)].map(({ id: entryId }) => ({ entryId, ...facts, approvalId: 'approval_1' }));

@@ -16,7 +16,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       bench.store.commit(change(run).cap({ kind: 'take_slot', slot: place, max }).seal());
     const running = async (tenant: string, shards = 1) => (await bench.store.waitingLine(tenant, 10, shards)).running;
 
-    it('hand out as many places as there are, and then nothing of the commit is written', async () => {
+    it('give out as many slots as there are; a commit without a slot writes nothing', async () => {
       const tenant = newTenant();
       const runs = [await begin({ tenant }), await begin({ tenant }), await begin({ tenant })];
       const taken = await Promise.all(runs.map((run) => take(run, 2)));
@@ -26,7 +26,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       if (refused) expect((await loaded(refused)).run.seq).toBe(1);
     });
 
-    it('hand out a returned place again', async () => {
+    it('give out a returned slot again', async () => {
       const tenant = newTenant();
       const [first, second] = [await begin({ tenant }), await begin({ tenant })];
       const taken = change(first).cap({ kind: 'take_slot', slot, max: 1 }).seal();
@@ -38,7 +38,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await running(tenant)).toEqual({ default: 1 });
     });
 
-    it('take a place once although the commit is made again', async () => {
+    it('take one slot if the same commit is sent twice', async () => {
       const run = await begin();
       const made = change(run).cap({ kind: 'take_slot', slot, max: 5 }).seal();
       await bench.store.commit(made);
@@ -46,7 +46,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await running(run.tenant)).toEqual({ default: 1 });
     });
 
-    it('count each shard and workspace for itself', async () => {
+    it('count each shard and workspace separately', async () => {
       const tenant = newTenant();
       await take(await begin({ tenant }), 1);
       expect(await take(await begin({ tenant }), 1, { shard: 1, workspace: 'default' })).toEqual({
@@ -74,7 +74,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
     });
 
-    it('count each workflow for itself, beside the tenant, and say which cap refused', async () => {
+    it('count each workflow separately, in addition to the tenant, and name the cap that refused', async () => {
       const tenant = newTenant();
       const both = (workflow: string) => [
         { kind: 'take_slot', slot, max: 2 } as const,
@@ -97,7 +97,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await running(tenant)).toEqual({ default: 2 });
     });
 
-    it('let one run hold a key until it lets go', async () => {
+    it('give a concurrency key to one run until it is released', async () => {
       const tenant = newTenant();
       const [first, second] = [await begin({ tenant }), await begin({ tenant })];
       const take_key = (run: Run) => change(run).cap({ kind: 'take_key', key: 'k', runId: run.runId }).seal();
@@ -111,7 +111,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await bench.store.commit(take_key(second))).toEqual({ outcome: 'committed' });
     });
 
-    it('matter after a lost race and after a held receipt', async () => {
+    it('are checked after a lost race and after a held receipt', async () => {
       const tenant = newTenant();
       const [other, run] = [await begin({ tenant }), await begin({ tenant })];
       await bench.store.commit(
@@ -124,7 +124,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await bench.store.commit(change(run, later(AT, 1)).cap(full).seal())).toEqual({ outcome: 'lost' });
     });
 
-    it('show who waits, longest first, and nobody who has started', async () => {
+    it('list the waiting runs, longest first, without started ones', async () => {
       const tenant = newTenant();
       const runs = [2, 0, 1].map((minutes) => ({
         tenant,
@@ -176,14 +176,14 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await walk(tenant, { limit })).toEqual(ids.toReversed());
     });
 
-    it('gives every run once when all are of the same moment', async () => {
+    it('gives every run once if all were created at the same time', async () => {
       const tenant = newTenant();
       const ids = Array.from({ length: 5 }, newRunId);
       for (const runId of ids) await begin({ tenant, runId });
       expect((await walk(tenant, { limit: 2 })).sort()).toEqual(ids);
     });
 
-    it('by status shows only runs that are in it now', async () => {
+    it('by status shows only runs that have the status now', async () => {
       const { tenant, ids } = await begun(4);
       for (const runId of ids.slice(0, 3)) {
         const found = await bench.store.load(tenant, runId);
@@ -319,7 +319,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
     });
   });
 
-  it('keeps the same run id of two tenants apart', async () => {
+  it('separates the same run id of two tenants', async () => {
     const runId = newRunId();
     const [mine, theirs] = [await begin({ runId, key: 'github:same' }), await begin({ runId, key: 'github:same' })];
     await bench.store.commit(cancel(mine));

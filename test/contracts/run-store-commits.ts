@@ -27,7 +27,7 @@ export function describeCommits(bench: RunStoreBench): void {
     });
   });
 
-  describe('taking in a delivery', () => {
+  describe('ingesting a delivery', () => {
     it('creates the run with its trigger and first commit', async () => {
       const { run, trigger, commit, ingest } = accepted({ tenant: newTenant(), runId: newRunId() });
       expect(await bench.store.ingest(ingest)).toEqual({ outcome: 'created' });
@@ -36,7 +36,7 @@ export function describeCommits(bench: RunStoreBench): void {
       expect(await bench.store.listCommits(run.tenant, run.runId, { after: 0, limit: 10 })).toEqual([commit]);
     });
 
-    it('keeps a payload of any shape as it was', async () => {
+    it('stores a payload of any shape unchanged', async () => {
       const payload = {
         nested: [{ deep: { text: 'ä € 😀', empty: '', none: null, zero: 0, list: [] } }],
         big: 2 ** 53,
@@ -45,7 +45,7 @@ export function describeCommits(bench: RunStoreBench): void {
       expect((await loaded(run)).trigger.payload).toEqual(payload);
     });
 
-    it('answers the same delivery with the runs of the first, and creates nothing', async () => {
+    it('returns the runs of the first delivery for a repeated one, and creates nothing', async () => {
       const run = await begin({ key: 'github:one' });
       const again = accepted({ tenant: run.tenant, runId: newRunId(), key: 'github:one' });
       const result = await bench.store.ingest(again.ingest);
@@ -56,13 +56,13 @@ export function describeCommits(bench: RunStoreBench): void {
       expect(await bench.store.load(run.tenant, again.run.runId)).toBeUndefined();
     });
 
-    it('recognises its own transaction, applied with its answer lost', async () => {
+    it('recognizes its own transaction after a lost response', async () => {
       const { ingest } = accepted({ tenant: newTenant(), runId: newRunId() });
       await bench.store.ingest(ingest);
       expect(await bench.store.ingest(ingest)).toEqual({ outcome: 'created' });
     });
 
-    it('lets exactly one of many identical deliveries through', async () => {
+    it('accepts exactly one of many identical deliveries', async () => {
       const tenant = newTenant();
       const deliveries = Array.from({ length: 8 }, () => accepted({ tenant, runId: newRunId(), key: 'github:storm' }));
       const results = await Promise.all(deliveries.map(({ ingest }) => bench.store.ingest(ingest)));
@@ -88,7 +88,7 @@ export function describeCommits(bench: RunStoreBench): void {
       return { ...taken, ingest: { ...taken.ingest, records: [own, second] } };
     };
 
-    it('answers a second delivery of a burst with the runs of the first, and remembers nothing of it', async () => {
+    it('returns the runs of the first delivery of a burst for the second, and stores nothing of it', async () => {
       const tenant = newTenant();
       const first = burst(tenant, 'github:first', AT);
       expect(await bench.store.ingest(first.ingest)).toEqual({ outcome: 'created' });
@@ -101,14 +101,14 @@ export function describeCommits(bench: RunStoreBench): void {
       expect(await bench.store.ingest(afterwards.ingest)).toEqual({ outcome: 'created' });
     });
 
-    it('names the delivery before the burst when both are known', async () => {
+    it('returns the record of the delivery before that of the burst if both exist', async () => {
       const tenant = newTenant();
       await bench.store.ingest(burst(tenant, 'github:first', AT).ingest);
       const again = await bench.store.ingest(burst(tenant, 'github:first', later(AT, 1)).ingest);
       expect(again).toMatchObject({ outcome: 'duplicate', record: { key: 'github:first' } });
     });
 
-    it('recognises its own transaction with several records', async () => {
+    it('recognizes its own transaction with several records', async () => {
       const { ingest } = burst(newTenant(), 'github:first', AT);
       await bench.store.ingest(ingest);
       expect(await bench.store.ingest(ingest)).toEqual({ outcome: 'created' });
@@ -125,7 +125,7 @@ export function describeCommits(bench: RunStoreBench): void {
   });
 
   describe('committing', () => {
-    it('moves the run and its chain on together', async () => {
+    it('changes the run and its chain together', async () => {
       const run = await begin();
       const first = change(run).seal();
       expect(await bench.store.commit(first)).toEqual({ outcome: 'committed' });
@@ -146,14 +146,14 @@ export function describeCommits(bench: RunStoreBench): void {
       expect((await loaded(run)).steps).toEqual([]);
     });
 
-    it('has one winner among rivals', async () => {
+    it('has one winner among concurrent commits', async () => {
       const run = await begin();
       const rivals = Array.from({ length: 6 }, (_, index) => change(run, later(AT, index + 1)).seal());
       const results = await Promise.all(rivals.map((rival) => bench.store.commit(rival)));
       expect(results.map(({ outcome }) => outcome).sort()).toEqual(['committed', ...Array(5).fill('lost')]);
     });
 
-    it('counts as committed when it is made again because its answer was lost', async () => {
+    it('counts as committed if it is repeated after a lost response', async () => {
       const run = await begin();
       const made = change(run).writeStep(held(0), 'new').seal();
       await bench.store.commit(made);
@@ -161,7 +161,7 @@ export function describeCommits(bench: RunStoreBench): void {
       expect((await loaded(run)).run.seq).toBe(2);
     });
 
-    it('counts as committed even if the run has moved on since, and does not turn it back', async () => {
+    it('counts as committed even if the run was changed since, and changes nothing then', async () => {
       const run = await begin();
       const made = change(run).seal();
       await bench.store.commit(made);
@@ -183,14 +183,14 @@ export function describeCommits(bench: RunStoreBench): void {
       expect((await loaded(run)).steps).toEqual([held(0, 4)]);
     });
 
-    it('is lost when a step it means to create is there', async () => {
+    it('is lost when a step that it creates already exists', async () => {
       const run = await begin();
       const first = change(run).writeStep(held(0), 'new').seal();
       await bench.store.commit(first);
       expect(await bench.store.commit(change(first.run).writeStep(held(0), 'new').seal())).toEqual({ outcome: 'lost' });
     });
 
-    it('hands back steps in their order, and keeps what it was given from later changes', async () => {
+    it('returns steps in order, and copies what it stores', async () => {
       const run = await begin();
       const draft = change(run);
       const output = { list: ['kept'] };

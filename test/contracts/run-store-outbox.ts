@@ -14,7 +14,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
 
   describe('what is due', () => {
-    it('is a run whose time has come, in the shard of its id and no other', async () => {
+    it('is a run whose due time has passed, in the shard of its id only', async () => {
       const run = await begin({ dueAt: later(AT, MINUTE_MS) });
       expect(await dueRuns(later(AT, MINUTE_MS - 1), run.tenant)).toEqual([]);
       expect(await dueRuns(later(AT, MINUTE_MS), run.tenant)).toEqual([run.runId]);
@@ -29,7 +29,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       }
     });
 
-    it('comes in pages, the longest due first, each once', async () => {
+    it('is listed in pages, the longest due first, each once', async () => {
       // Before everything else of this contract, so that in its shard these are the longest due.
       const runId = newRunId();
       const long = (hours: number) => later('2001-01-01T00:00:00.000Z', hours * 60 * MINUTE_MS);
@@ -82,7 +82,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await due()).toEqual([]);
     });
 
-    it('is not a run without a time: a paused one is nobody’s to look at', async () => {
+    it('is not a run without a due time, such as a paused one', async () => {
       const run = await begin();
       await bench.store.commit(change(run).note({ dueAt: undefined }).seal());
       expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
@@ -117,7 +117,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries(soon, run.tenant)).toEqual([entry]);
     });
 
-    it('are counted by one of two sweepers', async () => {
+    it('have their attempt counted by one of two sweepers', async () => {
       const { run, entry } = await withEntry();
       const next = later(soon, MINUTE_MS);
       const both = await Promise.all([bench.store.bumpOutbox(entry, next), bench.store.bumpOutbox(entry, next)]);
@@ -169,7 +169,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.stuckOutbox(run.tenant, 10)).toMatchObject([{ id: entry.id, attempts: 1 }]);
     });
 
-    it('to seal go with the record of the evidence; a second record changes nothing', async () => {
+    it('to seal a run are deleted with the evidence record; a second record changes nothing', async () => {
       const { run, entry } = await withEntry();
       const { tenant, runId } = run;
       expect(await bench.store.evidence(tenant, runId)).toBeUndefined();
@@ -180,7 +180,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.bumpOutbox(entry, soon)).toBe(false);
     });
 
-    it('to seal addenda go with their records, which are listed in order', async () => {
+    it('to seal addenda are deleted with their records, which are listed in order', async () => {
       const { run, entry } = await withEntry();
       const { tenant, runId } = run;
       await bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord('bundle'), besides);
@@ -204,7 +204,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.addenda(newTenant(), runId, { after: 0, limit: 10 })).toEqual([]);
     });
 
-    it('are cleared also when the evidence was recorded before', async () => {
+    it('are also deleted if the evidence was recorded before', async () => {
       const { run, entry } = await withEntry();
       await bench.store.completeSeal('another-entry', run.tenant, run.runId, evidenceRecord('first'), besides);
       await bench.store.completeSeal(entry.id, run.tenant, run.runId, evidenceRecord('second'), besides);
@@ -227,7 +227,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
     }
     const read = ({ tenant, runId, approvalId }: Approval) => bench.store.approval(tenant, runId, approvalId);
 
-    it('are read by run and id, and only there', async () => {
+    it('are read by run and id only', async () => {
       const { run, approval } = await withApproval();
       expect(await read(approval)).toEqual(approval);
       expect(await bench.store.approval(run.tenant, run.runId, 'approval_other')).toBeUndefined();
@@ -255,7 +255,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('second-token');
     });
 
-    it('change only from the revision their writer knew', async () => {
+    it('change only from the revision that the writer has read', async () => {
       const { run, approval, entry } = await withApproval();
       await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token');
       const expired: Approval = { ...approval, status: 'expired', revision: 3 };
@@ -264,7 +264,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect((await read(approval))?.status).toBe('expired');
     });
 
-    it('changed meanwhile store no token of a reader with the old revision', async () => {
+    it('that were changed store no token of a reader with the old revision', async () => {
       const { run, approval, entry } = await withApproval();
       await bench.store.commit(
         change(run)

@@ -112,14 +112,14 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         return found;
       };
 
-      it('are written only in the expected state, independent of their owner', async () => {
+      it('are written only if they have the expected state, also those of other runs', async () => {
         const { run, held } = await rivalsWith(succeeded);
         expect(await bench.store.commit(rest(run, await read(run.tenant)))).toEqual({ outcome: 'committed' });
         expect(await read(run.tenant)).toEqual({ ...held, reusedBy: run.runId });
         expect((await loaded(run)).steps).toHaveLength(1);
       });
 
-      it('are written as the run itself has just left them, without another read', async () => {
+      it('are written in the state that the run itself has just stored, without another read', async () => {
         const { run, held } = await rivalsWith(succeeded);
         const first = rest(run, held);
         await bench.store.commit(first);
@@ -131,7 +131,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         expect(await read(run.tenant)).toEqual(held);
       });
 
-      it('hold their key when another run’s commit was first, and nothing is written', async () => {
+      it('hold their key if the commit of another run was first, and nothing is written', async () => {
         const { run, held } = await rivalsWith(succeeded);
         const first = await begin({ tenant: run.tenant });
         await bench.store.commit(rest(first, held));
@@ -142,20 +142,20 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
       });
 
-      it('hold their key when one word of them has changed', async () => {
+      it('hold their key if a single word of them has changed', async () => {
         const { run, held } = await rivalsWith(succeeded);
         const otherwise = { ...held, output: { labels: ['triages'] } } as Receipt;
         expect(await bench.store.commit(rest(run, otherwise))).toEqual({ outcome: 'receipt_held', receipt: held });
         expect(await read(run.tenant)).toEqual(held);
       });
 
-      it('are lost when they are not there', async () => {
+      it('are lost if they do not exist', async () => {
         const run = await begin();
         expect(await bench.store.commit(rest(run, succeeded(intent(run))))).toEqual({ outcome: 'lost' });
         expect(await bench.store.receipts(run.tenant, ['key'])).toEqual([]);
       });
 
-      it('stay as they are when something else of the commit is refused', async () => {
+      it('stay unchanged if another part of the commit is refused', async () => {
         const { run, held } = await rivalsWith(succeeded);
         const stale = rest(run, held);
         await bench.store.commit(change(run, later(AT, 1)).seal());
@@ -163,7 +163,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         expect(await read(run.tenant)).toEqual(held);
       });
 
-      it('have one winner among rivals', async () => {
+      it('have one winner among concurrent commits', async () => {
         const { run, held } = await rivalsWith(succeeded);
         const rivals = await Promise.all(Array.from({ length: 4 }, () => begin({ tenant: run.tenant })));
         const results = await Promise.all(rivals.map((rival) => bench.store.commit(rest(rival, held))));
@@ -189,7 +189,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       return made.run;
     }
 
-    it('are prolonged by their holder, and nothing else of the run changes', async () => {
+    it('are extended by their owner, and nothing else of the run changes', async () => {
       const run = await holding();
       expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(true);
       const now = await loaded(run);
@@ -197,13 +197,13 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       expect(now.run).toEqual(run);
     });
 
-    it.each([1, 3])('are not prolonged under fencing number %i when they are held under 2', async (leaseVersion) => {
+    it.each([1, 3])('are not extended with fencing number %i if the current one is 2', async (leaseVersion) => {
       const run = await holding();
       expect(await bench.store.renewLease(run.tenant, run.runId, held(0, leaseVersion), until)).toBe(false);
       expect((await loaded(run)).steps).toEqual([held(0, 2)]);
     });
 
-    it('are not prolonged once the step has ended', async () => {
+    it('are not extended after the step has ended', async () => {
       const run = await holding();
       const { lease: _over, startedAt: _then, ...facts } = held(0, 2);
       const done = { ...facts, status: 'succeeded', output: null, completedAt: AT } as const;
@@ -212,7 +212,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       expect((await loaded(run)).steps).toMatchObject([{ status: 'succeeded' }]);
     });
 
-    it('of a step that was never begun are not prolonged', async () => {
+    it('of a step that was never started are not extended', async () => {
       const run = await begin();
       expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 0), until)).toBe(false);
       expect((await loaded(run)).steps).toEqual([]);

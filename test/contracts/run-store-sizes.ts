@@ -98,14 +98,14 @@ export function describeSizes(bench: RunStoreBench): void {
       expect((await loaded(run)).trigger.payload).toEqual(payload);
     });
 
-    it('what no row can hold is refused by its name, and nothing is written', async () => {
+    it('a row that is too large is refused by its name, and nothing is written', async () => {
       const run = await begin();
       const tooMuch = change(run).writeStep(held(1), 'new').writeStep(large(0, TOO_MANY_LETTERS), 'new').seal();
       await expect(bench.store.commit(tooMuch)).rejects.toMatchObject({ code: 'ROW_TOO_LARGE' });
       expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
     });
 
-    it('rows that fit each but not together are refused by the same name, and nothing is written', async () => {
+    it('rows that fit each but not in one transaction are refused by the same name, and nothing is written', async () => {
       const run = await begin();
       const draft = change(run);
       for (let index = 0; index < 17; index += 1) draft.writeStep(large(index, MANY_LETTERS), 'new');
@@ -116,7 +116,7 @@ export function describeSizes(bench: RunStoreBench): void {
       expect(await bench.store.commit(fewer.seal())).toEqual({ outcome: 'committed' });
     });
 
-    it('a delivery that no row can hold starts no run, and is not remembered', async () => {
+    it('a delivery that is too large for a row starts no run, and is not recorded', async () => {
       const tenant = newTenant();
       const { ingest, run } = accepted({ tenant, runId: newRunId() });
       const trigger = { ...ingest.trigger, payload: noise('payload', TOO_MANY_LETTERS) };

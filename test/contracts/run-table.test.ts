@@ -75,7 +75,7 @@ describe('schedules: DynamoDB', () =>
 describe('plans: memory', () => planStoreContract(() => new MemoryPlanStore()));
 describe('plans: DynamoDB', () => planStoreContract(() => new DynamoPlanStore(run.client, run.table)));
 
-it('DynamoDB takes a row of just the size that counts as the largest, and none beyond it', async () => {
+it('DynamoDB accepts a row of exactly our maximum size, and none beyond it', async () => {
   const rows = new DynamoRows(run.client, run.table);
   const row = (room: number) => {
     const item = toItem({ pk: 'RUN#sizes#run_1', sk: 'STEP#0001' }, { status: 'running', revision: 7 });
@@ -86,7 +86,7 @@ it('DynamoDB takes a row of just the size that counts as the largest, and none b
   await expect(rows.save(row(COUNTED_TOO_MUCH_BYTES))).rejects.toThrow(/size/);
 });
 
-it('a sealed run that expires is read until then and not a second longer, though its rows are there; evidence and receipts stay', async () => {
+it('a sealed run that expires is read until that second, even if its rows still exist; evidence and receipts stay', async () => {
   const clock = new FakeClock();
   const store = new DynamoRunStore(run.client, run.table, pause, clock);
   const { run: begun, ingest } = accepted({ tenant: 'expiring' });

@@ -19,7 +19,7 @@ export function describeSignerContract(name: string, open: () => Promise<OpenSig
     afterAll(() => opened.close());
     const message = Buffer.from('DSSEv1 28 application/vnd.in-toto+json 2 {}');
 
-    it('signs so that anyone with the public key can verify it offline', async () => {
+    it('makes signatures that anyone with the public key can verify offline', async () => {
       const { signature } = await opened.signer.sign(message);
       expect(verify(null, message, opened.publicKey, signature)).toBe(true);
       expect(verify(null, Buffer.concat([message, Buffer.from(' ')]), opened.publicKey, signature)).toBe(false);

@@ -25,12 +25,12 @@ export function describeSigningSecretsContract(
     });
     afterEach(() => opened.close());
 
-    it('knows one secret, or two while one is being rotated', async () => {
+    it('returns one secret, or two during a rotation', async () => {
       expect(await opened.secrets.secretsFor('acme', 'servicenow')).toEqual(['the-only-secret-there-is']);
       expect(await opened.secrets.secretsFor('acme', 'github')).toEqual(['the-current-secret', 'the-previous-secret']);
     });
 
-    it('never gives an empty secret, with which anyone could sign', async () => {
+    it('never returns an empty secret, with which anyone could sign', async () => {
       expect(await opened.secrets.secretsFor('globex', 'github')).toEqual(['the-secret-after-an-empty-one']);
     });
 
@@ -63,7 +63,7 @@ export function describeSigningSecretsContract(
       expect(await opened.secrets.secretsFor(tenant, 'github')).toEqual([]);
     });
 
-    it('gives up a removed secret within a minute', async () => {
+    it('stops using a removed secret within a minute', async () => {
       await opened.secrets.secretsFor('acme', 'github');
       await opened.change('acme', { github: ['a-new-secret-of-acme'] });
       opened.advance(MINUTE_MS);

@@ -26,12 +26,12 @@ export function describeStepQueueContract(name: string, open: () => Promise<Open
       expect(await opened.receive()).toEqual([]);
     });
 
-    it('delivers two equal messages as two', async () => {
+    it('delivers two equal messages twice', async () => {
       await Promise.all([opened.queue.send(message), opened.queue.send(message)]);
       expect(await opened.receive()).toEqual([message, message]);
     });
 
-    it('takes ten messages together, of several tenants', async () => {
+    it('sends ten messages of several tenants in one request', async () => {
       const messages = Array.from({ length: SENT_TOGETHER_MAX }, (_, index) => ({
         tenant: `tenant-${index % 3}`,
         runId: `run_${index}`,
@@ -42,7 +42,7 @@ export function describeStepQueueContract(name: string, open: () => Promise<Open
       expect(received.sort((a, b) => (a.runId < b.runId ? -1 : 1))).toEqual(messages);
     });
 
-    it('holds a delayed message back until its time, also within a second', async () => {
+    it('delivers a delayed message at its time, to the second', async () => {
       const beforeMs = opened.clockRuns ? 30_500 : 1;
       await opened.queue.send(message, 300_500);
       opened.advance(300_500 - beforeMs);
@@ -51,7 +51,7 @@ export function describeStepQueueContract(name: string, open: () => Promise<Open
       expect(await opened.receive()).toEqual([message]);
     });
 
-    it('takes a delay of hours, and delivers no later than that', async () => {
+    it('accepts a delay of hours, and delivers no later than that', async () => {
       await opened.queue.send(message, 2 * 60 * 60 * 1000);
       opened.advance(2 * 60 * 60 * 1000);
       expect(await opened.receive()).toEqual([message]);

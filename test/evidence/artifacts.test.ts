@@ -47,17 +47,17 @@ const exports = () => ({ store, wanted: ['siem', 'artifacts'] as const });
 const parsed = (key: string) => JSON.parse(String(store.peek(key)));
 
 describe('the exports of a finished run', () => {
-  it('are its lines for a SIEM and an artifact each of enrichment and completion', async () => {
+  it('are the SIEM lines and one artifact each of enrichment and completion', async () => {
     await exportRun(exports(), run, drafted(), log);
     expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION]);
   });
 
-  it('are only those that the stage wants', async () => {
+  it('are only those that the stage has enabled', async () => {
     await exportRun(exports(), run, drafted(rowsOf(whole), ['siem']), log);
     expect(store.keys()).toEqual([SIEM]);
   });
 
-  it('hold the very bytes whose hash the evidence has', async () => {
+  it('contain exactly the bytes whose hash is in the evidence', async () => {
     await exportRun(exports(), run, drafted(), log);
     expect(sha256Hex(store.peek(ENRICHMENT) ?? '')).toBe(hashOf(run.enrichment));
     const outputs: { id: string; output?: unknown }[] = parsed(COMPLETION).steps;

@@ -55,7 +55,7 @@ async function replaceLog(day: string, change: (log: DayLog) => DayLog, signer =
   logs = changed(logs, day, () => ({ document, envelope }));
 }
 
-it('a whole folder is confirmed, and what is sealed on a day that is not over is not held against it', () => {
+it('a whole folder is valid, also with bundles of a day that is not over', () => {
   expect(audit()).toEqual({
     tenant: 'acme',
     days: ['2026-03-01', '2026-03-02', '2026-03-03'],
@@ -93,7 +93,7 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('a bundle that slipped in', () => {
+  it('a bundle that was added', () => {
     const document = Buffer.from(JSON.stringify({ run: { completedAt: '2026-03-02T10:00:00.000Z' } }));
     bundles = [...bundles, { tenant: 'acme', name: 'run_x', document, envelope: undefined }];
     expect(findings()).toEqual([

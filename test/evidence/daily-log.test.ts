@@ -79,14 +79,14 @@ describe('closing a day', () => {
     expect(logOf('2026-03-01', 'globex').entries.map(({ runId }) => runId)).toEqual(['run_g']);
   });
 
-  it('begins with the earliest bundle of the last week, or else with yesterday', async () => {
+  it('starts with the earliest bundle of the last week, or with yesterday', async () => {
     days.goTo('2026-03-10T06:00:00.000Z');
     await days.seal('run_old', { at: '2026-03-04T12:00:00.000Z' });
     expect((await days.close())[0]).toBe('2026-03-04');
     expect(await days.close('globex')).toEqual(['2026-03-09']);
   });
 
-  it('takes a bundle entered after its day was closed into the next day, never into none', async () => {
+  it('adds a bundle that was entered after its day was closed to the next day', async () => {
     days.goTo('2026-03-02T06:00:00.000Z');
     await days.close();
     await days.seal('run_late', { at: '2026-03-01T23:59:59.000Z' });
@@ -99,7 +99,7 @@ describe('closing a day', () => {
     expect(runsOf('2026-03-03')).toEqual([]);
   });
 
-  it('catches up after a long absence, a month at a look', async () => {
+  it('catches up after a long time, a month at a time', async () => {
     await days.close();
     days.goTo('2026-05-01T06:00:00.000Z');
     expect(await days.close()).toHaveLength(31);
@@ -146,7 +146,7 @@ describe('a closer that dies', () => {
     },
   );
 
-  it('between writing and signing leaves a log that is signed as it is, even if more was entered meanwhile', async () => {
+  it('after a crash between writing and signing, the log is signed as it was written, even if more was entered since', async () => {
     await days.close();
     await days.seal('run_a');
     days.goTo('2026-03-02T10:00:00.000Z');

@@ -75,7 +75,7 @@ describe('the published keys', () => {
     }
   });
 
-  it('are not answered in part: a key that KMS does not know is an error', async () => {
+  it('are never returned in part: a key that KMS does not know is an error', async () => {
     const unknown = [{ keyId: arn('unknown'), validUntil: null }];
     await expect(publishedKeys(unknown, new KmsPublicKeys(kms))).rejects.toThrow(/does not exist/);
   });
@@ -92,7 +92,7 @@ describe('a stack that asks for a key', () => {
   };
   const asked = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Key' };
 
-  it('is given its PEM and fingerprint, as they are published', async () => {
+  it('gets its PEM and fingerprint, as they are published', async () => {
     const current = keys.find(({ keyId }) => keyId === CURRENT);
     expect(await answerStack(event, new KmsPublicKeys(kms))).toEqual({
       ...asked,

@@ -92,7 +92,7 @@ async function resigned(document: Buffer, signer: SeededSigner): Promise<Buffer 
   }
 }
 
-it('bundles that nobody touched always pass', async () => {
+it('unchanged bundles are always valid', async () => {
   const stories = fc.record({
     tenant: fc.constantFrom('acme', 'globex'),
     runId: fc.stringMatching(/^run_[0-9a-f]{8}$/),

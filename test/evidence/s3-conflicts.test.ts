@@ -43,7 +43,7 @@ async function storeAnswering(...answers: { status: number; code: string }[]) {
 const put = (store: S3EvidenceStore) =>
   store.putOnce('evidence/acme/run_1/bundle.json', Buffer.from('{}'), 'application/json');
 
-it('a write that S3 could not decide on is sent again, after ever longer waits, and still only if the key is free', async () => {
+it('a write with a conflict in S3 is retried after longer and longer waits, and only if the key is still free', async () => {
   const { store, requests, waits } = await storeAnswering(CONFLICT, CONFLICT);
   expect(await put(store)).toBe(true);
   expect(requests).toHaveLength(3);
@@ -56,7 +56,7 @@ it('a lost write gets an error', async () => {
   expect(await put(store)).toBe(false);
 });
 
-it('conflicts without end are given up on, and other refusals are not tried again', async () => {
+it('endless conflicts fail in the end, and other refusals are not retried', async () => {
   const endless = await storeAnswering(...Array.from({ length: 20 }, () => CONFLICT));
   await expect(put(endless.store)).rejects.toMatchObject({ name: 'ConditionalRequestConflict' });
   expect(endless.requests).toHaveLength(6);

@@ -90,7 +90,7 @@ describe('sealing', () => {
     expect(await everythingDue(shop.runs, far)).toEqual([]);
   });
 
-  it.each(['queued', 'running'])('never happens early: a %s run is refused, and nothing is written', async (status) => {
+  it.each(['queued', 'running'])('is refused for a %s run, and nothing is written', async (status) => {
     const message = await shop.begin(LABEL);
     if (status === 'running') {
       const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ describe('sealing', () => {
     expect(shop.evidence.keys()).toEqual([]);
   });
 
-  it('again gives the identical document, and keeps the first record', async () => {
+  it('a second time gives the identical document, and the first record stays', async () => {
     const message = await endedRun();
     await seal(message);
     const [document, envelope] = [await shop.evidence.get(DOCUMENT), await shop.evidence.get(ENVELOPE)];
@@ -175,7 +175,7 @@ describe('sealing', () => {
     expect((await shop.now(message)).sealed).toBe(false);
   });
 
-  it('ends with one complete bundle, whichever of its calls it dies at, before or after', async () => {
+  it('ends with one complete bundle after a crash before or after any of its calls', async () => {
     const deaths: string[] = [];
     for (let fatal = 0; ; fatal += 1) {
       shop = new Workshop();
@@ -208,7 +208,7 @@ describe('sealing', () => {
     expect(deaths).toEqual(calls.flatMap((call) => [`before ${call}`, `after ${call}`]));
   });
 
-  it('side by side with itself writes one bundle', async () => {
+  it('twice at the same time writes one bundle', async () => {
     const message = await endedRun();
     await Promise.all([seal(message), seal(message), seal(message)]);
     expect(shop.evidence.keys()).toEqual([DOCUMENT, ENVELOPE]);
@@ -237,7 +237,7 @@ describe('sealing', () => {
     expect((await shop.now(message)).sealed).toBe(false);
   });
 
-  it('of a run that never was is left alone', async () => {
+  it('of a run that does not exist does nothing', async () => {
     await seal({ tenant: 'acme', runId: 'run_ffffffff' });
     expect(shop.evidence.keys()).toEqual([]);
     expect(shop.log.messages('warn')).toHaveLength(1);

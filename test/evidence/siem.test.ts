@@ -73,7 +73,7 @@ describe('the SIEM export of a run', () => {
     expect(event.metadata.labels).toEqual(['step.succeeded', 'step.canceled']);
   });
 
-  it('ties each line to the bundle: the hashes of the chain are there', () => {
+  it('has the hashes of the chain on each line', () => {
     expect(events.map(({ unmapped }) => unmapped.hash)).toEqual(commits.map(({ hash }) => hash));
   });
 
@@ -129,7 +129,7 @@ describe('the SIEM export of a run', () => {
     expect(exported(event)).toMatchObject({ severity_id: severity, status_id: status });
   });
 
-  it('gives the code of an error, not its words', () => {
+  it('gives the code of an error, not its text', () => {
     expect(exported({ type: 'step.failed', step: 'a', index: 0, error })).toMatchObject({
       status_code: 'TARGET_REFUSED',
     });

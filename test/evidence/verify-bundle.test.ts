@@ -34,7 +34,7 @@ describe('a bundle as it was sealed', () => {
     });
   });
 
-  it('is not called valid without a key: anybody could have made it', () => {
+  it('is not called valid without a key, because anybody could have made it', () => {
     expect(verifyBundle({ ...bundle, keys: [] })).toMatchObject({ verdict: 'unproven', summary: { commits: 10 } });
   });
 
@@ -75,7 +75,7 @@ describe('a key', () => {
     expect(() => trustedKey(publicKey)).toThrow(/Ed25519 or ECDSA P-256/);
   });
 
-  it('is read from a PEM file, however many there are in it', () => {
+  it('is read from a PEM file with any number of keys', () => {
     const pem = (seed: string) => String(new SeededSigner(seed).publicKey.export({ type: 'spki', format: 'pem' }));
     expect(trustedKeys(`# two keys\n${pem('a')}\n${pem('b')}`)).toHaveLength(2);
     expect(trustedKeys('no key at all')).toEqual([]);

@@ -59,7 +59,7 @@ describe('canonical JSON', () => {
     expect(() => canonicalJson(value)).toThrow();
   });
 
-  it('gives the same text for the same value, however its keys were put', () => {
+  it('gives the same text for the same value, in any order of keys', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);

@@ -16,23 +16,23 @@ const waiting = (runId: string, workspace: string, minute: number): Waiting => (
   createdAt: `2026-01-02T03:${String(minute).padStart(2, '0')}:00.000Z`,
 });
 
-describe('the waiting line', () => {
-  it('is empty when nobody waits', () => {
+describe('the queue of waiting runs', () => {
+  it('is empty if no run waits', () => {
     expect(nextInLine([], {}, {})).toBeUndefined();
   });
 
-  it('lets the one that has waited longest go first', () => {
+  it('starts the run that has waited longest first', () => {
     const line = [waiting('second', 'a', 2), waiting('first', 'a', 1), waiting('third', 'a', 3)];
     expect(nextInLine(line, {}, {})?.runId).toBe('first');
   });
 
-  it('prefers the workspace that has least for its units, even if another has waited longer', () => {
+  it('prefers the workspace with the fewest running runs for its units, even if another run has waited longer', () => {
     const line = [waiting('busy', 'a', 1), waiting('idle', 'b', 9)];
     expect(nextInLine(line, { a: 2, b: 1 }, {})?.runId).toBe('idle');
     expect(nextInLine(line, { a: 2, b: 1 }, { a: 3 })?.runId).toBe('busy');
   });
 
-  it('shares places by units when all workspaces always want more', () => {
+  it('shares slots by units if all workspaces always want more', () => {
     const units = { a: 3, b: 1 };
     const running: Record<string, number> = {};
     for (let place = 0; place < 40; place += 1) {
@@ -45,7 +45,7 @@ describe('the waiting line', () => {
 });
 
 describe('places', () => {
-  it('of all shards together are exactly the cap, and every shard has one', () => {
+  it('of all shards add up to the cap, and every shard has one', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 20 }), (cap, wanted) => {
         const shards = usableShards(cap, wanted);

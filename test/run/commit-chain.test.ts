@@ -36,7 +36,7 @@ const broken = (run: Run, commits: Commit[]) => {
 };
 
 describe('the chain of commits', () => {
-  it('holds from the run’s identity to its head', () => {
+  it('is valid from the identity of the run to its head', () => {
     const { run, commits } = chainOf(5);
     expect(broken(run, commits)).toBeUndefined();
     expect(commits[0]?.prevHash).toBe(genesisHash('acme', 'run_00000001'));
@@ -50,7 +50,7 @@ describe('the chain of commits', () => {
     expect(broken(run, edited)).toMatchObject({ code: 'CHAIN_BROKEN', message: expect.stringContaining('commit 3') });
   });
 
-  it('is broken by an edit whose own hash was made to fit', () => {
+  it('is broken by an edit with a recomputed hash', () => {
     const { run, commits } = chainOf(3);
     const other = chainOf(3, { tenant: 'globex' });
     expect(broken(run, [...other.commits.slice(0, 1), ...commits.slice(1)])).toMatchObject({ code: 'CHAIN_BROKEN' });
@@ -105,7 +105,7 @@ describe('the chain of commits', () => {
 });
 
 describe('a draft', () => {
-  it('is sealed into one commit that follows the head it was drawn from', () => {
+  it('becomes one commit that follows the head it was made from', () => {
     const { run } = accepted();
     const events: CommitEvent[] = [{ type: 'run.enriched', enrichmentHash: 'x' }];
     const at = later(STORY_BEGINS_AT, 1_000);
@@ -121,7 +121,7 @@ describe('a draft', () => {
     expect(run.seq).toBe(1);
   });
 
-  it('refuses a move that the table does not allow', () => {
+  it('refuses a transition that the table does not allow', () => {
     const draft = new RunDraft({ run: accepted().run, steps: NONE }, STORY_BEGINS_AT);
     expect(() => draft.move('succeeded', { initiator: 'system', actor: 'worker' })).toThrow(/cannot go from queued/);
   });

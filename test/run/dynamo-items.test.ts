@@ -21,18 +21,18 @@ it('a large document is compressed, and what conditions need stays beside it', (
   expect(docOf(item)).toEqual(doc);
 });
 
-it('a copy costs next to nothing, however far it is from the first', () => {
+it('a repeated text adds almost nothing to a compressed row', () => {
   const text = noise('a field', 250_000);
   const once = itemBytes(toItem(KEY, { text }));
   expect(itemBytes(toItem(KEY, { text, again: text, andAgain: text }))).toBeLessThan(once + 1024);
 });
 
-it.each([4_000, 5_000, 300_000])('a document of %i letters comes back as it was', (letters) => {
+it.each([4_000, 5_000, 300_000])('a document of %i letters is read unchanged', (letters) => {
   const doc = { text: noise('letters', letters), odd: ['\ud800', '\u0000', '😀', 2 ** 53, null] };
   expect(docOf(toItem(KEY, doc))).toEqual(doc);
 });
 
-it('a row that is too large names itself and says how much there is room for', () => {
+it('the error for a row that is too large names the row and the limit', () => {
   const text = noise('too much', 2 * ROW_MAX_BYTES);
   expect(() => toItem(KEY, { text })).toThrow(/the row STEP#0001 is \d+ KB; the limit is 400 KB/);
 });

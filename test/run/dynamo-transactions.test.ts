@@ -27,7 +27,7 @@ const pause = {
   },
 };
 
-it('a transaction that met another one is tried again, each time after a longer jittered wait', async () => {
+it('a transaction that conflicts with another is retried, each time after a longer jittered wait', async () => {
   waits.length = 0;
   const { client, sent } = refusing('TransactionConflict', 'ThrottlingError', 'TransactionConflict');
   expect(await transact(client, [], pause)).toBeUndefined();
@@ -35,7 +35,7 @@ it('a transaction that met another one is tried again, each time after a longer 
   expect(waits).toEqual([25, 50, 100]);
 });
 
-it('a condition that does not hold is an answer, not a reason to try again', async () => {
+it('a failed condition is a result and is not retried', async () => {
   const { client, sent } = refusing('ConditionalCheckFailed');
   expect(await transact(client, [], pause)).toEqual([{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }]);
   expect(sent.count).toBe(1);

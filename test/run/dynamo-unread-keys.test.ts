@@ -32,7 +32,7 @@ const pausing = () => {
   return { waits, pause: { random: () => 1, sleep } };
 };
 
-it('keys that DynamoDB left unread are asked for again, each time after a longer wait, until all are read', async () => {
+it('keys that DynamoDB left unread are requested again, each time after a longer wait, until all are read', async () => {
   const { rows, asked } = answering(0, 0, 1, 0, 1);
   const { waits, pause } = pausing();
   const found = await rows.batchGet<{ of: string }>(keys(3), pause);
@@ -41,14 +41,14 @@ it('keys that DynamoDB left unread are asked for again, each time after a longer
   expect(waits).toEqual([50, 100, 25, 50, 25]);
 });
 
-it('is asked in batches of a hundred, without a wait while everything is read', async () => {
+it('reads in batches of a hundred, without a wait while everything is read', async () => {
   const { rows, asked } = answering();
   const { waits, pause } = pausing();
   expect(await rows.batchGet(keys(250), pause)).toHaveLength(250);
   expect({ asked, waits }).toEqual({ asked: [100, 100, 50], waits: [] });
 });
 
-it('a table that reads nothing at all is given up on after eight tries', async () => {
+it('a table that reads nothing fails after eight attempts', async () => {
   const { rows, asked } = answering(...Array.from({ length: 50 }, () => 0));
   const { pause } = pausing();
   await expect(rows.batchGet(keys(2), pause)).rejects.toThrow('DynamoDB left 2 keys unread 8 times');

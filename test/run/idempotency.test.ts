@@ -16,7 +16,7 @@ it.each([
   expect(key).toBe(expected);
 });
 
-it('a delivery is remembered longer than its sender can repeat it', () => {
+it('the record of a delivery is stored longer than its sender can repeat it', () => {
   // GitHub Enterprise Server redelivers for 7 days; a completed record remains for at least 24 hours (002 4.3).
   expect(IDEMPOTENCY_RETENTION_MS.github).toBe(8 * DAY_MS);
   expect(IDEMPOTENCY_RETENTION_MS.servicenow).toBe(24 * 60 * 60 * 1000);

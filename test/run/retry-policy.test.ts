@@ -17,7 +17,7 @@ describe('the backoff', () => {
     expect(backoffMs(attempt, 0.999_999_999)).toBe(delayMs);
   });
 
-  it('is never shorter than what the target asked for', () => {
+  it('is never shorter than the Retry-After of the target', () => {
     expect(backoffMs(1, 0, 90_000)).toBe(90_000);
     expect(backoffMs(4, 0.5, 90_000)).toBe(300_000);
   });
@@ -37,7 +37,7 @@ describe('a lease', () => {
     expect(LEASE_DURATION_MS).toBeGreaterThan(QUARANTINE_MS);
   });
 
-  it('runs out at its time, not before', () => {
+  it('expires at its time, not before', () => {
     const lease = newLease('worker', STORY_BEGINS_AT, IN_PROCESS_LEASE);
     expect(lease.expiresAt).toBe('2026-01-02T03:05:05.000Z');
     expect(hasExpired(lease, '2026-01-02T03:05:04.999Z')).toBe(false);

@@ -56,7 +56,7 @@ describe('the table of transitions', () => {
     });
   });
 
-  it('refuses every other pair, saying whether the run had ended', () => {
+  it('refuses every other pair, and says whether the run had ended', () => {
     const others = PAIRS.filter(([from, to]) => !follows(from, to));
     const allowed = Object.values(TABLE).join(' ').split(' ').filter(Boolean);
     expect(others).toHaveLength(STATUSES.length ** 2 - allowed.length);
@@ -76,7 +76,7 @@ describe('a transition', () => {
     expect(moved).toMatchObject({ run: { ...copy, status: 'enriching' } });
   });
 
-  it('to the end notes when and after how long, keeps the error, and leaves nothing due', () => {
+  it('to a terminal status records time, duration and error, and leaves nothing due', () => {
     const error = recordedError('TARGET_REFUSED', 'no');
     const moved = transition(runIn('running'), 'failed_terminal', { ...BY, reason: 'because' }, error);
     expect(moved).toMatchObject({
@@ -91,7 +91,7 @@ describe('a transition', () => {
     expect(moved).toMatchObject({ run: { durationMs: 0 } });
   });
 
-  it('in any sequence stays within the table, and the first end is the last word', () => {
+  it('in any sequence stays within the table, and a terminal status is final', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...STATUSES), { maxLength: 40 }), (wanted) => {
         let run: Run = runIn('queued');

@@ -227,8 +227,8 @@ export class Functions {
       const asked = { tenant, automation: name, workspace: 'first', workflow, version, trigger };
       const plan = await planRun(planner(ports), asked);
       const { plannedAt } = plan;
-      const kept = { savedBy: REQUESTER, plannedAt, expiresAt: later(plannedAt, PLAN_VALID_MS) };
-      await ports.plans.savePlan(tenant, { plan: appliedPlan(plan), automation, trigger, ...kept });
+      const stored = { savedBy: REQUESTER, plannedAt, expiresAt: later(plannedAt, PLAN_VALID_MS) };
+      await ports.plans.savePlan(tenant, { plan: appliedPlan(plan), automation, trigger, ...stored });
       this.#witness.repeats.planned(plan);
       saved(plan.planHash);
     };

@@ -54,7 +54,7 @@ describe('the local KMS, seen through the AWS SDK', () => {
     return createPublicKey({ key: Buffer.from(PublicKey ?? []), format: 'der', type: 'spki' });
   };
 
-  it('signs so that anyone with the public key can verify it offline', async () => {
+  it('makes signatures that anyone with the public key can verify offline', async () => {
     expect(verify(null, message, await publicKey(edwards.id), await sign(withEdwards))).toBe(true);
     const der = await sign(withP256);
     expect(verify('sha256', message, await publicKey(p256.arn), der)).toBe(true);

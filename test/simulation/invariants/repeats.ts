@@ -41,7 +41,7 @@ export class RepeatsJudge {
     }
   }
 
-  /** Somebody was told that their request has started this run. */
+  /** The response to a request says that it has started this run. */
   answered(tenant: string, request: Run['request'], runId: string): void {
     const asked = askedFor(request);
     const started = this.#runOf.get(`${tenant} ${asked}`);
