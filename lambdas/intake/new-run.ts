@@ -5,7 +5,7 @@ import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, t
 import { PICK_UP_WITHIN_MS } from '../run-changes/next-wake.ts';
 
 /** The parts of an automation that a run needs. */
-export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs'>;
+export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs' | 'author'>;
 
 export interface NewRun {
   runId: string;
@@ -25,7 +25,8 @@ export interface NewRun {
 
 /** A queued run and the first commit of its chain. */
 export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
-  const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs, makers } = started;
+  const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs } = started;
+  const makers = [...new Set([started.makers ?? [], automation.author ?? []].flat())];
   const { source, event, receivedAt: at } = trigger;
   const commit = sealCommit({
     seq: 1,
@@ -56,7 +57,7 @@ export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
     ...(automation.inputs && { inputsFrom: automation.inputs }),
     ...(request && { request }),
     ...(inputs && { inputs }),
-    ...(makers && { makers }),
+    ...(makers.length > 0 && { makers }),
     ...(subject !== undefined && { subject }),
     status: 'queued',
     seq: commit.seq,

@@ -1,8 +1,5 @@
-import type { Trigger } from '../run/run.ts';
+import { REQUESTED_EVENT, type Trigger } from '../run/run.ts';
 import type { StoredSchedule } from '../schedules/schedule.ts';
-
-/** The name of the event in triggers that people and programs make. */
-const REQUESTED = 'run.requested';
 
 /** What the person or program gives. */
 export interface Given {
@@ -20,7 +17,7 @@ export function requestedTrigger(
   const about = subject !== undefined && { subject };
   return {
     source,
-    event: REQUESTED,
+    event: REQUESTED_EVENT,
     fields: { title: title ?? `${automation}, started by ${person}`, actor: person, ...about },
     payload: { ...(title !== undefined && { title }), ...about, inputs: inputs ?? {} },
     makers: [person],

@@ -53,7 +53,8 @@ export const Automation = z.strictObject({
     .optional()
     .describe('Values for the inputs of the workflow. May contain `{% expressions %}` over `trigger`.'),
 });
-export type Automation = z.infer<typeof Automation>;
+/** `author`: who wrote its `inputs`. They are a maker of the writes of its runs. */
+export type Automation = z.infer<typeof Automation> & { author?: string };
 
 /** The address of an external system. Its credential is in Secrets Manager under the same name. */
 export const Connection = z.strictObject({

@@ -1,5 +1,5 @@
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
-import type { Run, Trigger } from '../run/run.ts';
+import { REQUESTED_EVENT, type Run, type Trigger } from '../run/run.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
 import { higher } from './approval-requirement.ts';
@@ -60,6 +60,7 @@ export interface Circumstances {
   before?: BeforeValues;
 }
 
+/** For a simulated event, policy sees what it sees of a run that a person starts without one. */
 export function policyRequest(
   run: Pick<Run, 'tenant' | 'automation' | 'workspace' | 'workflow' | 'trigger' | 'writes'>,
   action: ProposedAction,
@@ -71,10 +72,10 @@ export function policyRequest(
     automation,
     workspace,
     workflow,
-    source: run.trigger.source,
+    source: trigger.simulated ? 'api' : run.trigger.source,
     writesBefore: writes,
     at,
-    trigger: triggerFacts(trigger),
+    trigger: trigger.simulated ? { event: REQUESTED_EVENT } : triggerFacts(trigger),
     ...(before && { before }),
     action,
   };

@@ -224,10 +224,15 @@ export interface Trigger {
   payload: unknown;
   /** Who created or changed the subject of the event, by their names in the source; see `makersOf`. */
   makers?: string[];
+  /** A person wrote this event to save a plan; no system sent it. So policies must not trust what it says. */
+  simulated?: true;
   /** Stored beside the event because it does not change either. Expressions do not see it. */
   plan?: AppliedPlan;
   receivedAt: string;
 }
+
+/** The event in triggers that people and programs make. */
+export const REQUESTED_EVENT = 'run.requested';
 
 /** What expressions see as `run.id`. A replay uses the id of its original, so that it proposes the same writes. */
 export const idInExpressions = ({ runId, request }: Pick<Run, 'runId' | 'request'>): string =>

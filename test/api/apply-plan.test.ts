@@ -26,13 +26,18 @@ beforeEach(async () => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-async function post(route: string, body: unknown = {}, params: Record<string, string> = {}, tenant = 'acme') {
+async function post(
+  route: string,
+  body: unknown = {},
+  params: Record<string, string> = {},
+  { tenant = 'acme', person = 'oscar' } = {},
+) {
   const event = {
     routeKey: `POST ${route}`,
     pathParameters: params,
     headers: {},
     body: JSON.stringify(body),
-    requestContext: { authorizer: { lambda: { tenant, person: 'oscar', role: 'operator' } } },
+    requestContext: { authorizer: { lambda: { tenant, person, role: 'operator' } } },
   } as unknown as HttpEvent;
   const ports = {
     ...shop.worker,
@@ -50,7 +55,8 @@ const simulate = async () => {
   const wanted = { workflow: { name: 'triage' }, source: 'github', payload: PAYLOAD, save: true };
   return (await post('/api/v1/workflows/simulate', wanted)).body.planHash as string;
 };
-const apply = (hash: string, tenant = 'acme') => post('/api/v1/plans/{hash}/apply', {}, { hash }, tenant);
+const apply = (hash: string, as: { tenant?: string; person?: string } = {}) =>
+  post('/api/v1/plans/{hash}/apply', {}, { hash }, as);
 const writes = () => shop.outside.calls.filter(({ name }) => !name.startsWith('GET'));
 
 it('starts the run of a saved plan once; it writes what the plan showed, and its caller is a maker', async () => {
@@ -64,6 +70,21 @@ it('starts the run of a saved plan once; it writes what the plan showed, and its
   expect(shop.outside.issueLabels.get(ISSUE)).toContain('triage');
   expect(writes()).toHaveLength(2);
   expect(await apply(hash)).toEqual({ status: 200, body: first.body });
+});
+
+it('the person who saved a plan wrote its event: they are a maker, also if somebody else applies it', async () => {
+  const { body } = await apply(await simulate(), { person: 'paula' });
+  const { run, steps } = await shop.finish({ tenant: 'acme', runId: body.runId });
+  expect(run.makers).toEqual(['oscar', 'paula']);
+  expect(steps[0]?.governed?.request.action.makers).toEqual(expect.arrayContaining(['oscar', 'paula']));
+});
+
+it('policy does not trust the facts of an event that a person wrote', async () => {
+  const { runId } = (await apply(await simulate())).body;
+  const { steps } = await shop.finish({ tenant: 'acme', runId });
+  expect(steps[0]?.governed?.request).toMatchObject({ source: 'api', trigger: { event: 'run.requested' } });
+  const loaded = await shop.runs.load('acme', runId);
+  expect(loaded?.trigger).toMatchObject({ source: 'github', simulated: true });
 });
 
 it('refuses a plan whose target changed before it was applied, and starts nothing', async () => {
@@ -108,7 +129,7 @@ it('refuses a write that the plan did not show', async () => {
 
 it('refuses a plan that expired, is not saved, or is of another tenant', async () => {
   const hash = await simulate();
-  await expect(apply(hash, 'globex')).rejects.toMatchObject({ status: 404 });
+  await expect(apply(hash, { tenant: 'globex' })).rejects.toMatchObject({ status: 404 });
   await expect(apply('0'.repeat(64))).rejects.toMatchObject({ status: 404 });
   shop.clock.advance(25 * 60 * 60 * 1000);
   await expect(apply(hash)).rejects.toMatchObject({ status: 404, message: expect.stringContaining('expired') });

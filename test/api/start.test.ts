@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
+import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
 import { handleStart } from '../../lambdas/api/start/start.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
@@ -186,6 +187,19 @@ describe('POST /automations/{name}/run', () => {
     expect(run).toMatchObject({ status: 'succeeded', workspace: 'ops', enrichment: { actor: 'olivia' } });
   });
 
+  it('the author of the inputs of an automation is a maker, in reruns too', async () => {
+    await published();
+    await shop.definitions.saveAutomation(
+      'acme',
+      automation('fixed', { inputs: { label: 'evil' }, author: 'mallory' }),
+    );
+    const first = await post(RUN_AUTOMATION, { params: { name: 'fixed' } });
+    const { steps } = await shop.finish(message(first.body.runId));
+    expect(steps[0]?.governed?.request.action.makers).toEqual(['olivia', 'mallory']);
+    const again = await post(RERUN, { params: { id: first.body.runId } });
+    expect((await shop.now(message(again.body.runId))).run.makers).toEqual(['mallory', 'olivia']);
+  });
+
   it.each([
     ['label-nwo', refusal(404, 'NOT_FOUND', 'did you mean "label-now"')],
     ['off', refusal(409, 'CONFLICT', 'is disabled')],
@@ -220,6 +234,15 @@ describe('rerun', () => {
     expect(await detail(original.runId)).toMatchObject({ reruns });
   });
 
+  it('keeps the makers of the original: a rerun of a rerun does not forget who wrote its values', async () => {
+    const original = await finished();
+    const first = await post(RERUN, { params: { id: original.runId }, as: { person: 'mallory' } });
+    await shop.finish(message(first.body.runId));
+    const { body } = await post(RERUN, { params: { id: first.body.runId } });
+    const { run } = await shop.finish(message(body.runId));
+    expect(run.makers).toEqual(['mallory', 'olivia']);
+  });
+
   it('uses the version of the original, or the newest on request', async () => {
     const original = await finished();
     const { definitions } = shop;
@@ -231,6 +254,19 @@ describe('rerun', () => {
       versions.push((await post(RERUN, { params: { id: original.runId }, body })).body.workflow.version);
     }
     expect(versions).toEqual([1, 2]);
+  });
+
+  it('refuses a rollback run: it has the trigger of the run that it undoes, but not its makers', async () => {
+    const { runId } = await finished();
+    const loaded = await shop.runs.load('acme', runId);
+    if (!loaded) throw new Error('not stored');
+    const run = { ...loaded.run, rollbackOf: { runId: 'run_first', bundleHash: '', steps: [] } };
+    const runs = { load: async () => ({ ...loaded, run }), receipts: async () => [] };
+    const ports = { runs, definitions: shop.definitions };
+    const caller = { tenant: 'acme', person: 'olivia', role: 'operator' as const };
+    const refused = refusal(409, 'RUN_INVALID_TRANSITION', 'rolls back run_first');
+    await expect(rerunOf(ports, caller, runId, { workflowVersion: 'same' })).rejects.toThrow(refused);
+    await expect(replayOf(ports, caller, runId, {})).rejects.toThrow(refused);
   });
 
   it.each([RERUN, REPLAY])('%s refuses a run that has not ended, and one of another tenant', async (route) => {

@@ -191,6 +191,21 @@ describe('automations', () => {
   };
   beforeEach(() => ask(PUBLISH, { body: file('route') }));
 
+  it('remember who wrote their inputs, also after another person saves the same values', async () => {
+    await ask(PUBLISH, { body: `inputs: { group: { type: string } }${file('route', 'c')}` });
+    const body = { ...automation, workflow: { name: 'route', version: 2 }, inputs: { group: 'mine' } };
+    const path = { name: 'triage' };
+    const author = async () => (await definitions.automations('acme'))[0]?.author;
+    await ask(SAVE, { path, body, role: 'admin' });
+    await ask(SAVE, { path, body: { ...body, description: 'reworded' } });
+    expect(await author()).toBe('chloe');
+    await ask(SAVE, { path, body: { ...body, inputs: { group: 'other' } } });
+    expect(await author()).toBe('olivia');
+    await expect(ask(SAVE, { path, body: { ...body, author: 'stranger' } })).rejects.toThrow(
+      problem(400, 'BAD_REQUEST'),
+    );
+  });
+
   it('are saved under the name in the path, with the time until they take effect', async () => {
     const { status, body } = await ask(SAVE, { path: { name: 'triage' }, body: automation });
     expect({ status, body }).toEqual({

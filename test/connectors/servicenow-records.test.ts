@@ -49,6 +49,11 @@ describe('finding records', () => {
     expect(() => find([{ field: 'state', is }])).toThrow(/must not contain/);
   });
 
+  it.each(['javascript:gs.getUserID()', ' JavaScript:1'])('refuses a value that ServiceNow would run: %j', (is) => {
+    expect(() => find([{ field: 'state', is }])).toThrow(/must not begin with javascript/);
+    expect(() => find([{ field: 'state', in: ['1', is] }])).toThrow(/must not begin with javascript/);
+  });
+
   it('refuses records that do not meet a condition, which ServiceNow has ignored', async () => {
     const row = { sys_id: SYS_ID, number: 'INC1', state: '7' };
     const { found } = find([{ field: 'state', is: '1' }], [row]);

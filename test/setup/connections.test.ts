@@ -67,6 +67,15 @@ describe('a saved connection', () => {
   });
 });
 
+it('a new connection does not get a credential that somebody stored before it, for an address that is not known', async () => {
+  world.documents.set('acme', 'connections', { github: { token: 'ghp_of_the_operator' } }, 'v0');
+  const theirs = { baseUrl: 'https://evil.example.com', instance: 'github.com' };
+  const refused = await world.save('github', theirs);
+  expect(refused).toMatchObject({ status: 422, text: expect.stringContaining('send credential again') });
+  expect(await world.definitions.connection('acme', 'github')).toBeUndefined();
+  expect((await world.save('github', GITHUB)).status).toBe(200);
+});
+
 describe('is refused with what to write instead, and changes nothing', () => {
   it.each([
     ['githab', {}, 'did you mean "github"?'],

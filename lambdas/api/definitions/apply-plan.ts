@@ -25,7 +25,7 @@ export async function applyPlan(
     const why = saved ? `expired at ${saved.expiresAt}` : 'does not exist or is not saved';
     throw new Problem(404, 'NOT_FOUND', `the plan ${planHash} ${why}; simulate again with "save": true`);
   }
-  const { automation, trigger, subject, inputs, plan, plannedAt } = saved;
+  const { automation, trigger, subject, inputs, plan, plannedAt, savedBy } = saved;
   const key = deliveryKey.plan({ planHash, plannedAt });
   const requestHash = hashOf({ planHash, plannedAt });
   // Before it plans again: the first run has changed the targets.
@@ -51,6 +51,7 @@ export async function applyPlan(
     key: () => key,
     requestHash,
     ...(inputs && { inputs }),
-    makers: [person],
+    // Who saved the plan wrote its event and inputs.
+    makers: [...new Set([savedBy, person])],
   });
 }

@@ -4,6 +4,7 @@ import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import { checkEventName, type WebhookTrigger } from '../../pipeline/check-event-name.ts';
 import type { Automation, Definitions } from '../../pipeline/definitions.ts';
+import { hashOf } from '../../run/canonical-json.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
@@ -41,12 +42,20 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
     if (body.name !== undefined && body.name !== name) {
       throw new Problem(400, 'BAD_REQUEST', `the body has the name ${body.name}, the path has ${name}`);
     }
-    const automation = { ...body, name };
+    const before = (await ports.definitions.automations(caller.tenant)).find((each) => each.name === name);
+    const automation = { ...body, name, ...authorOfInputs(body, before, caller.person) };
     await assertValid(ports, caller.tenant, automation);
     await ports.definitions.saveAutomation(caller.tenant, automation, authorOf(ports, caller));
     return { status: 200, body: { ...automation, effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 } };
   },
 };
+
+/** The person who wrote the values stays their author when another person saves the automation with the same values. */
+function authorOfInputs({ inputs }: Pick<Automation, 'inputs'>, before: Automation | undefined, person: string) {
+  if (inputs === undefined) return {};
+  if (!before || hashOf(before.inputs ?? null) !== hashOf(inputs)) return { author: person };
+  return before.author === undefined ? {} : { author: before.author };
+}
 
 async function assertValid(ports: AutomationsPorts, tenant: string, automation: Automation): Promise<void> {
   const { trigger, workflow } = automation;

@@ -9,6 +9,7 @@ import { type Plan, type Planner, planRun } from '../../plan/plan.ts';
 import { PLAN_VALID_MS } from '../../plan/plan-store.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { later } from '../../run/lease.ts';
+import type { Trigger } from '../../run/run.ts';
 import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import { isSameWorkflow } from '../../workflow/publish-workflow.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -39,7 +40,8 @@ export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
       } = startable ? { ...startable, automation: startable.name } : planned;
       const sample = await sampleOf(ports, caller, automation, body);
       const { trigger: made, ...about } = await sampleTrigger({ tenant, expressions: ports.expressions }, sample);
-      const trigger = { ...made, receivedAt: isoNow(ports.clock) };
+      const simulated = body.save && sample.source !== 'manual';
+      const trigger: Trigger = { ...made, ...(simulated && { simulated }), receivedAt: isoNow(ports.clock) };
       const inputs = { given: body.inputs, from };
       const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger, inputs });
       if (!startable) return { status: 200, body: withinLimit(plan) };

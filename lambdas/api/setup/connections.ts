@@ -110,13 +110,13 @@ function assertCredentialsForAddress(
   stored: Pick<ReturnType<typeof view>, 'credential' | 'planCredential'>,
   body: { credential?: unknown; planCredential?: unknown },
 ): void {
-  if (after.name === 'http' || !before || new URL(before.baseUrl).origin === new URL(after.baseUrl).origin) return;
+  if (after.name === 'http' || (before && new URL(before.baseUrl).origin === new URL(after.baseUrl).origin)) return;
+  const why = before ? 'the address changes' : 'a credential is stored, and the connection is new';
   for (const each of ['credential', 'planCredential'] as const) {
-    if (body[each] !== undefined || stored[each].state === 'missing') continue;
+    const { state } = stored[each];
+    if (body[each] !== undefined || state === 'missing' || (!before && state === 'malformed')) continue;
     const remove = each === 'planCredential' ? ', or null to remove it' : '';
-    throw invalid(
-      `the address changes, so send ${each} again${remove}: a stored one is only for the address it was sent with`,
-    );
+    throw invalid(`${why}, so send ${each} again${remove}: a stored one is only for the address it was sent with`);
   }
 }
 

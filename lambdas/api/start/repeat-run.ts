@@ -29,7 +29,8 @@ export async function rerunOf(
   return {
     ...sameTrigger(original, published.version),
     request: { actor: person, rerunOf: original.run.runId },
-    makers: [person],
+    // They may have written the trigger or the inputs: those of an applied plan did.
+    makers: withMakersOf(original.run, person),
   };
 }
 
@@ -48,9 +49,11 @@ export async function replayOf(
     ...sameTrigger(original, version),
     request: { actor: person, replay: { of: original.run.runId, from, ...rootOf(original.run) } },
     // The outputs that the replay takes over may contain what others supplied.
-    makers: [...new Set([...(original.run.makers ?? []), person])],
+    makers: withMakersOf(original.run, person),
   };
 }
+
+const withMakersOf = ({ makers = [] }: Run, person: string): string[] => [...new Set([...makers, person])];
 
 /** The first run of a chain of replays. */
 function rootOf(run: Run): { root?: string } {
@@ -59,7 +62,7 @@ function rootOf(run: Run): { root?: string } {
 }
 
 function sameTrigger({ run, trigger }: LoadedRun, version: number) {
-  const { source, event, fields, payload, makers } = trigger;
+  const { source, event, fields, payload, makers, simulated } = trigger;
   const { automation, workspace, workflow, subject, inputs, inputsFrom } = run;
   return {
     automation: {
@@ -68,7 +71,7 @@ function sameTrigger({ run, trigger }: LoadedRun, version: number) {
       workflow: { name: workflow.name, version },
       ...(inputsFrom && { inputs: inputsFrom }),
     },
-    trigger: { source, event, fields, payload, ...(makers && { makers }) },
+    trigger: { source, event, fields, payload, ...(makers && { makers }), ...(simulated && { simulated }) },
     ...(subject !== undefined && { subject }),
     ...(inputs && { inputs }),
   };

@@ -15,7 +15,9 @@ const OUTPUT_MAX_BYTES = 48 * 1024;
 const Text = z
   .string()
   .max(VALUE_MAX_CHARACTERS)
-  .regex(/^[^^\r\n]*$/, 'must not contain ^ or line breaks');
+  .regex(/^[^^\r\n]*$/, 'must not contain ^ or line breaks')
+  // ServiceNow evaluates such a value as a script.
+  .regex(/^(?!\s*javascript:)/i, 'must not begin with javascript:');
 const Operand = z.union([Text, z.number(), z.boolean()]).transform(String);
 const Listed = Text.regex(/^[^,]+$/, 'a value of a list must not be empty or contain a comma');
 
