@@ -10,7 +10,8 @@ import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { editableFields } from './editable-fields.ts';
+import { editableFields, fieldsNamed } from './editable-fields.ts';
+import { nameAndValue, namesOf, valueNamed } from './known-names.ts';
 import { assertFits } from './request-approval.ts';
 import { deciders } from './votes.ts';
 
@@ -31,7 +32,7 @@ export async function editWrite(
   fields: Record<string, unknown>,
 ): Promise<Approval> {
   const { approval, step, vote, people } = decidable;
-  const { proposed, changes, environment } = editedWrite(decidable, fields);
+  const { proposed, changes, environment } = editedWrite(decidable, withKnownIds(approval, fields));
   const difference = differenceFromPlan(trigger, step, proposed);
   if (difference !== undefined) {
     const detail = `this run makes only the writes of a plan, and ${difference}; reject the write, change the workflow or its inputs, and apply a new plan`;
@@ -96,6 +97,23 @@ function requirementAfterEdit({ requirement }: Approval, decision: PolicyDecisio
   return decision.verdict === 'needs_approval' ? stricter(asked, decision.requirement) : asked;
 }
 
+/**
+ * The fields with ids instead of names. Only the names on the approval can be used: the functions that people call have no
+ * credentials of targets, so they cannot look up others.
+ */
+function withKnownIds({ action, names }: Approval, fields: Record<string, unknown>): Record<string, unknown> {
+  const ids = fieldsNamed(action, fields).map((field) => [field, knownId(names, field, fields[field])]);
+  return { ...fields, ...Object.fromEntries(ids) };
+}
+
+function knownId(names: Approval['names'], field: string, given: unknown): string {
+  const id = valueNamed(names, field, String(given));
+  if (id !== undefined) return id;
+  const known = namesOf(names, field).map(([value, name]) => nameAndValue(name, value));
+  const hint = known.length > 0 ? `; this approval knows ${known.join(', ')}` : '';
+  throw new CountersignError('INPUT_INVALID', `${field}: give the sys_id instead of this name${hint}`);
+}
+
 /** The write with the new fields, if an edit may change them. */
 function editedWrite({ approval, step }: DecidableApproval, fields: Record<string, unknown>) {
   const operation = findOperation(step.tool);
@@ -127,14 +145,16 @@ function editedWrite({ approval, step }: DecidableApproval, fields: Record<strin
 
 /** True if the last edit was the same: the same fields of the same write, by the same person. */
 export function isLastEdit(
-  { action, edits }: Approval,
+  approval: Approval,
   fields: Record<string, unknown>,
   { person, actionHash }: { person: string; actionHash: string },
 ): boolean {
+  const { action, edits } = approval;
   const last = edits.at(-1);
   if (!action || last?.person !== person || last.previousHash !== actionHash) return false;
   const before = Object.fromEntries(last.changes.map(({ field, from }) => [field, from]));
-  return JSON.stringify(changesIn({ ...action.fields, ...before }, fields)) === JSON.stringify(last.changes);
+  const known = withKnownIds(approval, fields);
+  return JSON.stringify(changesIn({ ...action.fields, ...before }, known)) === JSON.stringify(last.changes);
 }
 
 function changesIn(before: Record<string, unknown>, fields: Record<string, unknown>): FieldChange[] {

@@ -4,7 +4,7 @@ import { gateFor, writesOf } from '../policy/gates.ts';
 import { type ApprovalRequirement, type Environment, type Policy, whyOf } from '../policy/policy.ts';
 import { AttemptTime, hasTime, type InvocationTime } from '../proposal/attempt-time.ts';
 import { judgeCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
-import { accessFor, readTarget, type TargetReader } from '../proposal/read-target.ts';
+import { accessFor, readTarget, resolveNames, type TargetReader } from '../proposal/read-target.ts';
 import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import type { AskedLater, PhaseWrite } from '../run/approval-phase.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -109,7 +109,9 @@ async function propose(
   const operation = findOperation(step.tool);
   if (!operation) return { because: `there is no tool ${step.tool}` };
   const { instance } = await accessFor(foreseer, tenant, operation);
-  const proposed = proposeCall({ operation, input, instance });
+  // The step resolves its names again when it starts: if a name leads to another record then, people are asked again.
+  const resolved = await resolveNames(foreseer, tenant, operation, input, new AttemptTime(foreseer));
+  const proposed = proposeCall({ operation, input: resolved, instance });
   const facts = newStep(index, step, draft.at);
   const makers = makersOfStep(await foreseer.definitions.people(tenant), state, draft, facts);
   const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, proposed, new AttemptTime(foreseer)) : {};

@@ -16,6 +16,7 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
+import { makerNames } from './maker-names.ts';
 
 const DEFAULT_CHANNEL = '#approvals';
 /** People are reminded when this share of their time has passed. */
@@ -49,12 +50,13 @@ export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
 
 /** Puts the step into `waiting_approval`, with its approval and an outbox entry that starts the state machine. */
 export function requestApproval(
-  state: Pick<RunState, 'workflow' | 'settings'>,
+  state: Pick<RunState, 'workflow' | 'settings' | 'trigger'>,
   draft: RunDraft,
   request: ApprovalRequest,
 ): void {
   const { step, asks, requirement, grounds, makers, write, message } = request;
   const phase = phaseOf(state, request);
+  const namedMakers = makerNames(state.trigger, makers, write?.names);
   const actionHash = approvedTogether(request.actionHash, phase);
   const { tenant, runId, automation, workflow, enrichment, subject } = draft.run;
   const approval: Approval = {
@@ -81,6 +83,7 @@ export function requestApproval(
     grounds,
     requirement,
     makers,
+    ...(namedMakers && { makerNames: namedMakers }),
     votes: [],
     edits: [],
     channel: state.workflow.approvals.channel ?? state.settings.approvalsChannel ?? DEFAULT_CHANNEL,

@@ -2,15 +2,13 @@ import { stricter } from '../policy/approval-requirement.ts';
 import { groundsOf } from '../policy/policy.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import type { JudgedCall } from '../proposal/propose-call.ts';
-import { callableFrom, readTarget, type Unreadable } from '../proposal/read-target.ts';
+import { callableFrom, readTarget } from '../proposal/read-target.ts';
 import { runValues } from '../proposal/run-values.ts';
 import type { Approval } from '../run/approval.ts';
-import { recordedError } from '../run/errors.ts';
-import { DEFAULT_ATTEMPTS } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
+import { readLater } from '../run-changes/read-later.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { fail, scheduleRetry } from '../run-changes/step-endings.ts';
 import { type PhaseForeseer, restOfPhase } from './phase-writes.ts';
 import { newApprovalId, requestApproval } from './request-approval.ts';
 
@@ -37,7 +35,10 @@ export async function requestWriteApproval(
   // An undo expects the values that its write left, not the values that people see.
   const guarded = state.workflow.onDrift === 'refuse' && step.undoes === undefined;
   if (guarded && 'why' in found) {
-    readLater(requester, state, draft, { ...step, governed, input }, found);
+    readLater(requester, state, draft, { ...step, governed, input }, found, {
+      what: `the values that ${step.tool} would change`,
+      finally: 'nobody was asked, because the workflow says onDrift: refuse',
+    });
     return;
   }
   const before = 'why' in found ? undefined : found.before;
@@ -86,25 +87,4 @@ async function messageOf(
   if (definition?.message === undefined) return undefined;
   const message = await runValues(requester, state, draft, definition).render(definition.message);
   return typeof message === 'string' ? message : JSON.stringify(message);
-}
-
-function readLater(
-  requester: WriteRequester,
-  { workflow }: RunState,
-  draft: RunDraft,
-  step: StepFacts & { input: unknown },
-  unreadable: Unreadable,
-): void {
-  const { why, retryable } = unreadable;
-  const { retry } = workflow.steps[step.index] ?? {};
-  const tried = { ...step, attempt: step.attempt + 1 };
-  const message = `the values that ${step.tool} would change could not be read: ${why}`;
-  if (!retryable || tried.attempt >= (retry?.attempts ?? DEFAULT_ATTEMPTS)) {
-    const final = `${message}; nobody was asked, because the workflow says onDrift: refuse`;
-    fail(draft, tried, recordedError('TARGET_REFUSED', final), { input: step.input });
-    return;
-  }
-  const delaysMs = retry?.backoffSeconds?.map((seconds) => seconds * 1000);
-  const notBefore = callableFrom(requester, unreadable);
-  scheduleRetry(requester, draft, tried, recordedError('TARGET_REFUSED', message), { notBefore, delaysMs });
 }

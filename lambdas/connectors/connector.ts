@@ -47,8 +47,17 @@ export type Names = Record<string, Record<string, string>>;
 
 /** The state that `before` reads, with names for people. Names are never written, approved or compared. */
 export interface Inspected {
-  before: TouchedState;
+  /** Absent if the write changes nothing that exists. */
+  before?: TouchedState;
   names?: Names;
+}
+
+/** The target's records that the input of a call may give by name. A call is proposed with their ids only. */
+export interface ReferencesByName {
+  /** The fields whose value is a name and not an id. */
+  named(input: unknown): string[];
+  /** The input with ids instead of names. Throws INPUT_INVALID if a name is unknown or not unique. */
+  resolve(input: unknown, access: Access): Promise<unknown>;
 }
 
 export interface WriteContext {
@@ -106,6 +115,7 @@ export interface Definition<Input> {
   returnsOnlyIds?: true;
   /** The output comes from a model. */
   asksModel?: true;
+  byName?: ReferencesByName;
   propose(input: Input, instance: string): Proposal;
   /** Applies a person's edit of proposal fields to the input; by default the fields are properties of the input. */
   edited?(input: Input, fields: Record<string, unknown>): unknown;

@@ -16,6 +16,15 @@ export function didYouMean(name: string, known: readonly string[], show = (each:
   return close === undefined ? '' : `; did you mean ${show(close)}?`;
 }
 
+/** The names in the order of their distance, ignoring case. */
+export function closestNames(name: string, known: readonly string[]): string[] {
+  const wanted = name.toLowerCase();
+  return known
+    .map((each) => ({ each, distance: editDistance(wanted, each.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ each }) => each);
+}
+
 /** Levenshtein's: how many characters to insert, delete or replace. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -16,7 +16,7 @@ import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import type { Planner, PlanRequest } from './plan.ts';
-import { leaveWritten, readBeforeWrite, readNow, type Seen } from './planned-target.ts';
+import { leaveWritten, plannedNames, readBeforeWrite, readNow, type Seen } from './planned-target.ts';
 import { valuesOf, type Walk } from './walk.ts';
 
 export type PlannedGate = { asks: GateReason } & ApprovalRequirement;
@@ -49,6 +49,8 @@ export interface PlannedCall {
   after: TouchedState | null;
   /** Names behind the values, for people. Not part of the plan's hash. */
   names?: Names;
+  /** The fields that the workflow gives by name. Their values are the ids that the plan has read. */
+  foundByName?: string[];
   beforeHash: string | null;
   /** Why the target was not read. */
   unread: string | null;
@@ -69,9 +71,10 @@ export async function planCall(
   walk: Walk,
   calling: CallingStep,
 ): Promise<{ call: PlannedCall; output: unknown }> {
-  const { operation, input, index } = calling;
+  const { operation, index } = calling;
   const { tenant, workflow } = request;
   const instance = await instanceOf(planner, tenant, operation);
+  const { input, foundByName, unresolved } = await plannedNames(planner, tenant, calling, request.stubs);
   const proposed = proposeCall({ operation, input, instance });
   const isWrite = operation.effect !== 'read';
   const stub = request.stubs && (request.stubs[calling.step.id] ?? {});
@@ -100,7 +103,7 @@ export async function planCall(
     effect: operation.effect,
     target: action.target,
     fields: action.fields,
-    provisional: holdsUnknown(input),
+    provisional: holdsUnknown(input) || unresolved !== undefined,
     risk: action.risk,
     reversible: action.reversible,
     destructive: action.destructive,
@@ -113,8 +116,9 @@ export async function planCall(
     before: seen.before ?? null,
     after: proposal.after ?? null,
     ...(seen.names && { names: seen.names }),
+    ...(foundByName && { foundByName }),
     beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
-    unread: seen.unread ?? null,
+    unread: unresolved ?? seen.unread ?? null,
   };
   return { call, output: duplicate?.output ?? seen.output ?? KNOWN_AFTER_APPLY };
 }
@@ -145,8 +149,8 @@ async function duplicateOf(
   { runs, clock }: Planner,
   { madeBySteps }: Walk,
   tenant: string,
-  { step, input, reached, conditional }: CallingStep,
-  { proposal: { key, after } }: JudgedCall,
+  { step, reached, conditional }: CallingStep,
+  { input, proposal: { key, after } }: JudgedCall,
   before: TouchedState | undefined,
 ): Promise<{ by: MadeBy; output?: unknown } | undefined> {
   if (step.dedupeScope === 'run' || holdsUnknown(input)) return undefined;

@@ -1,8 +1,9 @@
 import { BEDROCK } from '../connectors/connections.ts';
-import type { Names } from '../connectors/connector.ts';
+import type { Names, Operation } from '../connectors/connector.ts';
+import { TargetRefused } from '../connectors/target-errors.ts';
 import { isoNow } from '../entry/ports.ts';
 import type { ProposedCall } from '../proposal/propose-call.ts';
-import { readTarget, tryToRead, type Unreadable } from '../proposal/read-target.ts';
+import { readTarget, resolveNames, tryToRead, type Unreadable } from '../proposal/read-target.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { Planner } from './plan.ts';
 import type { Walk } from './walk.ts';
@@ -27,15 +28,40 @@ export async function readBeforeWrite(
   proposed: ProposedCall,
 ): Promise<Seen> {
   const { operation, parsed } = proposed;
-  if (!operation.before) return {};
+  if (!operation.before && !operation.inspect) return {};
   if (!parsed) return UNKNOWN_TARGET;
   if (operation.connection === undefined) return {};
   if (!planner.hasTime()) return NO_TIME;
   const found = await readTarget(planner, tenant, proposed);
   if ('why' in found) return unread(found);
-  const now = found.before ?? {};
+  const names = found.names && { names: found.names };
+  const now = found.before;
+  if (!now) return { ...names };
   const changed = Object.entries(walk.left.get(recordOf(proposed)) ?? {}).filter(([key]) => key in now);
-  return { before: { ...now, ...Object.fromEntries(changed) }, ...(found.names && { names: found.names }) };
+  return { before: { ...now, ...Object.fromEntries(changed) }, ...names };
+}
+
+/** The input of a call as the run would propose it: with ids instead of names of records. Stubs replace all reads. */
+export async function plannedNames(
+  planner: Planner,
+  tenant: string,
+  { operation, input }: { operation: Operation; input: unknown },
+  stubs: unknown,
+): Promise<{ input: unknown; foundByName?: string[]; unresolved?: string }> {
+  const foundByName = operation.byName?.named(input) ?? [];
+  if (foundByName.length === 0 || stubs !== undefined) return { input };
+  const unresolved = (why: string) => ({
+    input,
+    unresolved: `${foundByName.join(', ')} was not found by name: ${why}`,
+  });
+  if (!planner.hasTime()) return unresolved('there was no time left');
+  try {
+    return { input: await resolveNames(planner, tenant, operation, input), foundByName };
+  } catch (error) {
+    // A name that is unknown or not unique fails the step, as in a run.
+    if (!(error instanceof TargetRefused)) throw error;
+    return unresolved(error.message);
+  }
 }
 
 /** Notes what later steps of the plan will find. */

@@ -41,11 +41,30 @@ export async function readTarget(
   deadline?: AttemptDeadline,
 ): Promise<Partial<Inspected> | Unreadable> {
   const { before, inspect } = operation;
-  if (!before || !parsed) return {};
+  if (!parsed || !(before || inspect)) return {};
   return tryToRead(reader, tenant, operation, async (access) => {
-    const read = async () => (inspect ? inspect(parsed.input, access) : { before: await before(parsed.input, access) });
+    const read = async () =>
+      inspect ? inspect(parsed.input, access) : { before: await before?.(parsed.input, access) };
     return deadline ? withinDeadline(deadline, read) : read();
   });
+}
+
+/**
+ * The input of a call with ids instead of names of records. The worker calls it once, before the call is first proposed:
+ * policy, approval and write all see the ids. The target is read only if there is a name.
+ */
+export async function resolveNames(
+  reader: Pick<TargetReader, 'connections'>,
+  tenant: string,
+  operation: Operation,
+  input: unknown,
+  deadline?: AttemptDeadline,
+): Promise<unknown> {
+  const { byName } = operation;
+  if (!byName || byName.named(input).length === 0) return input;
+  const access = await accessFor(reader, tenant, operation);
+  const resolve = () => byName.resolve(input, access);
+  return deadline ? withinDeadline(deadline, resolve) : resolve();
 }
 
 /** Opens the connection and reads. A failure is a result, because the caller can continue without the values. */

@@ -105,6 +105,8 @@ export interface Approval {
   requirement: ApprovalRequirement;
   /** People, or identities without a person, who may not approve it. */
   makers: string[];
+  /** Names for makers that are only known by an id of their system, for people. */
+  makerNames?: Record<string, string>;
   votes: Vote[];
   edits: Edit[];
   /** The Slack channel, `#approvals`. */

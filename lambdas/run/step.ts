@@ -153,7 +153,7 @@ export function newStep(
   index: number,
   { id, tool }: Pick<StepFacts, 'id' | 'tool'>,
   at: string,
-  { leaseVersion = 0, startedAt = at, retriedBy }: Partial<StepFacts> = {},
+  { leaseVersion = 0, attempt = 0, startedAt = at, retriedBy }: Partial<StepFacts> = {},
 ): StepFacts {
   return {
     schemaVersion: STEP_SCHEMA_VERSION,
@@ -161,7 +161,7 @@ export function newStep(
     id,
     tool,
     leaseVersion,
-    attempt: 0,
+    attempt,
     startedAt,
     updatedAt: at,
     ...(retriedBy && { retriedBy }),

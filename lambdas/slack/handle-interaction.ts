@@ -1,5 +1,4 @@
 import type { Decided, Deciding } from '../approval/decide.ts';
-import { editableFields } from '../approval/editable-fields.ts';
 import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
 import { type Approval, isOpen, runIdOf } from '../run/approval.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
@@ -134,7 +133,7 @@ async function handleSubmission(slack: Interactivity, actor: Actor, submission: 
     case EDIT_CALLBACK: {
       const approval = await read(slack, tenant, seen);
       assertSame(approval, seen);
-      const edit = typedEdit(editableFields(approval.action), typed);
+      const edit = typedEdit(approval, typed);
       if ('errors' in edit) return json(200, { response_action: 'errors', errors: edit.errors });
       if (Object.keys(edit.changed).length === 0) return shownError(submission, 'Nothing was changed.');
       await slack.decide({ ...deciding, decision: { kind: 'edit', fields: edit.changed } });

@@ -14,6 +14,7 @@ import { skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
 import { copyStep } from './replay-original.ts';
+import { resolveStepNames } from './resolve-step-names.ts';
 import { undoNextWrite } from './undo-next-write.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -80,7 +81,10 @@ export async function startStep(
     }
     const input = await stepInput(values, definition);
     const kind = stepKindOf(definition.tool);
-    if (!kind) return await claimStep(worker, state, draft, { step, input });
+    if (!kind) {
+      const resolved = await resolveStepNames(worker, state, draft, step, input);
+      return resolved && (await claimStep(worker, state, draft, { step: { ...step, attempt: 0 }, ...resolved }));
+    }
     const start = startOf(kind, definition.tool, input, { at: draft.at, deadlineAt: draft.run.deadlineAt });
     switch (start.action) {
       case 'succeed':

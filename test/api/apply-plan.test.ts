@@ -7,7 +7,7 @@ import { ISSUE, SYS_ID, Workshop } from '../worker/workshop.ts';
 const FILE = `
 name: triage
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: "{% trigger.title %}" } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: "{% trigger.title %}" } } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
 `;
 const PAYLOAD = { action: 'opened', issue: { number: 7, title: 'db' }, repository: { full_name: 'octo-org/payments' } };
@@ -99,7 +99,7 @@ it('refuses a plan whose target changed before it was applied, and starts nothin
 it('refuses the write if the target changes after the run has started, before anything is sent', async () => {
   const { runId } = (await apply(await simulate())).body;
   shop.outside.incidents.set(SYS_ID, {
-    fields: { assignment_group: 'others', state: '1', number: 'INC1' },
+    fields: { category: 'others', state: '1', number: 'INC1' },
     workNotes: [],
   });
   const { run } = await shop.finish({ tenant: 'acme', runId });
@@ -112,7 +112,7 @@ it('refuses a write that the plan did not show', async () => {
   const saved = await plans.savedPlan('acme', hash);
   if (!saved) throw new Error('not saved');
   for (const [change, text] of [
-    [{ fields: { assignment_group: 'another hash' } }, 'another value for assignment_group'],
+    [{ fields: { category: 'another hash' } }, 'another value for category'],
     [{ target: 'servicenow:acme:incident:other' }, 'showed a write to servicenow:acme:incident:other'],
     [{ step: 'unknown' }, 'no write of this step'],
   ] as const) {

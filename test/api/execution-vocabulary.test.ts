@@ -75,7 +75,7 @@ describe('in the vocabulary of source 001', () => {
 name: failing
 onFailure: rollback
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
   - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
 `);
     await shop.finish(message);

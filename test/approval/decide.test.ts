@@ -8,7 +8,7 @@ import { SYS_ID } from '../worker/workshop.ts';
 import { ANA, allowing, BEN, OLIVIA } from './people.ts';
 
 const NEXT_WEEK = '2026-01-09T12:00:00.000Z';
-const EDIT = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
+const EDIT = { kind: 'edit' as const, fields: { category: 'database' } };
 
 let shop: GovernedWorkshop;
 beforeEach(async () => {
@@ -161,7 +161,7 @@ describe('a key', () => {
 
 it('an edit that makes the write too large for an approval is refused, and the write does not change', async () => {
   const { approval } = await shop.upToGate(ASSIGN());
-  const fields = { assignment_group: 'd'.repeat(APPROVAL_MAX_BYTES + 1) };
+  const fields = { category: 'd'.repeat(APPROVAL_MAX_BYTES + 1) };
   await expect(shop.say(approval, 'ana', { kind: 'edit', fields })).rejects.toMatchObject({
     code: 'INPUT_INVALID',
     message: expect.stringContaining(String(APPROVAL_MAX_BYTES)),
@@ -198,8 +198,8 @@ describe('an edit that is sent twice', () => {
 
   it.each([
     ['by somebody else', 'ben', EDIT],
-    ['with something else in it', 'ana', { kind: 'edit' as const, fields: { assignment_group: 'storage' } }],
-    ['with more in it', 'ana', { kind: 'edit' as const, fields: { assignment_group: 'database', state: '2' } }],
+    ['with something else in it', 'ana', { kind: 'edit' as const, fields: { category: 'storage' } }],
+    ['with more in it', 'ana', { kind: 'edit' as const, fields: { category: 'database', state: '2' } }],
   ])('%s is another edit, of a write that has changed since', async (_what, person, again) => {
     const { approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana', EDIT);

@@ -176,7 +176,7 @@ describe('the escalation', () => {
   });
 
   it('counts a vote that comes while the token is stored', async () => {
-    cards.whilePosting = () => shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+    cards.whilePosting = () => shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
     await hold('notify');
     expect(await now()).toMatchObject({ status: 'notified', edits: [{ person: 'ana' }], card: { channel: 'C1' } });
   });
@@ -206,7 +206,7 @@ describe('the publication of a decision', () => {
 
   it('only updates the card while the approval is open', async () => {
     await hold('notify');
-    await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+    await shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
     await follow();
     expect(answered).toEqual([]);
     expect(cards.shown).toMatchObject([{ edits: [{ person: 'ana' }] }]);

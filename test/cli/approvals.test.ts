@@ -230,6 +230,21 @@ describe('a decision', () => {
     expect(api?.sent).toMatchObject([{ fields: { assignment_group: '12', tags: ['b', 2] } }]);
   });
 
+  test('an edit that gives a known name shows its id, and makers are shown by name where one is known', async () => {
+    const [desk, opener] = ['e'.repeat(32), `servicenow:${'f'.repeat(32)}`];
+    const shown = {
+      makers: ['olivia', opener],
+      makerNames: { [opener]: 'Ana Ortiz' },
+      names: { assignment_group: { [GROUP]: 'Database', [desk]: 'Service Desk' } },
+    };
+    await pending([approval(shown)], { body: { outcome: 'edited', approval: approval(shown) } });
+    const { stdout } = await at(200, ['approvals', 'edit', 'ab12', '--field', 'assignment_group=service desk'], ['y']);
+    expect(stdout).toMatch(new RegExp(`^excluded +olivia, Ana Ortiz \\(${opener}\\) \\(makers of this write\\)$`, 'm'));
+    expect(stdout).toContain(`~ assignment_group: Database ("${GROUP}") → Service Desk ("${desk}")`);
+    expect(stdout).toContain(`excluding olivia, Ana Ortiz (${opener})`);
+    expect(api?.sent).toMatchObject([{ fields: { assignment_group: 'service desk' } }]);
+  });
+
   test.each([
     [[], '--field name=value is required'],
     [['--field', 'assignment_group'], '--field assignment_group must be name=value'],

@@ -52,7 +52,7 @@ function serviceNow(fields: Record<string, string>, scope = 'rhino.global') {
   const globals = {
     current: {
       getValue: (field: string) => fields[field] ?? null,
-      opened_by: { user_name: fields['opened_by.user_name'] },
+      opened_by: { user_name: fields['opened_by.user_name'], name: fields['opened_by.name'] },
       getTableName: () => SAMPLE.table,
       operation: () => 'insert',
       getUniqueValue: () => SAMPLE.sys_id,

@@ -184,7 +184,7 @@ describe('workflow simulate', () => {
   });
 
   test('shows changes as a diff, without control characters', async () => {
-    const { exitCode, lines } = await simulate(plan('runs', call, note));
+    const { exitCode, lines } = await simulate(plan('runs', { ...call, foundByName: ['group'] }, note));
     expect(exitCode).toBe(0);
     expect(lines).toEqual([
       'example v4 as triage in prod',
@@ -193,6 +193,7 @@ describe('workflow simulate', () => {
       '  assign: servicenow.incident.update servicenow:acme:incident:abababab…',
       '      ~ group: "desk" → "network"',
       '        state: "2" (unchanged)',
+      '      found by name: group; the run writes the sys_id',
       '  note: servicenow.incident.add_work_note servicenow:acme:incident:abababab…',
       '      + note: "(known after apply)"',
       '      the current values were not read: there was no time',

@@ -118,7 +118,7 @@ describe('a run', () => {
   });
 
   it('writes nothing if a field does not exist', async () => {
-    const asked = updating('{ assignment_group: network, no_such_column: "1" }');
+    const asked = updating('{ category: network, no_such_column: "1" }');
     const message = await shop.begin(`name: typo\nonFailure: rollback\nsteps:\n  - ${labelled}\n  - ${asked}\n`);
     const { run, steps } = await shop.finish(message);
     expect(steps.find(({ id }) => id === 'update')).toMatchObject({

@@ -37,7 +37,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     ],
     [
       'has input whose very property names are somebody’s text',
-      WORKFLOW_WITH_TEXTS.replace('{ assignment_group: "CANARY-group" }', '"{% trigger.payload %}"'),
+      WORKFLOW_WITH_TEXTS.replace('{ category: "CANARY-group" }', '"{% trigger.payload %}"'),
       [],
       'failed_terminal',
     ],

@@ -22,7 +22,7 @@ export const WORKFLOW_WITH_TEXTS = `
 name: with-texts
 steps:
   - { id: route, tool: transform, with: { group: "CANARY-group", text: "{% trigger.payload.text %}" } }
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${'1'.repeat(32)}", fields: { assignment_group: "CANARY-group" } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${'1'.repeat(32)}", fields: { category: "CANARY-group" } } }
   - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${'1'.repeat(32)}", note: "CANARY-note {% trigger.title %}" } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [CANARY-label] } }
   - { id: page, tool: pagerduty.event, with: { action: resolve, dedupKey: "CANARY-alert" } }

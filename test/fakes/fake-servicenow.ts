@@ -30,7 +30,17 @@ export class FakeServiceNow {
         if (!incident.dropsNotes) incident.workNotes.push(String(value));
       } else if (field in incident.fields && field !== 'number') incident.fields[field] = asStored(String(value));
     }
-    return { status: 200, body: { result: incident.fields } };
+    const shown =
+      url.searchParams.get('sysparm_display_value') === 'all' ? this.#named(incident.fields) : incident.fields;
+    return { status: 200, body: { result: shown } };
+  }
+
+  /** Each value with its display value: the name of the record that it refers to, or the value itself. */
+  #named(fields: Record<string, string>) {
+    const nameOf = (value: string) => [...this.records.values()].find((rows) => rows.has(value))?.get(value)?.name;
+    return Object.fromEntries(
+      Object.entries(fields).map(([field, value]) => [field, { value, display_value: nameOf(value) ?? value }]),
+    );
   }
 
   #incidentRows(): Record<string, string>[] {
@@ -40,8 +50,13 @@ export class FakeServiceNow {
   #list(rows: readonly Record<string, string>[], url: URL): FakeAnswer {
     const clauses = (url.searchParams.get('sysparm_query') ?? '')
       .split('^')
-      .map((each) => /^([a-z_]+)=(.*)$/.exec(each));
-    const found = rows.filter((row) => clauses.every((each) => !each || row[each[1] ?? ''] === each[2]));
+      .map((each) => /^([a-z_]+)(=|STARTSWITH)(.*)$/.exec(each) ?? []);
+    const found = rows.filter((row) =>
+      clauses.every(([clause, field = '', operator, operand = '']) => {
+        const value = row[field] ?? '';
+        return clause === undefined || (operator === '=' ? value === operand : value.startsWith(operand));
+      }),
+    );
     const limit = Number(url.searchParams.get('sysparm_limit') ?? rows.length);
     const headers = { 'x-total-count': String(found.length) };
     return { status: 200, body: { result: found.slice(0, limit) }, headers };

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { appliedPlan } from '../../lambdas/plan/applied-plan.ts';
 import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
@@ -24,7 +25,7 @@ const ASKS: PolicyDecision = {
 
 const steps = (...lines: string[]) => `name: example\nsteps:\n${lines.map((line) => `  - ${line}\n`).join('')}`;
 const UPDATE = (id: string, group: string, more = '') =>
-  `{ id: ${id}, tool: servicenow.incident.update, with: { sysId: ${SYS_ID}, fields: { assignment_group: "${group}" } }${more} }`;
+  `{ id: ${id}, tool: servicenow.incident.update, with: { sysId: ${SYS_ID}, fields: { category: "${group}" } }${more} }`;
 const NOTE = (id: string, note: string, more = '') =>
   `{ id: ${id}, tool: servicenow.incident.add_work_note, with: { sysId: ${SYS_ID}, note: "${note}" }${more} }`;
 const LABEL = (id: string, label: string, more = '') =>
@@ -35,9 +36,9 @@ describe('a plan', () => {
     const plan = await table.plan(steps(UPDATE('assign', 'network'), LABEL('label', 'triage'), NOTE('note', 'seen')));
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({
       target: `servicenow:acme:incident:${SYS_ID}`,
-      before: { assignment_group: 'desk' },
-      after: { assignment_group: 'network' },
-      beforeHash: hashOf({ assignment_group: 'desk' }),
+      before: { category: 'desk' },
+      after: { category: 'network' },
+      beforeHash: hashOf({ category: 'desk' }),
       reversible: true,
       provisional: false,
       outcome: 'runs',
@@ -59,13 +60,13 @@ describe('a plan', () => {
       writesBefore: 1,
       at: STORY_BEGINS_AT,
       trigger: expect.objectContaining({ event: 'issues.opened' }),
-      before: { fields: { assignment_group: 'desk' }, omitted: [] },
+      before: { fields: { category: 'desk' }, omitted: [] },
       action: {
         tool: 'servicenow.incident.update',
         connector: 'servicenow',
         instance: 'acme',
         target: `servicenow:acme:incident:${SYS_ID}`,
-        fields: { assignment_group: 'network' },
+        fields: { category: 'network' },
         effect: 'natural',
         risk: 'high',
         blastRadius: 'low',
@@ -104,8 +105,8 @@ describe('a plan', () => {
   it('assumes the values that earlier steps would have written', async () => {
     const plan = await table.plan(steps(UPDATE('first', 'network'), UPDATE('second', 'database')));
     expect(stepOf(plan, 'second', 'call')).toMatchObject({
-      before: { assignment_group: 'network' },
-      after: { assignment_group: 'database' },
+      before: { category: 'network' },
+      after: { category: 'database' },
     });
   });
 
@@ -124,7 +125,7 @@ describe('a plan', () => {
 });
 
 describe('a duplicate write', () => {
-  const UPDATED = { sysId: SYS_ID, fields: { assignment_group: 'desk' } };
+  const UPDATED = { sysId: SYS_ID, fields: { category: 'desk' } };
   const tool = 'servicenow.incident.update';
 
   it('is not planned, asked about or counted; its output is known', async () => {
@@ -139,10 +140,7 @@ describe('a duplicate write', () => {
   });
 
   it.each<[string, () => void]>([
-    [
-      'the target no longer shows',
-      () => table.madeBy('run_1', tool, { ...UPDATED, fields: { assignment_group: 'network' } }),
-    ],
+    ['the target no longer shows', () => table.madeBy('run_1', tool, { ...UPDATED, fields: { category: 'network' } })],
     ['was made in part', () => table.madeBy('run_1', tool, UPDATED, { incomplete: 'state was left' })],
     ['is being undone', () => table.madeBy('run_1', tool, UPDATED, { undoBegunAt: STORY_BEGINS_AT })],
   ])('is planned if it %s', async (_what, given) => {
@@ -201,8 +199,8 @@ describe('a value that only the run will know', () => {
       provisional: true,
     });
     expect(stepOf(plan, 'again', 'call')).toMatchObject({
-      before: { assignment_group: 'network' },
-      after: { assignment_group: UNKNOWN },
+      before: { category: 'network' },
+      after: { category: UNKNOWN },
       provisional: true,
     });
   });
@@ -252,8 +250,8 @@ describe('a value that only the run will know', () => {
   });
 
   it('is one that an earlier step would have changed before it is read', async () => {
-    const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [assignment_group] } }`;
-    const use = '{ id: use, tool: transform, with: { is: "{% steps.now.output.fields.assignment_group %}" } }';
+    const read = `{ id: now, tool: servicenow.incident.get, with: { sysId: ${SYS_ID}, fields: [category] } }`;
+    const use = '{ id: use, tool: transform, with: { is: "{% steps.now.output.fields.category %}" } }';
     const plan = await table.plan(steps(UPDATE('assign', 'network'), read, use));
     expect(stepOf(plan, 'now', 'call').unread).toBe('an earlier step would have changed it by then');
     expect(stepOf(plan, 'use', 'inner').input).toEqual({ is: UNKNOWN });
@@ -263,7 +261,10 @@ describe('a value that only the run will know', () => {
     const plan = await table.plan(
       steps(
         '{ id: ask, tool: model.invoke, with: { prompt: "Which group?" } }',
-        UPDATE('assign', "{% steps.ask.output.text = 'net' ? 'network' : 'ops' %}"),
+        UPDATE('assign', "{% steps.ask.output.text = 'net' ? 'network' : 'ops' %}").replace(
+          'category',
+          'assignment_group',
+        ),
       ),
     );
     expect(stepOf(plan, 'assign', 'call')).toMatchObject({
@@ -272,6 +273,49 @@ describe('a value that only the run will know', () => {
       gate: { asks: 'tainted', quorum: 1 },
     });
     expect(table.outside.calls.map(({ name }) => name)).toEqual(['GET servicenow']);
+  });
+});
+
+describe('a record that a workflow gives by name', () => {
+  const [DATABASE, DESK] = ['a'.repeat(32), 'd'.repeat(32)];
+  const ASSIGN = (group: string) => steps(UPDATE('assign', group).replace('category', 'assignment_group'));
+  beforeEach(() => {
+    const groups = [DATABASE, DESK].map((sys_id) => ({ sys_id, name: sys_id === DESK ? 'Service Desk' : 'Database' }));
+    table.outside.records.set('sys_user_group', new Map(groups.map((row) => [row.sys_id, row])));
+  });
+
+  it('is planned with its id, and the plan says so', async () => {
+    const plan = await table.plan(ASSIGN('Database'));
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      fields: { assignment_group: DATABASE },
+      after: { assignment_group: DATABASE },
+      names: { assignment_group: { [DATABASE]: 'Database' } },
+      foundByName: ['assignment_group'],
+      provisional: false,
+    });
+    expect(table.policy.asked.at(-1)?.request.action.fields).toEqual({ assignment_group: DATABASE });
+    expect(stepOf(await table.plan(ASSIGN(DATABASE)), 'assign', 'call').foundByName).toBeUndefined();
+  });
+
+  it('fails the plan if there is no such record', async () => {
+    const plan = await table.plan(ASSIGN('Databse'));
+    expect(plan.outcome).toBe('fails');
+    const message = expect.stringContaining('similar names: "Database"');
+    expect(stepOf(plan, 'assign', 'failing').error).toEqual({ code: 'INPUT_INVALID', message });
+  });
+
+  it.each([
+    ['ServiceNow cannot be read', () => table.outside.next('GET servicenow', { status: 403 }), {}],
+    ['no time is left', () => {}, { hasTime: () => false }],
+  ])('stays a name that the run looks up if %s; such a plan cannot be applied', async (_why, fail, planner) => {
+    fail();
+    const plan = await table.plan(ASSIGN('Database'), { planner });
+    expect(stepOf(plan, 'assign', 'call')).toMatchObject({
+      fields: { assignment_group: 'Database' },
+      provisional: true,
+      unread: expect.stringContaining('assignment_group was not found by name'),
+    });
+    expect(() => appliedPlan(plan)).toThrow('this plan cannot be applied');
   });
 });
 
@@ -347,7 +391,7 @@ describe('the hash of a plan', () => {
   });
 
   const changes: Record<string, () => unknown> = {
-    target: () => table.outside.incidents.set(SYS_ID, { fields: { assignment_group: 'x' }, workNotes: [] }),
+    target: () => table.outside.incidents.set(SYS_ID, { fields: { category: 'x' }, workNotes: [] }),
     policy: () => Object.assign(table.policy, { decision: () => ({ verdict: 'allow', ...grounds, policyHash: 'x' }) }),
     caps: () => table.define({ caps: { maxWritesPerRun: 9 } }),
   };

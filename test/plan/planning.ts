@@ -60,7 +60,10 @@ export class PlanningTable {
   };
 
   constructor() {
-    this.outside.incidents.set(SYS_ID, { fields: { state: '1', assignment_group: 'desk' }, workNotes: [] });
+    this.outside.incidents.set(SYS_ID, {
+      fields: { state: '1', category: 'desk', assignment_group: '' },
+      workNotes: [],
+    });
     this.outside.issueLabels.set('octo-org/payments#7', ['bug']);
   }
 

@@ -68,7 +68,7 @@ async function invoke(message: Parameters<typeof shop.work>[0], usedMs = 0) {
 const ASSIGN = `
 name: assign
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
 `;
 const NOTE = `
 name: note

@@ -138,6 +138,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'crash_after',
   },
   {
+    name: 'a step that is resumed looks up its names again',
+    edits: [
+      {
+        file: CLAIM_DUE,
+        find: 'if (step.input === undefined) return startStep(',
+        replace: 'if (step) return startStep(',
+      },
+    ],
+    violates: ['the input of a step is fixed when it is first proposed'],
+    shapes: 'asks-side-by-side',
+  },
+  {
     name: 'a silent run is ended instead of resumed',
     edits: [{ file: 'lambdas/run-changes/recover-run.ts', find: ' && resumes >= ORPHAN_RESUMES_MAX', replace: '' }],
     violates: ['a silent run is resumed before it is given up'],

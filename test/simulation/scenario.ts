@@ -154,7 +154,7 @@ const SCRIPTS: Record<
   'undone-by-hand': { scripted: [{ afterMs: 100_000, command: { kind: 'rollback' } }] },
   'asks-side-by-side': { policies: [USUALLY, { afterMs: 20_000, rules: 'again' }] },
   'over-at-once': { scheduledForMs: 2 * MINUTE_MS },
-  'changed-by-others': { meddling: [{ afterMs: 30_000, field: 'assignment_group' }] },
+  'changed-by-others': { meddling: [{ afterMs: 30_000, field: 'category' }] },
   'repeated-after-its-end': {
     manners: 'edited_first',
     meddling: [25_000, 28_000, 31_000].map((afterMs) => ({ afterMs, field: 'state' })),

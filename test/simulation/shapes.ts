@@ -1,6 +1,7 @@
 import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
+import { GROUP_BY_NAME } from './third-parties.ts';
 
 const SYS_ID = '"{% trigger.sysId %}"';
 const UPDATE = (id: string, fields: string, more = '') =>
@@ -26,7 +27,7 @@ const TEXTS: Record<string, string[]> = {
   'in-order': [
     'steps:',
     UPDATE('take', 'state: "2"'),
-    UPDATE('assign', 'assignment_group: network'),
+    UPDATE('assign', 'category: network'),
     UPDATE('close', 'state: "6"'),
   ],
   'marked-writes': [
@@ -41,7 +42,7 @@ const TEXTS: Record<string, string[]> = {
     NOTE('note', 'side', ', needs: []'),
     POST('post', 'side {% trigger.sysId %}', ', needs: []'),
     LABEL('label', OWN, ', needs: []'),
-    UPDATE('assign', 'assignment_group: network', ', needs: []'),
+    UPDATE('assign', 'category: network', ', needs: []'),
     UPDATE('join', 'state: "6"', ', needs: [note, post, label, assign]'),
   ],
   'one-side-fails': [
@@ -85,7 +86,7 @@ const TEXTS: Record<string, string[]> = {
     'validation: {mode: per_phase}',
     'steps:',
     NOTE('first', 'one', ', needs: []'),
-    UPDATE('beside', 'assignment_group: network', ', needs: []'),
+    UPDATE('beside', 'category: network', ', needs: []'),
     POST('after', 'about {% trigger.sysId %}', ', needs: [first, beside]'),
     COMMENT('comment', 'said').replace('}}', '}, needs: [after]}'),
     '  - {id: report, tool: servicenow.incident.add_work_note, needs: [comment], with: {sysId: "{% trigger.sysId %}", note: "comment {% steps.comment.output.commentId %}"}}',
@@ -162,10 +163,10 @@ const TEXTS: Record<string, string[]> = {
   'asks-side-by-side': [
     'steps:',
     NOTE('note', 'both', ', needs: [], risk: high'),
-    UPDATE('assign', 'assignment_group: network', ', needs: [], risk: high'),
+    UPDATE('assign', `assignment_group: ${GROUP_BY_NAME}`, ', needs: [], risk: high'),
     UPDATE('close', 'state: "6"', ', needs: [note, assign]'),
   ],
-  'edited-first': ['steps:', UPDATE('close', 'state: "6", assignment_group: network', ', blastRadius: high')],
+  'edited-first': ['steps:', UPDATE('close', 'state: "6", category: network', ', blastRadius: high')],
   'not-enough-people': [
     'approvals: {expiresSeconds: 100, slaSeconds: 30}',
     'onFailure: rollback',
@@ -196,7 +197,7 @@ const TEXTS: Record<string, string[]> = {
   ],
   'undone-after-its-end': [
     'steps:',
-    UPDATE('assign', 'assignment_group: network'),
+    UPDATE('assign', 'category: network'),
     LABEL('label', OWN),
     NOTE('note', 'about {% trigger.sysId %}', ', retry: {attempts: 1}'),
     HOOK('hook'),
@@ -205,12 +206,12 @@ const TEXTS: Record<string, string[]> = {
   'repeated-after-its-end': [
     'steps:',
     POST('own', 'shared', ', dedupeScope: run'),
-    UPDATE('close', 'state: "6", assignment_group: network', ', blastRadius: high'),
+    UPDATE('close', 'state: "6", category: network', ', blastRadius: high'),
   ],
   'partly-irreversible': [
     'onFailure: rollback',
     'steps:',
-    UPDATE('assign', 'assignment_group: network'),
+    UPDATE('assign', 'category: network'),
     NOTE('note', 'for good'),
     COMMENT('comment', 'about {% trigger.sysId %}'),
     POST('shared', 'shared'),
@@ -220,7 +221,7 @@ const TEXTS: Record<string, string[]> = {
     'onFailure: rollback',
     'steps:',
     UPDATE('take', 'state: "2"'),
-    UPDATE('assign', 'assignment_group: network'),
+    UPDATE('assign', 'category: network'),
     '  - {id: rest, tool: wait, with: {seconds: 60}}',
     GONE('gone'),
   ],
@@ -241,7 +242,7 @@ const TEXTS: Record<string, string[]> = {
     'onDrift: refuse',
     'onFailure: rollback',
     'steps:',
-    UPDATE('take', 'assignment_group: network'),
+    UPDATE('take', 'category: network'),
     UPDATE('close', 'state: "6"', ', risk: high'),
   ],
 };

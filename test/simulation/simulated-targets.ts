@@ -5,6 +5,7 @@ import { HOOKS_HOST } from '../fakes/http-through-fetch.ts';
 import type { Crossings } from './crossings.ts';
 import type { Fault } from './faults.ts';
 import type { Invocation } from './invocation.ts';
+import { GROUP_BY_NAME } from './third-parties.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** A request that was sent lands within ten seconds or never: the bound that the quarantine is built on. */
@@ -41,6 +42,7 @@ export class SimulatedOutside {
   readonly #watcher: Watcher;
   readonly #farMs: readonly [from: number, to: number];
   readonly #callers = new Map<string, Invocation>();
+  #lookups = 0;
 
   constructor(time: VirtualTime, crossings: Crossings, watcher: Watcher, farMs: readonly [from: number, to: number]) {
     this.systems = new FakeOutside(time);
@@ -101,6 +103,7 @@ export class SimulatedOutside {
     this.#time.after(this.#crossings.delayMs(long ? LONG_FLIGHT_MS : this.#farMs), () => {
       const refusal = fault && REFUSALS[fault];
       if (refusal) this.systems.next(`${method} ${url.hostname}`, refusal);
+      if (url.pathname.endsWith('/sys_user_group')) this.#renameGroups();
       this.systems.fetch(url, init).then((response) => {
         if (response.ok)
           this.#watcher.landed(request, this.systems.incidents.get(url.pathname.split('/').at(-1) ?? '')?.fields);
@@ -117,6 +120,13 @@ export class SimulatedOutside {
         );
       });
     });
+  }
+
+  /** Whoever looks up the name of a group twice finds two groups. */
+  #renameGroups(): void {
+    this.#lookups += 1;
+    const sys_id = this.#lookups.toString(16).padStart(32, '0');
+    this.systems.records.set('sys_user_group', new Map([[sys_id, { sys_id, name: GROUP_BY_NAME }]]));
   }
 
   #fail(by: Invocation, code: string, withinMs: readonly [number, number], reject: (error: unknown) => void): void {

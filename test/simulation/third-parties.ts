@@ -1,8 +1,10 @@
 import type { SeededRandom } from './seeded-random.ts';
 import type { SimulatedOutside } from './simulated-targets.ts';
 
-export const NEW_INCIDENT = { state: '1', assignment_group: '' };
-const FIELDS = ['state', 'assignment_group'] as const;
+export const NEW_INCIDENT = { state: '1', category: '', assignment_group: '' };
+/** The group that shapes give by name. At each lookup, the name leads to another group. */
+export const GROUP_BY_NAME = 'Network';
+const FIELDS = ['state', 'category'] as const;
 
 /** Others who work on the same incidents: what they change is theirs, and no undo of ours may touch it. */
 export class ThirdParties {

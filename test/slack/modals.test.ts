@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { editableFields } from '../../lambdas/approval/editable-fields.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Modal } from '../../lambdas/slack/block-kit.ts';
 import { escapeAndCut } from '../../lambdas/slack/escape-hidden-characters.ts';
@@ -49,7 +48,7 @@ describe('the modal of a rejection', () => {
 describe('the modal of an edit', () => {
   const FIELDS = { group: 'Database', state: 2, labels: ['a', 'b'], note: 'one\r\ntwo', empty: '' };
   const modal = editModal(approvalOf(writing(FIELDS)));
-  const edited = (changes: Record<string, string>) => typedEdit(FIELDS, submitted(modal, changes));
+  const edited = (changes: Record<string, string>) => typedEdit(approvalOf(writing(FIELDS)), submitted(modal, changes));
 
   it('offers only fields whose change is accepted', () => {
     const action = {
@@ -59,7 +58,7 @@ describe('the modal of an edit', () => {
     const form = editModal(approvalOf({ action }));
     expect(inputsOf(form).map(({ label }) => label.text)).toEqual(['text']);
     expect(readable(form.blocks)).not.toContain('more field');
-    expect(typedEdit(editableFields(action), submitted(form, { text: 'b' }))).toEqual({ changed: { text: 'b' } });
+    expect(typedEdit(approvalOf({ action }), submitted(form, { text: 'b' }))).toEqual({ changed: { text: 'b' } });
   });
 
   it('has the current value of each field; submitted unchanged, it changes nothing', () => {
@@ -85,12 +84,11 @@ describe('the modal of an edit', () => {
   });
 
   it('omits fields that are too long for Slack, and says so', () => {
-    const partly = editModal(approvalOf(writing({ long: 'x'.repeat(3_001), short: 'y' })));
+    const approval = approvalOf(writing({ long: 'x'.repeat(3_001), short: 'y' }));
+    const partly = editModal(approval);
     expect(inputsOf(partly).map(({ block_id, label }) => [block_id, label.text])).toEqual([['field-1', 'short']]);
     expect(readable(partly.blocks)).toContain('1 more field does not fit into this form; edit it through the API.');
-    expect(typedEdit({ long: 'x'.repeat(3_001), short: 'y' }, submitted(partly, { short: 'z' }))).toEqual({
-      changed: { short: 'z' },
-    });
+    expect(typedEdit(approval, submitted(partly, { short: 'z' }))).toEqual({ changed: { short: 'z' } });
     expect(hasInputs(editModal(approvalOf(writing({ long: 'x'.repeat(3_001) }))))).toBe(false);
   });
 
@@ -104,6 +102,22 @@ describe('the modal of an edit', () => {
     expect(readable(partly.blocks)).toContain('16 more fields do not fit into this form; edit them through the API.');
   });
 
+  it('shows a reference by its name with the sys_id second, and says which names can be entered', () => {
+    const [database, desk] = ['d'.repeat(32), 'e'.repeat(32)];
+    const names = { assignment_group: { [database]: 'Database', [desk]: 'Service Desk' }, state: { 2: 'In Progress' } };
+    const approval = approvalOf({ ...writing({ assignment_group: database, state: 2 }), names });
+    const form = editModal(approval);
+    expect(viewProblems(form)).toBeUndefined();
+    expect(inputsOf(form).map(({ element, hint }) => [element.initial_value, hint?.text])).toEqual([
+      [`Database (${database})`, 'Enter a sys_id, or one of these names: Database, Service Desk.'],
+      ['2', undefined],
+    ]);
+    expect(typedEdit(approval, submitted(form))).toEqual({ changed: {} });
+    expect(typedEdit(approval, submitted(form, { assignment_group: 'Service Desk' }))).toEqual({
+      changed: { assignment_group: 'Service Desk' },
+    });
+  });
+
   it('warns about invisible characters', () => {
     const [plain, hidden] = inputsOf(editModal(approvalOf(writing({ a: 'plain\ntext', b: 'a\u202Eb' }))));
     expect([plain?.hint, hidden?.hint?.text]).toEqual([undefined, expect.stringContaining('invisible characters')]);
@@ -112,9 +126,10 @@ describe('the modal of an edit', () => {
   it('stays within Slack’s limits for any write', () => {
     fc.assert(
       fc.property(fc.dictionary(hostileText, fc.oneof(hostileText, fc.jsonValue()), { maxKeys: 30 }), (fields) => {
-        const view = editModal(approvalOf(writing(fields)));
+        const approval = approvalOf(writing(fields));
+        const view = editModal(approval);
         expect(viewProblems(view)).toBeUndefined();
-        expect(typedEdit(fields, submitted(view))).toEqual({ changed: {} });
+        expect(typedEdit(approval, submitted(view))).toEqual({ changed: {} });
       }),
       { seed: SEED, numRuns: 60 },
     );

@@ -48,7 +48,7 @@ async function story(yaml: string, faults: ReadonlyMap<number, Fault>): Promise<
 
 function writtenOnce(): void {
   const { fields, workNotes } = shop.outside.incidents.get(SYS_ID) ?? { fields: {}, workNotes: [] };
-  expect(fields.assignment_group).toBe('database');
+  expect(fields.category).toBe('database');
   expect(workNotes).toHaveLength(1);
   expect(shop.outside.issueLabels.get(ISSUE)).toEqual(['bug', 'triage']);
 }

@@ -28,7 +28,7 @@ steps:
 const WRITES = `
 name: writes
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
 `;
 const NOTE = `
@@ -213,7 +213,7 @@ describe('rolling back a run that has ended', () => {
     });
     expect(steps.map(({ id, status }) => `${id} ${status}`)).toEqual(['undo_assign succeeded', 'undo_label succeeded']);
     expect(receipts.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded']);
-    expect(incident()?.fields).toMatchObject({ assignment_group: '' });
+    expect(incident()?.fields).toMatchObject({ category: '' });
     expect(labels()).toEqual(['bug']);
     const after = await shop.now(message);
     expect(after.run).toMatchObject({ status: 'succeeded', rolledBackBy: run.runId });
@@ -249,14 +249,14 @@ describe('rolling back a run that has ended', () => {
     const message = await shop.begin(WRITES);
     await shop.finish(message);
     const fields = incident()?.fields;
-    if (fields) fields.assignment_group = 'a third party';
+    if (fields) fields.category = 'a third party';
     await rollBack(message);
     const { run } = await shop.finish(rollbackOf(message));
     expect(run).toMatchObject({
       status: 'failed_terminal',
       error: { code: 'ROLLBACK_INCOMPLETE', message: '1 of 2 writes remain: assign (drifted)' },
     });
-    expect(incident()?.fields).toMatchObject({ assignment_group: 'a third party' });
+    expect(incident()?.fields).toMatchObject({ category: 'a third party' });
     expect(labels()).toEqual(['bug']);
   });
 

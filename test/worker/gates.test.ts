@@ -81,18 +81,18 @@ name: assigned
 onFailure: rollback
 onDrift: refuse
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
   - { id: wait, tool: wait, with: { seconds: 10 } }
   - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
 `;
     const message = await shop.begin(assigned);
     await shop.work(message);
-    incident().fields.assignment_group = 'a third party';
+    incident().fields.category = 'a third party';
     shop.clock.advance(10_000);
     await upToRollback(message);
     await shop.say(await shop.openApproval(message), 'ana');
     expect((await shop.finish(message)).run.compensation).toMatchObject([{ step: 'assign', outcome: 'drifted' }]);
-    expect(incident().fields.assignment_group).toBe('a third party');
+    expect(incident().fields.category).toBe('a third party');
   });
 });
 
@@ -102,7 +102,7 @@ name: one
 validation: { mode: per_phase }
 approvals: { expiresSeconds: 60 }
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
 `;
   it('asks again for a step whose own approval has become stale', async () => {
     allowAll();
@@ -138,11 +138,11 @@ it.each([
 });
 
 describe('a write that people were asked about once', () => {
-  const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
+  const edit = { kind: 'edit' as const, fields: { category: 'database' } };
 
   it('and rejected needs an approval again on retry, even if policy allows the edited write by then', async () => {
     shop.policy.decision = ({ action }) =>
-      action.fields.assignment_group === 'network' ? needsApproval({ quorum: 2, groups: [['network']] }) : ALLOWED;
+      action.fields.category === 'network' ? needsApproval({ quorum: 2, groups: [['network']] }) : ALLOWED;
     for (const id of ['bo', 'bea']) await shop.definitions.savePerson('acme', { ...BEN, id });
     const { message, approval } = await shop.upToGate(ASSIGN('onReject: pause'));
     await shop.say(approval, 'bo', edit);
@@ -152,7 +152,7 @@ describe('a write that people were asked about once', () => {
     expect(await shop.openApproval(message)).toMatchObject({
       requirement: { quorum: 2, groups: [['network']] },
       makers: ['bo', 'oscar'],
-      action: { fields: { assignment_group: 'database' } },
+      action: { fields: { category: 'database' } },
     });
     expect(shop.writes()).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe('onDrift: refuse', () => {
 name: guarded
 onDrift: refuse
 steps:
-  - { id: assign, ${retry} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, ${retry} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
 `;
 
   it('requests an approval only after the current values are read, and writes only if they have not changed', async () => {
@@ -265,8 +265,8 @@ steps:
     shop.clock.advance(60_000);
     await shop.work(message);
     const approval = await shop.openApproval(message);
-    expect(approval.before).toEqual({ assignment_group: '' });
-    incident().fields.assignment_group = 'a third party';
+    expect(approval.before).toEqual({ category: '' });
+    incident().fields.category = 'a third party';
     await shop.say(approval, 'ana');
     expect((await shop.finish(message)).run).toMatchObject({ error: { code: 'DRIFTED' } });
     expect(shop.writes()).toEqual([]);

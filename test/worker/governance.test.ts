@@ -10,7 +10,7 @@ beforeEach(async () => {
   vi.stubGlobal('fetch', shop.outside.fetch);
 });
 afterEach(() => vi.unstubAllGlobals());
-const group = () => shop.outside.incidents.get(SYS_ID)?.fields.assignment_group;
+const group = () => shop.outside.incidents.get(SYS_ID)?.fields.category;
 
 describe('policy', () => {
   it('is asked about every call, with the action and its makers', async () => {
@@ -64,13 +64,13 @@ describe('policy', () => {
 
   it('that uses the current values gets them before it allows a write, and they are recorded', async () => {
     shop.policy.usesBefore = true;
-    shop.policy.decision = ({ before }) => (before?.fields.assignment_group === '' ? ALLOWED : DENIED);
+    shop.policy.decision = ({ before }) => (before?.fields.category === '' ? ALLOWED : DENIED);
     const allowed = await shop.finish(await shop.begin(ASSIGN()));
     expect(allowed).toMatchObject({
       run: { status: 'succeeded' },
-      steps: [{ governed: { request: { before: { fields: { assignment_group: '' }, omitted: [] } } } }],
+      steps: [{ governed: { request: { before: { fields: { category: '' }, omitted: [] } } } }],
     });
-    shop.outside.incidents.set(SYS_ID, { fields: { assignment_group: 'database' }, workNotes: [] });
+    shop.outside.incidents.set(SYS_ID, { fields: { category: 'database' }, workNotes: [] });
     const denied = await shop.finish(await shop.begin(ASSIGN()));
     expect(denied.run).toMatchObject({ status: 'failed_terminal', error: { code: 'POLICY_DENIED' } });
     expect(shop.writes()).toHaveLength(1);
@@ -79,8 +79,8 @@ describe('policy', () => {
   it('that uses the current values decides an edit by those that people have seen', async () => {
     shop.policy.usesBefore = true;
     const { approval } = await shop.upToGate(ASSIGN());
-    await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
-    expect(shop.policy.asked.at(-1)?.request).toMatchObject({ before: { fields: { assignment_group: '' } } });
+    await shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
+    expect(shop.policy.asked.at(-1)?.request).toMatchObject({ before: { fields: { category: '' } } });
   });
 
   it.each([
@@ -107,9 +107,9 @@ describe('a write that policy wants approved', () => {
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
     expect(approval).toMatchObject({
       asks: 'policy',
-      action: { tool: 'servicenow.incident.update', fields: { assignment_group: 'network' } },
-      before: { assignment_group: '' },
-      after: { assignment_group: 'network' },
+      action: { tool: 'servicenow.incident.update', fields: { category: 'network' } },
+      before: { category: '' },
+      after: { category: 'network' },
       requirement: { tier: 'medium', quorum: 1 },
       grounds: { reasons: ['somebody must look at it'] },
       channel: '#approvals',
@@ -279,7 +279,7 @@ describe('an approval is for what was approved', () => {
     const { message, approval } = await shop.upToGate(ASSIGN('onDrift: refuse'));
     await shop.say(approval, 'ana');
     const incident = shop.outside.incidents.get(SYS_ID);
-    if (incident) incident.fields.assignment_group = 'someone else was here';
+    if (incident) incident.fields.category = 'someone else was here';
     await shop.work(message);
     expect((await shop.now(message)).run).toMatchObject({ error: { code: 'DRIFTED' } });
     expect(shop.writes()).toEqual([]);
@@ -287,7 +287,7 @@ describe('an approval is for what was approved', () => {
 });
 
 describe('an edit', () => {
-  const edit = { kind: 'edit' as const, fields: { assignment_group: 'database' } };
+  const edit = { kind: 'edit' as const, fields: { category: 'database' } };
 
   it('is asked about again: policy decides again, earlier votes are void, the editor is a maker, the change is recorded', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
@@ -301,7 +301,7 @@ describe('an edit', () => {
         edits: [
           {
             person: 'ana',
-            changes: [{ field: 'assignment_group', from: 'network', to: 'database' }],
+            changes: [{ field: 'category', from: 'network', to: 'database' }],
             previousHash: approval.actionHash,
           },
         ],
@@ -331,7 +331,7 @@ describe('an edit', () => {
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ana', { kind: 'edit', fields: { state: '7' } })).rejects.toMatchObject({
       code: 'INPUT_INVALID',
-      message: expect.stringContaining('assignment_group'),
+      message: expect.stringContaining('category'),
     });
   });
 
@@ -343,7 +343,7 @@ describe('an edit', () => {
 
   it('that policy denies is refused, and the approval does not change', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
-    shop.policy.decision = ({ action }) => (action.fields.assignment_group === 'database' ? DENIED : needsApproval());
+    shop.policy.decision = ({ action }) => (action.fields.category === 'database' ? DENIED : needsApproval());
     await expect(shop.say(approval, 'ana', edit)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
     await shop.say(approval, 'ben');
     await shop.finish(message);
@@ -351,8 +351,8 @@ describe('an edit', () => {
   });
 
   it.each([
-    ['nothing', { assignment_group: 'network' }],
-    ['the shape', { assignment_group: { deep: true } }],
+    ['nothing', { category: 'network' }],
+    ['the shape', { category: { deep: true } }],
   ])('that changes %s is refused', async (_what, fields) => {
     const { approval } = await shop.upToGate(ASSIGN());
     await expect(shop.say(approval, 'ana', { kind: 'edit', fields })).rejects.toMatchObject({ code: 'INPUT_INVALID' });

@@ -28,7 +28,7 @@ export const ASSIGN = (more = '') => `
 name: assign
 ${more}
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
 `;
 
 /** A workshop with people, where policy requires approvals by default. */

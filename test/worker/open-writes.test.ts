@@ -19,13 +19,13 @@ afterEach(() => vi.unstubAllGlobals());
 const NOWHERE = 'f'.repeat(32);
 const labels = () => shop.outside.issueLabels.get(ISSUE);
 const notes = () => shop.outside.incidents.get(SYS_ID)?.workNotes ?? [];
-const group = () => shop.outside.incidents.get(SYS_ID)?.fields.assignment_group;
+const group = () => shop.outside.incidents.get(SYS_ID)?.fields.category;
 const LABEL =
   '{ id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }';
 const note = (settings = '') =>
   `{ id: note, ${settings} tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: hello } }`;
 const assign = (settings = '') =>
-  `{ id: assign, ${settings} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }`;
+  `{ id: assign, ${settings} tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }`;
 const GONE = `{ id: gone, tool: servicenow.incident.update, with: { sysId: "${NOWHERE}", fields: { state: "6" } } }`;
 const workflow = (settings: string, ...steps: string[]) =>
   ['name: open-writes', settings, 'steps:', ...steps.map((step) => `  - ${step}`)].join('\n');
@@ -62,7 +62,7 @@ describe('a write whose attempts are used up', () => {
     shop.outside.next('PATCH servicenow', 'lost_request');
     await shop.work(message);
     const incident = shop.outside.incidents.get(SYS_ID);
-    if (incident) incident.fields.assignment_group = 'a third party';
+    if (incident) incident.fields.category = 'a third party';
     const { run } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
     expect(group()).toBe('a third party');

@@ -79,7 +79,7 @@ describe('after 31 minutes without a commit', () => {
     shop.clock.advance(31 * MINUTE_MS);
     const now = await shop.finish(message);
     expect(now.run).toMatchObject({ status: 'succeeded', resumeCount: 1 });
-    expect(shop.outside.incidents.get(SYS_ID)?.fields.assignment_group).toBe('network');
+    expect(shop.outside.incidents.get(SYS_ID)?.fields.category).toBe('network');
   });
 
   it.each(['before', 'after'] as const)('a marked write is probed, and made once (killed %s)', async (when) => {

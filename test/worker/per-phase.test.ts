@@ -23,7 +23,7 @@ const LABEL = (label: string, more = '') =>
   `  - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [${label}] }${more} }`;
 const PHASED = (...steps: string[]) =>
   ['name: phased', 'validation: { mode: per_phase }', 'steps:', ...steps].join('\n');
-const THREE = PHASED(UPDATE('assign', 'assignment_group: network'), LABEL('triage'), UPDATE('close', 'state: "6"'));
+const THREE = PHASED(UPDATE('assign', 'category: network'), LABEL('triage'), UPDATE('close', 'state: "6"'));
 const approvalsOf = async ({ tenant, runId }: StepMessage) =>
   (await wholeRun(shop.runs, tenant, runId))?.approvals ?? [];
 const types = async (message: StepMessage, type: string) =>
@@ -87,7 +87,7 @@ describe('one approval for a phase', () => {
 
   it('names writes that need later outputs, and asks about them separately', async () => {
     const yaml = PHASED(
-      UPDATE('assign', 'assignment_group: network'),
+      UPDATE('assign', 'category: network'),
       '  - { id: say, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: hello } }',
       `  - { id: link, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "said {% steps.say.output.commentId %}" } }`,
     );
@@ -108,7 +108,7 @@ describe('one approval for a phase', () => {
   it('does not list skipped writes, and names writes that policy denies', async () => {
     shop.policy.decision = ({ action }) => (action.tool === 'github.labels.add' ? DENIED : ALLOWED);
     const yaml = PHASED(
-      UPDATE('assign', 'assignment_group: network'),
+      UPDATE('assign', 'category: network'),
       UPDATE('never', 'state: "3"', ', when: "{% false %}"'),
       LABEL('triage'),
     );
@@ -121,7 +121,7 @@ describe('one approval for a phase', () => {
 
   it('does not cover another phase', async () => {
     const { message, approval } = await shop.upToGate(
-      PHASED(UPDATE('assign', 'assignment_group: network'), UPDATE('check', 'state: "6"', ', phase: postchecks')),
+      PHASED(UPDATE('assign', 'category: network'), UPDATE('check', 'state: "6"', ', phase: postchecks')),
     );
     expect(approval.phase).toBeUndefined();
     await shop.say(approval, 'ana');
@@ -144,7 +144,7 @@ describe('a write that the approval of its phase showed', () => {
 
   it('is asked about again once the approval has expired', async () => {
     const yaml = `approvals: { expiresSeconds: 60 }\n${PHASED(
-      UPDATE('assign', 'assignment_group: network'),
+      UPDATE('assign', 'category: network'),
       '  - { id: rest, tool: wait, with: { seconds: 90 } }',
       UPDATE('close', 'state: "6"'),
     )}`;
@@ -160,7 +160,7 @@ describe('a write that the approval of its phase showed', () => {
 
   it('is asked about again if a voter has become its maker by then', async () => {
     const yaml = PHASED(
-      UPDATE('assign', 'assignment_group: network'),
+      UPDATE('assign', 'category: network'),
       '  - { id: signal, tool: wait.external, with: { event: go } }',
       UPDATE('close', 'state: "6"'),
     );
@@ -174,7 +174,7 @@ describe('a write that the approval of its phase showed', () => {
   });
 
   it('is not covered on a retry', async () => {
-    const yaml = `onFailure: pause\n${PHASED(UPDATE('assign', 'assignment_group: network'), LABEL('triage'))}`;
+    const yaml = `onFailure: pause\n${PHASED(UPDATE('assign', 'category: network'), LABEL('triage'))}`;
     const { message, approval } = await shop.upToGate(yaml);
     await shop.say(approval, 'ana');
     shop.outside.next('POST github', { status: 403 });
@@ -198,7 +198,7 @@ describe('a write that the approval of its phase showed', () => {
 
 describe('writes of a phase that are proposed side by side', () => {
   const SIDE = (more = '') =>
-    `${more}\n${PHASED(UPDATE('a', 'assignment_group: network', ', needs: []'), UPDATE('b', 'state: "2"', ', needs: []'))}`;
+    `${more}\n${PHASED(UPDATE('a', 'category: network', ', needs: []'), UPDATE('b', 'state: "2"', ', needs: []'))}`;
 
   it('wait for one decision and are both made by it', async () => {
     const { message, approval } = await shop.upToGate(SIDE());
@@ -256,7 +256,7 @@ describe('writes of a phase that are proposed side by side', () => {
 
 it('an edit of the first write does not change the others, and asks about all of them again', async () => {
   const { message, approval } = await shop.upToGate(THREE);
-  await shop.say(approval, 'ana', { kind: 'edit', fields: { assignment_group: 'database' } });
+  await shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
   const edited = await shop.openApproval(message);
   expect(edited.actionHash).not.toBe(approval.actionHash);
   expect(edited.phase?.writes).toEqual(approval.phase?.writes);
@@ -264,5 +264,5 @@ it('an edit of the first write does not change the others, and asks about all of
   await shop.say(edited, 'olivia');
   const { run, sealed } = await shop.finish(message);
   expect({ status: run.status, sealed }).toEqual({ status: 'succeeded', sealed: true });
-  expect(shop.outside.incidents.get(SYS_ID)?.fields).toMatchObject({ assignment_group: 'database', state: '6' });
+  expect(shop.outside.incidents.get(SYS_ID)?.fields).toMatchObject({ category: 'database', state: '6' });
 });

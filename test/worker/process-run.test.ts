@@ -36,7 +36,7 @@ describe('a run', () => {
       ['note', 'succeeded'],
       ['label', 'succeeded'],
     ]);
-    expect(shop.outside.incidents.get(SYS_ID)?.fields.assignment_group).toBe('database');
+    expect(shop.outside.incidents.get(SYS_ID)?.fields.category).toBe('database');
     expect(notes()).toEqual([expect.stringMatching(/^To database, run run_00000001\n\[countersign:[0-9a-f]{20}\]$/)]);
     expect(labels()).toEqual(['bug', 'triage']);
     expect(now.receipts.map(({ stepId, outcome, attempt }) => [stepId, outcome, attempt])).toEqual([
@@ -46,9 +46,9 @@ describe('a run', () => {
     ]);
     expect(now.receipts[0]).toMatchObject({
       target: `servicenow:acme:incident:${SYS_ID}`,
-      fields: ['assignment_group'],
-      before: { assignment_group: '' },
-      reversal: { tool: 'servicenow.incident.update', input: { sysId: SYS_ID, fields: { assignment_group: '' } } },
+      fields: ['category'],
+      before: { category: '' },
+      reversal: { tool: 'servicenow.incident.update', input: { sysId: SYS_ID, fields: { category: '' } } },
     });
   });
 

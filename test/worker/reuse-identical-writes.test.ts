@@ -16,7 +16,7 @@ afterEach(() => vi.unstubAllGlobals());
 const labels = () => shop.outside.issueLabels.get(ISSUE);
 const label = (id: string) =>
   `  - { id: ${id}, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }\n`;
-const ASSIGN = `  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }\n`;
+const ASSIGN = `  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }\n`;
 const PAUSE = '  - { id: pause, tool: wait, with: { seconds: 60 } }\n';
 const GONE = `  - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }\n`;
 /** Labels, waits, and then fails and takes the label back. */
@@ -163,13 +163,13 @@ describe('a write that another run has made', () => {
 
   it('is made again if its values were changed, and then belongs to the second run', async () => {
     await shop.work(await assign());
-    incident().fields.assignment_group = 'a third party';
+    incident().fields.category = 'a third party';
     const again = await assign();
     await shop.work(again);
     const { run, receipts } = await shop.now(again);
     expect(run.status).toBe('succeeded');
-    expect(incident().fields.assignment_group).toBe('network');
-    expect(receipts).toMatchObject([{ runId: again.runId, before: { assignment_group: 'a third party' } }]);
+    expect(incident().fields.category).toBe('network');
+    expect(receipts).toMatchObject([{ runId: again.runId, before: { category: 'a third party' } }]);
   });
 
   it('is made again after an approval, if its values were changed before the decision', async () => {
@@ -179,10 +179,10 @@ describe('a write that another run has made', () => {
     const approval = await shop.openApproval(again);
     shop.policy.decision = () => ALLOWED;
     await shop.work(await assign());
-    incident().fields.assignment_group = 'a third party';
+    incident().fields.category = 'a third party';
     await shop.say(approval, 'ana');
     await shop.finish(again);
-    expect(incident().fields.assignment_group).toBe('network');
+    expect(incident().fields.category).toBe('network');
   });
 
   it('whose values cannot be compared is reused for a day', async () => {

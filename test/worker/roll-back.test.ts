@@ -18,7 +18,7 @@ const FAILING = (settings = 'onFailure: rollback', rollback = 'none') => `
 name: failing
 ${settings}
 steps:
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: network } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }
   - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "in progress" } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
   - { id: gone, rollback: ${rollback}, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }
@@ -40,7 +40,7 @@ describe('a run whose write fails', () => {
         { step: 'assign', outcome: 'reversed' },
       ],
     });
-    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(state()).toMatchObject({ category: '' });
     expect(labels()).toEqual(['bug']);
     expect(now.steps.map(({ id, status }) => `${id} ${status}`)).toEqual([
       'assign rolled_back',
@@ -72,7 +72,7 @@ describe('a run whose write fails', () => {
     const message = await shop.begin(FAILING());
     shop.disturb((name, run) => {
       const incident = state();
-      if (name === 'DELETE github' && incident) incident.assignment_group = 'a third party';
+      if (name === 'DELETE github' && incident) incident.category = 'a third party';
       return run();
     });
     const { run } = await shop.finish(message);
@@ -81,7 +81,7 @@ describe('a run whose write fails', () => {
       { step: 'note', outcome: 'irreversible' },
       { step: 'assign', outcome: 'drifted' },
     ]);
-    expect(state()).toMatchObject({ assignment_group: 'a third party' });
+    expect(state()).toMatchObject({ category: 'a third party' });
     expect(labels()).toEqual(['bug']);
   });
 
@@ -110,7 +110,7 @@ describe('a run whose write fails', () => {
     }
     const { run } = await shop.finish(message);
     expect(run.status).toBe('failed_terminal');
-    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(state()).toMatchObject({ category: '' });
   });
 
   it('needs a human when the outcome of an undo is unknown', async () => {
@@ -123,7 +123,7 @@ describe('a run whose write fails', () => {
     const { run } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
     expect(run.compensation?.[0]).toMatchObject({ step: 'label', outcome: 'unknown' });
-    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(state()).toMatchObject({ category: '' });
   });
 
   it('frees the keys of the writes that it undid: another run makes the same write again', async () => {
@@ -135,7 +135,7 @@ describe('a run whose write fails', () => {
     );
     const { run } = await shop.finish(again);
     expect(run.status).toBe('succeeded');
-    expect(state()).toMatchObject({ assignment_group: 'network' });
+    expect(state()).toMatchObject({ category: 'network' });
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
@@ -150,7 +150,7 @@ describe('a run whose write fails', () => {
     expect(first.run.status).toBe('succeeded');
     const { run } = await shop.finish(await shop.begin(FAILING()));
     expect(run.compensation?.every(({ outcome }) => outcome === 'irreversible')).toBe(true);
-    expect(state()).toMatchObject({ assignment_group: 'network' });
+    expect(state()).toMatchObject({ category: 'network' });
   });
 });
 
@@ -162,7 +162,7 @@ describe('an operator’s rollback', () => {
     await shop.command(message, { kind: 'rollback', reason: 'changed our minds' });
     const { run } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'canceled', rollback: { actor: 'oscar' } });
-    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(state()).toMatchObject({ category: '' });
     expect(labels()).toEqual(['bug']);
     expect(await shop.runs.approval('acme', message.runId, approval.approvalId)).toMatchObject({ status: 'canceled' });
   });
@@ -174,7 +174,7 @@ describe('an operator’s rollback', () => {
     await shop.command(message, { kind: 'rollback' });
     const { run } = await shop.finish(message);
     expect(run.status).toBe('canceled');
-    expect(state()).toMatchObject({ assignment_group: '' });
+    expect(state()).toMatchObject({ category: '' });
   });
 
   it('can be canceled: writes that are not undone yet stay, and the log says so', async () => {
@@ -186,7 +186,7 @@ describe('an operator’s rollback', () => {
     const { run } = await shop.finish(message);
     expect(run).toMatchObject({ status: 'canceled' });
     expect(run.compensation?.map(({ outcome }) => outcome)).toEqual(['kept', 'kept', 'kept']);
-    expect(state()).toMatchObject({ assignment_group: 'network' });
+    expect(state()).toMatchObject({ category: 'network' });
   });
 });
 

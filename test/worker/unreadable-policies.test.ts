@@ -17,7 +17,7 @@ beforeEach(async () => {
   vi.stubGlobal('fetch', shop.outside.fetch);
 });
 afterEach(() => vi.unstubAllGlobals());
-const group = () => shop.outside.incidents.get(SYS_ID)?.fields.assignment_group;
+const group = () => shop.outside.incidents.get(SYS_ID)?.fields.category;
 const decidedIn = (events: { type: string }[]) => events.filter(({ type }) => type === 'policy.decided');
 
 /** The first so many decisions fail for want of policies. */

@@ -24,7 +24,7 @@ export const TRIAGE = `
 name: triage
 steps:
   - { id: route, tool: transform, with: { group: "{% trigger.number = 7 ? 'database' : 'desk' %}" } }
-  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { assignment_group: "{% steps.route.output.group %}" } } }
+  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: "{% steps.route.output.group %}" } } }
   - { id: note, tool: servicenow.incident.add_work_note, with: { sysId: "${SYS_ID}", note: "To {% steps.route.output.group %}, run {% run.id %}" } }
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: "{% trigger.number %}", labels: [triage] } }
 `;

@@ -64,7 +64,7 @@ export class Workshop {
   #runs = 0;
 
   constructor(differing: Partial<Worker> = {}) {
-    this.outside.incidents.set(SYS_ID, { fields: { assignment_group: '', state: '1', number: 'INC1' }, workNotes: [] });
+    this.outside.incidents.set(SYS_ID, { fields: { category: '', state: '1', number: 'INC1' }, workNotes: [] });
     this.outside.issueLabels.set(ISSUE, ['bug']);
     this.outside.channels.set('#incidents', []);
     this.worker = {

@@ -115,6 +115,7 @@ describe('a field that determines the target', () => {
     ['sysId', 'servicenow.incident.update', { sysId: words, fields: { state: '2' } }],
     ['fields.assigned_to', 'servicenow.incident.update', { sysId: SYS_ID, fields: { assigned_to: words } }],
     ['fields.assignment_group', 'servicenow.incident.update', { sysId: SYS_ID, fields: { assignment_group: words } }],
+    ['fields.resolved_by', 'servicenow.incident.update', { sysId: SYS_ID, fields: { resolved_by: words } }],
     ['fields.watch_list', 'servicenow.incident.update', { sysId: SYS_ID, fields: { watch_list: words } }],
     ['threadTs', 'slack.message.post', { channel: '#a', text: 't', threadTs: words }],
     ['ts', 'slack.message.update', { channel: '#a', ts: words, text: 't' }],

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageLabel, unreadText } from '../../../lambdas/approval/approval-words.ts';
+import { makerText } from '../../../lambdas/approval/maker-names.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { viaText } from '../../../lambdas/run/events/approval-events.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
@@ -48,7 +49,10 @@ function printFacts(page: Page, approval: ShownApproval): void {
   for (const text of derivedText(approval.action?.derived)) page.field('note', text);
   page.field('needs', requirementText(approval.requirement));
   if (approval.warning !== undefined) page.field('warning', approval.warning, 'bad');
-  page.field('excluded', makers.length > 0 ? `${makers.join(', ')} (makers of this write)` : '-');
+  page.field(
+    'excluded',
+    makers.length > 0 ? `${makers.map((maker) => makerText(approval, maker)).join(', ')} (makers of this write)` : '-',
+  );
   page.field('requested', moment(requestedAt));
   if (approval.decidedAt) page.field('closed', moment(approval.decidedAt));
   if (!isOpen(approval)) return;
@@ -119,11 +123,11 @@ function undoText({ undo, reversible, destructive }: NonNullable<ShownApproval['
   return reversible ? 'reversible' : 'irreversible';
 }
 
-function printDecisions(page: Page, { edits, votes, requestedAt }: ShownApproval): void {
+function printDecisions(page: Page, { edits, votes, requestedAt, names }: ShownApproval): void {
   if (edits.length > 0) page.heading('EDITS');
   for (const { person, via, changes } of edits) {
     page.line(printable(`${person} ${viaText(via)}; earlier votes are void`));
-    for (const { field, from, to } of changes) page.exactLine(changeText(field, from, to));
+    for (const { field, from, to } of changes) page.exactLine(changeText(field, from, to, names));
   }
   if (votes.length > 0) page.heading('VOTES');
   for (const vote of votes) page.exactLine(printable(voteText(vote, requestedAt)));

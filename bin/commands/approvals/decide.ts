@@ -1,4 +1,6 @@
 import type { RequestFor } from '../../../client/api-client.ts';
+import { valueNamed } from '../../../lambdas/approval/known-names.ts';
+import { makerText } from '../../../lambdas/approval/maker-names.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
@@ -33,7 +35,8 @@ export const approvalsDecide: readonly Command[] = [
     'change a pending write; other people then decide on it',
     { ...FIELD, ...YES },
     `${CONFIRMATION}\nPolicy decides again, earlier votes are void, and you cannot approve your own edit.\n` +
-      'A field that contains text takes text; any other field takes JSON.',
+      'A field that contains text takes text; any other field takes JSON. A reference takes a sys_id, or a name that the\n' +
+      'approval shows.',
   ),
 ];
 
@@ -116,10 +119,11 @@ function parsedJson(name: string, text: string): Fields[string] {
   }
 }
 
-function printEdit({ terminal }: Call, { action }: ShownApproval, fields: Record<string, unknown>): void {
+function printEdit({ terminal }: Call, { action, names }: ShownApproval, fields: Record<string, unknown>): void {
   terminal.print(`\n${terminal.paint('strong', 'YOUR EDIT')}`);
   for (const [name, value] of Object.entries(fields)) {
-    terminal.print(terminal.paint('waiting', changeText(name, action?.fields[name], value)));
+    const to = typeof value === 'string' ? (valueNamed(names, name, value) ?? value) : value;
+    terminal.print(terminal.paint('waiting', changeText(name, action?.fields[name], to, names)));
   }
 }
 
@@ -145,7 +149,7 @@ function outcomeText(decided: Decided): string {
     case 'counted':
       return `your vote counts; ${decided.missing} more needed (${requirementText(approval.requirement)})`;
     case 'edited':
-      return `edited; needs approval by ${requirementText(approval.requirement)}, excluding ${approval.makers.join(', ')}`;
+      return `edited; needs approval by ${requirementText(approval.requirement)}, excluding ${approval.makers.map((maker) => makerText(approval, maker)).join(', ')}`;
     case 'already':
       return `you already voted; the approval is ${isOpen(approval) ? 'waiting for more votes' : approval.status}`;
   }

@@ -1,7 +1,7 @@
+import { nameOf } from '../../../lambdas/approval/known-names.ts';
 import type { Plan, PlannedStep } from '../../../lambdas/plan/plan.ts';
 import { whyOf } from '../../../lambdas/policy/policy.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
-import { nameOf } from '../../../lambdas/slack/card/changed-fields.ts';
 import { wrapIndented } from '../../terminal/fit-text.ts';
 import { withShortIds } from '../../terminal/page.ts';
 import type { Terminal, Tone } from '../../terminal/terminal.ts';
@@ -90,9 +90,10 @@ function peopleText({ asks, ...requirement }: NonNullable<Call['gate']>): string
   return `${requirementText(requirement)} (${GATE_REASONS[asks]})`;
 }
 
-function remarks({ effect, reversible, provisional, unread, derived }: Call): Line[] {
+function remarks({ effect, reversible, provisional, unread, derived, foundByName }: Call): Line[] {
   const found = [
     ...derivedText(derived),
+    foundByName !== undefined && `found by name: ${foundByName.join(', ')}; the run writes the sys_id`,
     unread !== null && `the current values were not read: ${unread}`,
     effect !== 'read' && !reversible && 'irreversible',
     provisional && 'policy decides again when all values are known',

@@ -30,6 +30,7 @@ export const Approval = z.object({
   before: json<TouchedState>('The current values at the target').optional(),
   after: json<TouchedState>('The values after the write').optional(),
   names: json<Names>('Names behind the values, by field and value').optional(),
+  makerNames: json<Record<string, string>>('Names for makers that are only known by an id').optional(),
   unread: z.string().optional().meta({ description: 'Why the current values could not be read' }),
   phase: json<ApprovalPhase>('The other writes of the phase that the approval covers').optional(),
   actionHash: z.string().meta({ description: 'Identifies exactly what is approved; send it with the decision' }),

@@ -146,6 +146,7 @@ const PlannedStep = z.discriminatedUnion('kind', [
     before: json<PlannedCall['before']>('The current values at the target'),
     after: json<PlannedCall['after']>('The values after the write'),
     names: json<NonNullable<PlannedCall['names']>>('Names behind the values, by field and value').optional(),
+    foundByName: z.array(z.string()).optional().meta({ description: 'Fields that the workflow gives by name' }),
     beforeHash: z.string().nullable(),
     unread: z.string().nullable().meta({ description: 'Why the target was not read' }),
   }),

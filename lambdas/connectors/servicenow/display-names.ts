@@ -1,22 +1,13 @@
 import * as z from 'zod';
 import type { Access, Inspected, Names } from '../connector.ts';
 import { servicenow } from './client.ts';
+import { REFERENCES } from './references.ts';
 import { type RecordRef, recordPath, shownFields, TableRecord } from './table-records.ts';
 
 /** Shown on cards, so bounded. */
 const NAME_MAX_CHARACTERS = 100;
 const LOOKED_UP_MAX = 50;
 const SYS_ID = /^[0-9a-f]{32}$/;
-
-/** The tables of well-known references. A field with a value says its table itself, in its link. */
-const REFERENCES: Readonly<Record<string, string>> = {
-  assignment_group: 'sys_user_group',
-  assigned_to: 'sys_user',
-  caller_id: 'sys_user',
-  opened_by: 'sys_user',
-  resolved_by: 'sys_user',
-  closed_by: 'sys_user',
-};
 
 const Shown = z.union([
   z.string().transform((value) => ({ value, display_value: value, link: undefined })),
@@ -37,10 +28,28 @@ export async function inspectRecord(
   const before = shownFields(values, Object.keys(fields));
   const names: Names = {};
   for (const [field, { value, display_value }] of Object.entries(body.result)) add(names, field, value, display_value);
+  // A field with a value says its table itself, in its link.
+  const linked = (field: string) => /\/table\/([a-z0-9_]+)\/[0-9a-f]{32}$/.exec(body.result[field]?.link ?? '')?.[1];
+  await addNewNames(access, names, fields, (field) => linked(field) ?? REFERENCES.get(field));
+  return { before, ...(Object.keys(names).length > 0 && { names }) };
+}
+
+/** The names behind the values of a record that does not exist yet. */
+export async function inspectNewRecord(access: Access, fields: Record<string, unknown>): Promise<Inspected> {
+  const names: Names = {};
+  await addNewNames(access, names, fields, (field) => REFERENCES.get(field));
+  return Object.keys(names).length > 0 ? { names } : {};
+}
+
+async function addNewNames(
+  access: Access,
+  names: Names,
+  fields: Record<string, unknown>,
+  tableOf: (field: string) => string | undefined,
+): Promise<void> {
   const tables = new Map(
-    Object.entries(body.result).flatMap(([field, { link }]) => {
-      const table = /\/table\/([a-z0-9_]+)\/[0-9a-f]{32}$/.exec(link ?? '')?.[1] ?? REFERENCES[field];
-      const value = String(fields[field]);
+    Object.keys(fields).flatMap((field) => {
+      const [table, value] = [tableOf(field), String(fields[field])];
       return table !== undefined && SYS_ID.test(value) ? [[field, { table, value }] as const] : [];
     }),
   );
@@ -53,7 +62,6 @@ export async function inspectRecord(
     ).catch(() => new Map<string, string>());
     for (const [field, { value }] of wanted) add(names, field, value, found.get(value));
   }
-  return { before, ...(Object.keys(names).length > 0 && { names }) };
 }
 
 function add(names: Names, field: string, value: string, name: string | null | undefined): void {

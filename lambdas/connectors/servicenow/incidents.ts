@@ -5,6 +5,7 @@ import { servicenow } from './client.ts';
 import { inspectRecord } from './display-names.ts';
 import { encodedQuery, FindFields, FindOutput, findRecords } from './find-records.ts';
 import { findNote, markLine, noteNotShown } from './find-work-note.ts';
+import { FIELDS_BY_NAME } from './references.ts';
 import {
   asText,
   FieldNames,
@@ -87,6 +88,7 @@ export const updateIncident = operation({
   }),
   content: ['fields'],
   recipients: RECIPIENTS,
+  byName: FIELDS_BY_NAME,
   propose: ({ sysId, fields }, instance) => ({
     target: targetOf(sysId, instance),
     fields,

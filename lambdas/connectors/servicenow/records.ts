@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { operation, type WriteContext, writeKey } from '../connector.ts';
 import { OutcomeUnknown } from '../target-errors.ts';
 import { servicenow } from './client.ts';
-import { inspectRecord } from './display-names.ts';
+import { inspectNewRecord, inspectRecord } from './display-names.ts';
 import { encodedQuery, FindFields, FindOutput, findRecords } from './find-records.ts';
+import { FIELDS_BY_NAME } from './references.ts';
 import {
   assertAllowed,
   asText,
@@ -90,6 +91,7 @@ export const updateAnyRecord = operation({
   output: z.strictObject({ sysId: SysId, number: z.string(), modCount: z.string(), fields: Fields }),
   content: ['fields'],
   recipients: RECIPIENTS,
+  byName: FIELDS_BY_NAME,
   propose: ({ table, sysId, fields }, instance) => ({
     target: recordTarget({ table, sysId }, instance),
     fields,
@@ -138,12 +140,17 @@ export const createRecord = operation({
   output: z.strictObject({ sysId: SysId, number: z.string(), fields: Fields }),
   content: ['fields'],
   recipients: RECIPIENTS,
+  byName: FIELDS_BY_NAME,
   propose: ({ table, fields, correlationField }, instance) => ({
     target: `servicenow:${instance}:${table}:new record by ${correlationField}`,
     fields,
     key: writeKey(['sn', 'record', 'create', instance, table], fields),
   }),
   edited: (input, changed) => ({ ...input, fields: { ...input.fields, ...changed } }),
+  inspect({ table, fields }, access) {
+    assertAllowed(access, table);
+    return inspectNewRecord(access, fields);
+  },
   async perform(input, { access, mark }) {
     const { table, fields, correlationField } = input;
     assertAllowed(access, table);

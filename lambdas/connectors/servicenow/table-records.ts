@@ -28,11 +28,11 @@ export const SettableFields = z
   .transform(withoutMarkup)
   .describe('the columns to set, with their values');
 
-/** Columns of a task that assign or notify people. */
-export const RECIPIENTS =
-  `assigned_to assignment_group caller_id additional_assignee_list group_list watch_list work_notes_list`
-    .split(' ')
-    .map((column) => `fields.${column}`);
+/** Columns of a task that name, assign or notify people. */
+export const RECIPIENTS = [
+  ...'assigned_to assignment_group caller_id opened_by resolved_by closed_by'.split(' '),
+  ...'additional_assignee_list group_list watch_list work_notes_list'.split(' '),
+].map((column) => `fields.${column}`);
 
 /** ServiceNow returns every value as text; a reference is an object with a value. */
 const Value = z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]);

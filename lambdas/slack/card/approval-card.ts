@@ -1,4 +1,5 @@
 import { editableFields } from '../../approval/editable-fields.ts';
+import { makerText } from '../../approval/maker-names.ts';
 import { missingApprovers } from '../../approval/missing-approvers.ts';
 import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
@@ -184,7 +185,7 @@ function who(approval: Approval, people: readonly Person[], at: string): Paragra
   if (makers.length > 0) {
     lines.push([
       ownText('Had a hand in this write and cannot approve it: '),
-      ...listed(makers.map((maker) => personText(people, maker))),
+      ...listed(makers.map((maker) => personText(people, maker, makerText(approval, maker)))),
     ]);
   }
   const edit = edits.at(-1);

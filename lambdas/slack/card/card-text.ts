@@ -21,10 +21,10 @@ export const REASONS: Record<GateReason, string> = {
 
 const VIA: Record<Vote['via'], string> = { slack: 'in Slack', api: 'through the API', console: 'in the console' };
 
-/** The name of a person, or the identity if it belongs to no known person. */
-export function personText(people: readonly Person[], id: string): Inline {
+/** The name of a person, or another text (the identity) if it belongs to no known person. */
+export function personText(people: readonly Person[], id: string, otherwise = id): Inline {
   const known = people.find((person) => person.id === personBehind(people, id));
-  if (!known) return quoted(id, IDENTITY_MAX_CHARACTERS);
+  if (!known) return quoted(otherwise, IDENTITY_MAX_CHARACTERS);
   return bold(isolateDirection(shortened(known.name || known.id, NAME_MAX_CHARACTERS)));
 }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { nameAndValue, nameOf } from '../../approval/known-names.ts';
 import type { Names } from '../../connectors/connector.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
@@ -36,17 +37,11 @@ export function changesOf({
   return { written, follows };
 }
 
-/** `Database (287ebd7da9fe198100f92cc8d1d2154e)`: the name for people, and last the value that is written. */
-export function namedValue(names: Names | undefined, field: string, value: unknown): string | null {
+function namedValue(names: Names | undefined, field: string, value: unknown): string | null {
   const shown = shownValue(value);
   const name = typeof value === 'string' ? nameOf(names, field, value) : undefined;
-  return name === undefined ? shown : `${name} (${shown})`;
+  return name === undefined || shown === null ? shown : nameAndValue(name, shown);
 }
-
-export const nameOf = (names: Names | undefined, field: string, value: unknown): string | undefined => {
-  const known = names && Object.hasOwn(names, field) ? names[field] : undefined;
-  return known && Object.hasOwn(known, String(value)) ? known[String(value)] : undefined;
-};
 
 /** Text unchanged; other values, and text that looks like JSON, as JSON: `true` is not `"true"`. */
 export function shownValue(value: unknown): string | null {

@@ -1,4 +1,5 @@
-import { editableFields } from '../../approval/editable-fields.ts';
+import { editableFields, referenceFields } from '../../approval/editable-fields.ts';
+import { nameAndValue, nameOf, namesOf } from '../../approval/known-names.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
 import { type Block, type InputElement, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
@@ -20,6 +21,9 @@ const INPUTS_MAX_BYTES = 150_000;
 const LABEL_MAX_CHARACTERS = 150;
 const MULTILINE_FROM_CHARACTERS = 80;
 const TARGET_MAX_CHARACTERS = 200;
+/** Slack's limit is 2,000. */
+const HINT_MAX_CHARACTERS = 500;
+const KNOWN_NAMES_MAX = 4;
 const HIDDEN_HINT = 'This text contains invisible characters; the card shows them.';
 
 /** The typed values of a modal: block → action → value. */
@@ -53,10 +57,11 @@ export function rejectModal({ approvalId, actionHash, action, stepId }: Approval
 }
 
 /** One input per field; numbers and lists are typed as JSON. */
-export function editModal({ approvalId, actionHash, action }: Approval): Modal {
+export function editModal(approval: Approval): Modal {
+  const { approvalId, actionHash, action } = approval;
   const seen: Seen = { approvalId, actionHash };
   const fields = editableFields(action);
-  const inputs = inputsOf(fields);
+  const inputs = inputsOf(approval, fields);
   const left = Object.keys(fields).length - inputs.length;
   const unfit = `${left} more ${left === 1 ? 'field does' : 'fields do'} not fit into this form; edit ${left === 1 ? 'it' : 'them'} through the API.`;
   const rules = 'If you edit, you cannot approve. Earlier votes no longer count, and policy checks the write again.';
@@ -77,16 +82,17 @@ export function editModal({ approvalId, actionHash, action }: Approval): Modal {
 
 /** The changed fields, or the errors by block. */
 export function typedEdit(
-  fields: Record<string, unknown>,
+  approval: Approval,
   typed: Typed,
 ): { changed: Record<string, unknown> } | { errors: Record<string, string> } {
   const changed: [string, unknown][] = [];
   const errors: Record<string, string> = {};
-  for (const [index, [name, was]] of Object.entries(fields).entries()) {
+  const references = referenceFields(approval.action);
+  for (const [index, [name, was]] of Object.entries(editableFields(approval.action)).entries()) {
     const block = blockOf(index);
     if (typed[block] === undefined) continue;
     const text = typed[block][INPUT_ACTION]?.value ?? '';
-    if (sameLines(text, editable(was))) continue;
+    if (sameLines(text, initialText(approval, references, name, was))) continue;
     if (typeof was === 'string') changed.push([name, text]);
     else {
       const value = tryParseJson(text);
@@ -115,11 +121,12 @@ export function typedReason(typed: Typed): string {
   return (typed[REASON_BLOCK]?.[INPUT_ACTION]?.value ?? '').trim();
 }
 
-function inputsOf(fields: Record<string, unknown>): Block[] {
+function inputsOf(approval: Approval, fields: Record<string, unknown>): Block[] {
   const inputs: Block[] = [];
+  const references = referenceFields(approval.action);
   let bytes = 0;
   for (const [index, [name, value]] of Object.entries(fields).entries()) {
-    const text = editable(value);
+    const text = initialText(approval, references, name, value);
     const size = Buffer.byteLength(JSON.stringify(text));
     if (text.length > INPUT_MAX_CHARACTERS || bytes + size > INPUTS_MAX_BYTES || inputs.length === INPUTS_MAX) continue;
     bytes += size;
@@ -137,10 +144,24 @@ function inputsOf(fields: Record<string, unknown>): Block[] {
       element,
       // A field may be emptied.
       optional: true,
-      ...(hasHiddenCharacters(text) && { hint: plainText(HIDDEN_HINT) }),
+      ...hintOf(text, references.includes(name) ? namesOf(approval.names, name) : undefined),
     });
   }
   return inputs;
+}
+
+/** A record that the approval knows by name is shown with its name. */
+function initialText({ names }: Approval, references: string[], field: string, value: unknown): string {
+  const name = references.includes(field) ? nameOf(names, field, value) : undefined;
+  return name === undefined ? editable(value) : nameAndValue(name, editable(value));
+}
+
+function hintOf(text: string, records: [id: string, name: string][] | undefined) {
+  if (hasHiddenCharacters(text)) return { hint: plainText(HIDDEN_HINT) };
+  if (!records) return {};
+  const known = records.map(([, name]) => name).slice(0, KNOWN_NAMES_MAX);
+  const names = known.length > 0 ? `, or one of these names: ${known.join(', ')}` : '';
+  return { hint: plainText(`Enter a sys_id${names}.`, HINT_MAX_CHARACTERS) };
 }
 
 const blockOf = (index: number): string => `field-${index}`;

@@ -1,4 +1,5 @@
 import { messageLabel, unreadText } from '../../approval/approval-words.ts';
+import { makerText } from '../../approval/maker-names.ts';
 import type { Approval } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { type Block, bold, MODAL_BLOCKS_MAX, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
@@ -81,7 +82,9 @@ function entriesOf(approval: Approval): Entry[] {
     ...(grounds.policies.length > 0 ? [entry('Policies', grounds.policies.join('\n'))] : []),
     entry('Policy set', grounds.policyHash),
     entry('Action', actionHash),
-    ...(makers.length > 0 ? [entry('Had a hand in this write', makers.join('\n'))] : []),
+    ...(makers.length > 0
+      ? [entry('Had a hand in this write', makers.map((maker) => makerText(approval, maker)).join('\n'))]
+      : []),
     ...votes.map((vote) => entry(`Vote, ${vote.at}`, JSON.stringify(vote, null, 2))),
     ...edits.map((edit) => entry(`Edit, ${edit.at}`, JSON.stringify(edit, null, 2))),
   ];

@@ -13,6 +13,8 @@ export class GovernedWritesJudge {
   readonly #report: Report;
   readonly #policy: SimulatedPolicy;
   readonly #approvals: ApprovalsJudge;
+  /** By run and step, the hash of the input under which it was first proposed, or last edited. */
+  readonly #inputs = new Map<string, string>();
 
   constructor(report: Report, policy: SimulatedPolicy, approvals: ApprovalsJudge) {
     this.#report = report;
@@ -21,6 +23,7 @@ export class GovernedWritesJudge {
   }
 
   committed({ run, commit, steps }: RunChange): void {
+    for (const { step } of steps) this.#judgeInput(run, commit, step);
     for (const event of commit.events) {
       if (event.type !== 'write.intended') continue;
       const step = steps.find(({ step: { id } }) => id === event.step)?.step;
@@ -28,6 +31,16 @@ export class GovernedWritesJudge {
       if (!step?.governed) this.#report('no intent without a decision of policy', what);
       else this.#judgeIntent(run, commit, step, step.governed, event.requestHash);
     }
+  }
+
+  #judgeInput({ runId }: Run, { events }: Commit, step: Step): void {
+    if (!('input' in step) || step.input === undefined || !step.governed) return;
+    const [key, hash] = [`${runId}/${step.index}`, hashOf(step.input)];
+    const edited = events.some((event) => event.type === 'approval.edited' && event.step === step.id);
+    if (!edited && (this.#inputs.get(key) ?? hash) !== hash) {
+      this.#report('the input of a step is fixed when it is first proposed', `${key}: ${JSON.stringify(step.input)}`);
+    }
+    this.#inputs.set(key, hash);
   }
 
   #judgeIntent(run: Run, commit: Commit, step: Step, governed: Governed, requestHash: string): void {
