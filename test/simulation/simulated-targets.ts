@@ -122,7 +122,7 @@ export class SimulatedOutside {
     });
   }
 
-  /** Whoever looks up the name of a group twice finds two groups. */
+  /** The name of a group leads to another group at each lookup. */
   #renameGroups(): void {
     this.#lookups += 1;
     const sys_id = this.#lookups.toString(16).padStart(32, '0');
