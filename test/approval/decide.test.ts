@@ -170,18 +170,18 @@ it('an edit that makes the write too large for an approval is refused, and the w
 });
 
 it('in a run that applies a plan, an edit to another value than the plan showed is refused; the planned write is made', async () => {
-  const fields = { assignment_group: hashOf('network') };
+  const fields = { category: hashOf('network') };
   const write = { step: 'assign', tool: 'servicenow.incident.update', target: `servicenow:acme:incident:${SYS_ID}` };
   const plan = { planHash: 'a', policyHashes: [TEST_POLICY_HASH], writes: [{ ...write, fields }] };
   const { message, approval } = await shop.upToGate(ASSIGN(), { trigger: { plan } });
   await expect(shop.say(approval, 'ana', EDIT)).rejects.toMatchObject({
     code: 'INPUT_INVALID',
-    message: expect.stringMatching(/plan showed another value for assignment_group; reject .* apply a new plan/),
+    message: expect.stringMatching(/plan showed another value for category; reject .* apply a new plan/),
   });
   expect(await stored(approval)).toEqual(approval);
   await shop.say(approval, 'ana');
   expect((await shop.finish(message)).run.status).toBe('succeeded');
-  expect(shop.outside.incidents.get(SYS_ID)?.fields.assignment_group).toBe('network');
+  expect(shop.outside.incidents.get(SYS_ID)?.fields.category).toBe('network');
 });
 
 describe('an edit that is sent twice', () => {
