@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { localSecret, signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { publish } from './definitions.ts';
@@ -211,4 +212,115 @@ it('a command that does not fit the run is refused with the reason', async () =>
   expect((await command(runId, 'cancel', { why: 'unknown field' })).body).toMatchObject({ status: 400 });
   expect((await command('run_00', 'cancel')).body).toMatchObject({ status: 404 });
   await command(runId, 'cancel');
+});
+
+describe('runs that people and programs start', () => {
+  const ISSUE = '{owner: octo-org, repo: payments, number: "{% inputs.issue %}"';
+  const INPUTS = 'inputs: {issue: {type: integer, required: true}, text: {type: string, default: hello}}';
+  const COMMENT = `name: comment-now\n${INPUTS}\nsteps:\n  - {id: comment, tool: github.comment.create, dedupeScope: run, with: ${ISSUE}, body: "{% inputs.text %}"}}\n`;
+  const LABEL = `name: label-now\n${INPUTS}\nsteps:\n  - {id: label, tool: github.labels.add, with: ${ISSUE}, labels: ["{% inputs.text %}"]}}\n`;
+  interface Started {
+    runId: string;
+    code: string;
+  }
+
+  const ask = (method: string, path: string, body: unknown = {}, headers: Record<string, string> = {}) =>
+    host.request<Started>(method, `/api/v1${path}`, {
+      headers: { 'x-api-key': ACME_KEY, ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  const made = async (answer: Promise<Answer<Started>>, status = 200) => {
+    const { status: got, text, body } = await answer;
+    if (got !== status) throw new Error(`${got} ${text}`);
+    return body;
+  };
+  const comments = async (number: number) =>
+    (await host.calls({ system: 'github', method: 'POST' })).filter(({ path }) =>
+      path.endsWith(`/issues/${number}/comments`),
+    ).length;
+  const succeeded = async (runId: string) => expect((await host.waitForRun(runId)).status).toBe('succeeded');
+
+  beforeAll(async () => {
+    await host.trustAutomations();
+    for (const file of [COMMENT, LABEL]) {
+      await made(ask('POST', '/workflows', file, { 'content-type': 'application/yaml' }), 201);
+    }
+    const workflow = { name: 'comment-now', version: 1 };
+    await made(ask('PUT', '/automations/comment-now', { trigger: { source: 'manual' }, workflow }));
+    await made(ask('PUT', '/sources/alerts', { title: 'Alert', event: '{% trigger.payload.status %}' }));
+    const trigger = { source: 'generic', event: 'alerts.firing' };
+    const inputs = { issue: '{% trigger.payload.issue %}' };
+    await made(ask('PUT', '/automations/on-alert', { trigger, workflow, inputs }));
+    await host.advance(61_000);
+  });
+
+  it('a request starts one run for its key; a rerun writes again, a replay writes nothing again', async () => {
+    const request = { workflow: { name: 'comment-now' }, inputs: { issue: 6001 } };
+    const key = { 'idempotency-key': 'deploy-1' };
+    const first = await made(ask('POST', '/runs', request, key), 201);
+    expect(await made(ask('POST', '/runs', request, key))).toEqual(first);
+    const other = await ask('POST', '/runs', { ...request, title: 'Another' }, key);
+    expect([other.status, other.body.code]).toEqual([422, 'IDEMPOTENCY_CONFLICT']);
+    await succeeded(first.runId);
+    expect(await comments(6001)).toBe(1);
+
+    const replay = await made(ask('POST', `/runs/${first.runId}/replay`, { step: 'comment' }), 201);
+    await succeeded(replay.runId);
+    expect(await comments(6001)).toBe(1);
+    const rerun = await made(ask('POST', `/runs/${first.runId}/rerun`), 201);
+    await succeeded(rerun.runId);
+    expect(await comments(6001)).toBe(2);
+  });
+
+  it('a slot of a schedule starts one run, although it is swept twice', async () => {
+    const schedule = { automation: 'comment-now', rate: '1 hour', inputs: { issue: 6002 } };
+    await made(ask('PUT', '/schedules/hourly', schedule));
+    const shown = async () =>
+      (await host.api<{ nextRuns: string[]; lastRun: { slot: string; runId: string } }>('/schedules/hourly')).body;
+    const { nextRuns } = await shown();
+    await host.advance(Date.parse(nextRuns[0] ?? '') - (await host.now()) + 1_000);
+    await host.sweep();
+    await host.sweep();
+    const { lastRun } = await shown();
+    expect(lastRun.slot).toBe(nextRuns[0]);
+    await succeeded(lastRun.runId);
+    expect(await comments(6002)).toBe(1);
+    await made(ask('DELETE', '/schedules/hourly'));
+  });
+
+  it('a signed webhook of an own source starts its run once', async () => {
+    const body = JSON.stringify({ status: 'firing', issue: 6003 });
+    const secret = localSecret('generic/alerts', 'acme');
+    const facts = { secret, id: 'alert-1', event: '', nowMs: await host.now() };
+    const headers = signedHeaders('generic/alerts', Buffer.from(body), facts);
+    const path = '/webhooks/generic/acme/alerts';
+    const { status, body: accepted } = await host.send({ path, headers, body });
+    expect([status, accepted.runIds?.length]).toEqual([202, 1]);
+    expect((await host.send({ path, headers, body })).body).toEqual({ runIds: accepted.runIds, deduplicated: true });
+    expect((await host.send({ path, headers, body: `${body} ` })).status).toBe(401);
+    await succeeded(accepted.runIds[0] ?? '');
+    expect(await comments(6003)).toBe(1);
+  });
+
+  it('a saved plan starts one run, which writes what it showed; a plan whose target changed starts none', async () => {
+    const workflow = { name: 'label-now' };
+    const planned = async (text: string) => {
+      const wanted = { workflow, inputs: { issue: 6004, text }, subject: 'INC6004', save: true };
+      const { planHash } = (await made(ask('POST', '/workflows/simulate', wanted))) as unknown as { planHash: string };
+      return planHash;
+    };
+    const [first, stale] = [await planned('planned'), await planned('stale')];
+    expect(labelWrites(await host.calls(), 6004)).toBe(0);
+    const applied = await made(ask('POST', `/plans/${first}/apply`), 201);
+    await succeeded(applied.runId);
+    expect(labelWrites(await host.calls(), 6004)).toBe(1);
+    expect(await made(ask('POST', `/plans/${first}/apply`))).toEqual(applied);
+    expect((await host.run(applied.runId)).subject).toBe('INC6004');
+
+    const other = await made(ask('POST', '/runs', { workflow, inputs: { issue: 6004, text: 'stale' } }), 201);
+    await succeeded(other.runId);
+    const { status, body } = await ask('POST', `/plans/${stale}/apply`);
+    expect([status, body.code]).toEqual([409, 'PLAN_DRIFTED']);
+    expect(labelWrites(await host.calls(), 6004)).toBe(2);
+  });
 });
