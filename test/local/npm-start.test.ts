@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
 import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
 import { eventually, inParallel } from './eventually.ts';
-import { isTerminal } from './host-client.ts';
+import { ACME_KEY, isTerminal, type ListedRun } from './host-client.ts';
 import { labelWrites, triageWrites } from './seen-writes.ts';
 import { startTestHost } from './test-host.ts';
 
@@ -46,10 +46,33 @@ async function expectNothingLeft(host: SpawnedHost, engine: number): Promise<voi
   await expect(fetch(host.url)).rejects.toThrow();
 }
 
-it('kill -9 during 50 webhooks loses no accepted webhook, and repeats no write', async () => {
+/** A schedule of a run that writes nothing. */
+async function scheduleEveryMinute(host: SpawnedHost): Promise<void> {
+  const headers = { 'x-api-key': ACME_KEY };
+  const workflow = 'name: tick\nsteps:\n  - {id: now, tool: transform, with: {slot: "{% trigger.slot %}"}}\n';
+  const asked = [
+    ['POST', '/workflows', workflow, 'application/yaml'],
+    [
+      'PUT',
+      '/automations/tick',
+      JSON.stringify({ trigger: { source: 'manual' }, workflow: { name: 'tick', version: 1 } }),
+    ],
+    ['PUT', '/schedules/tick', JSON.stringify({ automation: 'tick', rate: '1 minute' })],
+  ] as const;
+  for (const [method, path, body, type = 'application/json'] of asked) {
+    const answer = await host.request(method, `/api/v1${path}`, {
+      headers: { ...headers, 'content-type': type },
+      body,
+    });
+    if (answer.status >= 300) throw new Error(answer.text);
+  }
+}
+
+it('kill -9 during 50 webhooks loses no accepted webhook and no schedule, and repeats no write', async () => {
   const host = await start('--port', '0');
   const engine = enginePid();
   await host.trustAutomations();
+  await scheduleEveryMinute(host);
   const incidents = Array.from({ length: OF_EACH_SOURCE }, (_, index) => incident(`before the kill ${index}`));
   await inParallel(incidents, 8, (each) => host.createIncident(each));
 
@@ -73,6 +96,7 @@ it('kill -9 during 50 webhooks loses no accepted webhook, and repeats no write',
   const again = await startTestHost({ dataFolder: data });
   try {
     await again.idle();
+    const restartedAt = new Date(await again.now()).toISOString();
     const known = (await again.allRuns()).map(({ runId }) => runId);
     expect(known).toEqual(expect.arrayContaining(accepted.map(({ runId }) => runId)));
     const runs = await again.letTimePassUntil(known, (run) => isTerminal(run) && run.evidence !== null);
@@ -86,6 +110,13 @@ it('kill -9 during 50 webhooks loses no accepted webhook, and repeats no write',
       expect(repeatable, runId).toBeLessThanOrEqual(attempts(runId));
       if (filed) expect(triageWrites(calls, filed), runId).toMatchObject({ note: 1, post: 1 });
     }
+    const ticks = await eventually('a slot after the restart', async () => {
+      await again.advance(60_000);
+      await again.sweep();
+      const { body } = await again.api<{ runs: ListedRun[] }>('/runs?automation=tick&limit=100');
+      return body.runs.some(({ createdAt }) => createdAt > restartedAt) ? body.runs : undefined;
+    });
+    expect(new Set(ticks.map(({ trigger }) => trigger.key)).size).toBe(ticks.length);
   } finally {
     await again.stop();
   }
