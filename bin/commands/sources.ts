@@ -57,7 +57,7 @@ export const sources: readonly Command[] = [
   {
     name: 'sources save',
     args: ['FILE'],
-    description: 'create or change a webhook source from a YAML or JSON file',
+    description: 'create or change a webhook source from a file',
     details:
       'name: alerts\n' +
       'title: "{% trigger.payload.alert.name %} on {% trigger.payload.host %}"\n' +

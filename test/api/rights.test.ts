@@ -85,6 +85,13 @@ const reached = () => {
   throw new Reached();
 };
 
+/** A read that fails. A handler may start several, and nobody waits for the others after the first has failed. */
+const failed = (): Promise<never> => {
+  const read = Promise.reject(new Reached());
+  read.catch(() => {});
+  return read;
+};
+
 /** Ports that throw `Reached` on any use: a request that gets to them was allowed. People are read to find the caller. */
 const portsFor = ({ person, role }: As) => ({
   get runs(): never {
@@ -93,17 +100,18 @@ const portsFor = ({ person, role }: As) => ({
   definitions: new Proxy(
     {},
     {
-      get: (_target, method) => async () => {
-        if (method !== 'people') return reached();
+      get: (_target, method) => () => {
+        if (method !== 'people') return failed();
         const others = { name: '', tier: 'low', groups: [], identities: [] };
-        return [
+        return Promise.resolve([
           { ...others, id: 'ana', role: 'approver' },
           { ...others, id: person, role },
-        ];
+        ]);
       },
     },
   ),
-  credentials: new Proxy({}, { get: () => async () => reached() }),
+  credentials: new Proxy({}, { get: () => failed }),
+  keysOf: failed,
   get deadLetters(): never {
     return reached();
   },

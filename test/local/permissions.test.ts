@@ -240,6 +240,8 @@ async function evidenceTaken(): Promise<void> {
   await host.clearFaults();
   await host.advance(DAY_MS);
   await host.idle();
+  const yesterday = new Date((await host.now()) - DAY_MS).toISOString().slice(0, 10);
+  await host.api(`/changes/days/${yesterday}/changes.json`);
 }
 
 async function slowTarget(): Promise<void> {

@@ -24,7 +24,7 @@ export const keys: readonly Command[] = [
   {
     name: 'keys create',
     args: ['NAME'],
-    description: 'create an API key for yourself or a machine; it is shown once',
+    description: 'create an API key, which is shown once',
     details: [
       'A key has at most your rights, and loses those that its person loses.',
       'A key for another person requires the right api-keys:write and may only read: you know it, too.',

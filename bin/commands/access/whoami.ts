@@ -6,7 +6,7 @@ import { EXIT } from '../failure.ts';
 export const whoami: Command = {
   name: 'whoami',
   args: [],
-  description: 'show who you are at a stage: person, role, rights, credential',
+  description: 'show who you are, your rights and your credential',
   options: {},
   async run(call) {
     const me = await call.api().call('GET /api/v1/me');

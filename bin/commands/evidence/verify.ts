@@ -14,7 +14,7 @@ import { counted } from './evidence-text.ts';
 export const evidenceVerify: Command = {
   name: 'evidence verify',
   args: ['FILE'],
-  description: 'check offline that a bundle or a file of changes is signed',
+  description: 'check a bundle or a file of changes offline',
   details: [
     FILE_DETAILS,
     'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',

@@ -48,7 +48,7 @@ export const people: readonly Command[] = [
   {
     name: 'people show',
     args: ['ID'],
-    description: 'show a person: role, identities, and who granted the rights',
+    description: 'show a person: role, identities, who granted rights',
     options: {},
     async run(call) {
       const person = await call.api().call('GET /api/v1/people/{id}', { params: { id: call.arg(0) } });

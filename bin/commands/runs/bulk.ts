@@ -24,7 +24,7 @@ const TRIES_MAX = 5;
 export const runsBulk: Command = {
   name: 'runs bulk',
   args: ['ACTION', '[JOB]'],
-  description: 'cancel, retry, rerun or resolve many runs, after a preview',
+  description: 'cancel, retry, rerun or resolve many runs',
   details:
     `ACTION: ${ACTIONS.join(', ')} with options that select the runs; or resume JOB, show JOB.\n` +
     'Shows the runs and asks before it acts. Ctrl-C stops after the current batch; resume continues.\n' +

@@ -24,12 +24,7 @@ const reasonOf = (call: Call) => ({ reason: call.option('reason') });
 export const runsControl: readonly Command[] = [
   control('POST /api/v1/runs/{id}/cancel', 'cancel a run; it makes no more writes', REASON, reasonOf),
   control('POST /api/v1/runs/{id}/pause', 'pause a run when its current steps have finished', REASON, reasonOf),
-  control(
-    'POST /api/v1/runs/{id}/rollback',
-    'undo the writes of a run, newest first; also of an ended run',
-    REASON,
-    reasonOf,
-  ),
+  control('POST /api/v1/runs/{id}/rollback', 'undo the writes of a run, also of an ended one', REASON, reasonOf),
   control(
     'POST /api/v1/runs/{id}/assign',
     'take care of a run, or assign it to another person',

@@ -9,7 +9,7 @@ import { printRun } from './run-page.ts';
 export const runsShow: Command = {
   name: 'runs show',
   args: ['ID'],
-  description: 'show a run: steps, approvals, receipts, commits and evidence',
+  description: 'show a run: steps, approvals, receipts, evidence',
   details: 'ID may be the first characters of the id.',
   options: {},
   async run(call) {

@@ -6,7 +6,7 @@ import { readFile } from '../read-file.ts';
 export const webhookSecrets: Command = {
   name: 'webhook secrets',
   args: ['FILE'],
-  description: 'check webhook signing secrets before you store them in AWS',
+  description: 'check webhook signing secrets before you store them',
   details:
     'FILE has the content of countersign/<stage>/<tenant>/webhook-signing: {"github": ["…"]}.' +
     '\nThe command works offline and prints no secret.',

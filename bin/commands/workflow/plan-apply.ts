@@ -4,7 +4,7 @@ import { printStarted } from '../runs/start.ts';
 export const planApply: Command = {
   name: 'plan apply',
   args: ['HASH'],
-  description: 'start the run of a saved plan; it writes only what the plan showed',
+  description: 'start a run that writes only what the plan showed',
   details: 'HASH is the planHash of workflow simulate --save. If something changed since, nothing is started.',
   options: {},
   async run(call) {

@@ -77,7 +77,7 @@ export const workflowVersions: readonly Command[] = [
   {
     name: 'workflow diff',
     args: ['FILE|NAME'],
-    description: 'compare a file with its published version, or two versions',
+    description: 'compare two versions, or a file with a version',
     details:
       'workflow diff FILE compares the newest published version with the file.\n' +
       'workflow diff NAME --from 3 --to 5 compares two versions. Exit code: 1 if they differ.',
