@@ -221,7 +221,7 @@ class TenantSetup {
     if (resolved === undefined) return;
     const secret = String(resolved.secret);
     const keepPrevious = isStored;
-    if (source === 'slack' && this.#stage.kind === 'prod') {
+    if (this.#stage.kind === 'prod') {
       await this.#operator.storeSigningSecret({ tenant: this.#file.tenant, source, secret, keepPrevious });
     } else {
       const params = { source };

@@ -30,14 +30,16 @@ export const webhookSecretHandlers: Handlers<WebhookSecretsPorts, typeof webhook
 const sourceOf = ({ source }: { source: string }): string => source.replace(':', '/');
 
 /**
- * A person who knows Slack's signing secret can sign decisions in the name of everybody. In prod no single owner or admin may
- * choose it, as no single owner may decide who approves.
+ * A person who knows a signing secret can sign events of invented people, and Slack's can sign decisions of everybody. In
+ * prod no single owner or admin may choose one, as no single owner may decide who approves.
  */
 function assertNotAlone({ kind }: WebhookSecretsPorts, source: string): void {
-  if (kind !== 'prod' || source !== 'slack') return;
+  if (kind !== 'prod') return;
+  const signs = source === 'slack' ? 'decisions of everybody' : 'events in the name of anybody';
+  const command = `countersign webhook set-secret ${source} --stage STAGE --tenant TENANT`;
   throw new Problem(
     403,
     'FORBIDDEN',
-    'in a prod stage only the operator sets the signing secret of Slack, because it can sign decisions of everybody: countersign webhook set-secret slack --stage STAGE --tenant TENANT, with AWS credentials',
+    `in a prod stage only the operator sets the signing secret of ${source}, because it can sign ${signs}: ${command}, with AWS credentials`,
   );
 }
