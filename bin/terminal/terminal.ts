@@ -40,7 +40,9 @@ export function processTerminal(): Terminal {
 }
 
 /** `terminal: false` so that Ctrl-C stays a signal. */
-function askAtTerminal(question: string): Promise<string> {
+async function askAtTerminal(question: string): Promise<string> {
+  // After Ctrl-D there is nothing to wait for: no event would come.
+  if (process.stdin.readableEnded) return '';
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   return new Promise<string>((resolve) => {
     lines.once('close', () => resolve(''));

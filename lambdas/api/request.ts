@@ -52,16 +52,34 @@ function problemsOf(schema: z.ZodType, issue: Issue): string[] {
     const nested = (options[0] ?? []).map((each) => ({ ...each, path: [...issue.path, ...each.path] }) as Issue);
     return nested.flatMap((each) => problemsOf(schema, each));
   }
+  if (issue.code === 'invalid_union' && 'discriminator' in issue) return wrongKind(schema, issue);
   if (issue.code === 'invalid_value') return [at(issue.path, unknownValue(issue))];
   return [at(issue.path, plainMessage(issue))];
 }
 
+/** The field that selects one of several kinds is missing, mistyped or has an unknown value. */
+function wrongKind(schema: z.ZodType, issue: Extract<Issue, { code: 'invalid_union' }>): string[] {
+  const { path, input } = issue;
+  const name = String(path.at(-1));
+  const fields = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {};
+  const values = 'options' in issue ? (issue.options ?? []).map(String) : [];
+  if (typeof fields[name] === 'string') return [at(path, notValid(fields[name], values))];
+  const above = path.slice(0, -1);
+  const known = knownFields(schema, above);
+  const unknown = Object.keys(fields).filter((key) => !known.includes(key));
+  return [
+    at(path, `is required; use ${values.join(', ')}`),
+    ...unknown.slice(0, ISSUES_MAX).map((key) => at(above, unknownField(key, known))),
+  ];
+}
+
 /** Names the closest allowed value, or else all of them. */
 function unknownValue(issue: Extract<Issue, { code: 'invalid_value' }>): string {
-  if (typeof issue.input !== 'string') return plainMessage(issue);
-  const known = issue.values.map(String);
-  return `"${shortName(issue.input)}" is not valid${didYouMean(issue.input, known) || `; use ${known.join(', ')}`}`;
+  return typeof issue.input === 'string' ? notValid(issue.input, issue.values.map(String)) : plainMessage(issue);
 }
+
+const notValid = (value: string, known: readonly string[]): string =>
+  `"${shortName(value)}" is not valid${didYouMean(value, known) || `; use ${known.join(', ')}`}`;
 
 const depthOf = (issues: readonly Issue[]): number => Math.max(0, ...issues.map(({ path }) => path.length));
 

@@ -8,6 +8,7 @@ export function didYouMean(name: string, known: readonly string[], show = (each:
   if (name.length > NAME_MAX_CHARACTERS) return '';
   const max = Math.min(Math.ceil(name.length / 3), name.length - 1);
   const [closest] = known
+    .filter((each) => Math.abs(each.length - name.length) <= max)
     .map((each) => ({ each, distance: editDistance(name, each) }))
     .filter(({ distance }) => distance <= max)
     .sort((a, b) => a.distance - b.distance);
@@ -25,16 +26,19 @@ export function closestNames(name: string, known: readonly string[]): string[] {
     .map(({ each }) => each);
 }
 
-/** Levenshtein's: how many characters to insert, delete or replace. */
+/** How many characters to insert, delete or replace, or neighbors to swap. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [index, character] of [...a].entries()) {
+  let rowBefore: number[] = [];
+  for (let index = 0; index < a.length; index += 1) {
     const next = [index + 1];
     for (let column = 1; column <= b.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (b[column - 1] === character ? 0 : 1);
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+      const replaced = (row[column - 1] ?? 0) + (b[column - 1] === a[index] ? 0 : 1);
+      const isSwap = column > 1 && a[index] === b[column - 2] && a[index - 1] === b[column - 1];
+      const swapped = isSwap ? (rowBefore[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min(replaced, swapped, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
     }
-    row = next;
+    [rowBefore, row] = [row, next];
   }
   return row.at(-1) ?? 0;
 }

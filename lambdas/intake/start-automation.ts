@@ -65,7 +65,11 @@ export async function publishedVersion(
   { name, version }: { name: string; version?: number },
 ): Promise<{ name: string; version: number; workflow: PublishedWorkflow }> {
   const [newest] = await definitions.workflowVersions(tenant, name, { limit: 1 });
-  if (!newest) throw new CountersignError('NOT_FOUND', `there is no workflow ${name}; publish it first`);
+  if (!newest)
+    throw new CountersignError(
+      'NOT_FOUND',
+      `there is no workflow ${name}; countersign workflow list shows all, workflow publish adds one`,
+    );
   if (version === undefined || version === newest.version) return { name, ...newest };
   const workflow = await definitions.workflow(tenant, name, version);
   if (workflow) return { name, version, workflow };

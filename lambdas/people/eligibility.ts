@@ -54,7 +54,7 @@ const isAnyTier = (role: Person['role']): boolean => role === 'owner' || role ==
 
 function fits({ role, tier, groups }: Person, requirement: ApprovalRequirement): true | string {
   if (requirement.operators && may(role, 'runs:control')) return true;
-  if (!may(role, 'approvals:decide')) return `a ${role} may not decide on approvals; ask an approver`;
+  if (!may(role, 'approvals:decide')) return `the role ${role} may not decide on approvals; ask an approver`;
   if (!isAnyTier(role) && !atLeast(tier, requirement.tier)) {
     return `this needs an approver for ${requirement.tier} risk; you are one up to ${tier}`;
   }

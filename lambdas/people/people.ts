@@ -3,6 +3,9 @@ import { RISKS } from '../connectors/connector.ts';
 import { Provenance } from './provenance.ts';
 import { ROLES } from './rights.ts';
 
+/** What an identity starts with: where events come from, and how people sign in. */
+export const IDENTITY_SYSTEMS: readonly string[] = ['github', 'servicenow', 'slack', 'generic', 'email', 'oidc'];
+
 const IGNORING_CASE = ['github:', 'servicenow:', 'email:'];
 
 /**

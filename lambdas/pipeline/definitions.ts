@@ -43,10 +43,16 @@ export const Automation = z.strictObject({
     ])
     .describe('What starts runs.'),
   workflow: z
-    .strictObject({
-      name: z.string().max(63).describe('The name of a published workflow.'),
-      version: z.int().positive().max(999_999).describe('The version, which `workflow publish` prints.'),
-    })
+    .strictObject(
+      {
+        name: z.string().max(63).describe('The name of a published workflow.'),
+        version: z.int().positive().max(999_999).describe('The version, which `workflow publish` prints.'),
+      },
+      {
+        error: ({ code }) =>
+          code === 'invalid_type' ? 'write a version, like { name: close-duplicates, version: 1 }' : undefined,
+      },
+    )
     .describe('The workflow that it runs.'),
   inputs: z
     .record(z.string(), z.unknown())

@@ -52,6 +52,18 @@ describe('people', () => {
     await expect(ask(PUT, { id: 'dora', body: named })).rejects.toMatchObject({ status: 400 });
   });
 
+  it('have no identity of an unknown system, which would never match', async () => {
+    const refused = (identity: string) => ask(PUT, { id: 'dora', body: { ...dora, identities: [identity] } });
+    const wrong = { status: 422, code: 'PERSON_INVALID' };
+    await expect(refused('githb:dora')).rejects.toMatchObject({ ...wrong, message: /did you mean "github"/ });
+    await expect(refused('jira:dora')).rejects.toMatchObject({ ...wrong, message: /use github, servicenow, slack/ });
+  });
+
+  it('are suggested for a mistyped id, also with swapped letters', async () => {
+    const asked = ask('GET /api/v1/people/{id}', { id: 'bne' });
+    await expect(asked).rejects.toMatchObject({ status: 404, message: /did you mean "ben"/ });
+  });
+
   it('have identities without case where GitHub and ServiceNow ignore it', async () => {
     const body = { ...dora, identities: ['github:Dora-D', 'servicenow:Dora.D', 'slack:T1/Uu9'] };
     expect(await ask(PUT, { id: 'dora', body })).toMatchObject({

@@ -253,6 +253,14 @@ describe('automations', () => {
     ],
     ['an unknown field', { when: 'always' }, 400, 'when'],
     ['another name', { name: 'other' }, 400, 'name other'],
+    ['a workflow without a version', { workflow: 'triage' }, 400, 'workflow: write a version, like { name:'],
+    ['a mistyped source', { trigger: { source: 'githb' } }, 400, 'trigger.source: "githb" is not valid; did you mean'],
+    [
+      'a mistyped field',
+      { trigger: { soruce: 'manual' } },
+      400,
+      'trigger: unknown field `soruce`; did you mean `source`',
+    ],
   ])('with %s are refused, and nothing is saved', async (_what, change, status, says) => {
     const saved = ask(SAVE, { path: { name: 'triage' }, body: { ...automation, ...change } });
     await expect(saved).rejects.toMatchObject({ status, message: expect.stringContaining(says) });

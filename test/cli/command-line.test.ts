@@ -264,6 +264,7 @@ describe('long runs', () => {
       rollback: null,
       compensation: [],
       evidence: null,
+      reruns: [],
       commits: [stepCommit(1)],
       moreCommitsSince: 1,
     };

@@ -92,6 +92,8 @@ it('changes list shows who changed which fields', async () => {
   const url = await answering(() => ({ changes: [change], nextCursor: null }));
   const { stdout } = await onTerminal(120, ['changes', 'list', '--url', url]);
   expect(stdout).toMatch(/olivia +person dora changed +role +chg_\w+$/m);
+  const narrow = await onTerminal(80, ['changes', 'list', '--url', url]);
+  expect(narrow.stdout).toMatch(/olivia: person dora changed \(role\)\n {2}chg_\w+$/m);
 });
 
 it('runs show fetches every page of steps of a long run', async () => {
@@ -110,6 +112,7 @@ it('runs show fetches every page of steps of a long run', async () => {
     approvals: [],
     receipts: [],
     compensation: [],
+    reruns: [],
     commits: [],
     steps: pageOf(0),
     nextStepsCursor: '100',

@@ -43,6 +43,7 @@ async function shown(facts: object, columns = 120): Promise<string> {
     stopRequest: null,
     rollback: null,
     compensation: [],
+    reruns: [],
     evidence: null,
     commits: [],
     ...facts,
@@ -118,11 +119,22 @@ test('a rolled-back run shows its undo steps and the result for each write', asy
   expect(stdout).toContain(
     [
       'ROLLBACK',
-      'started by oscar, 23:59:59.500; the run ends as failed_terminal',
+      'started by oscar, 23:59:59.500',
       'assign: not reversed: somebody changed it',
       'label: write reversed',
     ].join('\n'),
   );
+});
+
+test('a repeated run and its original show each other', async () => {
+  const other = `run_${'cd34'.repeat(8)}`;
+  const again = await shown({ request: { actor: 'oscar', rerunOf: other } });
+  expect(again).toMatch(new RegExp(`^repeats +${other}$`, 'm'));
+  expect(again).not.toContain('STEPS');
+  await api?.close();
+  const createdAt = '2026-03-03T00:00:02.000Z';
+  const original = await shown({ reruns: [{ runId: other, kind: 'replay', requestedBy: 'oscar', createdAt }] });
+  expect(original).toMatch(new RegExp(`^replay +${other} by oscar$`, 'm'));
 });
 
 const WRITE = {

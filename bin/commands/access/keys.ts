@@ -16,7 +16,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'LAST USED' },
 ];
 const DAY_MS = 24 * 60 * 60 * 1000;
-const MINUTE = 'YYYY-MM-DDTHH:MM'.length;
+const DAY = 'YYYY-MM-DD'.length;
 
 type KeyView = ResponseFrom<'GET /api/v1/api-keys'>['apiKeys'][number];
 
@@ -89,9 +89,9 @@ export const keys: readonly Command[] = [
 ];
 
 function rowOf({ name, person, role, createdBy, createdAt, expiresAt, expired, lastUsedAt }: KeyView): string[] {
-  const created = createdAt === undefined ? '-' : `${createdAt.slice(0, MINUTE)} by ${createdBy ?? '-'}`;
-  const expires = expired ? `expired ${expiresAt?.slice(0, MINUTE)}` : (expiresAt?.slice(0, MINUTE) ?? 'never');
-  return [name, person, role, created, expires, lastUsedAt?.slice(0, MINUTE) ?? '-'];
+  const created = createdAt === undefined ? '-' : `${createdAt.slice(0, DAY)} by ${createdBy ?? '-'}`;
+  const expires = expired ? `expired ${expiresAt?.slice(0, DAY)}` : (expiresAt?.slice(0, DAY) ?? 'never');
+  return [name, person, role, created, expires, lastUsedAt?.slice(0, DAY) ?? '-'];
 }
 
 function roleOf(call: Call): Role | undefined {

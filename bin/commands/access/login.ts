@@ -63,8 +63,8 @@ async function chosen(call: Call, url: string, issuers: readonly Issuer[]): Prom
     (issuers.length === 1 ? only?.name : await call.terminal.ask(`which issuer (${names.join(', ')})? `));
   const found = issuers.find(({ name }) => name === wanted);
   if (found) return found;
-  const hint = wanted === undefined || wanted === '' ? '' : ` "${wanted}"${didYouMean(wanted, names)}`;
-  throw new UsageError(`--issuer${hint} must be one of: ${names.join(', ')}`);
+  const given = wanted === undefined || wanted === '' ? '' : `, not "${wanted}"${didYouMean(wanted, names)}`;
+  throw new UsageError(`--issuer must be one of ${names.join(', ')}${given}`);
 }
 
 /** Without a browser the person opens the printed address. */

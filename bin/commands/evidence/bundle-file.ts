@@ -34,10 +34,18 @@ export function readBundle(call: Call): HeldBundle {
   const key = call.option('key');
   return {
     document: readFile(document),
-    envelope: readFile(envelope),
+    envelope: readEnvelope(envelope),
     keys: key === undefined ? [] : readKeys(key),
     addenda: readAddenda(document),
   };
+}
+
+function readEnvelope(file: string): Buffer<ArrayBuffer> {
+  if (existsSync(file)) return readFile(file);
+  throw new Failure(
+    EXIT.usage,
+    `${file} does not exist; the signature of a bundle must be beside it, as evidence get writes it`,
+  );
 }
 
 /** The addenda beside a bundle, as `evidence get` or the bucket names them. */

@@ -3,6 +3,7 @@ import { CHANGE_KINDS, type Change, type ChangeKind } from '../../../lambdas/pip
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
+import { dateAndTime } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { bundleFiles } from '../evidence/bundle-file.ts';
 import { EXIT, UsageError } from '../failure.ts';
@@ -16,6 +17,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'FIELDS', shrink: 'wrap' },
   { title: 'ID' },
 ];
+const TABLE_COLUMNS_MIN = 120;
 const PENDING_COLUMNS: readonly Column[] = [
   { title: 'CHANGE' },
   { title: 'REQUESTED BY' },
@@ -54,7 +56,10 @@ export const changes: readonly Command[] = [
         return { items: page.changes, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ changes: items, nextCursor });
-      else {
+      else if (call.terminal.columns < TABLE_COLUMNS_MIN) {
+        for (const change of items) printNarrow(new Page(call.terminal), printable(change));
+        noteMore(call, nextCursor);
+      } else {
         const rows = items.map((change) => [
           change.at,
           printable(change.actor),
@@ -194,6 +199,14 @@ function differences(before: unknown, after: unknown): [field: string, old: unkn
 }
 
 /** The names of the changed fields. */
+/** Two lines: an id, which people copy, takes most of a narrow terminal. */
+function printNarrow(page: Page, change: Change): void {
+  const { at, actor, kind, name, action, changeId } = change;
+  const fields = changedFields(change);
+  page.line(`${dateAndTime(at)}  ${actor}: ${kind} ${name} ${action}${fields === '-' ? '' : ` (${fields})`}`);
+  page.exactLine(`  ${changeId}`, 'quiet');
+}
+
 function changedFields({ before, after, reason }: Change): string {
   if (reason !== undefined) return reason;
   const names = differences(before, after).map(([name]) => name);

@@ -1,5 +1,6 @@
 import type { RequestFor } from '../../../client/api-client.ts';
 import type { Person } from '../../../lambdas/people/people.ts';
+import { may } from '../../../lambdas/people/rights.ts';
 import type { PersonChanged } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
@@ -132,7 +133,8 @@ export const people: readonly Command[] = [
 const roleOf = ({ role, tier }: Person): string => (role === 'approver' ? `approver up to ${tier}` : role);
 
 /** The writes for which this person's approval counts. */
-function approvalsCount({ rights }: Person): string {
+function approvalsCount({ role, rights }: Person): string {
+  if (!may(role, 'approvals:decide')) return '-';
   if (!rights) return 'for all writes';
   const scope = rights.dependsOn.length > 0 ? `not for writes of ${rights.dependsOn.join(', ')}` : 'for all writes';
   return `${scope}, from ${rights.countsFrom}`;

@@ -82,14 +82,14 @@ function optionsOf(call: Call, action: Action): NonNullable<Asked['options']> {
 function printPreview({ terminal }: Call, { sample, total, leftOut, complete, byStatus, action }: Preview): void {
   for (const line of runTable(terminal, sample)) terminal.print(line);
   if (total > sample.length) terminal.print(`… and ${total - sample.length} more`);
-  terminal.print(`\n${action} ${total} runs: ${countsText({ byStatus })}`);
+  terminal.print(`\n${action} ${runsText(total)}: ${countsText({ byStatus })}`);
   if (leftOut > 0) terminal.print(`${leftOut} more match, but their status does not allow it`);
   if (!complete) terminal.print('more runs match than one job takes; repeat the command for the rest, or narrow it');
 }
 
 async function isConfirmed(call: Call, { action, total, jobId }: Preview): Promise<boolean> {
   if (call.isSet('yes')) return true;
-  const answer = await call.terminal.ask(`\n${action} these ${total} runs? [y/N] `);
+  const answer = await call.terminal.ask(`\n${action} ${total === 1 ? 'this run' : `these ${total} runs`}? [y/N] `);
   if (answer === undefined) throw new UsageError('add --yes to act without a terminal to ask');
   if (/^y(es)?$/i.test(answer.trim())) return true;
   call.terminal.note(`nothing was changed; npx countersign runs bulk resume ${jobId} acts on the same runs`);
@@ -158,3 +158,5 @@ async function printResult(call: Call, job: Job): Promise<ExitCode> {
   }
   return job.notChanged.length === 0 && job.finished ? EXIT.ok : EXIT.failed;
 }
+
+const runsText = (count: number): string => (count === 1 ? '1 run' : `${count} runs`);

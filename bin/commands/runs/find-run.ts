@@ -8,7 +8,10 @@ const PREFIX = /^(?:run_)?([0-9a-f]{1,32})$/;
 export function runReference(text: string): string {
   const digits = PREFIX.exec(text)?.[1];
   if (digits) return `run_${digits}`;
-  throw new UsageError(`"${text}" is not a run id; an id starts like run_3f9c2a, see npx countersign runs list`);
+  const bySubject = /^[A-Z]+\d+$|#\d+$/.test(text) ? ` --subject ${text}` : '';
+  throw new UsageError(
+    `"${text}" is not a run id; an id starts like run_3f9c2a, see npx countersign runs list${bySubject}`,
+  );
 }
 
 /** For commands that need the whole id. */

@@ -44,6 +44,9 @@ function printHeader(page: Page, run: RunDetail): void {
   if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
   if (error) page.field('error', errorText(error), 'bad');
   if (run.assignee) page.field('assigned', run.assignee);
+  const original = run.request?.rerunOf ?? run.request?.replay?.of;
+  if (original) page.exactField('repeats', original);
+  for (const { runId: again, kind, requestedBy } of run.reruns) page.field(kind, `${again} by ${requestedBy}`);
   if (run.rollbackOf) page.exactField('undoes', run.rollbackOf);
   if (run.rolledBackBy) page.exactField('undone by', run.rolledBackBy);
   printResolution(page, run);
@@ -69,6 +72,8 @@ function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [n
 }
 
 function printSteps(page: Page, run: RunDetail): void {
+  // A rollback run has none.
+  if (run.steps.length === 0) return;
   page.heading('STEPS');
   const rows = stepRows(run.steps).map((row): Cell[] => {
     const indent = '  '.repeat(row.depth);
@@ -161,11 +166,13 @@ function printUndo(page: Page, reversal: Reversal): void {
 }
 
 /** The result for each write, in the order of the rollback. */
-function printRollback(page: Page, { rollback, compensation, createdAt }: RunDetail): void {
+function printRollback(page: Page, { rollback, compensation, createdAt, completedAt }: RunDetail): void {
   if (!rollback && compensation.length === 0) return;
   page.heading('ROLLBACK');
-  if (rollback)
-    page.line(`started by ${rollback.actor}, ${clockNear(rollback.at, createdAt)}; the run ends as ${rollback.endsAs}`);
+  if (rollback) {
+    const ends = completedAt ? '' : `; the run ends as ${rollback.endsAs}`;
+    page.line(`started by ${rollback.actor}, ${clockNear(rollback.at, createdAt)}${ends}`);
+  }
   for (const { step, outcome, reason } of compensation) {
     const tone = outcome === 'reversed' ? 'good' : outcome === 'kept' ? 'quiet' : 'bad';
     page.line(page.short(`${step}: ${compensationText({ outcome, reason })}`), tone);

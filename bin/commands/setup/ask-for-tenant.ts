@@ -14,6 +14,7 @@ export async function askForTenant(call: Call): Promise<string> {
   const isYes = async (question: string) => (await ask(`${question} (y/n)`, 'y')).startsWith('y');
 
   const tenant = await ask('tenant, as in cdk.json');
+  if (tenant === '') throw new UsageError('nothing was changed: the name of the tenant is required');
   const file = `${tenant}.tenant.yaml`;
   if (existsSync(file)) {
     if (await isYes(`${file} exists; use it`)) return file;

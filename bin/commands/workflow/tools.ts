@@ -5,7 +5,11 @@ import type { Call, Command } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
 import type { DescribedField, DescribedTool } from './describe-tool.ts';
 
-const COLUMNS: readonly Column[] = [{ title: 'TOOL' }, { title: 'KIND' }, { title: 'DOES', shrink: 'wrap' }];
+const COLUMNS: readonly Column[] = [
+  { title: 'TOOL' },
+  { title: 'KIND', shrink: 'wrap' },
+  { title: 'DOES', shrink: 'wrap' },
+];
 const FIELD_COLUMNS: readonly Column[] = [
   { title: 'FIELD' },
   { title: 'TYPE', shrink: 'wrap' },

@@ -188,7 +188,9 @@ export const planRoutes = {
     path: '/api/v1/plans/{hash}/apply',
     right: 'runs:start',
     summary: 'Starts the run of a saved plan. It makes only the writes that the plan showed; a difference is refused',
-    params: z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/, 'the planHash of a saved plan') }),
+    params: z.object({
+      hash: z.string().regex(/^[0-9a-f]{64}$/, 'must be the planHash of a saved plan: 64 characters, 0-9 and a-f'),
+    }),
     responses: { 200: StartedRun, 201: StartedRun },
   }),
 };

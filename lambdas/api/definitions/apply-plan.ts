@@ -23,7 +23,7 @@ export async function applyPlan(
   const saved = await applier.plans.savedPlan(tenant, planHash);
   if (!saved || saved.expiresAt <= isoNow(applier.clock)) {
     const why = saved ? `expired at ${saved.expiresAt}` : 'does not exist or is not saved';
-    throw new Problem(404, 'NOT_FOUND', `the plan ${planHash} ${why}; simulate again with "save": true`);
+    throw new Problem(404, 'NOT_FOUND', `the plan ${planHash} ${why}; simulate again and save the plan (--save)`);
   }
   const { automation, trigger, subject, inputs, plan, plannedAt, savedBy } = saved;
   const key = deliveryKey.plan({ planHash, plannedAt });

@@ -33,9 +33,11 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
   },
 
   async getAutomation({ definitions }, { caller: { tenant }, params: { name } }) {
-    const found = (await definitions.automations(tenant)).find((automation) => automation.name === name);
-    if (!found) throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}`);
-    return { status: 200, body: found };
+    const all = await definitions.automations(tenant);
+    const found = all.find((automation) => automation.name === name);
+    if (found) return { status: 200, body: found };
+    const names = all.map((automation) => automation.name);
+    throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${didYouMean(name, names)}`);
   },
 
   async saveAutomation(ports, { caller, params: { name }, body }) {

@@ -1,7 +1,8 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import { coversRightsOf, standIn } from '../../people/eligibility.ts';
-import { hasIdentity, type Person } from '../../people/people.ts';
+import { hasIdentity, IDENTITY_SYSTEMS, type Person } from '../../people/people.ts';
 import { provenanceOf, type RightsChange } from '../../people/provenance.ts';
 import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
@@ -156,6 +157,7 @@ export async function assertValid(
     );
   }
   if (!isNew && person.role !== 'owner') assertOwnerLeft(people, others);
+  assertKnownSystems(person, people);
   assertOwnIdentities(person, others);
   assertDelegates(person, others);
   assertDelegateCanAct(person, others, isoNow(clock));
@@ -166,6 +168,17 @@ export function assertOwnerLeft(people: readonly Person[], others: readonly Pers
   const isOwner = ({ role }: Person) => role === 'owner';
   if (!people.some(isOwner) || others.some(isOwner)) return;
   throw new Problem(422, 'PERSON_INVALID', 'this is the last owner; make somebody else an owner first');
+}
+
+/** A mistyped system would never match, and the person could approve what they requested there. */
+function assertKnownSystems({ id, identities }: Person, people: readonly Person[]): void {
+  const before = people.find((each) => each.id === id)?.identities ?? [];
+  for (const identity of identities) {
+    const [system = ''] = identity.split(':');
+    if (IDENTITY_SYSTEMS.includes(system) || before.includes(identity)) continue;
+    const hint = didYouMean(system, IDENTITY_SYSTEMS) || `; use ${IDENTITY_SYSTEMS.join(', ')}`;
+    throw new Problem(422, 'PERSON_INVALID', `the identity ${identity} is of no known system${hint}`);
+  }
 }
 
 /** With an identity of two people, one of them would count twice. */

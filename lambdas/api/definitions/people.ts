@@ -1,3 +1,4 @@
+import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { Person } from '../../people/people.ts';
@@ -94,8 +95,9 @@ function changed(change: { person: Person } | { pending: PendingChange }) {
 
 function known(people: readonly Person[], id: string): Person {
   const person = people.find((each) => each.id === id);
-  if (!person) throw new Problem(404, 'NOT_FOUND', `there is no person ${id}`);
-  return person;
+  if (person) return person;
+  const ids = people.map((each) => each.id);
+  throw new Problem(404, 'NOT_FOUND', `there is no person ${id}${didYouMean(id, ids)}`);
 }
 
 function assertMayChange(current: Caller, involved: readonly (Person | undefined)[]): void {
