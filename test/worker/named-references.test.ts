@@ -70,6 +70,7 @@ describe('a record that a step names', () => {
     ['unknown', 'Databse', 'no record of sys_user_group is named "Databse"; similar names: "Database", "Data Science"'],
     ['not unique', 'Twins', `2 records of sys_user_group are named "Twins" (${OTHER}, ${'c'.repeat(32)})`],
     ['a query of its own', 'x^active=true', 'a name has 1 to 100 characters, without ^ and line breaks'],
+    ['a script', ' JavaScript:gs.getUserID()', 'does not start with javascript:'],
   ])('writes nothing and asks nobody if its name is %s', async (_what, name, why) => {
     groups([DATABASE, 'Database'], ['e'.repeat(32), 'Data Science'], [OTHER, 'Twins'], ['c'.repeat(32), 'Twins']);
     const message = await shop.begin(ASSIGN(name));

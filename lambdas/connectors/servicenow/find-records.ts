@@ -12,7 +12,7 @@ const RECORDS_MAX = 50;
 const OUTPUT_MAX_BYTES = 48 * 1024;
 
 /** `^` separates conditions, so a value with it would add conditions of its own. */
-const Text = z
+export const Text = z
   .string()
   .max(VALUE_MAX_CHARACTERS)
   .regex(/^[^^\r\n]*$/, 'must not contain ^ or line breaks')

@@ -1,7 +1,7 @@
 import { closestNames } from '../../entry/did-you-mean.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { Access, ReferencesByName } from '../connector.ts';
-import { findRecords } from './find-records.ts';
+import { findRecords, Text } from './find-records.ts';
 
 /** Columns of a task that refer to a record, with its table. All these tables have a column `name`. */
 export const REFERENCES: ReadonlyMap<string, string> = new Map([
@@ -17,8 +17,9 @@ export const REFERENCES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const SYS_ID = /^[0-9a-f]{32}$/i;
-/** `^` separates the conditions of a query. */
-const NAME = /^[^^\r\n]{1,100}$/;
+const NAME_MAX_CHARACTERS = 100;
+/** A name is a value of a query, so it must not add conditions or be run as a script. */
+const isSearchable = (name: string) => name.length <= NAME_MAX_CHARACTERS && Text.min(1).safeParse(name).success;
 const HOMONYMS_SHOWN_MAX = 5;
 const CANDIDATES_READ_MAX = 50;
 const CANDIDATES_SHOWN_MAX = 5;
@@ -54,8 +55,9 @@ const invalid = (message: string) => new CountersignError('INPUT_INVALID', messa
 /** The record with this name, if there is exactly one. ServiceNow counts also those that the credential may not read. */
 async function sysIdOf(access: Access, field: string, name: string): Promise<string> {
   const table = REFERENCES.get(field) ?? '';
-  if (!NAME.test(name)) {
-    throw invalid(`${field}: a name has 1 to 100 characters, without ^ and line breaks; give the sys_id instead`);
+  if (!isSearchable(name)) {
+    const rules = 'without ^ and line breaks, and does not start with javascript:';
+    throw invalid(`${field}: a name has 1 to ${NAME_MAX_CHARACTERS} characters, ${rules}; give the sys_id instead`);
   }
   const where = [{ field: 'name', is: name }];
   const { records, total } = await read(access, table, where, HOMONYMS_SHOWN_MAX);
@@ -81,7 +83,7 @@ async function similarNames(access: Access, table: string, name: string): Promis
   const startsWith = others.length > 0 ? word : word.slice(0, START_CHARACTERS);
   if (startsWith === '') return [];
   const { records } = await read(access, table, [{ field: 'name', startsWith }], CANDIDATES_READ_MAX);
-  const names = records.flatMap(({ fields }) => (NAME.test(fields.name ?? '') ? [fields.name ?? ''] : []));
+  const names = records.flatMap(({ fields }) => (isSearchable(fields.name ?? '') ? [fields.name ?? ''] : []));
   return closestNames(name, [...new Set(names)]).slice(0, CANDIDATES_SHOWN_MAX);
 }
 
