@@ -35,6 +35,7 @@ async function shown(facts: object, columns = 120): Promise<string> {
     durationMs: 3000,
     error: null,
     enrichment: null,
+    inputs: null,
     deadlineAt: '2026-03-03T02:00:00.000Z',
     head: { seq: 1, hash: '00' },
     steps: [],
@@ -165,13 +166,11 @@ test('on a narrow terminal no event is cut', async () => {
     },
     60,
   );
-  // An operator who undoes the write by hand copies this line.
-  expect(stdout).toContain(`\n  undo      servicenow.incident.update ${JSON.stringify(input)}\n`);
   const words = stdout.replace(/\s+/g, ' ');
   expect(words.split(reason)).toHaveLength(3);
   expect(words).not.toContain('…');
-  const others = stdout.split('\n').filter((line) => !line.startsWith('  undo') && !line.startsWith('head'));
-  expect(others.filter(({ length }) => length > 60)).toEqual([]);
+  expect(stdout.split('\n').filter(({ length }) => length > 60)).toEqual([]);
+  expect(stdout.replace(/\s+/g, '')).toContain(`undoservicenow.incident.update${JSON.stringify(input)}`);
 });
 
 test('a receipt shows fields, outcome and undo separately', async () => {
@@ -285,4 +284,58 @@ test('a loop whose list is not known yet, or failed, shows its steps', async () 
     '  x__0 | forEach.items | failed_terminal | 1',
     '  x__1 | transform | pending',
   ]);
+});
+
+const valued = (fields: object) => ({ governed: { request: { action: { fields } }, decision: { verdict: 'allow' } } });
+
+test('inputs, outputs and written values are shown, and long ones are cut', async () => {
+  const long = 'x'.repeat(500);
+  const step = { id: 'assign', index: 0, tool: WRITE.tool, status: 'succeeded', attempt: 1, receiptKey: 'k' };
+  const stdout = await shown(
+    {
+      status: 'succeeded',
+      inputs: { service: 'orders', note: long },
+      steps: [
+        { ...step, output: { sysId: 'a' }, ...valued({ assignment_group: 'dba', state: long }) },
+        { id: 'next', index: 1, tool: 'http.get', status: 'failed_terminal', attempt: 1, input: { url: long } },
+        { id: 'none', index: 2, tool: 'http.get', status: 'succeeded', attempt: 0, output: null, skipped: true },
+      ],
+      receipts: [{ ...WRITE, before: { assignment_group: '' }, reversal: { irreversible: 'it is gone' } }],
+    },
+    80,
+  );
+  expect(stdout).toMatch(/\nINPUTS\nservice: "orders"\nnote: "x+/);
+  expect(stdout).toContain('\nVALUES\nassign\n  output    {"sysId":"a"}\nnext\n  input     {"url":\n');
+  expect(stdout).toContain(`\nin full: npx countersign runs show ${RUN_ID.slice(0, 12)} --step STEP\n`);
+  expect(stdout).toContain('\n  wrote     assignment_group: "dba", before ""\n');
+  const state = stdout.slice(stdout.indexOf('state:'), stdout.indexOf('  outcome')).replace(/\s/g, '');
+  expect(state).toBe(`state:"${'x'.repeat(199)}…`);
+  expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
+});
+
+test('the first lines say what the run is about and what to do', async () => {
+  const unknown = { ...WRITE, outcome: 'unknown', error: { code: 'OUTCOME_UNKNOWN', message: 'no response' } };
+  const id = RUN_ID.slice(0, 12);
+  const top = async (facts: object) => {
+    const stdout = await shown(facts, 200);
+    await api?.close();
+    return stdout.split('\n').slice(0, 5);
+  };
+  expect(await top({ status: 'needs_human', subject: 'INC1', receipts: [unknown] })).toEqual([
+    'A title  needs_human',
+    '',
+    'automation  hand-over',
+    'subject     INC1',
+    `next        check the targets, then close: npx countersign runs resolve ${id} --as succeeded|failed --reason TEXT --write assign=happened|did_not`,
+  ]);
+  const resolution = { outcome: 'failed', actor: 'oscar', at: '2026-03-03T00:00:02.000Z', reason: 'gone', writes: {} };
+  const next: [facts: object, line: RegExp][] = [
+    [{ status: 'failed_terminal' }, /^next +repeat: .* runs rerun run_\w+; or close: .* runs resolve run_\w+ --as /],
+    [{ status: 'failed_terminal', resolution }, /^resolved +as failed by oscar/],
+    [{ status: 'waiting_approval', completedAt: null }, /^next +decide: npx countersign approvals show run_/],
+    [{ status: 'paused', completedAt: null }, /^next +continue: npx countersign runs resume run_/],
+    [{ status: 'running', completedAt: null }, /^next +follow it: npx countersign runs watch run_/],
+    [{ status: 'succeeded' }, /^workflow /],
+  ];
+  for (const [facts, line] of next) expect((await top(facts))[4]).toMatch(line);
 });

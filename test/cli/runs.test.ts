@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunPage } from '../../bin/client/api-client.ts';
+import type { RunPage, ShownReceipt, ShownStep } from '../../bin/client/api-client.ts';
 import { incident, incidentInserted } from '../local/deliveries.ts';
 import { GLOBEX_KEY } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
@@ -30,6 +30,14 @@ beforeAll(async () => {
 afterAll(() => host?.stop());
 
 const cli = (...args: string[]) => piped(args, { COUNTERSIGN_URL: host.url });
+/** A succeeded write with every value in full. */
+async function stepOf(runId: string, id: string) {
+  const index = (await host.run(runId)).steps.findIndex((step) => step.id === id);
+  return (await host.api(`/runs/${runId}/steps/${index}`)).body as {
+    step: Extract<ShownStep, { status: 'succeeded' }>;
+    receipt: Extract<ShownReceipt, { outcome: 'succeeded' }> | null;
+  };
+}
 const newestFirst = () => [failed, ...[...labelled].reverse(), triaged];
 
 describe('runs list', () => {
@@ -127,17 +135,25 @@ describe('runs show', () => {
     const { exitCode, stdout } = await cli('runs', 'show', triaged);
     const run = await host.run(triaged);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(new RegExp(`^${triaged} {2}succeeded\nOrders database is slow\n`));
+    expect(stdout).toMatch(
+      /^Orders database is slow {2}succeeded\n\nautomation +triage-incident\nsubject +servicenow:/,
+    );
     expect(stdout).toMatch(/^workflow +triage-incident, version 1$/m);
     expect(stdout).toMatch(/^route +transform +succeeded +- +- +\d+ ms +-$/m);
     expect(stdout).toMatch(/^note +servicenow.incident.add_work_note +succeeded +allow +1 +\d+ m?s +succeeded$/m);
-    expect(stdout).toMatch(/^ {2}fields +assignment_group\n {2}outcome +succeeded$/m);
+    const { step, receipt } = await stepOf(triaged, 'assign');
+    const [written, before] = [step.governed?.request.action.fields, receipt?.before].map((each) =>
+      JSON.stringify(each?.assignment_group),
+    );
+    expect(written).toMatch(/^"\w+/);
+    expect(stdout).toContain(`\n  wrote     assignment_group: ${written}, before ${before}\n  outcome   succeeded\n`);
+    expect(stdout).toMatch(/^VALUES\nroute\n {2}output +\{.*…$/m);
     expect(stdout).toMatch(/^ {2}undo +servicenow.incident.update \{.*"assignment_group":""/m);
     expect(stdout).toMatch(/^ {2}undo +none: a work note cannot be removed/m);
     expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
     expect(stdout).toContain('post: write to slack:#incidents is about to start');
     expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);
-    expect(stdout).toContain(`commit ${run.head.seq}, ${run.head.hash}`);
+    expect(stdout).toMatch(new RegExp(`\nrun +${triaged}\ncommits +${run.head.seq}\nlast hash +${run.head.hash}\n$`));
     expect(stdout).not.toContain(ESCAPE);
   });
 
@@ -156,15 +172,37 @@ describe('runs show', () => {
 
   test('finds a run by a prefix of its id, with or without run_', async () => {
     for (const reference of [triaged.slice(0, 20), triaged.slice(4, 20)]) {
-      expect((await cli('runs', 'show', reference)).stdout).toContain(`${triaged}  succeeded`);
+      expect((await cli('runs', 'show', reference)).stdout).toMatch(new RegExp(`^run +${triaged}$`, 'm'));
     }
   });
 
-  test('fits a terminal of 100 columns, except for lines to copy', async () => {
-    const { lines } = await onTerminal(100, ['runs', 'show', triaged, '--url', host.url]);
-    const long = lines.filter((line) => line.length > 100);
-    expect(long).toEqual([expect.stringMatching(/^ {2}undo +servicenow.incident.update \{.*\}$/)]);
-    expect(lines.some((line) => line.endsWith('/bundle.json'))).toBe(true);
+  test('fits a terminal of 80 columns', async () => {
+    for (const runId of [triaged, failed]) {
+      const { lines } = await onTerminal(80, ['runs', 'show', runId, '--url', host.url]);
+      expect(lines.length).toBeGreaterThan(40);
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    }
+  });
+
+  test('shows the values of one step in full with --step', async () => {
+    const { step, receipt } = await stepOf(triaged, 'assign');
+    const { stdout } = await cli('runs', 'show', triaged, '--step', 'assign');
+    const inFull = (value: unknown) => JSON.stringify(value, null, 2);
+    expect(stdout).toBe(
+      [
+        'assign: servicenow.incident.update  succeeded',
+        `\nWRITTEN\n${inFull(step.governed?.request.action.fields)}`,
+        `\nBEFORE\n${inFull(receipt?.before)}`,
+        `\nOUTPUT\n${inFull(step.output)}`,
+        `\nUNDO\n${inFull(receipt?.reversal)}`,
+        '',
+      ].join('\n'),
+    );
+    const { exitCode, stderr } = await cli('runs', 'show', triaged, '--step', 'asign');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining('the run has no step "asign"; did you mean "assign"?'),
+    });
   });
 
   test('responds to the run of another tenant as if it did not exist', async () => {
@@ -224,6 +262,49 @@ describe('runs watch', () => {
         .map((line) => JSON.parse(line)),
     ).toEqual(expected);
     expect(stderr).toBe('');
+  });
+});
+
+describe('runs bulk', () => {
+  /** One batch has 20 runs. */
+  const COUNT = 21;
+
+  test('cancels the runs of a preview, stops after a batch, and resumes', async () => {
+    const title = { short_description: 'In bulk' };
+    const runIds = await Promise.all(
+      Array.from({ length: COUNT }, (_, index) => host.fileIncident(incident(`bulk ${index}`, title))),
+    );
+    const isWaiting = ({ status }: { status: string }) => status === 'waiting_approval';
+    await Promise.all(runIds.map((runId) => host.waitForRun(runId, isWaiting)));
+    const waiting = async () => (await Promise.all(runIds.map((runId) => host.run(runId)))).filter(isWaiting).length;
+    const bulk = ['runs', 'bulk', 'cancel', '--text', 'In bulk', '--reason', 'wrong rule', '--url', host.url];
+
+    const declined = await onTerminal(100, bulk, ['n']);
+    expect(declined.exitCode).toBe(1);
+    expect(declined.stdout).toContain(`\ncancel ${COUNT} runs: waiting_approval ${COUNT}`);
+    expect(await waiting()).toBe(COUNT);
+
+    // Ctrl-C as soon as the command listens for it: during the first batch.
+    const pressCtrlC = (event: string | symbol, listener: () => void) => {
+      if (event === 'SIGINT') setImmediate(listener);
+    };
+    process.on('newListener', pressCtrlC);
+    const stopped = await onTerminal(100, bulk, ['y']);
+    process.off('newListener', pressCtrlC);
+    expect(stopped.exitCode).toBe(130);
+    expect(stopped.stderr).toContain(`20 of ${COUNT}: 20 changed`);
+    const [, jobId = ''] = /continue with: npx countersign runs bulk resume (bulk_\w+)$/m.exec(stopped.stderr) ?? [];
+    expect(await waiting()).toBe(1);
+
+    const resumed = await cli('runs', 'bulk', 'resume', jobId);
+    expect(resumed).toMatchObject({
+      exitCode: 0,
+      stdout: `cancel, ${jobId}: ${COUNT} of ${COUNT}: ${COUNT} changed\n`,
+    });
+    const ended = await Promise.all(runIds.map((runId) => host.waitForRun(runId)));
+    for (const run of ended) {
+      expect(run).toMatchObject({ status: 'canceled', cancellation: { reason: 'wrong rule' } });
+    }
   });
 });
 

@@ -9,13 +9,19 @@ import type { Cell } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
 import { approvalCell, voteText } from '../approvals/approval-text.ts';
+import { shortRunIds } from './find-run.ts';
+import { nextAction } from './next-action.ts';
 import { eventText, eventTone, statusCell } from './run-text.ts';
+import { cutValue, printInputs, printStepValues, printWritten, receiptOf } from './run-values.ts';
 import { eventEntries, stepRows } from './step-rows.ts';
 
 export function printRun(run: RunDetail, terminal: Terminal): void {
   const page = new Page(terminal);
-  printHeader(page, run);
+  const shownId = terminal.isInteractive ? shortRunIds([run.runId])(run.runId) : run.runId;
+  printHeader(page, run, shownId);
+  printInputs(page, run);
   printSteps(page, run);
+  printStepValues(page, run, shownId);
   printApprovals(page, run);
   printReceipts(page, run);
   printRollback(page, run);
@@ -23,13 +29,18 @@ export function printRun(run: RunDetail, terminal: Terminal): void {
   printEvidence(page, run);
 }
 
-function printHeader(page: Page, run: RunDetail): void {
-  const { runId, status, title, subject, automation, workflow, trigger, stopRequest, error } = run;
-  page.title(runId, statusCell(status));
-  if (title) page.line(title);
+/** What it is about, how it stands and what to do come first; ids and hashes come last. */
+function printHeader(page: Page, run: RunDetail, shownId: string): void {
+  const { status, title, subject, automation, workflow, trigger, stopRequest, error } = run;
+  page.title(title ?? automation, statusCell(status));
   page.blank();
-  page.field('subject', subject ?? '-');
   page.field('automation', automation);
+  page.field('subject', subject ?? '-');
+  if (error) page.field('error', errorText(error), 'bad');
+  const next = nextAction(run, shownId);
+  if (next !== undefined) page.field('next', next, 'waiting');
+  if (run.assignee) page.field('assigned', run.assignee);
+  printResolution(page, run);
   page.field('workflow', `${workflow.name}, version ${workflow.version}`);
   page.field('trigger', `${trigger.source} ${trigger.event}`);
   for (const [name, when] of times(run)) page.field(name, when);
@@ -41,15 +52,12 @@ function printHeader(page: Page, run: RunDetail): void {
     const { actor, reason } = run.cancellation;
     page.field('canceled', `by ${actor}${reason === undefined ? '' : `: ${reason}`}`);
   }
-  if (run.result !== null && run.result !== undefined) page.field('result', JSON.stringify(run.result));
-  if (error) page.field('error', errorText(error), 'bad');
-  if (run.assignee) page.field('assigned', run.assignee);
+  if (run.result !== null && run.result !== undefined) page.field('result', cutValue(run.result));
   const original = run.request?.rerunOf ?? run.request?.replay?.of;
   if (original) page.exactField('repeats', original);
   for (const { runId: again, kind, requestedBy } of run.reruns) page.field(kind, `${again} by ${requestedBy}`);
   if (run.rollbackOf) page.exactField('undoes', run.rollbackOf);
   if (run.rolledBackBy) page.exactField('undone by', run.rolledBackBy);
-  printResolution(page, run);
 }
 
 function printResolution(page: Page, { resolution }: RunDetail): void {
@@ -150,19 +158,22 @@ function printReceipts(page: Page, run: RunDetail): void {
   if (run.receipts.length === 0) return;
   page.heading('RECEIPTS');
   for (const receipt of run.receipts) {
-    const { stepId, target, tool, fields } = receipt;
+    const { stepId, target, tool } = receipt;
     page.line(`${stepId}: ${tool} at ${target}`);
-    page.field('  fields', fields.join(', '));
+    printWritten(
+      page,
+      receipt,
+      run.steps.find((step) => receiptOf(step, run.receipts) === receipt),
+    );
     page.field('  outcome', page.short(outcomeOf(receipt, run)));
     if (receipt.outcome === 'succeeded') printUndo(page, receipt.reversal);
     if ('error' in receipt) page.field('  error', errorText(receipt.error), 'bad');
   }
 }
 
-/** In full and unwrapped: an operator may have to do it by hand. */
 function printUndo(page: Page, reversal: Reversal): void {
   if ('irreversible' in reversal) page.field('  undo', `none: ${reversal.irreversible}`);
-  else page.exactField('  undo', `${reversal.tool} ${JSON.stringify(reversal.input)}`);
+  else page.field('  undo', `${reversal.tool} ${cutValue(reversal.input)}`);
 }
 
 /** The result for each write, in the order of the rollback. */
@@ -193,14 +204,16 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
   }
 }
 
-function printEvidence(page: Page, { evidence, head, completedAt }: RunDetail): void {
+function printEvidence(page: Page, { runId, evidence, head, completedAt }: RunDetail): void {
   page.heading('EVIDENCE');
   if (evidence) {
-    page.exactField('bundle', evidence.documentKey);
-    page.exactField('sha256', evidence.sha256);
     page.field('sealed', `${dateAndTime(evidence.sealedAt)}, ${evidence.sizeBytes} bytes`);
+    page.field('bundle', evidence.documentKey);
+    page.exactField('sha256', evidence.sha256);
   } else {
     page.line(completedAt ? 'the bundle is being sealed' : 'the bundle is sealed when the run ends');
   }
-  page.exactField('head', `commit ${head.seq}, ${head.hash}`);
+  page.exactField('run', runId);
+  page.field('commits', String(head.seq));
+  page.exactField('last hash', head.hash);
 }

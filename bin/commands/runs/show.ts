@@ -1,25 +1,49 @@
+import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import type { Api, RunDetail } from '../../client/api-client.ts';
+import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../failure.ts';
+import type { Call, Command } from '../command.ts';
+import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { PAGE_MAX } from '../paging.ts';
 import { runReference } from './find-run.ts';
 import { printRun } from './run-page.ts';
+import { statusCell } from './run-text.ts';
+import { printStep } from './run-values.ts';
 
 export const runsShow: Command = {
   name: 'runs show',
   args: ['ID'],
-  description: 'show a run: steps, approvals, receipts, evidence',
-  details: 'ID may be the first characters of the id.',
-  options: {},
+  description: 'show a run: steps, values, receipts, evidence',
+  details: 'ID may be the first characters of the id. Long values are cut; see --step.',
+  options: { step: { value: 'STEP', description: 'show the values of one step, in full' } },
   async run(call) {
     const api = call.api();
     const run = await wholeRun(api, runReference(call.arg(0)));
+    const step = call.option('step');
+    if (step !== undefined) return showStep(call, api, run, step);
     if (call.json) call.printJson(run);
     else printRun(printable(run), call.terminal);
     return EXIT.ok;
   },
 };
+
+/** The route for one step leaves nothing out, however large. */
+async function showStep(call: Call, api: Api, { runId, steps }: RunDetail, id: string): Promise<ExitCode> {
+  const names = steps.map((step) => step.id);
+  const index = steps.find((step) => step.id === id)?.index;
+  if (index === undefined) {
+    throw new UsageError(`the run has no step "${id}"${didYouMean(id, names) || `; steps: ${names.join(', ')}`}`);
+  }
+  const found = await api.call('GET /api/v1/runs/{id}/steps/{index}', { params: { id: runId, index: String(index) } });
+  if (call.json) call.printJson(found);
+  else {
+    const { step, receipt } = printable(found);
+    const page = new Page(call.terminal);
+    page.title(`${step.id}: ${step.tool}`, statusCell(step.status));
+    printStep(page, step, receipt ?? undefined);
+  }
+  return EXIT.ok;
+}
 
 /** Fetches all pages: a long run has more steps and commits than one response holds. */
 async function wholeRun(api: Api, reference: string): Promise<RunDetail> {

@@ -222,6 +222,7 @@ export const RunDetail = RunSummary.extend({
       links: z.array(z.string()),
     })
     .nullable(),
+  inputs: json<Record<string, unknown> | null>('What the run was started with; once it has started, with defaults'),
   deadlineAt: Timestamp,
   result: json('The output of the last step, once the run has succeeded'),
   head: z.object({ seq: z.int(), hash: z.string() }),

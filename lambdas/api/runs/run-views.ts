@@ -46,6 +46,7 @@ export function runDetail({ run, rows, page, commits, evidence, reruns }: Loaded
   return {
     ...runSummary(run),
     enrichment: run.enrichment ?? null,
+    inputs: run.inputs ?? null,
     deadlineAt: run.deadlineAt,
     result: resultOf(run, rows),
     head: { seq: run.seq, hash: run.headHash },

@@ -1,0 +1,31 @@
+import type { RunDetail } from '../../client/api-client.ts';
+
+/** What a person can do about the run now, with the command; undefined if nothing needs to be done. */
+export function nextAction(run: RunDetail, shownId: string): string | undefined {
+  const command = (words: string) => `npx countersign ${words}`;
+  switch (run.status) {
+    case 'waiting_approval':
+      return `decide: ${command(`approvals show ${shownId}`)}, then approvals approve or reject`;
+    case 'paused':
+      return `continue: ${command(`runs resume ${shownId}`)}`;
+    case 'failed_retryable':
+      return `it tries again by itself; at once: ${command(`runs retry ${shownId}`)}`;
+    case 'needs_human':
+    case 'failed_terminal':
+    case 'timed_out': {
+      if (run.resolution || run.rolledBackBy) return undefined;
+      const unknown = run.receipts.filter(
+        ({ outcome, runId }) => runId === run.runId && (outcome === 'unknown' || outcome === 'intent'),
+      );
+      const findings = unknown.map(({ stepId }) => ` --write ${stepId}=happened|did_not`).join('');
+      const check = unknown.length > 0 ? 'check the targets, then ' : '';
+      const again = run.status === 'needs_human' ? '' : `repeat: ${command(`runs rerun ${shownId}`)}; or `;
+      return `${again}${check}close: ${command(`runs resolve ${shownId} --as succeeded|failed --reason TEXT${findings}`)}`;
+    }
+    case 'succeeded':
+    case 'canceled':
+      return undefined;
+    default:
+      return `follow it: ${command(`runs watch ${shownId}`)}`;
+  }
+}
