@@ -2,6 +2,7 @@ import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
+import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -23,12 +24,14 @@ import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
 import { DynamoScheduleStore } from '../../lambdas/schedules/dynamo-schedule-store.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
+import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { accepted } from '../fakes/story.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
+import { bulkJobsContract } from './bulk-jobs-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { planStoreContract } from './plan-store-contract.ts';
@@ -37,7 +40,7 @@ import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
 import { scheduleStoreContract } from './schedule-store-contract.ts';
 
-/** One engine and one table for all three ports that live in it; the contracts keep out of each other's way. */
+/** One engine and one table for all ports that live in it; the contracts keep out of each other's way. */
 let run: Awaited<ReturnType<typeof openRunTable>>;
 beforeAll(async () => {
   run = await openRunTable();
@@ -55,6 +58,9 @@ describeRunStoreContract('DynamoDB', async () => ({
   store: new DynamoRunStore(run.client, run.table, pause, new FakeClock()),
   close,
 }));
+
+describe('bulk jobs: memory', () => bulkJobsContract(() => new MemoryBulkJobs()));
+describe('bulk jobs: DynamoDB', () => bulkJobsContract(() => new DynamoBulkJobs(run.client, run.table)));
 
 describe('schedules: memory', () =>
   scheduleStoreContract(() => {

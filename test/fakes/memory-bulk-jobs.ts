@@ -11,7 +11,9 @@ export class MemoryBulkJobs implements BulkJobs {
   }
 
   async create(job: BulkJob): Promise<void> {
-    this.#jobs.set(`${job.tenant}/${job.jobId}`, copy(job));
+    const key = `${job.tenant}/${job.jobId}`;
+    if (this.#jobs.has(key)) throw new Error(`the id of job ${job.jobId} is taken`);
+    this.#jobs.set(key, copy(job));
   }
 
   async update(read: BulkJob, results: BulkResult[]): Promise<boolean> {
