@@ -36,6 +36,19 @@ const CONCURRENCY = Number(options.concurrency);
 const STEPS = 5;
 const APPROVALS = 100;
 const WORKFLOW_SIZES = [5, 50, 500];
+const LIST_FILTERS = [
+  '',
+  'status=succeeded',
+  `automation=bench-${STEPS}`,
+  `workflow=bench-${STEPS}`,
+  `subject=octo-org/bench-${STEPS}%231`,
+  'assignee=olivia',
+  'errorCode=TARGET_REFUSED',
+  'overdue=true',
+  'needsResolution=true',
+  'since=2026-01-01T00:00:00Z',
+  'text=Issue',
+];
 const WAIT_MAX_MS = 15 * 60_000;
 /** The functions between the webhook and the last commit of a run. Sealing and reading runs are not included. */
 const PATH_FUNCTIONS = /^(Intake|Worker)/;
@@ -67,6 +80,8 @@ async function main() {
     const policy = await policyDecisionMs();
     print('starts of the command line');
     const cli = await cliStart(host.url);
+    print('lists of 50 runs, by filter');
+    const requestsPerList = await bench.lists();
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -81,6 +96,7 @@ async function main() {
       policyColdMs: round(policy.coldMs),
       policyWarmMs: round(policy.warmMs),
       cliStart: cli,
+      dynamodbRequestsPerListOf50: requestsPerList,
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
         [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
@@ -220,6 +236,24 @@ class Bench {
         Object.entries(all).map(([operation, count]) => [operation, round(count / runs)]),
       ),
     };
+  }
+
+  /** The DynamoDB requests of one list with each single filter. */
+  async lists(): Promise<Record<string, number>> {
+    const perList: Record<string, number> = {};
+    for (const filter of LIST_FILTERS) {
+      await this.settle();
+      // The first list also reads what the function caches.
+      for (const _ of ['cold', 'warm']) {
+        await this.#control('DELETE', 'requests');
+        await this.#api(`/api/v1/runs?limit=50&${filter}`);
+      }
+      const report = (await this.#control('GET', 'requests')) as RequestReport;
+      perList[filter.split('=')[0] || 'none'] = total(
+        sum(report, (name, service) => name.startsWith('ApiRuns') && service === 'dynamodb'),
+      );
+    }
+    return perList;
   }
 
   /** Waits until no run is queued or running and every finished run is sealed. */
