@@ -98,7 +98,7 @@ describe('evidence verify', () => {
     [
       'the envelope is missing',
       () => [put('alone.json', vectors.document)],
-      /cannot read .*alone\.dsse\.json: it does not exist/,
+      /alone\.dsse\.json does not exist; the signature of a bundle must be beside it/,
     ],
     ['the key is missing', () => [bundle, '--key', join(folder, 'no.pem')], /cannot read .*no\.pem: it does not exist/],
     ['the key is none', () => [bundle, '--key', put('no.txt', 'x')], /contains no public key/],

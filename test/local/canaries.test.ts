@@ -264,6 +264,7 @@ describe('another tenant, at every route that needs a key', () => {
     'POST /api/v1/runs/{id}/approve': { actionHash: 'any' },
     'POST /api/v1/runs/{id}/reject': { reason: 'not yours', actionHash: 'any' },
     'POST /api/v1/runs/{id}/signal': { event: 'go' },
+    'POST /api/v1/runs/{id}/resolve': { outcome: 'failed', reason: 'not yours' },
     'PUT /api/v1/people/{id}/away': { away: null },
     'PUT /api/v1/policies': { engine: 'cedar', files: {} },
     'POST /api/v1/policies/replay': { policies: { engine: 'cedar', files: {} } },
@@ -279,7 +280,9 @@ describe('another tenant, at every route that needs a key', () => {
         const place = path
           .replace('{id}', named[kind] ?? '')
           .replace('{name}', 'label')
-          .replace('{version}', '1');
+          .replace('{version}', '1')
+          .replace('{hash}', 'a'.repeat(64))
+          .replace('{day}', '2026-01-01');
         const body = method === 'GET' ? undefined : JSON.stringify(BODIES[route] ?? {});
         return { route, ...(await host.request(method, place, { headers: { 'x-api-key': key }, body })) };
       });

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
+import { localSecret, signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import { apiKeyHash } from '../../lambdas/api/authorizer/api-keys.ts';
 import { invokeFunction } from '../../lambdas/entry/invoke-function.ts';
 import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
@@ -94,6 +95,8 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await caps();
   await peoplesCommands();
   await tenantSetup();
+  await runsThatPeopleStart();
+  await actionsOnManyRuns();
   await deadLetters();
   await exportsThatFail();
   const unused = await host.unusedGrants();
@@ -113,6 +116,71 @@ async function gatedRun(): Promise<string> {
 async function forked(): Promise<string> {
   const { body } = await host.sendGithub({}, { event: 'fork' });
   return body.runIds[0] ?? '';
+}
+
+interface Started {
+  runId: string;
+  planHash: string;
+  nextRuns: string[];
+  token: string;
+}
+
+async function as(key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body ?? {});
+  const sent = { headers: { 'x-api-key': key, ...headers }, ...(method !== 'GET' && { body: text }) };
+  const answer = await host.request<Started>(method, `/api/v1${path}`, sent);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+/** Over the API, by a schedule, by a webhook of an own source, from a plan, and again from an earlier run. */
+async function runsThatPeopleStart(): Promise<void> {
+  const own = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+    as(ACME_KEY, method, path, body, headers);
+  const label =
+    'name: label-now\nsteps:\n  - {id: label, tool: github.labels.add, with: {owner: octo-org, repo: payments, number: 7001, labels: [now]}}\n';
+  await own('POST', '/workflows', label, { 'content-type': 'application/yaml' });
+  const workflow = { name: 'label-now', version: 1 };
+  await own('PUT', '/automations/label-now', { trigger: { source: 'manual' }, workflow });
+  await own('PUT', '/sources/alerts', { title: 'Alert', event: '{% trigger.payload.status %}' });
+  await own('PUT', '/automations/on-alert', { trigger: { source: 'generic', event: 'alerts.firing' }, workflow });
+  await own('PUT', '/schedules/hourly', { automation: 'label-now', rate: '1 hour' });
+  await host.advance(61_000);
+  const { runId } = await own('POST', '/runs', { workflow: { name: 'label-now' } }, { 'idempotency-key': 'one' });
+  await own('POST', '/automations/label-now/run');
+  await host.letTimePassUntil([runId], isSealed);
+  await own('POST', `/runs/${runId}/replay`, { step: 'label' });
+  await own('POST', `/runs/${runId.slice(0, -1)}/rerun`);
+  const { planHash } = await own('POST', '/workflows/simulate', { workflow: { name: 'label-now' }, save: true });
+  await own('POST', `/plans/${planHash}/apply`);
+  const body = JSON.stringify({ status: 'firing' });
+  const facts = { secret: localSecret('generic/alerts', 'acme'), id: 'alert-1', event: '', nowMs: await host.now() };
+  const headers = signedHeaders('generic/alerts', Buffer.from(body), facts);
+  expect((await host.send({ path: '/webhooks/generic/acme/alerts', headers, body })).status).toBe(202);
+  const { nextRuns } = await own('GET', '/schedules/hourly');
+  await host.advance(Date.parse(nextRuns[0] ?? '') - (await host.now()) + 1_000);
+  await host.sweep();
+  await host.idle();
+  await own('POST', `/runs/${runId}/assign`);
+  await own('POST', `/runs/${runId}/release`);
+  await own('POST', `/runs/${runId}/rollback`, { reason: 'undo it' });
+  await host.idle();
+  await own('GET', '/schedules?limit=1');
+  await own('DELETE', '/schedules/hourly');
+  await own('GET', '/status');
+}
+
+async function actionsOnManyRuns(): Promise<void> {
+  const waiting = [await gatedRun(), await gatedRun()];
+  for (const runId of waiting) await people.waiting(runId);
+  const bulk = (body: object) => as(ACME_KEY, 'POST', '/runs/bulk', body);
+  const acted = async (action: string, filter: object, options: object = {}) => {
+    const { token } = await bulk({ action, filter, options });
+    await bulk({ token });
+  };
+  await acted('cancel', { automation: 'gated', status: 'waiting_approval' }, { reason: 'not needed' });
+  await host.letTimePassUntil(waiting, isSealed);
+  await acted('rerun', { automation: 'gated', status: 'canceled' });
 }
 
 /** From both sources, and everything one can ask the API. */

@@ -35,8 +35,8 @@ export const approvalsDecide: readonly Command[] = [
     'change a pending write; other people then decide on it',
     { ...FIELD, ...YES },
     `${CONFIRMATION}\nPolicy decides again, earlier votes are void, and you cannot approve your own edit.\n` +
-      'A field that contains text takes text; any other field takes JSON. A reference takes a sys_id, or a name that the\n' +
-      'approval shows.',
+      'A field that contains text takes text; any other field takes JSON.\n' +
+      'A reference takes a sys_id, or a name that the approval shows.',
   ),
 ];
 
