@@ -76,6 +76,21 @@ it('a webhook whose run cannot be written is not acknowledged', async () => {
 const KNOWN: { role?: string; action: string; reason: string }[] = [
   { action: 'sqs:ChangeMessageVisibility', reason: 'Lambda requires it of consumers of a queue' },
   { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to consumers of a queue' },
+  { role: 'ApiBulk', action: 'dynamodb:UpdateItem', reason: 'bulk runs the handlers of ApiControl, which use it here' },
+  { role: 'ApiBulk', action: 'dynamodb:DeleteItem', reason: 'the same' },
+  { role: 'ApiBulk', action: 'dynamodb:PutItem', reason: 'receipts, as for ApiControl' },
+  { role: 'ApiBulk', action: 'dynamodb:GetItem', reason: 'idempotency records, as for ApiStart' },
+  {
+    role: 'ApiControl',
+    action: 'dynamodb:PutItem',
+    reason: 'receipts: resolve settles unknown writes (ended-runs.test.ts)',
+  },
+  {
+    role: 'ApiStart',
+    action: 'dynamodb:GetItem',
+    reason: 'idempotency records: read after a lost reply, as by intake',
+  },
+  { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
 ];
 
 it('no role has a grant that the whole path, including its failures, does not need', async () => {
@@ -168,6 +183,8 @@ async function runsThatPeopleStart(): Promise<void> {
   await own('GET', '/schedules?limit=1');
   await own('DELETE', '/schedules/hourly');
   await own('GET', '/status');
+  await own('GET', '/doctor');
+  await own('GET', `/runs/${runId.slice(0, -1)}/evidence`);
 }
 
 async function actionsOnManyRuns(): Promise<void> {

@@ -82,6 +82,8 @@ export class RandomOperations {
     const parts: string[] = [];
     const maybe = (part: string, chance: number, add: () => void) => {
       if (!this.#random.chance(chance)) return;
+      // The draft of an ended run refuses them.
+      if (isTerminal(run) && ['step', 'approval', 'due'].includes(part)) return;
       parts.push(part);
       add();
     };

@@ -89,7 +89,10 @@ const SigningState = z.object({
 });
 
 const sourceParams = z.object({
-  source: z.string().meta({ description: 'github, servicenow, slack, or generic:NAME for a source of the tenant' }),
+  source: z
+    .string()
+    .max(63)
+    .meta({ description: 'github, servicenow, slack, or generic:NAME for a source of the tenant' }),
 });
 
 export const webhookSecretRoutes = {

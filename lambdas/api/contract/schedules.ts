@@ -29,7 +29,7 @@ const Schedule = z.object({
     .meta({ description: 'Slots that started no run because they were missed' }),
 });
 
-const nameParams = z.object({ name: z.string() });
+const nameParams = z.object({ name: ScheduleDefinition.shape.name });
 
 const toggle = <const Command extends 'enable' | 'disable'>(command: Command, summary: string) =>
   route({
