@@ -13,6 +13,7 @@ const LAYERS = [
   ['outbox'],
   ['run'],
   ['evidence'],
+  ['agents'],
   ['connectors'],
   ['policy', 'workflow'],
   ['people'],
