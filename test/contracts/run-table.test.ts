@@ -1,6 +1,7 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DynamoAgentRegistry } from '../../lambdas/agents/dynamo-agent-registry.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
@@ -23,6 +24,7 @@ import type { RunFilter } from '../../lambdas/run/run-filter.ts';
 import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
 import { DynamoScheduleStore } from '../../lambdas/schedules/dynamo-schedule-store.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
@@ -30,6 +32,7 @@ import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { accepted } from '../fakes/story.ts';
+import { agentRegistryContract } from './agent-registry-contract.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { bulkJobsContract } from './bulk-jobs-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
@@ -61,6 +64,9 @@ describeRunStoreContract('DynamoDB', async () => ({
 
 describe('bulk jobs: memory', () => bulkJobsContract(() => new MemoryBulkJobs()));
 describe('bulk jobs: DynamoDB', () => bulkJobsContract(() => new DynamoBulkJobs(run.client, run.table)));
+
+describe('agents: memory', () => agentRegistryContract(() => new MemoryAgents()));
+describe('agents: DynamoDB', () => agentRegistryContract(() => new DynamoAgentRegistry(run.client, run.table, pause)));
 
 describe('schedules: memory', () =>
   scheduleStoreContract(() => {

@@ -24,6 +24,7 @@ export type RowKind =
   | 'SWEEP'
   | 'BULK'
   | 'PLAN'
+  | 'AGENT'
   | 'TENANT'
   | 'CHANGE'
   | 'APIKEY'
@@ -101,6 +102,16 @@ export const approvalKey = (tenant: string, runId: string, approvalId: string): 
   sk: `${APPROVAL_PREFIX}${approvalId}`,
 });
 
+/** One row for each claim that was assigned to an agent. */
+export const ASSIGNMENT_PREFIX = 'ASSIGNMENT#';
+export const assignmentKey = (
+  tenant: string,
+  { runId, stepIndex, leaseVersion }: { runId: string; stepIndex: number; leaseVersion: number },
+): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${ASSIGNMENT_PREFIX}${padded(stepIndex, 4)}#${padded(leaseVersion, 6)}`,
+});
+
 export const taskTokenKey = (tenant: string, runId: string, approvalId: string): Key => ({
   pk: partition('TOKEN', tenant, runId),
   sk: approvalId,
@@ -113,6 +124,13 @@ export const receiptKey = (tenant: string, key: string): Key => ({
 export const idempotencyKey = (tenant: string, key: string): Key => ({
   pk: partition('IDEM', tenant, key),
   sk: 'IDEM',
+});
+/** The agents of a tenant, in a partition of their own: agents change their row, and no definition. */
+export const agentPartition = (tenant: string) => partition('AGENT', tenant);
+export const AGENT_PREFIX = 'AGENT#';
+export const agentKey = (tenant: string, agentId: string): Key => ({
+  pk: agentPartition(tenant),
+  sk: `${AGENT_PREFIX}${agentId}`,
 });
 /** A saved plan, until it expires. */
 export const planKey = (tenant: string, planHash: string): Key => ({
