@@ -3,62 +3,37 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type BuildContext, context } from 'esbuild';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compile, compileSimulation, ROOT } from './compiled-simulation.ts';
+import type { BugSearch } from './planted-bug-thread.ts';
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
-import { type Found, type Job, pointJobs, seedJobs, type Tally } from './trials.ts';
+import { type Found, type Job, pointJobs, seedJobs } from './trials.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
 /** A fraction of what `npm run chaos` tries by default. */
 const SEEDS = 250;
 
-/** The bug in the code that is bundled next; esbuild reads only the changed files again. */
-let planted: PlantedBug['edits'] = [];
-let folder: string;
-let build: BuildContext;
+let simulation: Worker;
 beforeAll(async () => {
-  // Within the repository, so that the bundles find its node_modules.
-  mkdirSync(join(ROOT, '.build'), { recursive: true });
-  folder = mkdtempSync(join(ROOT, '.build', 'planted-bugs-'));
-  build = await context({
-    entryPoints: ['chaos-thread', 'chaos'].map((name) => join(import.meta.dirname, `${name}.ts`)),
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    // All in one file, which a thread loads several times faster than the packages; these two are loaded when first used.
-    external: ['@cedar-policy/*', '@open-policy-agent/*'],
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    platform: 'node',
-    format: 'esm',
-    plugins: [
-      {
-        name: 'planted bug',
-        setup: ({ onLoad }) => {
-          const files = new Set(PLANTED_BUGS.flatMap(({ edits }) => edits.map(({ file }) => file)));
-          const filter = new RegExp(`/(${[...files].join('|').replaceAll('.', '\\.')})$`);
-          onLoad({ filter }, ({ path }) => ({ loader: 'ts', contents: withBug(path) }));
-        },
-      },
-    ],
+  simulation = new Worker(new URL('./planted-bug-thread.ts', import.meta.url), {
+    workerData: await compileSimulation(),
   });
 });
-afterAll(async () => {
-  await build.dispose();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => simulation.terminate());
 
-function withBug(path: string): string {
-  const edits = planted.filter(({ file }) => path === join(ROOT, file));
-  return edits.reduce((text, { find, replace }) => text.replace(find, () => replace), readFileSync(path, 'utf8'));
-}
-
-async function bundle(edits: PlantedBug['edits']): Promise<void> {
-  for (const { file, find } of edits) {
-    const times = readFileSync(join(ROOT, file), 'utf8').split(find).length - 1;
-    expect(times, `${file} has "${find}" once`).toBe(1);
+/** Path → text of the files that the bug is in. */
+function textsWith({ edits }: PlantedBug): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const { file, find, replace } of edits) {
+    const path = join(ROOT, file);
+    const text = texts.get(path) ?? readFileSync(path, 'utf8');
+    expect(text.split(find).length - 1, `${file} has "${find}" once`).toBe(1);
+    texts.set(
+      path,
+      text.replace(find, () => replace),
+    );
   }
-  planted = edits;
-  await build.rebuild();
+  return texts;
 }
 
 /** The job that found the bug last time, then the crash points of its shapes, then worlds. */
@@ -67,41 +42,60 @@ function jobs({ foundBy, shapes, faults, worlds }: PlantedBug): Job[] {
   return [...(foundBy ? [foundBy] : []), ...points, ...seedJobs(1, SEEDS, worlds?.split(','))];
 }
 
-async function search(all: Job[]): Promise<Found | undefined> {
-  const thread = new Worker(join(folder, 'chaos-thread.mjs'));
-  try {
-    for (const job of all) {
-      thread.postMessage(job);
-      const [{ found }] = (await once(thread, 'message')) as [Tally];
-      if (found) return found;
-    }
-    return undefined;
-  } finally {
-    await thread.terminate();
-  }
+async function search(bug: PlantedBug): Promise<Found | undefined> {
+  const edited = await Promise.all(
+    [...textsWith(bug)].map(async ([path, text]) => [path, await compile(path, text)] as const),
+  );
+  simulation.postMessage({ edited: new Map(edited), jobs: jobs(bug) } satisfies BugSearch);
+  const [{ found }] = (await once(simulation, 'message')) as [{ found?: Found }];
+  return found;
 }
 
-/** `npm run chaos`, with the bug that is planted. */
-function chaos(...args: string[]): Promise<{ failed: boolean; output: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [join(folder, 'chaos.mjs'), '--threads', '1', ...args], (error, stdout, stderr) =>
-      resolve({ failed: error !== null, output: stdout + stderr }),
-    );
-  });
+/** `npm run chaos`, with a bug or without. */
+async function chaos(bug: PlantedBug | undefined, ...args: string[]): Promise<{ failed: boolean; output: string }> {
+  const texts = bug ? textsWith(bug) : new Map<string, string>();
+  // Within the repository, so that the bundle finds its packages.
+  mkdirSync(join(ROOT, '.build'), { recursive: true });
+  const folder = mkdtempSync(join(ROOT, '.build', 'planted-bug-'));
+  try {
+    const outfile = join(folder, 'chaos.mjs');
+    await build({
+      entryPoints: [join(import.meta.dirname, 'chaos.ts')],
+      outfile,
+      bundle: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      plugins: [
+        {
+          name: 'planted bug',
+          setup: ({ onLoad }) =>
+            onLoad({ filter: /\.ts$/ }, ({ path }) =>
+              texts.has(path) ? { loader: 'ts', contents: texts.get(path) } : undefined,
+            ),
+        },
+      ],
+    });
+    return await new Promise((resolve) => {
+      execFile(process.execPath, [outfile, '--threads', '1', ...args], (error, stdout, stderr) =>
+        resolve({ failed: error !== null, output: stdout + stderr }),
+      );
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 describe('npm run chaos', () => {
   it('finds nothing in the code without a bug', async () => {
-    await bundle([]);
-    const { failed, output } = await chaos('--seeds', '5', '--shapes', 'in-order', '--faults', 'lost_reply');
+    const { failed, output } = await chaos(undefined, '--seeds', '5', '--shapes', 'in-order', '--faults', 'lost_reply');
     expect(output).toMatch(/^chaos: \d+ seeds, \d+ crash points, \d+ faults injected, 0 violations$/m);
     expect(failed).toBe(false);
   });
 
   it('fails when it finds a bug, and says how to see it again', async () => {
     const bug = PLANTED_BUGS.find(({ name }) => name === 'the intent is skipped') as PlantedBug;
-    await bundle(bug.edits);
-    const { failed, output } = await chaos('--shapes', bug.shapes);
+    const { failed, output } = await chaos(bug, '--shapes', bug.shapes);
     const [, violated] = /^violated: (.*)$/m.exec(output) ?? [];
     expect(bug.violates, output.slice(-3_000)).toContain(violated);
     expect(output).toMatch(/^again: npm run chaos -- --(seed \d+|point \S+)/m);
@@ -111,8 +105,7 @@ describe('npm run chaos', () => {
 
 describe('chaos finds', () => {
   it.each(PLANTED_BUGS.map((bug) => [bug.name, bug] as const))('%s', async (_name, bug) => {
-    await bundle(bug.edits);
-    const found = await search(jobs(bug));
+    const found = await search(bug);
     expect(bug.violates, found && [found.what, ...found.lastEvents].join('\n')).toContain(found?.invariant);
     expect(found?.again).toMatch(/^--(seed \d+|point \S+)/);
   });

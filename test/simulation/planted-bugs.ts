@@ -147,6 +147,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['the input of a step is fixed when it is first proposed'],
+    foundBy: { points: { shape: 'asks-side-by-side', fault: 'crash_before', call: 170 } },
     shapes: 'asks-side-by-side',
   },
   {
