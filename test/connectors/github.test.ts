@@ -4,16 +4,16 @@ import { createComment, deleteComment } from '../../lambdas/connectors/github/co
 import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
 import { setStatus } from '../../lambdas/connectors/github/status.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 
 const issue = { owner: 'octo-org', repo: 'payments', number: 7 };
 const commit = { owner: 'octo-org', repo: 'payments', sha: 'a'.repeat(40) };
 const MARK = 'countersign:0123456789abcdef0123';
 
-let outside: FakeOutside;
+let outside: FakeTargets;
 let performance: WriteContext;
 beforeEach(() => {
-  outside = new FakeOutside(new FakeClock());
+  outside = new FakeTargets(new FakeClock());
   outside.issueLabels.set('octo-org/payments#7', ['bug', 'triage']);
   vi.stubGlobal('fetch', outside.fetch);
   performance = { access: outside.access().github, mark: MARK, openSince: STORY_BEGINS_AT };

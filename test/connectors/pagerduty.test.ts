@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 
 const trigger = { action: 'trigger', summary: 'Refunds fail', source: 'payments', severity: 'critical' };
 
-let outside: FakeOutside;
+let outside: FakeTargets;
 beforeEach(() => {
-  outside = new FakeOutside(new FakeClock());
+  outside = new FakeTargets(new FakeClock());
   vi.stubGlobal('fetch', outside.fetch);
 });
 afterEach(() => vi.unstubAllGlobals());

@@ -2,7 +2,7 @@ import { vi } from 'vitest';
 import type { Access } from '../../lambdas/connectors/connector.ts';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 import { openWorld, type VendorJson } from '../local/simulators/world.ts';
 
 export type System = 'servicenow' | 'github' | 'slack' | 'pagerduty';
@@ -53,8 +53,8 @@ function accessTo(baseUrl: (system: System) => string): Record<System, Access> {
 }
 
 /** In memory, behind a `fetch` of its own. */
-export async function openFakeOutside(): Promise<Outside> {
-  const outside = new FakeOutside(new FakeClock());
+export async function openFakeTargets(): Promise<Outside> {
+  const outside = new FakeTargets(new FakeClock());
   vi.stubGlobal('fetch', outside.fetch);
   outside.incidents.set(SYS_ID, {
     fields: { assignment_group: '', due_date: '', number: 'INC0010001', state: '1' },

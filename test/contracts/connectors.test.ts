@@ -9,12 +9,12 @@ import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { describeConnectorsContract, perform, performance, readBefore } from './connectors-contract.ts';
 import { EXAMPLES } from './connectors-examples.ts';
-import { ISSUE, type Outside, openFakeOutside, openSimulatedOutside, SYS_ID } from './connectors-outside.ts';
+import { ISSUE, type Outside, openFakeTargets, openSimulatedOutside, SYS_ID } from './connectors-outside.ts';
 
 const REFUSED = { code: 'TARGET_REFUSED', retryable: false };
 const HOUR_MS = 3_600_000;
 
-describeConnectorsContract('the fake outside', openFakeOutside, { everyAnswer: true });
+describeConnectorsContract('the fake outside', openFakeTargets, { everyAnswer: true });
 describeConnectorsContract('the simulators', openSimulatedOutside, { everyAnswer: false });
 
 it('every operation on an external system has a contract test', () => {
@@ -25,7 +25,7 @@ it('every operation on an external system has a contract test', () => {
 });
 
 describe.each([
-  ['the fake outside', openFakeOutside],
+  ['the fake outside', openFakeTargets],
   ['the simulators', openSimulatedOutside],
 ])('what only some operations meet, on %s', (_name, open) => {
   let outside: Outside;

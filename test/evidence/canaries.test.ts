@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { controlRun } from '../../lambdas/run-changes/control-run.ts';
-import type { OutsideFault } from '../fakes/fake-outside.ts';
+import type { TargetFault } from '../fakes/fake-targets.ts';
 import { Workshop } from '../worker/workshop.ts';
 import { CANARIES, TRIGGER_WITH_TEXTS, WORKFLOW_WITH_TEXTS } from './sealed-story.ts';
 
@@ -25,7 +25,7 @@ async function sealed(): Promise<{ text: string; status: string }> {
 const found = (text: string) => CANARIES.filter((canary) => text.includes(canary));
 
 describe('the bundle of a real run carries nothing that people or systems wrote', () => {
-  it.each<[string, string, OutsideFault[], string]>([
+  it.each<[string, string, TargetFault[], string]>([
     ['succeeds', WORKFLOW_WITH_TEXTS, [], 'succeeded'],
     ['is refused by its target', WORKFLOW_WITH_TEXTS, [{ status: 422 }], 'failed_terminal'],
     ['gets no answer to the end', WORKFLOW_WITH_TEXTS, Array(5).fill({ status: 500 }), 'failed_terminal'],

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lambdas/entry/ports.ts';
-import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+import type { FakeAnswer, FakeRequest } from './fake-targets.ts';
 
 const ASSIGNEES_MAX = 10;
 const NOT_FOUND: FakeAnswer = { status: 404, body: { message: 'Not Found' } };

@@ -1,4 +1,4 @@
-import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+import type { FakeAnswer, FakeRequest } from './fake-targets.ts';
 
 export interface Incident {
   fields: Record<string, string>;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lambdas/entry/ports.ts';
-import type { FakeAnswer, FakeRequest } from './fake-outside.ts';
+import type { FakeAnswer, FakeRequest } from './fake-targets.ts';
 
 export interface SlackMessage {
   ts: string;

@@ -5,8 +5,8 @@ import { RECEIPT_SCHEMA_VERSION, type Receipt, type SucceededReceipt } from '../
 import type { Trigger } from '../../lambdas/run/run.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
@@ -41,7 +41,7 @@ interface Change {
 /** A tenant with an incident and an issue, and a planner that sees them. */
 export class PlanningTable {
   readonly clock = new FakeClock();
-  readonly outside = new FakeOutside(this.clock);
+  readonly outside = new FakeTargets(this.clock);
   readonly policy = new FakePolicy();
   readonly definitions = new MemoryDefinitions();
   /** Of the writes that runs have made before, by key. */

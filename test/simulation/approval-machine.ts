@@ -12,9 +12,9 @@ type Start = Extract<OutboxEntry, { kind: 'start_approval' }>;
 
 export interface Execution {
   approvalId: string;
-  /** What it waits with now; every try has a token of its own, and those before are worth nothing. */
+  /** The token it waits for. Every try has its own token, and earlier ones are invalid. */
   token: string | undefined;
-  ended: 'no' | 'woken' | 'found_closed' | 'time_is_up';
+  ended: 'no' | 'token_used' | 'found_closed' | 'expired';
 }
 
 /** Step Functions: one execution for each name goes through the escalation stages until its token is used or it expires. */
@@ -22,7 +22,7 @@ export class ApprovalMachine {
   readonly executions = new Map<string, Execution>();
   readonly #time: VirtualTime;
   readonly #functions: () => Functions;
-  /** Called when an execution ends without having been woken. */
+  /** Called when an execution ends although its token was not used. */
   readonly #ended: (entry: Start, how: Execution['ended']) => void;
 
   constructor(time: VirtualTime, functions: () => Functions, ended: (entry: Start, how: Execution['ended']) => void) {
@@ -39,47 +39,47 @@ export class ApprovalMachine {
     this.#time.after(10, () => this.#enterStage(execution, entry, 0));
   }
 
-  /** False if nobody waits with this token any more. */
-  answer(token: string): boolean {
+  /** False if no execution waits for this token. */
+  useTaskToken(token: string): boolean {
     const [approvalId = ''] = token.split(' ');
     const execution = this.executions.get(approvalId);
     if (execution?.token !== token) return false;
     execution.token = undefined;
-    execution.ended = 'woken';
+    execution.ended = 'token_used';
     return true;
   }
 
   #enterStage(execution: Execution, entry: Start, at: number): void {
     const escalationStage = ESCALATION_STAGES[at];
     if (!escalationStage) {
-      this.#end(execution, entry, 'time_is_up');
+      this.#end(execution, entry, 'expired');
       return;
     }
     const { remindAt, slaAt, expiresAt } = entry.clocks;
     const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[escalationStage];
-    this.#hold(execution, entry, escalationStage, 1);
+    this.#wait(execution, entry, escalationStage, 1);
     this.#time.after(Date.parse(dueAt) - this.#time.now(), () => {
       if (execution.ended === 'no') this.#enterStage(execution, entry, at + 1);
     });
   }
 
-  #hold(execution: Execution, entry: Start, escalationStage: EscalationStage, tries: number): void {
+  #wait(execution: Execution, entry: Start, escalationStage: EscalationStage, tries: number): void {
     const { id: entryId, tenant, runId, approvalId } = entry;
     const taskToken = `${approvalId} ${escalationStage} ${tries}`;
     execution.token = taskToken;
-    const holding = { entryId, tenant, runId, approvalId, escalationStage, taskToken, retrying: tries > 1 };
-    this.#functions().hold(holding, (ending) => {
+    const waiting = { entryId, tenant, runId, approvalId, escalationStage, taskToken, retrying: tries > 1 };
+    this.#functions().waitForDecision(waiting, (ending) => {
       if (ending === 'returned' || execution.token !== taskToken) return;
       if (ending === 'closed') return this.#end(execution, entry, 'found_closed');
       const failed = `${taskToken} failed`;
       execution.token = failed;
       this.#time.after(Math.min(FIRST_RETRY_MS * RETRY_BACKOFF ** (tries - 1), LONGEST_RETRY_MS), () => {
-        if (execution.token === failed) this.#hold(execution, entry, escalationStage, tries + 1);
+        if (execution.token === failed) this.#wait(execution, entry, escalationStage, tries + 1);
       });
     });
   }
 
-  #end(execution: Execution, entry: Start, ended: 'found_closed' | 'time_is_up'): void {
+  #end(execution: Execution, entry: Start, ended: 'found_closed' | 'expired'): void {
     execution.token = undefined;
     execution.ended = ended;
     this.#ended(entry, ended);

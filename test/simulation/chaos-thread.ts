@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
-import { doJob, type Job } from './trials.ts';
+import { type Job, runJob } from './jobs.ts';
 
 /** Runs jobs in sequence and reports the result of each. */
 parentPort?.on('message', async (job: Job) => {
-  parentPort?.postMessage(await doJob(job));
+  parentPort?.postMessage(await runJob(job));
 });

@@ -13,7 +13,7 @@ export interface CompiledSimulation {
 
 export async function compileSimulation(): Promise<CompiledSimulation> {
   const { metafile } = await build({
-    entryPoints: [join(import.meta.dirname, 'trials.ts')],
+    entryPoints: [join(import.meta.dirname, 'jobs.ts')],
     absWorkingDir: ROOT,
     bundle: true,
     packages: 'external',

@@ -10,8 +10,8 @@ import { SeededRandom } from './seeded-random.ts';
 /** `npm run storm` compares more. */
 const SEQUENCES = process.env.STORM_RUNS === undefined ? 120 : 600;
 const OPERATIONS = 20;
-/** How many sequences are asked side by side; each has a tenant and a time of its own. */
-const SIDE_BY_SIDE = 6;
+/** How many sequences run in parallel; each has its own tenant and time. */
+const PARALLEL = 6;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What the simulation proves about the memory store holds for DynamoDB, because both behave identically. */
@@ -22,7 +22,7 @@ describe('the memory store and DynamoDB', () => {
   });
   afterAll(() => table.close());
 
-  const answers = new Map<string, number>();
+  const results = new Map<string, number>();
 
   async function compare(seed: number): Promise<void> {
     const memory = new MemoryRunStore();
@@ -34,40 +34,40 @@ describe('the memory store and DynamoDB', () => {
     );
     const at = later(STORY_BEGINS_AT, -seed * DAY_MS);
     const operations = new RandomOperations(new SeededRandom(seed), memory, `tenant-${seed}`, at);
-    const asked: string[] = [];
+    const names: string[] = [];
     for (let count = 0; count < OPERATIONS; count += 1) {
-      const { name, ask } = operations.next();
-      asked.push(name);
-      const settled = async (answer: Promise<unknown>) =>
-        answer.then(
+      const { name, run } = operations.next();
+      names.push(name);
+      const settled = async (result: Promise<unknown>) =>
+        result.then(
           (value) => ({ value: JSON.parse(JSON.stringify(value ?? null)) }),
           () => ({ threw: true }),
         );
-      const [expected, actual] = [await settled(ask(memory)), await settled(ask(dynamo))];
-      expect(actual, `seed ${seed}:\n${asked.join('\n')}`).toEqual(expected);
+      const [expected, actual] = [await settled(run(memory)), await settled(run(dynamo))];
+      expect(actual, `seed ${seed}:\n${names.join('\n')}`).toEqual(expected);
       note(name, expected);
     }
   }
 
-  /** The first word of what was asked and of what was answered. */
-  function note(name: string, answer: { value?: unknown; threw?: boolean }): void {
-    const value = answer.value as { outcome?: string } | boolean | null | undefined;
-    const short = answer.threw ? 'threw' : typeof value === 'boolean' ? value : (value?.outcome ?? 'something');
+  /** Counts results by the first word of the operation and of its result. */
+  function note(name: string, result: { value?: unknown; threw?: boolean }): void {
+    const value = result.value as { outcome?: string } | boolean | null | undefined;
+    const short = result.threw ? 'threw' : typeof value === 'boolean' ? value : (value?.outcome ?? 'something');
     const kind = `${name.split(' ')[0]} ${short}`;
-    answers.set(kind, (answers.get(kind) ?? 0) + 1);
+    results.set(kind, (results.get(kind) ?? 0) + 1);
   }
 
-  it(`give the same answers to ${SEQUENCES} random sequences of ${OPERATIONS} operations`, async () => {
+  it(`return the same results for ${SEQUENCES} random sequences of ${OPERATIONS} operations`, async () => {
     const seeds = Array.from({ length: SEQUENCES }, (_, index) => index + 1);
     const lane = async () => {
       for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) await compare(seed);
     };
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+    await Promise.all(Array.from({ length: PARALLEL }, lane));
     const every = [
       ...['ingest created', 'ingest duplicate', 'ingest threw'],
       ...['commit committed', 'commit lost', 'commit receipt_held', 'commit no_slot'],
-      ...['renew true', 'renew false', 'bump true', 'bump false', 'hold true', 'hold false'],
+      ...['renew true', 'renew false', 'bump true', 'bump false', 'token true', 'token false'],
     ];
-    expect(every.filter((kind) => !answers.has(kind))).toEqual([]);
+    expect(every.filter((kind) => !results.has(kind))).toEqual([]);
   });
 });

@@ -1,23 +1,23 @@
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Which neighbour a call goes to: each has its own ways to fail. */
+/** The kind of port that a call goes to: each has its own faults. */
 export type CallKind =
   | 'store'
   | 'index'
   | 'queue'
   | 'outbox'
-  | 'reading'
+  | 'read'
   | 'evidence'
-  | 'outside'
+  | 'target'
   | 'policy'
-  | 'people';
+  | 'notification';
 
 export interface PortCall {
   kind: CallKind;
   name: string;
 }
 
-/** What may befall a call. The caller's own faults first, then those of the thing called. */
+/** What can go wrong with a call: first the faults of the caller, then those of the called system. */
 export type Fault =
   | 'crash_before'
   | 'crash_after'
@@ -41,37 +41,37 @@ export type Fault =
   | 'policy_error'
   | 'policy_slow';
 
-/** Of every call: its caller crashes before or after, its reply is lost or late beyond the lease, or it is refused. */
+/** Possible at every call: the caller crashes before or after it, or pauses beyond its lease; the reply is lost; the call is rejected. */
 export const CRASH_POINT_FAULTS = ['crash_before', 'crash_after', 'lost_reply', 'throttle', 'pause'] as const;
 
-const ANYWHERE: readonly Fault[] = ['crash_before', 'crash_after', 'pause', 'slow', 'throttle', 'lost_reply'];
+const AT_EVERY_CALL: readonly Fault[] = ['crash_before', 'crash_after', 'pause', 'slow', 'throttle', 'lost_reply'];
 const MESSAGES: readonly Fault[] = ['message_lost', 'message_doubled', 'message_delayed'];
 const POSSIBLE: Record<CallKind, readonly Fault[]> = {
-  store: [...ANYWHERE, 'conflict', 'repeated'],
-  index: [...ANYWHERE, 'stale'],
-  queue: [...ANYWHERE, ...MESSAGES],
-  outbox: [...ANYWHERE, ...MESSAGES],
-  reading: ANYWHERE,
-  evidence: ANYWHERE,
-  /** It runs in the caller's own process, and always answers. */
+  store: [...AT_EVERY_CALL, 'conflict', 'repeated'],
+  index: [...AT_EVERY_CALL, 'stale'],
+  queue: [...AT_EVERY_CALL, ...MESSAGES],
+  outbox: [...AT_EVERY_CALL, ...MESSAGES],
+  read: AT_EVERY_CALL,
+  evidence: AT_EVERY_CALL,
+  /** The policy engine runs in the process of the caller, so no reply can be lost. */
   policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policies_unreadable', 'policy_error', 'policy_slow'],
   /** Cards and task tokens. */
-  people: ANYWHERE,
-  outside: [
-    ...ANYWHERE.filter((fault) => fault !== 'throttle'),
+  notification: AT_EVERY_CALL,
+  target: [
+    ...AT_EVERY_CALL.filter((fault) => fault !== 'throttle'),
     ...(['rate_limited', 'server_error', 'server_error_after', 'lost_request', 'unreachable', 'truncated'] as const),
   ],
 };
 export const ALL_FAULTS: readonly Fault[] = [...new Set(Object.values(POSSIBLE).flat())];
 
-/** Decides what befalls each call, and counts what it let happen. */
+/** Chooses the fault of each call, and counts the faults that it injected. */
 export abstract class FaultPlan {
   readonly injected = new Map<Fault, number>();
   calls = 0;
-  /** Faults stop for good: from here on everything must come to rest. */
+  /** No more faults are injected: from now on every run must end. */
   over = false;
 
-  decide(call: PortCall): Fault | undefined {
+  faultFor(call: PortCall): Fault | undefined {
     this.calls += 1;
     const fault = this.over ? undefined : this.choose(call);
     if (fault) this.injected.set(fault, (this.injected.get(fault) ?? 0) + 1);
@@ -87,7 +87,7 @@ export class NoFaults extends FaultPlan {
   }
 }
 
-/** One fault, at one call of the world, by its number. */
+/** One fault at one call, which is given by its number. */
 export class OneFault extends FaultPlan {
   readonly #at: number;
   readonly #fault: Fault;
@@ -100,15 +100,15 @@ export class OneFault extends FaultPlan {
 
   protected override choose(call: PortCall): Fault | undefined {
     if (this.calls !== this.#at) return undefined;
-    if (call.kind === 'outside' && this.#fault === 'throttle') return 'rate_limited';
+    if (call.kind === 'target' && this.#fault === 'throttle') return 'rate_limited';
     if (call.kind === 'policy' && this.#fault === 'throttle') return 'policies_unreadable';
     if (call.kind === 'policy' && this.#fault === 'lost_reply') return 'policy_slow';
     return this.#fault;
   }
 }
 
-/** Faults of chosen kinds, each at a rate of its own. */
-export class ChosenFaults extends FaultPlan {
+/** Random faults of these kinds, each with its own rate. */
+export class RandomFaults extends FaultPlan {
   readonly #random: SeededRandom;
   readonly #rates: Partial<Record<Fault, number>>;
   readonly #losesEveryMessage: boolean;
@@ -130,11 +130,11 @@ export class ChosenFaults extends FaultPlan {
   }
 }
 
-/** A few kinds at a time: a world with everything at once would hide what one fault alone does. */
-export function seededFaults(random: SeededRandom): FaultPlan {
+/** Only a few kinds in one simulation: many kinds at once would hide the effect of each. */
+export function randomFaults(random: SeededRandom): FaultPlan {
   const kinds = random.some(ALL_FAULTS, 7);
   const rates = Object.fromEntries(kinds.map((kind) => [kind, random.pick([0.01, 0.03, 0.08, 0.2])]));
-  return new ChosenFaults(random, rates, random.chance(0.05));
+  return new RandomFaults(random, rates, random.chance(0.05));
 }
 
 /** The error that a caller gets for a fault. The class distinguishes it from errors of the engine. */

@@ -27,16 +27,16 @@ import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
-import type { EndedAct } from './caretakers.ts';
+import type { EndedRunAction } from './ended-run-operators.ts';
 import { type Ending, Invocation } from './invocation.ts';
-import { portsOf, type Surroundings } from './ports.ts';
-import { REQUESTER, type Repeat } from './repeaters.ts';
+import type { Observer } from './observer.ts';
+import { portsFor, type SharedServices } from './ports.ts';
+import { REQUESTER, type Repeat } from './run-requesters.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import type { Witness } from './witness.ts';
 
 /** As in sweep.lambda.ts. */
 const SWEEP_ENDS_BEFORE_MS = 8_000;
-/** A sandbox is used again within minutes, or never. */
+/** A sandbox is used again within some minutes, or never. */
 const THAW_MS = [1_000, 400_000] as const;
 
 /** Errors that a person may get for a command. */
@@ -49,16 +49,16 @@ const REFUSALS = [
   'CAP_EXCEEDED',
   'CONFLICT',
 ];
-/** And when it was a request for a run. */
+/** And for a request that starts a run. */
 const START_REFUSALS = [...REFUSALS, 'OUTCOME_UNKNOWN', 'CONTEXT_MISSING', 'PLAN_DRIFTED', 'INPUT_INVALID'];
-/** And when it was a decision. */
+/** And for a decision. */
 const DECISION_REFUSALS = [
   ...REFUSALS.filter((code) => code !== 'RUN_TERMINAL_STATE'),
   ...['APPROVAL_CLOSED', 'APPROVAL_STALE', 'APPROVAL_SELF', 'APPROVAL_FORBIDDEN', 'INPUT_INVALID', 'POLICY_DENIED'],
 ];
 
-/** Commands that make their sender a maker of later writes: sent by a person who will be asked to approve these. */
-const BY_AN_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
+/** Commands that make their sender a maker of later writes. An approver of these writes sends them. */
+const SENT_BY_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
 
 export interface SealMessage {
   entryId: string;
@@ -68,35 +68,35 @@ export interface SealMessage {
   seq?: number;
 }
 
-type Ports = ReturnType<typeof portsOf>;
+type Ports = ReturnType<typeof portsFor>;
 
 const planner = (ports: Ports) => ({ ...ports, region: 'eu-west-1', hasTime: () => true });
 
-/** The deployed functions: each invocation runs a real use case on ports of its own. */
+/** The deployed functions: each invocation runs a real use case with its own ports. */
 export class Functions {
-  readonly #around: Surroundings;
-  readonly #witness: Witness;
+  readonly #shared: SharedServices;
+  readonly #observer: Observer;
   readonly #random: SeededRandom;
-  readonly #options: { skewMs: number; lingers: boolean };
+  readonly #options: { skewMs: number; outlivesTimeout: boolean };
   readonly #skews: number[];
   #count = 0;
 
   constructor(
-    around: Surroundings,
-    witness: Witness,
+    shared: SharedServices,
+    observer: Observer,
     random: SeededRandom,
-    options: { skewMs: number; lingers: boolean; machines: number },
+    options: { skewMs: number; outlivesTimeout: boolean; machines: number },
   ) {
-    this.#around = around;
-    this.#witness = witness;
+    this.#shared = shared;
+    this.#observer = observer;
     this.#random = random;
     this.#options = options;
     this.#skews = Array.from({ length: options.machines }, () => random.between(-options.skewMs, options.skewMs + 1));
   }
 
-  work(message: StepMessage, ended: (ending: Ending) => void): void {
-    const run = this.#around.store.inside.run(message.tenant, message.runId);
-    if (run && isTerminal(run)) this.#witness.situations.meet('a message comes after the end of its run');
+  processRun(message: StepMessage, ended: (ending: Ending) => void): void {
+    const run = this.#shared.store.inside.run(message.tenant, message.runId);
+    if (run && isTerminal(run)) this.#observer.situations.record('a message arrives after the end of its run');
     this.#invoke('worker', message, ended, (ports, by) =>
       processRun({ ...ports, executorFor, timeLeftMs: () => by.remainingMs }, message),
     );
@@ -120,61 +120,61 @@ export class Functions {
     );
   }
 
-  hold(holding: Waiting, ended: (ending: Ending | 'closed') => void): void {
+  waitForDecision(waiting: Waiting, ended: (ending: Ending | 'closed') => void): void {
     let closed = false;
-    const hold = async (ports: Ports) => {
-      await waitForDecision(ports, holding).catch((error: unknown) => {
+    const wait = async (ports: Ports) => {
+      await waitForDecision(ports, waiting).catch((error: unknown) => {
         if (!(error instanceof ApprovalClosed)) throw error;
         closed = true;
       });
     };
-    // The run may end between two looks at it; the next try finds its approval closed.
+    // The run may end between two reads of it. The next try finds its approval closed.
     const ending = (how: Ending) => ended(closed && how === 'returned' ? 'closed' : how);
-    this.#invoke('holder', holding, ending, hold, ['RUN_TERMINAL_STATE', 'CONFLICT']);
+    this.#invoke('waiter', waiting, ending, wait, ['RUN_TERMINAL_STATE', 'CONFLICT']);
   }
 
-  follow(message: ApprovalFollow, ended: (ending: Ending) => void): void {
-    this.#invoke('follower', message, ended, (ports) => publishDecision(ports, message));
+  publishDecision(message: ApprovalFollow, ended: (ending: Ending) => void): void {
+    this.#invoke('publisher', message, ended, (ports) => publishDecision(ports, message));
   }
 
-  /** A rejection is a response too. */
+  /** A refused decision is a response, not a failure. */
   decide(deciding: Deciding, ended: (ending: Ending) => void): void {
     const { tenant, approvalId, person, decision } = deciding;
     const about = { tenant, runId: runIdOf(approvalId) };
-    this.#invoke(`${person} says ${decision.kind}:`, about, ended, async (ports) => {
+    this.#invoke(`${person} sends ${decision.kind}:`, about, ended, async (ports) => {
       try {
-        this.#witness.decided(deciding, await decide(ports, deciding));
+        this.#observer.decided(deciding, await decide(ports, deciding));
       } catch (error) {
         if (!(error instanceof CountersignError) || !DECISION_REFUSALS.includes(error.code)) throw error;
-        this.#witness.refused(deciding, error.code);
+        this.#observer.refused(deciding, error.code);
       }
     });
   }
 
-  takeIn(tenant: string, delivery: Delivery, requestHash: string, ended: (ending: Ending) => void): void {
+  acceptDelivery(tenant: string, delivery: Delivery, requestHash: string, ended: (ending: Ending) => void): void {
     this.#invoke(
       'intake',
       { tenant },
       ended,
       async (ports) => {
         const { runIds } = await acceptDelivery(ports, tenant, delivery, requestHash);
-        this.#witness.deliveries.accepted(tenant, delivery, runIds);
+        this.#observer.deliveries.accepted(tenant, delivery, runIds);
       },
       ['IDEMPOTENCY_CONFLICT'],
     );
   }
 
   command(target: StepMessage, command: Command, ended: (ending: Ending) => void): void {
-    const named = `operator says ${command.kind}:`;
-    const actor = BY_AN_APPROVER.includes(command.kind) ? 'ana' : 'operator';
+    const named = `operator sends ${command.kind}:`;
+    const actor = SENT_BY_APPROVER.includes(command.kind) ? 'ana' : 'operator';
     this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, actor), REFUSALS);
   }
 
-  /** Somebody does something with a run that has ended. What they resolve is what they find at the target. */
-  tend(target: StepMessage, act: EndedAct, ended: (ending: Ending) => void): void {
+  /** A person changes an ended run. They resolve a write by what they find at the target. */
+  changeEndedRun(target: StepMessage, act: EndedRunAction, ended: (ending: Ending) => void): void {
     const actor = act === 'resolve' ? 'olivia' : 'ana';
     this.#invoke(
-      `${actor} does ${act}:`,
+      `${actor} sends ${act}:`,
       target,
       ended,
       async (ports) => {
@@ -186,7 +186,7 @@ export class Functions {
           case 'rollback':
             return rollBackEndedRun(ports, target, { actor, rollbackRunId: ports.ids.next('run') });
           case 'resolve': {
-            const writes = this.#witness.effects.findings(target);
+            const writes = this.#observer.effects.findings(target);
             return resolveRun(ports, target, { outcome: 'failed', reason: 'as found', writes }, actor);
           }
         }
@@ -195,7 +195,7 @@ export class Functions {
     );
   }
 
-  /** Somebody repeats a run that has ended, with the same key every time. */
+  /** A person repeats an ended run, with the same key every time. */
   repeat({ tenant, runId }: StepMessage, repeat: Repeat, ended: (ending: Ending) => void): void {
     const caller = { tenant, person: REQUESTER, role: 'operator' as const };
     this.#start(repeat, tenant, ended, async (ports) => {
@@ -212,7 +212,7 @@ export class Functions {
     });
   }
 
-  /** Somebody has a run planned, and saves the plan. */
+  /** A person plans a run and saves the plan. */
   plan(
     tenant: string,
     name: string,
@@ -229,7 +229,7 @@ export class Functions {
       const { plannedAt } = plan;
       const stored = { savedBy: REQUESTER, plannedAt, expiresAt: later(plannedAt, PLAN_VALID_MS) };
       await ports.plans.savePlan(tenant, { plan: appliedPlan(plan), automation, trigger, ...stored });
-      this.#witness.repeats.planned(plan);
+      this.#observer.repeats.planned(plan);
       saved(plan.planHash);
     };
     this.#invoke('planner', { tenant }, ended, plans, START_REFUSALS);
@@ -248,7 +248,7 @@ export class Functions {
   ): void {
     const starts = async (ports: Ports) => {
       const { isNew, run } = await start(ports);
-      this.#witness.started(tenant, run, isNew);
+      this.#observer.started(tenant, run, isNew);
     };
     this.#invoke(name, { tenant }, ended, starts, START_REFUSALS);
   }
@@ -262,30 +262,30 @@ export class Functions {
   ): void {
     this.#count += 1;
     const machine = this.#random.between(0, this.#skews.length);
-    const by = new Invocation(this.#around.time, {
+    const by = new Invocation(this.#shared.time, {
       id: `${name}${this.#count}`,
       ...about,
       machine,
       skewMs: this.#skews[machine] ?? 0,
       timeoutMs: WORKER_TIMEOUT_MS,
-      lingers: this.#options.lingers,
+      outlivesTimeout: this.#options.outlivesTimeout,
     });
     by.onEnd((ending) => {
-      if (ending === 'died' && by.remainingMs <= 0) {
-        this.#witness.situations.meet('an invocation is killed when its time is up');
+      if (ending === 'killed' && by.remainingMs <= 0) {
+        this.#observer.situations.record('an invocation is killed when its time is up');
       }
       ended(ending);
     });
     const thawsAfterMs = this.#random.chance(0.5) ? this.#random.between(...THAW_MS) : undefined;
-    const answers = (ending: 'returned' | 'threw') => {
-      if (!by.isDead) this.#witness.answered(by);
-      by.answer(ending, thawsAfterMs);
+    const end = (ending: 'returned' | 'threw') => {
+      if (!by.isKilled) this.#observer.returned(by);
+      by.end(ending, thawsAfterMs);
     };
-    handler(portsOf(this.#around, by), by).then(
-      () => answers('returned'),
+    handler(portsFor(this.#shared, by), by).then(
+      () => end('returned'),
       (error: unknown) => {
-        if (!by.isDead) this.#witness.failed(by, error, ...expectedCodes);
-        answers('threw');
+        if (!by.isKilled) this.#observer.failed(by, error, ...expectedCodes);
+        end('threw');
       },
     );
   }

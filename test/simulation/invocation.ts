@@ -1,11 +1,11 @@
 import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-export type Ending = 'returned' | 'threw' | 'died';
+export type Ending = 'returned' | 'threw' | 'killed';
 
 /**
- * One invocation of a function, as Lambda runs it: it has a clock of its own, is killed when its time is up, and what it
- * left unfinished when it answered is frozen with its sandbox, perhaps to go on much later.
+ * One invocation of a function, as Lambda runs it. It has its own clock and is killed at its timeout. Work that it did not
+ * await is frozen with its sandbox when it returns, and may continue much later.
  */
 export class Invocation {
   readonly id: string;
@@ -15,17 +15,17 @@ export class Invocation {
   readonly machine: number;
   readonly clock: Clock;
   readonly beganAtMs: number;
-  /** A machine that does not stop functions after their timeout: they still reach the store and the targets. */
-  readonly lingers: boolean;
+  /** The machine does not stop functions at their timeout: they still reach the store and the targets. */
+  readonly outlivesTimeout: boolean;
   readonly #time: VirtualTime;
   readonly #frozen: (() => void)[] = [];
   readonly #timeoutMs: number;
   #endsAtMs: number;
-  #state: 'at work' | 'over' | 'dead' = 'at work';
+  #state: 'running' | 'returned' | 'killed' = 'running';
   #thawed = false;
-  #stillUntilMs = 0;
-  /** Calls that have an effect and whose reply is still to come. */
-  underWay = 0;
+  #pausedUntilMs = 0;
+  /** Calls with an effect that have no reply yet. */
+  openCalls = 0;
   #onEnd: (ending: Ending) => void = () => {};
 
   constructor(
@@ -37,7 +37,7 @@ export class Invocation {
       machine: number;
       skewMs: number;
       timeoutMs: number;
-      lingers: boolean;
+      outlivesTimeout: boolean;
     },
   ) {
     this.#time = time;
@@ -45,23 +45,23 @@ export class Invocation {
     this.tenant = facts.tenant;
     this.runId = facts.runId;
     this.machine = facts.machine;
-    this.lingers = facts.lingers;
+    this.outlivesTimeout = facts.outlivesTimeout;
     this.clock = { now: () => time.now() + facts.skewMs };
     this.beganAtMs = time.now();
     this.#timeoutMs = facts.timeoutMs;
     this.#endsAtMs = time.now() + facts.timeoutMs;
     time.after(facts.timeoutMs, () => {
-      if (!this.lingers && this.#state === 'at work') this.die();
+      if (!this.outlivesTimeout && this.#state === 'running') this.kill();
     });
   }
 
-  get isDead(): boolean {
-    return this.#state === 'dead';
+  get isKilled(): boolean {
+    return this.#state === 'killed';
   }
 
-  /** It has answered: nothing of it should still be going on. */
-  get isOver(): boolean {
-    return this.#state === 'over';
+  /** The handler has returned: none of its work should still be open. */
+  get hasReturned(): boolean {
+    return this.#state === 'returned';
   }
 
   get remainingMs(): number {
@@ -72,42 +72,42 @@ export class Invocation {
     this.#onEnd = then;
   }
 
-  die(): void {
-    if (this.#state === 'dead') return;
-    const wasAtWork = this.#state === 'at work';
-    this.#state = 'dead';
-    if (wasAtWork) this.#onEnd('died');
+  kill(): void {
+    if (this.#state === 'killed') return;
+    const wasRunning = this.#state === 'running';
+    this.#state = 'killed';
+    if (wasRunning) this.#onEnd('killed');
   }
 
-  /** The handler has returned; work that it did not await freezes, and continues if the sandbox is used again. */
-  answer(ending: 'returned' | 'threw', thawsAfterMs: number | undefined): void {
-    if (this.#state !== 'at work') return;
-    this.#state = 'over';
+  /** The handler has returned. Work that it did not await freezes, and continues if the sandbox is used again. */
+  end(ending: 'returned' | 'threw', thawsAfterMs: number | undefined): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'returned';
     this.#onEnd(ending);
     if (thawsAfterMs === undefined) return;
     this.#time.after(thawsAfterMs, () => {
       this.#thawed = true;
-      // The sandbox lives on for as long as the invocation that thawed it.
+      // The sandbox runs until the timeout of the invocation that thawed it.
       this.#endsAtMs = this.#time.now() + this.#timeoutMs;
-      this.#time.after(this.#timeoutMs, () => this.die());
-      for (const goOn of this.#frozen.splice(0)) goOn();
+      this.#time.after(this.#timeoutMs, () => this.kill());
+      for (const run of this.#frozen.splice(0)) run();
     });
   }
 
-  /** Pauses everything for a while, timers too: the machine is busy, or asleep. */
+  /** Pauses everything for a while, timers too: the machine is busy or suspended. */
   pause(ms: number): void {
-    this.#stillUntilMs = Math.max(this.#stillUntilMs, this.#time.now() + ms);
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#time.now() + ms);
   }
 
-  /** Its continuation, at this moment of its life. A dead one never goes on. */
-  goOn(then: () => void): void {
-    if (this.#state === 'dead') return;
-    const stillForMs = this.#stillUntilMs - this.#time.now();
-    if (stillForMs > 0) {
-      this.#time.after(stillForMs, () => this.goOn(then));
+  /** Continues with `then`, after a pause or a thaw if necessary. A killed invocation never continues. */
+  resume(then: () => void): void {
+    if (this.#state === 'killed') return;
+    const pausedForMs = this.#pausedUntilMs - this.#time.now();
+    if (pausedForMs > 0) {
+      this.#time.after(pausedForMs, () => this.resume(then));
       return;
     }
-    if (this.#state === 'over' && !this.#thawed) this.#frozen.push(then);
+    if (this.#state === 'returned' && !this.#thawed) this.#frozen.push(then);
     else then();
   }
 }

@@ -13,13 +13,13 @@ const COMMANDS: readonly Command[] = [
   { kind: 'rollback', reason: 'was wrong' },
   { kind: 'signal', event: 'go', payload: { approvedBy: 'somebody' } },
 ];
-const WAYS_ON = ['resume', 'resume', 'retry', 'rollback', 'cancel'] as const;
-const INSISTS_AFTER_MS = 20_000;
-const INSISTS_TIMES = 30;
-/** Every reaction is a change that may be reacted to: without an end to it, people alone would keep a world busy. */
+const COMMANDS_FOR_PAUSED_RUNS = ['resume', 'resume', 'retry', 'rollback', 'cancel'] as const;
+const REPEATS_AFTER_MS = 20_000;
+const REPEATS_TIMES_MAX = 30;
+/** A reaction changes a run, which may cause another reaction: without a limit, a simulation would not end. */
 const REACTIONS_MAX = 40;
 
-/** People, who say anything at any time, to runs in any state, sometimes twice. */
+/** Operators who send random commands at any time to runs in any state, sometimes twice. */
 export class Operators {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
@@ -34,7 +34,7 @@ export class Operators {
     this.#store = store;
   }
 
-  sayAnything(): void {
+  sendRandomCommand(): void {
     const runs = this.#runs();
     if (runs.length === 0) return;
     const { tenant, runId } = this.#random.pick(runs);
@@ -43,41 +43,41 @@ export class Operators {
     for (let time = 0; time < times; time += 1) this.#functions.command({ tenant, runId }, command, () => {});
     // Operators usually resume what they have paused.
     if (command.kind !== 'pause' || this.#random.chance(0.3)) return;
-    const back = this.#random.pick<Command>([
+    const next = this.#random.pick<Command>([
       { kind: 'resume' },
       { kind: 'retry' },
       { kind: 'cancel' },
       { kind: 'rollback' },
     ]);
     this.#time.after(this.#random.between(500, 90_000), () =>
-      this.#functions.command({ tenant, runId }, back, () => {}),
+      this.#functions.command({ tenant, runId }, next, () => {}),
     );
   }
 
-  /** Something happened to a run, and somebody has seen it. */
+  /** A run has changed, and an operator sends a command. */
   reactTo({ tenant, runId, status }: Run): void {
     this.#reactions += 1;
     if (this.#reactions > REACTIONS_MAX) return;
-    const obvious: Command = status === 'failed_retryable' ? { kind: 'retry' } : this.#random.pick(COMMANDS);
+    const command: Command = status === 'failed_retryable' ? { kind: 'retry' } : this.#random.pick(COMMANDS);
     const afterMs = this.#random.between(0, this.#random.pick([300, 8_000, 60_000]));
-    this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, obvious, () => {}));
+    this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, command, () => {}));
   }
 
-  /** Sends the command to every running run, and repeats it until it succeeds. */
-  insist(command: Command, times = 1): void {
+  /** Sends the command to every open run, and repeats it until it succeeds. */
+  sendUntilAccepted(command: Command, times = 1): void {
     for (const { tenant, runId } of this.#runs().filter((run) => !isTerminal(run))) {
       this.#functions.command({ tenant, runId }, command, (ending) => {
-        if (ending === 'returned' || times > INSISTS_TIMES) return;
-        this.#time.after(INSISTS_AFTER_MS, () => this.insist(command, times + 1));
+        if (ending === 'returned' || times > REPEATS_TIMES_MAX) return;
+        this.#time.after(REPEATS_AFTER_MS, () => this.sendUntilAccepted(command, times + 1));
       });
     }
   }
 
-  /** When all is quiet, what is paused goes on, or back, or is canceled. False if nothing is. */
-  takeCareOfPaused(cancelAll: boolean): boolean {
+  /** Called when no work is left: resumes, retries, rolls back or cancels paused runs. False if no run is paused. */
+  endPausedRuns(cancelAll: boolean): boolean {
     const paused = this.#runs().filter(({ status }) => status === 'paused');
     for (const { tenant, runId } of paused) {
-      const command: Command = { kind: cancelAll ? 'cancel' : this.#random.pick(WAYS_ON) };
+      const command: Command = { kind: cancelAll ? 'cancel' : this.#random.pick(COMMANDS_FOR_PAUSED_RUNS) };
       this.#functions.command({ tenant, runId }, command, () => {});
     }
     return paused.length > 0;

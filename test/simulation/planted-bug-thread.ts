@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CompiledSimulation } from './compiled-simulation.ts';
-import type { doJob, Job } from './trials.ts';
+import type { Job, runJob } from './jobs.ts';
 
 /** A bug and where to look for it. */
 export interface BugSearch {
@@ -15,7 +15,7 @@ export interface BugSearch {
 type Module = { exports: unknown };
 type Instantiate = (require: (specifier: string) => unknown, module: Module, exports: unknown) => void;
 
-const TRIALS = join(import.meta.dirname, 'trials.ts');
+const JOBS = join(import.meta.dirname, 'jobs.ts');
 const { modules, packages } = workerData as CompiledSimulation;
 const compiled = new Map([...modules].map(([path, code]) => [path, compiledAs(path, code)]));
 const loaded = new Map(await Promise.all(packages.map(async (name) => [name, await loadPackage(name)] as const)));
@@ -26,13 +26,13 @@ function compiledAs(path: string, code: string): Instantiate {
 }
 
 async function loadPackage(name: string): Promise<unknown> {
-  // Not the ES module: a world replaces functions of `node:http`.
+  // Not the ES module: a simulation replaces functions of `node:http`.
   if (isBuiltin(name)) return createRequire(import.meta.url)(name);
   return { ...(await import(name)), __esModule: true };
 }
 
 /** The code with a bug in it. All bugs share the packages, and nothing else. */
-function simulationWith(edited: ReadonlyMap<string, string>): { doJob: typeof doJob } {
+function simulationWith(edited: ReadonlyMap<string, string>): { runJob: typeof runJob } {
   const instances = new Map<string, Module>();
   const load = (path: string): unknown => {
     const found = instances.get(path);
@@ -47,14 +47,14 @@ function simulationWith(edited: ReadonlyMap<string, string>): { doJob: typeof do
     instantiate(require, module, module.exports);
     return module.exports;
   };
-  return load(TRIALS) as { doJob: typeof doJob };
+  return load(JOBS) as { runJob: typeof runJob };
 }
 
 /** Responds with what was found first, if anything was. */
 parentPort?.on('message', async ({ edited, jobs }: BugSearch) => {
   const simulation = simulationWith(edited);
   for (const job of jobs) {
-    const { found } = await simulation.doJob(job);
+    const { found } = await simulation.runJob(job);
     if (found) return parentPort?.postMessage({ found });
   }
   parentPort?.postMessage({});

@@ -6,9 +6,9 @@ import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compile, compileSimulation, ROOT } from './compiled-simulation.ts';
+import { type Found, type Job, pointJobs, seedJobs } from './jobs.ts';
 import type { BugSearch } from './planted-bug-thread.ts';
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
-import { type Found, type Job, pointJobs, seedJobs } from './trials.ts';
 
 /** A fraction of what `npm run chaos` tries by default. */
 const SEEDS = 250;
@@ -36,10 +36,10 @@ function textsWith({ edits }: PlantedBug): Map<string, string> {
   return texts;
 }
 
-/** The job that found the bug last time, then the crash points of its shapes, then worlds. */
-function jobs({ foundBy, shapes, faults, worlds }: PlantedBug): Job[] {
+/** The job that found the bug last time, then the crash points of its shapes, then seeds. */
+function jobs({ foundBy, shapes, faults, seedShapes }: PlantedBug): Job[] {
   const points = shapes === 'none' ? [] : pointJobs(shapes.split(','), faults && [faults]);
-  return [...(foundBy ? [foundBy] : []), ...points, ...seedJobs(1, SEEDS, worlds?.split(','))];
+  return [...(foundBy ? [foundBy] : []), ...points, ...seedJobs(1, SEEDS, seedShapes?.split(','))];
 }
 
 async function search(bug: PlantedBug): Promise<Found | undefined> {
@@ -88,7 +88,15 @@ async function chaos(bug: PlantedBug | undefined, ...args: string[]): Promise<{ 
 
 describe('npm run chaos', () => {
   it('finds nothing in the code without a bug', async () => {
-    const { failed, output } = await chaos(undefined, '--seeds', '5', '--shapes', 'in-order', '--faults', 'lost_reply');
+    const { failed, output } = await chaos(
+      undefined,
+      '--seeds',
+      '5',
+      '--shapes',
+      'sequential-steps',
+      '--faults',
+      'lost_reply',
+    );
     expect(output).toMatch(/^chaos: \d+ seeds, \d+ crash points, \d+ faults injected, 0 violations$/m);
     expect(failed).toBe(false);
   });

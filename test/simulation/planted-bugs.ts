@@ -1,19 +1,19 @@
-import type { CrashPointFault, Job } from './trials.ts';
+import type { CrashPointFault, Job } from './jobs.ts';
 
-/** A bug as somebody might write it: small edits of the real code, each of a text that stands there exactly once. */
+/** A plausible bug: small edits of the real code, each of a text that occurs exactly once. */
 export interface PlantedBug {
   name: string;
   edits: { file: string; find: string; replace: string }[];
-  /** What the simulation may say when it meets the bug. */
+  /** The invariants that it may violate. */
   violates: string[];
-  /** The job that found it last, tried first to save time. If it finds nothing any more, the whole search follows. */
+  /** The job that found it last, which is tried first to save time. If it finds nothing, the whole search follows. */
   foundBy?: Job;
-  /** The shapes whose crash points are tried first; most bugs show there already. */
+  /** The shapes whose crash points are tried next; they show most bugs. */
   shapes: string;
-  /** Under all faults, or under the one that brings it out. */
+  /** With all faults, or with the one that shows it. */
   faults?: CrashPointFault;
-  /** Then worlds are tried, of any shapes or of these, where it shows sooner. */
-  worlds?: string;
+  /** Then seeds are tried, with runs of all shapes, or of these, which show it sooner. */
+  seedShapes?: string;
 }
 
 const PROCESS = 'lambdas/worker/process-run.ts';
@@ -33,13 +33,13 @@ const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 
-const TWICE = 'a marked write lands at most once';
+const TWICE = 'a marked write is made at most once';
 /** The engine itself failed because of the bug. */
-const OTHERWISE = 'nothing fails but by the faults we make';
-const NOTHING_HAPPENED = 'a receipt of failure means that nothing happened';
-const DECISION_SHOWN = 'people see what was decided';
-const QUORUM = 'a quorum is of different people who had no hand in it';
-const NO_INTENT = 'no write without a committed intent';
+const ENGINE_FAILED = 'only injected faults cause errors';
+const NOTHING_HAPPENED = 'a failed receipt means that no write happened';
+const DECISION_SHOWN = 'responses show the stored decision';
+const QUORUM = 'a quorum consists of different people who are not makers';
+const NO_INTENT = 'every write has a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
@@ -52,7 +52,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a slot starts one run'],
-    shapes: 'over-at-once',
+    shapes: 'ends-at-once',
     faults: 'crash_after',
   },
   {
@@ -61,10 +61,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },
       { file: STORE, find: ' && current.leaseVersion === receipt.leaseVersion', replace: '' },
     ],
-    violates: ['a fencing number never shrinks', 'a receipt of success stands', 'what is done stays done'],
-    foundBy: { points: { shape: 'side-by-side', fault: 'pause', call: 31 } },
-    shapes: 'side-by-side',
-    worlds: 'marked-writes,side-by-side',
+    violates: [
+      'a lease version never decreases',
+      'a succeeded receipt is not overwritten',
+      'a finished step does not change',
+    ],
+    foundBy: { points: { shape: 'parallel-steps', fault: 'pause', call: 31 } },
+    shapes: 'parallel-steps',
+    seedShapes: 'marked-writes,parallel-steps',
   },
   {
     name: 'the sequence condition is dropped',
@@ -76,10 +80,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '[key, padded(commit.seq)], commit),\n      ...steps',
       },
     ],
-    violates: ['seq grows by one', 'every commit follows the one before it', 'a terminal run never changes'],
-    foundBy: { seeds: { from: 3, to: 4, only: ['side-by-side'] } },
+    violates: ['seq grows by one', 'every commit follows the one before it', 'an ended run does not change'],
+    foundBy: { seeds: { from: 3, to: 4, only: ['parallel-steps'] } },
     shapes: 'none',
-    worlds: 'side-by-side',
+    seedShapes: 'parallel-steps',
   },
   {
     name: 'the intent is skipped',
@@ -111,8 +115,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: [TWICE],
-    foundBy: { points: { shape: 'retried-by-hand', fault: 'lost_reply', call: 24 } },
-    shapes: 'retried-by-hand',
+    foundBy: { points: { shape: 'retried-by-operator', fault: 'lost_reply', call: 24 } },
+    shapes: 'retried-by-operator',
     faults: 'lost_reply',
   },
   {
@@ -130,9 +134,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'crash_after',
   },
   {
-    name: 'an opaque write is sent again after its worker died',
+    name: 'an opaque write is sent again after its worker was killed',
     edits: [{ file: CLAIM_DUE, find: "own.effect === 'opaque' || ", replace: '' }],
-    violates: ['an opaque write lands at most once'],
+    violates: ['an opaque write is made at most once'],
     foundBy: { points: { shape: 'opaque-writes', fault: 'crash_after', call: 19 } },
     shapes: 'opaque-writes',
     faults: 'crash_after',
@@ -147,14 +151,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['the input of a step is fixed when it is first proposed'],
-    foundBy: { points: { shape: 'asks-side-by-side', fault: 'crash_before', call: 170 } },
-    shapes: 'asks-side-by-side',
+    foundBy: { points: { shape: 'parallel-approvals', fault: 'crash_before', call: 170 } },
+    shapes: 'parallel-approvals',
   },
   {
-    name: 'a silent run is ended instead of resumed',
+    name: 'an orphaned run is failed instead of resumed',
     edits: [{ file: 'lambdas/run-changes/recover-run.ts', find: ' && resumes >= ORPHAN_RESUMES_MAX', replace: '' }],
-    violates: ['a silent run is resumed before it is given up'],
-    shapes: 'workers-away',
+    violates: ['an orphaned run is resumed before it is failed'],
+    shapes: 'workers-unavailable',
   },
   {
     name: 'a worker that paused sends without checking its lease',
@@ -170,7 +174,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'if (leftMs === undefined) {',
       },
     ],
-    violates: [TWICE, 'a stopped run makes no call', 'an opaque write lands at most once'],
+    violates: [TWICE, 'a stopped run makes no write', 'an opaque write is made at most once'],
     foundBy: { points: { shape: 'marked-writes', fault: 'pause', call: 10 } },
     shapes: 'marked-writes',
     faults: 'pause',
@@ -184,13 +188,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'wasSent(earlier) && unsettled',
       },
     ],
-    violates: ['a write with high blast radius is sent again only if people agree'],
+    violates: ['a write with high blast radius is sent again only after an approval'],
     foundBy: { seeds: { from: 39, to: 40, only: ['high-blast-radius'] } },
     shapes: 'none',
-    worlds: 'high-blast-radius',
+    seedShapes: 'high-blast-radius',
   },
   {
-    name: 'an unknown outcome is taken for a failure',
+    name: 'an unknown outcome is recorded as a failure',
     edits: [
       {
         file: SETTLE,
@@ -204,15 +208,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'lost_reply',
   },
   {
-    name: 'a lease is taken over before it has run out',
+    name: 'a lease is taken over before it has expired',
     edits: [{ file: CLAIM_DUE, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
-    violates: [TWICE, 'a stopped run makes no call', 'an ended run has no open step'],
-    foundBy: { seeds: { from: 75, to: 76, only: ['marked-writes', 'side-by-side'] } },
+    violates: [TWICE, 'a stopped run makes no write', 'an ended run has no open step'],
+    foundBy: { seeds: { from: 75, to: 76, only: ['marked-writes', 'parallel-steps'] } },
     shapes: 'none',
-    worlds: 'marked-writes,side-by-side',
+    seedShapes: 'marked-writes,parallel-steps',
   },
   {
-    name: 'a step is performed although its commit was lost',
+    name: 'a step is performed although its commit lost',
     edits: [
       { file: COMMIT, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_slot') {" },
     ],
@@ -220,15 +224,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       NO_INTENT,
       TWICE,
       DECISION_SHOWN,
-      'a stopped run makes no call',
+      'a stopped run makes no write',
       'every commit follows the one before it',
-      OTHERWISE,
+      ENGINE_FAILED,
     ],
     foundBy: { seeds: { from: 13, to: 14 } },
     shapes: 'none',
   },
   {
-    name: 'a write is made although another run holds its key',
+    name: 'a write is made although another run has its receipt key',
     edits: [
       {
         file: STORE,
@@ -236,16 +240,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'return ownEarlierAttempt || true;',
       },
     ],
-    violates: [TWICE, 'a receipt of success stands', NOTHING_HAPPENED, NO_INTENT],
+    violates: [TWICE, 'a succeeded receipt is not overwritten', NOTHING_HAPPENED, NO_INTENT],
     foundBy: { seeds: { from: 2, to: 3 } },
     shapes: 'none',
   },
   {
-    name: 'steps at work are left behind when a commit fails',
+    name: 'running steps are not awaited when a commit fails',
     edits: [{ file: PROCESS, find: 'failures.push(error);', replace: 'throw error;' }],
-    violates: ['an invocation waits for all it has begun'],
-    foundBy: { points: { shape: 'side-by-side', fault: 'lost_reply', call: 31 } },
-    shapes: 'side-by-side',
+    violates: ['an invocation awaits all calls that it started'],
+    foundBy: { points: { shape: 'parallel-steps', fault: 'lost_reply', call: 31 } },
+    shapes: 'parallel-steps',
     faults: 'lost_reply',
   },
   {
@@ -260,20 +264,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: [
       'only a running run has a write in flight',
       'an ended run has no open step',
-      'a stopped run makes no call',
+      'a stopped run makes no write',
     ],
-    shapes: 'one-side-fails',
+    shapes: 'one-parallel-step-fails',
   },
   {
     name: 'a request to stop is ignored',
     edits: [
       { file: 'lambdas/worker/2-start-ready-steps.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' },
     ],
-    violates: ['a run that was asked to stop begins nothing'],
+    violates: ['a run with a stop request starts nothing'],
     shapes: 'once-per-run',
   },
   {
-    name: 'a terminal run takes a command',
+    name: 'an ended run accepts a command',
     edits: [
       {
         file: 'lambdas/run-changes/change-run.ts',
@@ -283,7 +287,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       // The draft refuses it, too.
       { file: 'lambdas/run/ended-run.ts', find: 'if (!isTerminal(before)) return;', replace: 'if (before) return;' },
     ],
-    violates: ['a terminal run never changes'],
+    violates: ['an ended run does not change'],
     foundBy: { seeds: { from: 7, to: 8 } },
     shapes: 'none',
   },
@@ -296,8 +300,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: "draft.cap({ kind: 'return_slot'",
       },
     ],
-    violates: ['only a running run holds a place', 'counters equal the runs that hold a place'],
-    shapes: 'waits-a-while',
+    violates: ['only a running run has a slot', 'counters equal the number of runs that have a slot'],
+    shapes: 'waits-90-seconds',
   },
   {
     name: 'a slot is never returned',
@@ -308,11 +312,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'draft.note({ slot: undefined });',
       },
     ],
-    violates: ['counters equal the runs that hold a place'],
-    shapes: 'waits-a-while',
+    violates: ['counters equal the number of runs that have a slot'],
+    shapes: 'waits-90-seconds',
   },
   {
-    name: 'a concurrency key is taken by two',
+    name: 'two runs take one concurrency key',
     edits: [
       {
         file: 'test/fakes/memory-caps.ts',
@@ -320,19 +324,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'now === undefined || runId !== undefined;',
       },
     ],
-    violates: ['a key is held by one run at a time', 'a run under way holds its key'],
-    foundBy: { seeds: { from: 1, to: 2, only: ['one-at-a-time'] } },
+    violates: ['one run at a time has a concurrency key', 'an open run has its concurrency key'],
+    foundBy: { seeds: { from: 1, to: 2, only: ['one-run-per-key'] } },
     shapes: 'none',
-    worlds: 'one-at-a-time',
+    seedShapes: 'one-run-per-key',
   },
   {
     name: 'a workflow’s own slot is not taken',
     edits: [{ file: SLOTS, find: 'if (ofWorkflow !== undefined) {', replace: 'if (ofWorkflow === 0) {' }],
-    violates: ['a running run holds a place', 'never more runs of a workflow than its cap'],
-    shapes: 'one-of-its-kind',
+    violates: ['a running run has a slot', 'a workflow has at most as many running runs as its cap'],
+    shapes: 'one-run-per-workflow',
   },
   {
-    name: 'a workflow’s own slot is not given back',
+    name: 'a workflow’s own slot is not returned',
     edits: [
       {
         file: SLOTS,
@@ -340,17 +344,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'draft.note({ workflowSlot: undefined });',
       },
     ],
-    violates: ['counters equal the runs that hold a place'],
-    shapes: 'one-of-its-kind',
+    violates: ['counters equal the number of runs that have a slot'],
+    shapes: 'one-run-per-workflow',
   },
   {
-    name: 'a run that is over at once keeps its concurrency key',
+    name: 'a run that ends at once does not release its concurrency key',
     edits: [{ file: SLOTS, find: "draft.waiveCap('take_key');", replace: 'draft.cap();' }],
-    violates: ['an ended run lets go of its key'],
-    shapes: 'over-at-once',
+    violates: ['an ended run has released its concurrency key'],
+    shapes: 'ends-at-once',
   },
   {
-    name: 'the dedupe condition is forgotten',
+    name: 'the dedupe condition is missing',
     edits: [
       {
         file: STORE,
@@ -359,11 +363,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a delivery starts its runs once', 'an event starts an automation once'],
-    foundBy: { points: { shape: 'in-order', fault: 'crash_before', call: 3 } },
-    shapes: 'in-order',
+    foundBy: { points: { shape: 'sequential-steps', fault: 'crash_before', call: 3 } },
+    shapes: 'sequential-steps',
   },
   {
-    name: 'a signed body is not remembered',
+    name: 'a signed body is not recorded',
     edits: [
       {
         file: 'lambdas/intake/accept-delivery.ts',
@@ -372,22 +376,22 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a signed body starts its runs once'],
-    foundBy: { seeds: { from: 11, to: 12, only: ['in-order'] } },
+    foundBy: { seeds: { from: 11, to: 12, only: ['sequential-steps'] } },
     shapes: 'none',
-    worlds: 'in-order',
+    seedShapes: 'sequential-steps',
   },
   {
-    name: 'two events of a pull request within seconds are taken for one',
+    name: 'two events of a pull request within seconds count as one',
     edits: [
       { file: 'lambdas/intake/github-delivery.ts', find: 'hashOf(content)', replace: "hashOf(content.number ?? '')" },
     ],
-    violates: ['a delivery is answered with runs of its own event'],
-    foundBy: { seeds: { from: 11, to: 12, only: ['in-order'] } },
+    violates: ['the response to a delivery names runs of its event'],
+    foundBy: { seeds: { from: 11, to: 12, only: ['sequential-steps'] } },
     shapes: 'none',
-    worlds: 'in-order',
+    seedShapes: 'sequential-steps',
   },
   {
-    name: 'an automation that a second hook starts is not remembered',
+    name: 'an automation that a second hook starts is not recorded',
     edits: [
       {
         file: 'lambdas/intake/accept-delivery.ts',
@@ -396,18 +400,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['an event starts an automation once', 'a burst starts its runs once'],
-    foundBy: { seeds: { from: 161, to: 162, only: ['in-order'] } },
+    foundBy: { seeds: { from: 161, to: 162, only: ['sequential-steps'] } },
     shapes: 'none',
-    worlds: 'in-order',
+    seedShapes: 'sequential-steps',
   },
   {
     name: 'the chain is broken',
     edits: [{ file: 'lambdas/run/run-draft.ts', find: 'prevHash: run.headHash', replace: 'prevHash: run.runId' }],
     violates: ['every commit follows the one before it'],
-    shapes: 'in-order',
+    shapes: 'sequential-steps',
   },
   {
-    name: 'a step begins before what it needs',
+    name: 'a step starts before the steps that it needs',
     edits: [
       {
         file: 'lambdas/workflow/step-order.ts',
@@ -415,8 +419,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: "(need) => steps.get(need)?.status !== 'failed_terminal'",
       },
     ],
-    violates: ['a step begins only when what it needs has succeeded'],
-    shapes: 'side-by-side',
+    violates: ['a step starts only after the steps that it needs'],
+    shapes: 'parallel-steps',
   },
   {
     name: 'evidence is sealed early',
@@ -429,12 +433,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
     ],
-    // The sealer refuses by itself what its verifier would: a run that has not ended.
-    violates: ['evidence is never sealed early', OTHERWISE],
-    shapes: 'waits-a-while',
+    // The sealer refuses a run that has not ended, because its verifier would.
+    violates: ['evidence is never sealed early', ENGINE_FAILED],
+    shapes: 'waits-90-seconds',
   },
   {
-    name: 'the sweeper forgets the runs',
+    name: 'the sweeper does not send the runs',
     edits: [
       {
         file: 'lambdas/sweep/sweep.ts',
@@ -442,9 +446,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'new Set(await sweeper.queue.sendTogether([]))',
       },
     ],
-    violates: ['a world comes to rest'],
-    foundBy: { points: { shape: 'in-order', fault: 'crash_before', call: 3 } },
-    shapes: 'in-order',
+    violates: ['the simulation ends'],
+    foundBy: { points: { shape: 'sequential-steps', fault: 'crash_before', call: 3 } },
+    shapes: 'sequential-steps',
   },
   {
     name: 'the sweeper stops at the first page',
@@ -481,11 +485,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
-    violates: ['an approval holds for what was approved'],
-    shapes: 'asks-side-by-side',
+    violates: ['an approval covers only what was shown'],
+    shapes: 'parallel-approvals',
   },
   {
-    name: 'policy is not asked again after an approval',
+    name: 'policy does not decide again after an approval',
     edits: [
       {
         file: AUTHORIZE,
@@ -494,11 +498,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
           'const decide = async (...asked: Parameters<Worker["policy"]["decide"]>) => step.governed?.decision ?? worker.policy.decide(...asked);\n  return await judgeCall({ ...worker, policy: { decide } }, ',
       },
     ],
-    violates: ['policy itself has decided, on the policies of the moment after an approval'],
-    shapes: 'policy-asks',
+    violates: ['the policy engine decided, after an approval with the current policies'],
+    shapes: 'needs-approval',
   },
   {
-    name: 'policy that cannot decide says yes',
+    name: 'policy that cannot decide allows the call',
     edits: [
       {
         file: 'lambdas/policy/fail-closed-policy.ts',
@@ -506,13 +510,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: "verdict: 'allow',",
       },
     ],
-    violates: ['policy itself has decided, on the policies of the moment after an approval'],
-    foundBy: { seeds: { from: 5, to: 6, only: ['in-order'] } },
+    violates: ['the policy engine decided, after an approval with the current policies'],
+    foundBy: { seeds: { from: 5, to: 6, only: ['sequential-steps'] } },
     shapes: 'none',
-    worlds: 'in-order',
+    seedShapes: 'sequential-steps',
   },
   {
-    name: 'makers count',
+    name: 'votes of makers count',
     edits: [
       { file: CHECK_DECISION, find: 'if (makers.includes(id)) {', replace: "if (id === 'nobody') {" },
       {
@@ -526,7 +530,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'edited-first',
   },
   {
-    name: 'one person counts twice',
+    name: 'two votes of one person count',
     edits: [
       {
         file: 'lambdas/approval/decide.ts',
@@ -535,11 +539,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       { file: VOTES, find: ' || places.has(place)', replace: '' },
     ],
-    violates: [QUORUM, 'a person decides once'],
+    violates: [QUORUM, 'a person votes once'],
     shapes: 'edited-first',
   },
   {
-    name: 'somebody whom a maker gave the right to approve counts',
+    name: 'the vote of a person counts whose rights a maker granted',
     edits: [
       {
         file: 'lambdas/people/provenance.ts',
@@ -548,7 +552,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: [QUORUM],
-    shapes: 'not-enough-people',
+    shapes: 'quorum-not-reached',
   },
   {
     name: 'a delegate needs no permission of an owner',
@@ -560,16 +564,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: [QUORUM],
-    shapes: 'not-enough-people',
+    shapes: 'quorum-not-reached',
   },
   {
-    name: 'someone away and their delegate both count',
+    name: 'the votes of an absent person and of their delegate both count',
     edits: [{ file: VOTES, find: '(eligible.onBehalfOf ?? voter.id)', replace: 'voter.id' }],
     violates: [QUORUM],
-    shapes: 'not-enough-people',
+    shapes: 'quorum-not-reached',
   },
   {
-    name: 'an editor counts when people are asked again',
+    name: 'the vote of an editor counts when an approval is requested again',
     edits: [
       {
         file: 'lambdas/proposal/propose-call.ts',
@@ -581,7 +585,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'edited-first',
   },
   {
-    name: 'an approval of a phase lets through what it did not show',
+    name: 'an approval of a phase covers a write that it did not show',
     edits: [
       {
         file: 'lambdas/approval/find-covering-approval.ts',
@@ -589,29 +593,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
-    violates: ['no write without the people it needs'],
+    violates: ['every write has the approval that it needs'],
     shapes: 'one-approval-per-phase',
   },
   {
-    name: 'a model chooses where a write goes, and nobody is asked',
+    name: 'a write whose target a model chose needs no approval',
     edits: [{ file: 'lambdas/policy/gates.ts', find: 'if (action.derived && !action.undo)', replace: 'if (false)' }],
-    violates: ['no write without the people it needs'],
-    shapes: 'model-chooses',
+    violates: ['every write has the approval that it needs'],
+    shapes: 'model-chooses-target',
   },
   {
-    name: 'the sender of a signal counts',
+    name: 'the vote of the sender of a signal counts',
     edits: [{ file: CONTROL, find: 'draft.addMaker(actor);\n  succeed', replace: 'succeed' }],
     violates: [QUORUM],
-    shapes: 'signaled-then-asked',
+    shapes: 'signal-then-approval',
   },
   {
-    name: 'the person who asked for a rollback counts',
+    name: 'the vote of the person who requested a rollback counts',
     edits: [{ file: CONTROL, find: "if (kind === 'rollback') draft.addMaker(actor);", replace: '' }],
     violates: [QUORUM],
-    shapes: 'undone-if-people-agree',
+    shapes: 'rollback-needs-approval',
   },
   {
-    name: 'votes survive an edit',
+    name: 'votes remain after an edit',
     edits: [{ file: 'lambdas/approval/edit-write.ts', find: 'votes: [],', replace: 'votes: approval.votes,' }],
     violates: ['a vote before an edit does not count after it'],
     shapes: 'edited-first',
@@ -619,11 +623,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'an expiry is recorded as a rejection',
     edits: [{ file: 'lambdas/approval/expire-approval.ts', find: "status: 'expired'", replace: "status: 'rejected'" }],
-    violates: ['only a person rejects, and says why', 'expired is not rejected'],
-    shapes: 'not-enough-people',
+    violates: ['every rejection has a person and a reason', 'an expiry is not recorded as a rejection'],
+    shapes: 'quorum-not-reached',
   },
   {
-    name: 'a decision is never followed',
+    name: 'a decision is not published',
     edits: [
       {
         file: 'lambdas/run/run-draft.ts',
@@ -631,11 +635,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
-    violates: ['a decision ends the wait'],
-    shapes: 'two-must-agree',
+    violates: ['a decision ends the wait for it'],
+    shapes: 'two-approvers',
   },
   {
-    name: 'an undo does not look for drift',
+    name: 'an undo does not check for drift',
     edits: [
       {
         file: 'lambdas/worker/in-process-executor.ts',
@@ -643,7 +647,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
-    violates: ['what someone else changed since is left alone'],
+    violates: ['a value that somebody else changed is not undone'],
     shapes: 'changed-by-others',
   },
   {
@@ -656,12 +660,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a write that another run reuses is not undone'],
-    foundBy: { seeds: { from: 2, to: 3, only: ['shares-its-write'] } },
+    foundBy: { seeds: { from: 2, to: 3, only: ['reused-label'] } },
     shapes: 'none',
-    worlds: 'shares-its-write',
+    seedShapes: 'reused-label',
   },
   {
-    name: 'an undo that may have worked is taken for one that did not',
+    name: 'an undo with unknown outcome is recorded as not made',
     edits: [
       {
         file: 'lambdas/run-changes/compensation.ts',
@@ -669,10 +673,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'const written = step.undoes === undefined ? step : undefined;',
       },
     ],
-    violates: ['the compensation log is true'],
-    foundBy: { seeds: { from: 76, to: 77, only: ['shares-its-write', 'changed-by-others'] } },
+    violates: ['the compensation log matches the receipts'],
+    foundBy: { seeds: { from: 76, to: 77, only: ['reused-label', 'changed-by-others'] } },
     shapes: 'none',
-    worlds: 'shares-its-write,changed-by-others',
+    seedShapes: 'reused-label,changed-by-others',
   },
   {
     name: 'a loop leaves its last item out',
@@ -683,8 +687,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'scope.item.position + 1 < list.length ?',
       },
     ],
-    violates: ['a loop or call leaves no item out'],
-    shapes: 'for-each-item',
+    violates: ['a loop or call runs for every item'],
+    shapes: 'for-each',
   },
   {
     name: 'a call that is skipped runs its steps',
@@ -696,7 +700,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a step of a loop or call runs only for an item'],
-    shapes: 'calls-another',
+    shapes: 'calls-workflow',
   },
   {
     name: 'the oldest write is undone first',
@@ -714,15 +718,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an ended run is rolled back again',
     edits: [{ file: ROLL_BACK_ENDED, find: 'if (ended.rolledBackBy !== undefined) return undefined;', replace: '' }],
     violates: ['an ended run is rolled back at most once'],
-    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'undone-after-its-end',
+    foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'rolled-back-after-end',
   },
   {
     name: 'a write that a person found is resolved as not made',
     edits: [{ file: RESOLVE, find: "if (finding === 'did_not') {", replace: "if (finding === 'happened') {" }],
-    violates: ['a resolved receipt says what happened', NOTHING_HAPPENED, 'a successful receipt has an effect'],
-    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 31 } },
-    shapes: 'undone-after-its-end',
+    violates: ['a resolved receipt says what happened', NOTHING_HAPPENED, 'a succeeded receipt has a write'],
+    foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 31 } },
+    shapes: 'rolled-back-after-end',
     faults: 'crash_after',
   },
   {
@@ -730,9 +734,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: SETTLE, find: 'receipt.runId !== writerOf(draft.run)', replace: 'receipt.runId !== draft.run.runId' },
     ],
-    violates: ['the compensation log is true'],
-    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'undone-after-its-end',
+    violates: ['the compensation log matches the receipts'],
+    foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'rolled-back-after-end',
   },
   {
     name: 'a change after the end is not sealed',
@@ -744,8 +748,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['evidence is complete', 'an ended run has an outbox entry for its evidence'],
-    foundBy: { points: { shape: 'undone-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'undone-after-its-end',
+    foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'rolled-back-after-end',
   },
   {
     name: 'a replay makes a write of its original again',
@@ -757,8 +761,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a replay makes no write of its original again'],
-    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'repeated-after-its-end',
+    foundBy: { points: { shape: 'repeated-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-end',
     faults: 'crash_after',
   },
   {
@@ -771,8 +775,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a repeated request starts one run'],
-    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'repeated-after-its-end',
+    foundBy: { points: { shape: 'repeated-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-end',
     faults: 'crash_after',
   },
   {
@@ -785,16 +789,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a run that applies a plan writes only what it showed'],
-    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'repeated-after-its-end',
+    foundBy: { points: { shape: 'repeated-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-end',
     faults: 'crash_after',
   },
   {
     name: 'a run that applies a plan ignores what changed at its targets',
     edits: [{ file: CHECK_PLAN, find: 'return before ? { expects: before } : {};', replace: 'return {};' }],
     violates: ['a run that applies a plan refuses drift'],
-    foundBy: { points: { shape: 'repeated-after-its-end', fault: 'crash_after', call: 1 } },
-    shapes: 'repeated-after-its-end',
+    foundBy: { points: { shape: 'repeated-after-end', fault: 'crash_after', call: 1 } },
+    shapes: 'repeated-after-end',
     faults: 'crash_after',
   },
 ];

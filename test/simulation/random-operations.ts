@@ -13,10 +13,10 @@ import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Something asked of a run store, that can be asked of two. What has no order is put into one. */
+/** An operation that can be run on two run stores. Results without an order are sorted. */
 export interface Operation {
   name: string;
-  ask(store: RunStore): Promise<unknown>;
+  run(store: RunStore): Promise<unknown>;
 }
 
 const BY = { initiator: 'system', actor: 'differential' } as const;
@@ -24,18 +24,18 @@ const STATUSES: readonly RunStatus[] = ['queued', 'running', 'canceled'];
 const SLOTS = [0, 1].flatMap((shard) => ['first', 'second'].map((workspace) => ({ shard, workspace })));
 
 /**
- * Operations on few runs, keys and counters, so that they meet: with right and wrong expectations, new and stale. What
- * is asked next depends on what is there now, which the memory store shows.
+ * Operations on few runs, keys and counters, so that they conflict: with right and wrong expectations, new and stale. The
+ * next operation depends on the current rows of the memory store.
  */
 export class RandomOperations {
   readonly #random: SeededRandom;
   readonly #known: MemoryRunStore;
   readonly #tenant: string;
-  /** A time of its own for each sequence, each before the last: what others left is never due here. */
+  /** Each sequence has its own time, earlier than the sequence before: rows of others are never due here. */
   readonly #at: string;
   readonly #runIds: string[];
   readonly #earlier: Run[] = [];
-  #asked = 0;
+  #operations = 0;
 
   constructor(random: SeededRandom, known: MemoryRunStore, tenant: string, at: string) {
     this.#random = random;
@@ -47,13 +47,13 @@ export class RandomOperations {
   }
 
   next(): Operation {
-    this.#asked += 1;
+    this.#operations += 1;
     const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease, this.#read];
     return this.#random.pick([...makers, this.#list, this.#outboxEntries, this.#approvals]).call(this);
   }
 
   #now(): string {
-    return later(this.#at, this.#asked * 1_000);
+    return later(this.#at, this.#operations * 1_000);
   }
 
   #ingest(): Operation {
@@ -65,10 +65,10 @@ export class RandomOperations {
     const [own] = ingest.records;
     const burst = own && this.#random.chance(0.5) ? [{ ...own, key: 'github:burst', expiresAt: later(at, 5_000) }] : [];
     const records = [...ingest.records, ...burst];
-    return { name: `ingest ${key} ${runId}`, ask: (store) => store.ingest({ ...ingest, records }) };
+    return { name: `ingest ${key} ${runId}`, run: (store) => store.ingest({ ...ingest, records }) };
   }
 
-  /** A run as it is, or as it was some time ago: then the commit must be lost. */
+  /** A run as it is, or an earlier version: then the commit must lose. */
   #someRun(): Run {
     const now = this.#known.inside.run(this.#tenant, this.#random.pick(this.#runIds));
     if (now) this.#earlier.push(now);
@@ -90,7 +90,7 @@ export class RandomOperations {
     maybe('step', 0.5, () => draft.writeStep(this.#step(), this.#random.pick(['new', 1, 2])));
     maybe('receipt', 0.5, () => {
       const receipt = this.#receipt(run);
-      // As it is now, or as it never was.
+      // The stored receipt, or one that was never stored.
       const asRead = this.#known.inside.receipt(this.#tenant, receipt.key) ?? receipt;
       draft.writeReceipt(receipt, this.#random.pick(['free', 'ours', { asRead }, { asRead: receipt }]));
     });
@@ -115,30 +115,30 @@ export class RandomOperations {
     const change = draft.seal();
     return {
       name: `commit ${run.runId} after ${run.seq} with ${parts.join(', ')}`,
-      ask: (store) => store.commit(change),
+      run: (store) => store.commit(change),
     };
   }
 
   #lease(): Operation {
     const { tenant, runId } = this.#someRun();
     const [step, until] = [this.#step(), later(this.#now(), 60_000)];
-    return { name: `renew ${runId}/${step.index}`, ask: (store) => store.renewLease(tenant, runId, step, until) };
+    return { name: `renew ${runId}/${step.index}`, run: (store) => store.renewLease(tenant, runId, step, until) };
   }
 
   #read(): Operation {
     const { tenant, runId } = this.#someRun();
     const query = { after: this.#random.between(0, 3), limit: this.#random.between(1, 5) };
     return this.#random.pick<Operation>([
-      { name: `load ${runId}`, ask: (store) => store.load(tenant, runId) },
-      { name: `commits of ${runId}`, ask: (store) => store.listCommits(tenant, runId, query) },
+      { name: `load ${runId}`, run: (store) => store.load(tenant, runId) },
+      { name: `commits of ${runId}`, run: (store) => store.listCommits(tenant, runId, query) },
       {
         name: 'receipts',
-        ask: async (store) =>
+        run: async (store) =>
           (await store.receipts(tenant, ['x', 'y', 'z', 'x'])).sort((a, b) => (a.key < b.key ? -1 : 1)),
       },
-      { name: `approval of ${runId}`, ask: (store) => store.approval(tenant, runId, approvalIdOf(runId)) },
-      { name: `token of ${runId}`, ask: (store) => store.taskToken(tenant, runId, approvalIdOf(runId)) },
-      { name: `evidence of ${runId}`, ask: (store) => store.evidence(tenant, runId) },
+      { name: `approval of ${runId}`, run: (store) => store.approval(tenant, runId, approvalIdOf(runId)) },
+      { name: `read token of ${runId}`, run: (store) => store.taskToken(tenant, runId, approvalIdOf(runId)) },
+      { name: `evidence of ${runId}`, run: (store) => store.evidence(tenant, runId) },
     ]);
   }
 
@@ -147,34 +147,34 @@ export class RandomOperations {
     const now = later(this.#now(), this.#random.pick([0, 60_000]));
     const status = this.#random.pick(STATUSES);
     return this.#random.pick<Operation>([
-      { name: 'list', ask: async (store) => (await store.listRuns(tenant, { limit: 10 })).items.map(idOf).sort() },
+      { name: 'list', run: async (store) => (await store.listRuns(tenant, { limit: 10 })).items.map(idOf).sort() },
       {
         name: `list ${status}`,
-        ask: async (store) => (await store.listRuns(tenant, { status, limit: 10 })).items.map(idOf).sort(),
+        run: async (store) => (await store.listRuns(tenant, { status, limit: 10 })).items.map(idOf).sort(),
       },
       {
         name: 'pending approvals',
-        ask: async (store) => (await store.pendingApprovals(tenant, { limit: 10 })).items.map(idOf).sort(),
+        run: async (store) => (await store.pendingApprovals(tenant, { limit: 10 })).items.map(idOf).sort(),
       },
       {
         name: 'waiting line',
-        ask: async (store) => {
+        run: async (store) => {
           const { waiting, running } = await store.waitingLine(tenant, 10, 2);
-          // A counter that went back to nothing and one that never was are the same.
+          // A counter of 0 and a missing counter are the same.
           const counted = Object.entries(running).filter(([, count]) => count !== 0);
           return { waiting: waiting.map(idOf).sort(), running: Object.fromEntries(counted) };
         },
       },
       {
         name: 'due',
-        ask: async (store) => {
+        run: async (store) => {
           const due = (await everythingDue(store, now, 500)).filter((item) => item.tenant === tenant);
           return due.map((item) => JSON.stringify(item)).sort();
         },
       },
       {
         name: 'postpone',
-        ask: async (store) => {
+        run: async (store) => {
           const due = (await everythingDue(store, now)).filter((item) => item.tenant === tenant);
           const runs = due.filter((item) => item.kind === 'run').sort((a, b) => (a.runId < b.runId ? -1 : 1));
           return runs[0] && store.postponeRun(runs[0], later(now, 2_000));
@@ -191,10 +191,10 @@ export class RandomOperations {
     const dueAt = later(this.#now(), this.#random.pick([0, 4_000]));
     const record = { documentKey: 'd', envelopeKey: 'e', sha256: this.#now(), sizeBytes: 1, sealedAt: this.#now() };
     return this.#random.pick<Operation>([
-      { name: `bump ${runId} at ${attempts}`, ask: (store) => store.bumpOutbox(entry, dueAt) },
+      { name: `bump ${runId} at ${attempts}`, run: (store) => store.bumpOutbox(entry, dueAt) },
       {
         name: `seal ${runId}`,
-        ask: (store) =>
+        run: (store) =>
           store.completeSeal(entry.id, tenant, runId, record, { logged: logged(runId, record), outboxEntries: [] }),
       },
     ]);
@@ -205,8 +205,8 @@ export class RandomOperations {
     const { id } = this.#entry(run);
     const read = this.#approval(run, 'requested');
     return {
-      name: `hold ${run.runId} at ${read.revision}`,
-      ask: (store) => store.storeTaskToken(id, read, { status: 'notified' }, 'token'),
+      name: `token ${run.runId} at ${read.revision}`,
+      run: (store) => store.storeTaskToken(id, read, { status: 'notified' }, 'token'),
     };
   }
 
@@ -280,6 +280,6 @@ const logged = (runId: string, { sealedAt }: EvidenceRecord): LogEntry => ({
   count: 1,
   sealedAt,
 });
-/** One for each run, so that its operations meet. */
+/** One for each run, so that operations on it conflict. */
 const approvalIdOf = (runId: string) => `${runId}.2-0`;
 const idOf = ({ runId }: { runId: string }) => runId;

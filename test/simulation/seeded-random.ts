@@ -1,9 +1,9 @@
-/** The only chance in a simulated world: the same seed always gives the same numbers. */
+/** All random numbers of a simulation: the same seed always gives the same numbers. */
 export class SeededRandom {
   #state: number;
 
   constructor(seed: number) {
-    // Neighbouring seeds must not give neighbouring worlds, so they are spread over the whole range first.
+    // Spreads seeds over the whole range, so that neighbouring seeds give different simulations.
     this.#state = Math.imul(seed ^ 0x9e37_79b9, 0x85eb_ca6b) >>> 0;
     for (let warmUp = 0; warmUp < 4; warmUp += 1) this.next();
   }
@@ -30,7 +30,7 @@ export class SeededRandom {
     return choices[this.between(0, choices.length)] as T;
   }
 
-  /** A part of the choices, at least one of them. */
+  /** Some of the choices, at least one. */
   some<T>(choices: readonly T[], atMost: number): T[] {
     const left = [...choices];
     const wanted = this.between(1, Math.min(atMost, left.length) + 1);

@@ -3,10 +3,10 @@ import { githubDelivery } from '../../lambdas/intake/github-delivery.ts';
 import { servicenowDelivery } from '../../lambdas/intake/servicenow-delivery.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import type { Functions } from './functions.ts';
-import { REPORTER } from './people.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import type { ShapeName } from './shapes.ts';
+import { REPORTER } from './simulated-people.ts';
 import type { VirtualTime } from './virtual-time.ts';
+import type { ShapeName } from './workflow-shapes.ts';
 
 const REDELIVERS_AFTER_MS = [5_000, 40_000] as const;
 const REDELIVERIES_MAX = 40;
@@ -18,7 +18,7 @@ export interface SentIncident {
   shape: ShapeName;
 }
 
-/** ServiceNow and GitHub as senders: they repeat themselves, all at once or much later, until somebody says yes. */
+/** ServiceNow and GitHub as senders. They repeat deliveries, at once or much later, until intake accepts them. */
 export class Senders {
   readonly incidents: SentIncident[] = [];
   readonly #time: VirtualTime;
@@ -32,7 +32,7 @@ export class Senders {
     this.#functions = functions;
   }
 
-  /** An incident that starts a run of this shape, perhaps about a thing that another one was about. */
+  /** Sends an incident that starts a run of this shape; sometimes one that was sent before. */
   incident(tenants: readonly string[], shape: ShapeName): SentIncident {
     this.#sent += 1;
     const again = this.incidents.length > 0 && this.#random.chance(0.25);
@@ -60,7 +60,7 @@ export class Senders {
 
   /**
    * Pushes to one pull request within seconds. GitHub sends each to two hooks, under one delivery id or two and with bodies
-   * that differ, and somebody sends a signed body again under an id of their own.
+   * that differ. An attacker sends a signed body again under another id.
    */
   burst(tenants: readonly string[]): void {
     const [event = '', action] = BURST_EVENT.split('.');
@@ -96,18 +96,19 @@ export class Senders {
     const hash = hashOf(delivery.payload);
     const copies = this.#random.chance(0.3) ? this.#random.between(2, 5) : 1;
     for (let copy = 0; copy < copies; copy += 1) {
-      this.#time.after(this.#random.between(0, 300), () => this.#until(tenant, delivery, hash, 0));
+      this.#time.after(this.#random.between(0, 300), () => this.#sendUntilAccepted(tenant, delivery, hash, 0));
     }
-    // A replay long after, and one with a forged body under the same key.
-    if (this.#random.chance(0.2)) this.#time.after(200_000, () => this.#until(tenant, delivery, hash, 0));
-    if (this.#random.chance(0.1)) this.#time.after(2_000, () => this.#until(tenant, delivery, `not ${hash}`, 0, true));
+    // A replay much later, and a forged body under the same key.
+    if (this.#random.chance(0.2)) this.#time.after(200_000, () => this.#sendUntilAccepted(tenant, delivery, hash, 0));
+    if (this.#random.chance(0.1))
+      this.#time.after(2_000, () => this.#sendUntilAccepted(tenant, delivery, `not ${hash}`, 0, true));
   }
 
-  #until(tenant: string, delivery: Delivery, hash: string, tries: number, once = false): void {
-    this.#functions.takeIn(tenant, delivery, hash, (ending) => {
+  #sendUntilAccepted(tenant: string, delivery: Delivery, hash: string, tries: number, once = false): void {
+    this.#functions.acceptDelivery(tenant, delivery, hash, (ending) => {
       if (ending === 'returned' || tries >= REDELIVERIES_MAX || once) return;
       const waitMs = this.#random.between(...REDELIVERS_AFTER_MS);
-      this.#time.after(waitMs, () => this.#until(tenant, delivery, hash, tries + 1));
+      this.#time.after(waitMs, () => this.#sendUntilAccepted(tenant, delivery, hash, tries + 1));
     });
   }
 }

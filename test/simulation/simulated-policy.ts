@@ -18,10 +18,10 @@ const TWO_OF_OPS: ApprovalRequirement = { tier: 'medium', quorum: 2, groups: [['
 
 type Ruling = 'allow' | 'deny' | ApprovalRequirement;
 
-/** What a tenant's policies may say. `again` says the same as `usual`, under another hash. */
+/** Policies of a tenant. `same_rules` decides as `usual` does, but has another hash. */
 const RULES = {
   usual: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? ONE : 'allow'),
-  again: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? ONE : 'allow'),
+  same_rules: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? ONE : 'allow'),
   stricter: ({ risk }: ProposedAction): Ruling => (risk === 'high' ? TWO_OF_OPS : risk === 'medium' ? ONE : 'allow'),
   milder: (): Ruling => 'allow',
   denying: ({ risk }: ProposedAction): Ruling => (risk === 'low' ? 'allow' : 'deny'),
@@ -32,18 +32,18 @@ export const ALL_RULES = Object.keys(RULES) as Rules[];
 
 const FILE = 'rules';
 
-/** The policy of each machine, as deployed, on an engine that may fail; and what it has really said. */
+/** The deployed policy code on each machine, with an engine that may fail. Records what the engine decided. */
 export class SimulatedPolicy {
   readonly #time: VirtualTime;
   readonly #definitions: MemoryDefinitions;
   readonly #machines = new Map<number, FailClosedPolicy>();
-  /** What is to befall the engine when it is asked this. */
-  readonly #befalls = new WeakMap<PolicyRequest, Fault>();
-  readonly #said = new Set<string>();
-  readonly #saidFresh = new Set<string>();
+  /** The fault of the engine for this request. */
+  readonly #faultOf = new WeakMap<PolicyRequest, Fault>();
+  readonly #decided = new Set<string>();
+  readonly #decidedFresh = new Set<string>();
   #published = 0;
   #slow = false;
-  /** While a question is put whose policies cannot be read: they are asked for before anything is waited for. */
+  /** The policies cannot be read during this call. The code reads them before its first await. */
   #unreadable = false;
 
   constructor(time: VirtualTime, definitions: MemoryDefinitions) {
@@ -60,22 +60,22 @@ export class SimulatedPolicy {
     machine: number,
     fault: Fault | undefined,
     request: PolicyRequest,
-    looking: PolicyOptions = {},
+    options: PolicyOptions = {},
   ): Promise<PolicyDecision> {
-    if (fault) this.#befalls.set(request, fault);
+    if (fault) this.#faultOf.set(request, fault);
     this.#slow = fault === 'policy_slow';
     this.#unreadable = fault === 'policies_unreadable';
-    const deciding = this.#policyOf(machine).decide(request, this.#unreadable ? { fresh: true } : looking);
+    const deciding = this.#policyOf(machine).decide(request, this.#unreadable ? { fresh: true } : options);
     this.#unreadable = false;
     const decision = await deciding;
-    if (looking.fresh) this.#saidFresh.add(answerOf(request, decision));
+    if (options.fresh) this.#decidedFresh.add(decisionText(request, decision));
     return decision;
   }
 
-  /** Whether the engine gave this answer to this question, and looked at the policies of the moment to do so. */
-  hasSaid(request: PolicyRequest, decision: PolicyDecision, fresh: boolean): boolean {
-    const answer = answerOf(request, decision);
-    return this.#said.has(answer) && (!fresh || this.#saidFresh.has(answer));
+  /** Whether the engine made this decision on this request, with freshly read policies if `fresh`. */
+  hasDecided(request: PolicyRequest, decision: PolicyDecision, fresh: boolean): boolean {
+    const text = decisionText(request, decision);
+    return this.#decided.has(text) && (!fresh || this.#decidedFresh.has(text));
   }
 
   #policyOf(machine: number): FailClosedPolicy {
@@ -94,8 +94,8 @@ export class SimulatedPolicy {
       now: () => this.#time.now(),
       stopwatch: {
         nowMs: () => this.#time.now(),
-        // Only a slow answer is waited for; keeping time for all others would be most of a world's appointments.
-        after: (ms, act) => this.#unlessCalledOff(ms, act),
+        // A timer only for slow decisions: timers for all of them would be most of the scheduled calls.
+        after: (ms, act) => this.#unlessCanceled(ms, act),
       },
       log: { info: () => {}, warn: () => {}, error: () => {} },
     });
@@ -103,11 +103,11 @@ export class SimulatedPolicy {
     return policy;
   }
 
-  #unlessCalledOff(ms: number, act: () => void): () => void {
-    let calledOff = false;
-    if (this.#slow) this.#time.after(ms, () => !calledOff && act());
+  #unlessCanceled(ms: number, act: () => void): () => void {
+    let canceled = false;
+    if (this.#slow) this.#time.after(ms, () => !canceled && act());
     return () => {
-      calledOff = true;
+      canceled = true;
     };
   }
 
@@ -120,17 +120,17 @@ export class SimulatedPolicy {
       ids: [],
       mentions: [],
       decide: async (request: PolicyRequest): Promise<PolicyDecision> => {
-        const fault = this.#befalls.get(request);
+        const fault = this.#faultOf.get(request);
         if (fault === 'policy_error') throw new InjectedFault(fault, { kind: 'policy', name: 'policy' });
-        if (fault === 'policy_slow') await this.#lateAnswer();
+        if (fault === 'policy_slow') await this.#lateDecision();
         const decision = decisionOf(rules(request.action), { policyHash: hash, policies: [text], reasons: [] });
-        if (fault !== 'policy_slow') this.#said.add(answerOf(request, decision));
+        if (fault !== 'policy_slow') this.#decided.add(decisionText(request, decision));
         return decision;
       },
     };
   }
 
-  #lateAnswer(): Promise<void> {
+  #lateDecision(): Promise<void> {
     return new Promise((resolve) => this.#time.after(2 * POLICY_TIMEOUT_MS, resolve));
   }
 }
@@ -141,6 +141,6 @@ function decisionOf(ruling: Ruling, grounds: { policyHash: string; policies: str
   return { verdict: 'needs_approval' as const, requirement: ruling, ...grounds };
 }
 
-/** Requests are stored as documents, so they are compared by their text. */
-const answerOf = (request: PolicyRequest, { verdict, policyHash }: PolicyDecision) =>
+/** Requests are stored as documents, so their text is compared. */
+const decisionText = (request: PolicyRequest, { verdict, policyHash }: PolicyDecision) =>
   `${verdict} ${policyHash} ${JSON.stringify(request)}`;

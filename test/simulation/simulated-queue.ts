@@ -6,12 +6,12 @@ import type { VirtualTime } from './virtual-time.ts';
 /** AWS advises six times the consumer's timeout, and the stack does so. */
 const VISIBILITY_MS = 180_000;
 const RECEIVES_MAX = 5;
-const DELAYED_MS = [2_000, 150_000] as const;
+const LATE_MS = [2_000, 150_000] as const;
 
-/** Starts a consumer of a message, and says how it ended when it has. */
+/** Starts a consumer of a message, and reports how it ended. */
 export type Consume<Message> = (message: Message, ended: (ending: Ending) => void) => void;
 
-/** A standard queue: messages come late, twice, in any order or not at all, and again if their consumer failed. */
+/** A standard queue: messages arrive late, twice, in any order or not at all, and again if their consumer failed. */
 export class SimulatedQueue<Message> {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
@@ -28,7 +28,7 @@ export class SimulatedQueue<Message> {
     this.#consume = consume;
   }
 
-  /** Messages somewhere between their sender and the end of their consumer. */
+  /** Messages that are sent and whose consumer has not ended. */
   get open(): number {
     return this.#open;
   }
@@ -37,7 +37,7 @@ export class SimulatedQueue<Message> {
     if (fault === 'message_lost') return;
     const copies = fault === 'message_doubled' || fault === 'repeated' ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
-      const late = fault === 'message_delayed' ? this.#random.between(...DELAYED_MS) : this.#random.between(1, 60);
+      const late = fault === 'message_delayed' ? this.#random.between(...LATE_MS) : this.#random.between(1, 60);
       this.#put({ message, receives: 0 }, delayMs + late);
     }
   }
@@ -59,14 +59,14 @@ export class SimulatedQueue<Message> {
       this.#consume(entry.message, (ending) => {
         this.#free += 1;
         this.#open -= 1;
-        if (ending !== 'returned') this.#comeAgain(entry);
-        // Not within this very call: a queue never starts a consumer inside another one.
+        if (ending !== 'returned') this.#receiveAgain(entry);
+        // Later, because a queue never starts a consumer inside another one.
         this.#time.after(1, () => this.#serve());
       });
     }
   }
 
-  #comeAgain(entry: { message: Message; receives: number }): void {
+  #receiveAgain(entry: { message: Message; receives: number }): void {
     if (entry.receives < RECEIVES_MAX) this.#put(entry, VISIBILITY_MS);
     else this.deadLetters += 1;
   }

@@ -1,16 +1,16 @@
 import type { Clock } from '../../lambdas/entry/ports.ts';
 
-interface Appointment {
+interface ScheduledCall {
   atMs: number;
   order: number;
   run: () => void;
 }
 
-/** Time that moves only from one appointment to the next; appointments at the same time run in the order in which they were made. */
+/** Time that moves only from one scheduled call to the next. Calls at the same time run in the order in which they were scheduled. */
 export class VirtualTime implements Clock {
   #nowMs: number;
   #order = 0;
-  readonly #heap: Appointment[] = [];
+  readonly #heap: ScheduledCall[] = [];
 
   constructor(startsAt: string) {
     this.#nowMs = Date.parse(startsAt);
@@ -26,13 +26,13 @@ export class VirtualTime implements Clock {
     this.#siftUp(this.#heap.length - 1);
   }
 
-  /** When the next appointment is. */
+  /** The time of the next call. */
   nextAtMs(): number | undefined {
     return this.#heap[0]?.atMs;
   }
 
-  /** Advances to the next appointment and runs it. */
-  keepNext(): void {
+  /** Advances to the next call and runs it. */
+  runNext(): void {
     const [first] = this.#heap;
     const last = this.#heap.pop();
     if (!first || !last) return;
@@ -44,7 +44,7 @@ export class VirtualTime implements Clock {
     first.run();
   }
 
-  /** Moves on where nobody has an appointment before. */
+  /** Advances to a time before the next call. */
   moveTo(atMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, atMs);
   }
@@ -71,13 +71,13 @@ export class VirtualTime implements Clock {
   }
 
   #isBefore(a: number, b: number): boolean {
-    const [one, other] = [this.#heap[a] as Appointment, this.#heap[b] as Appointment];
+    const [one, other] = [this.#heap[a] as ScheduledCall, this.#heap[b] as ScheduledCall];
     return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
   }
 
   #swap(a: number, b: number): void {
-    const swapped = this.#heap[a] as Appointment;
-    this.#heap[a] = this.#heap[b] as Appointment;
+    const swapped = this.#heap[a] as ScheduledCall;
+    this.#heap[a] = this.#heap[b] as ScheduledCall;
     this.#heap[b] = swapped;
   }
 }

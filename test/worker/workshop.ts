@@ -15,8 +15,8 @@ import type { Worker } from '../../lambdas/worker/worker.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
@@ -58,7 +58,7 @@ export class Workshop {
   readonly runs = new MemoryRunStore((name, run) => this.#passage(name, run));
   readonly queue = new MemoryStepQueue(this.clock, (name, run) => this.#passage(name, run));
   readonly outbox = new MemoryOutbox((name, run) => this.#passage(name, run));
-  readonly outside = new FakeOutside(this.clock, (name, run) => this.#passage(name, run));
+  readonly outside = new FakeTargets(this.clock, (name, run) => this.#passage(name, run));
   readonly worker: Worker;
   #passage: Passage = undisturbed;
   #runs = 0;

@@ -6,7 +6,7 @@ import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { Report } from './report.ts';
 
 /** A delivery starts its runs once, even if it is repeated, through several hooks and under several ids. */
-export class DeliveriesJudge {
+export class DeliveryInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #runsOf = new Map<string, string>();
@@ -32,7 +32,7 @@ export class DeliveriesJudge {
     if (trigger.source === 'github' || !first) return;
     const runIds = runs.map(({ runId }) => runId).join(' ');
     this.#once('a delivery starts its runs once', `${first.tenant} ${first.trigger.key}`, runIds);
-    if (record.runIds.join(' ') !== runIds) this.#report('all runs of a delivery or none', record.key);
+    if (record.runIds.join(' ') !== runIds) this.#report('a delivery starts all of its runs or none', record.key);
   }
 
   #once(invariant: string, id: string, runIds: string): void {
@@ -49,20 +49,22 @@ export class DeliveriesJudge {
     this.#startedAt.set(id, at);
   }
 
-  /** Intake answered that this delivery is taken in: then its runs are there, and they are about its event. */
+  /** Intake has accepted this delivery: its runs exist, and they are about its event. */
   accepted(tenant: string, { source, key, payload }: Delivery, runIds: readonly string[]): void {
-    if (runIds.length === 0) this.#report('an accepted delivery has its runs', key);
+    if (runIds.length === 0) this.#report('the runs of an accepted delivery exist', key);
     for (const runId of runIds) {
-      if (!this.#store.inside.run(tenant, runId)) this.#report('an accepted delivery has its runs', `${key}: ${runId}`);
+      if (!this.#store.inside.run(tenant, runId))
+        this.#report('the runs of an accepted delivery exist', `${key}: ${runId}`);
       const about = this.#eventOf.get(runId);
       if (source === 'github' && about !== eventOf(payload)) {
-        this.#report('a delivery is answered with runs of its own event', `${key}: ${about}, ${eventOf(payload)}`);
+        this.#report('the response to a delivery names runs of its event', `${key}: ${about}, ${eventOf(payload)}`);
       }
     }
     const own = source === 'github' ? undefined : this.#runsOf.get(`${tenant} ${key}`);
-    if (own !== undefined && own !== runIds.join(' ')) this.#report('a duplicate is answered with the first runs', key);
+    if (own !== undefined && own !== runIds.join(' '))
+      this.#report('the response to a duplicate names the first runs', key);
   }
 }
 
-/** What the sender knows the event by. */
+/** How the sender identifies the event. */
 const eventOf = (payload: unknown): string => String((payload as { after?: unknown }).after);

@@ -1,6 +1,6 @@
 /**
- * What may follow what, copied by hand from the design (lifecycle.md) and not from the engine: a wrong edge added there
- * must not be allowed here as well.
+ * The allowed changes of status, copied by hand from the design (lifecycle.md) and not from the engine: an error there must
+ * not be repeated here.
  */
 export const MAY_FOLLOW: Readonly<Record<string, readonly string[]>> = {
   queued: ['enriching', 'canceled', 'failed_terminal', 'timed_out'],
@@ -25,7 +25,7 @@ export const TERMINAL: ReadonlySet<string> = new Set([
   'canceled',
 ]);
 
-/** Of a run that undoes the writes of an ended run: it succeeds by that. */
+/** For a run that undoes the writes of an ended run: it succeeds when they are undone. */
 export const MAY_FOLLOW_IN_ROLLBACK_RUN: typeof MAY_FOLLOW = {
   ...MAY_FOLLOW,
   rolling_back: [...(MAY_FOLLOW.rolling_back ?? []), 'succeeded'],

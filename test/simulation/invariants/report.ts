@@ -1,2 +1,2 @@
-/** Says which invariant does not hold, and where it was seen. */
+/** Reports which invariant is violated, and where. */
 export type Report = (invariant: string, what: string) => void;

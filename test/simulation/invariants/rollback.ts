@@ -4,22 +4,22 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { OutsideRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../simulated-targets.ts';
 import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';
 
 /** Writes are undone newest first, only if they are ours and unchanged, and every write has an entry in the log. */
-export class RollbackJudge {
+export class RollbackInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   /** When a step's write was done, by run and step. */
   readonly #doneAt = new Map<string, string>();
   /** The writes that were undone, by key and time of their intent. */
   readonly #reversed = new Set<string>();
-  /** What an invocation saw last of an incident. */
-  readonly #saw = new Map<string, Record<string, string>>();
+  /** The fields of an incident that an invocation read last. */
+  readonly #lastRead = new Map<string, Record<string, string>>();
 
   constructor(report: Report, store: MemoryRunStore) {
     this.#report = report;
@@ -32,18 +32,18 @@ export class RollbackJudge {
       const was = before.steps.find(({ index }) => index === step.index);
       if (step.status === 'succeeded' && was?.status !== 'succeeded')
         this.#doneAt.set(keyOf(run, step.index), run.updatedAt);
-      if (step.undoes !== undefined && step !== was) this.#judgeRetry(run, step);
+      if (step.undoes !== undefined && step !== was) this.#checkRetry(run, step);
     }
     for (const event of commit?.events ?? []) {
-      if (event.type === 'write.reversed') this.#judgeReversed(run, event.receiptKey);
+      if (event.type === 'write.reversed') this.#checkReversed(run, event.receiptKey);
       const undo = event.type === 'write.intended' && steps.find(({ id }) => id === event.step);
-      if (undo && undo.undoes !== undefined) this.#judgeUndo(before, run, undo, undo.undoes);
+      if (undo && undo.undoes !== undefined) this.#checkUndo(before, run, undo, undo.undoes);
     }
-    if (TERMINAL.has(run.status)) this.#judgeLog(run, steps);
+    if (TERMINAL.has(run.status)) this.#checkLog(run, steps);
   }
 
-  /** Two runs may have asked for the identical write: then neither may undo it alone. */
-  #judgeReversed({ tenant, runId }: Run, receiptKey: string): void {
+  /** Two runs may share an identical write: then neither may undo it alone. */
+  #checkReversed({ tenant, runId }: Run, receiptKey: string): void {
     const write = `${tenant} ${receiptKey} ${this.#store.inside.receipt(tenant, receiptKey)?.intentAt}`;
     if (this.#reversed.has(write)) this.#report('a write is undone at most once', `${receiptKey}, again by ${runId}`);
     this.#reversed.add(write);
@@ -62,8 +62,8 @@ export class RollbackJudge {
     }
   }
 
-  /** A deadline ends a run, but not its rollback, which waits as long as necessary. */
-  #judgeRetry(run: Run, undo: Step): void {
+  /** A deadline ends a run but not its rollback, which waits for the whole quarantine. */
+  #checkRetry(run: Run, undo: Step): void {
     const receipt = this.#receiptOf(run, undo);
     if (undo.status !== 'failed_retryable' || receipt?.outcome !== 'unknown') return;
     if (Date.parse(undo.retryAt) < Date.parse(receipt.intentAt) + QUARANTINE_MS) {
@@ -71,15 +71,15 @@ export class RollbackJudge {
     }
   }
 
-  #judgeUndo(before: Snapshot, run: Run, undo: Step, undoes: number): void {
+  #checkUndo(before: Snapshot, run: Run, undo: Step, undoes: number): void {
     const what = `${run.runId}/${undo.id}`;
-    if (run.status !== 'rolling_back') this.#report('only a run that rolls back undoes anything', what);
+    if (run.status !== 'rolling_back') this.#report('only a run that rolls back undoes writes', what);
     const all = this.#writesOf(run, before.steps);
     const undone = all.find(({ index }) => index === undoes);
     const receipt = undone && this.#receiptOf(run, undone);
     const writer = run.rollbackOf?.runId ?? run.runId;
     if (receipt?.runId !== writer || receipt.outcome !== 'succeeded') {
-      this.#report('a run undoes its own writes only', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
+      this.#report('a run undoes only its own writes', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
     }
     const logged = new Set(run.compensation?.map(({ step }) => step));
     const newer = all.filter(
@@ -103,7 +103,7 @@ export class RollbackJudge {
   }
 
   /** A run that was rolled back or canceled has a result for each of its writes, newest first. */
-  #judgeLog(run: Run, own: readonly Step[]): void {
+  #checkLog(run: Run, own: readonly Step[]): void {
     const steps = run.rollbackOf ? [...this.#writesOf(run, own), ...own] : own;
     const log = run.compensation ?? [];
     const stopped = run.status === 'canceled' || run.rollback !== undefined;
@@ -125,7 +125,7 @@ export class RollbackJudge {
       const undo = steps.find(({ undoes }) => undoes === step?.index);
       if (outcome === 'kept' && undo && this.#isOpen(run, undo)) {
         this.#report(
-          'the compensation log is true',
+          'the compensation log matches the receipts',
           `${run.runId}/${id} may have been undone, but the log says that it remains`,
         );
       }
@@ -134,12 +134,15 @@ export class RollbackJudge {
         (outcome === 'reversed') !== reversed ||
         (reversed && receipt?.runId === run.runId && receipt.outcome !== 'reversed')
       ) {
-        this.#report('the compensation log is true', `${run.runId}/${id} is ${step?.status}, said to be ${outcome}`);
+        this.#report(
+          'the compensation log matches the receipts',
+          `${run.runId}/${id} is ${step?.status}, the log says ${outcome}`,
+        );
       }
     }
   }
 
-  /** Nobody knows whether its write was made. */
+  /** It is unknown whether its write was made. */
   #isOpen(run: Run, step: Step): boolean {
     const receipt = this.#receiptOf(run, step);
     return receipt?.outcome === 'unknown' && receipt.runId === run.runId && receipt.stepIndex === step.index;
@@ -149,13 +152,12 @@ export class RollbackJudge {
     return this.#store.inside.receipt(tenant, receiptKeyOf(step) ?? '');
   }
 
-  /** The target has sent its response, which the caller now knows. */
-  landed({ by, method, url }: OutsideRequest, fields: Record<string, string> | undefined): void {
-    if (method === 'GET' && fields) this.#saw.set(`${by.id} ${url.pathname}`, { ...fields });
+  handled({ by, method, url }: TargetRequest, fields: Record<string, string> | undefined): void {
+    if (method === 'GET' && fields) this.#lastRead.set(`${by.id} ${url.pathname}`, { ...fields });
   }
 
-  /** A write that expects something to be there is only sent by who has seen it there, or its own effect. */
-  sent({ by, method, url, body }: OutsideRequest): void {
+  /** An invocation sends a write with expected values only after it has read these values, or the written ones. */
+  sent({ by, method, url, body }: TargetRequest): void {
     if (method !== 'PATCH' || !body || 'work_notes' in body) return;
     const steps = this.#store.inside.steps(by.tenant, by.runId ?? '');
     const sysId = url.pathname.split('/').at(-1) ?? '';
@@ -167,12 +169,12 @@ export class RollbackJudge {
         JSON.stringify(governed.request.action.fields) === JSON.stringify(body),
     );
     if (!step?.expects) return;
-    const saw = this.#saw.get(`${by.id} ${url.pathname}`);
+    const read = this.#lastRead.get(`${by.id} ${url.pathname}`);
     for (const [field, expected] of Object.entries(step.expects)) {
-      if (saw?.[field] === expected || saw?.[field] === body[field]) continue;
+      if (read?.[field] === expected || read?.[field] === body[field]) continue;
       this.#report(
-        'what someone else changed since is left alone',
-        `${by.runId}/${step.id} expects ${field} ${expected}, saw ${saw?.[field]}`,
+        'a value that somebody else changed is not undone',
+        `${by.runId}/${step.id} expects ${field} ${expected}, read ${read?.[field]}`,
       );
     }
   }
@@ -181,7 +183,7 @@ export class RollbackJudge {
 const keyOf = ({ tenant, runId }: Pick<Run, 'tenant' | 'runId'>, index: number | undefined) =>
   `${tenant} ${runId} ${index}`;
 
-/** Its write was made, by this run or by another that had made the identical one before. */
+/** Its write was made, by this run or earlier by another run with the identical write. */
 function wrote(step: Step): boolean {
   const done = step.status === 'succeeded' || step.status === 'rolled_back';
   const made = (done && !('madeByStep' in step)) || (step.status === 'failed_terminal' && step.wrote === true);

@@ -9,13 +9,13 @@ import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import { MAY_FOLLOW, MAY_FOLLOW_IN_ROLLBACK_RUN, TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
-/** How often a run is resumed that nobody has moved for 30 minutes. */
+/** How often a run is resumed that has not changed for 30 minutes. */
 const ORPHAN_RESUMES = 3;
 
-/** Ends that a step never leaves. What failed may be tried again, by an operator's word. */
+/** Final statuses of a step. An operator may retry a failed step. */
 const DONE: readonly Step['status'][] = ['succeeded', 'canceled', 'rolled_back'];
 
-/** A run and its steps at one moment. Rows of the store are never changed in place, so holding them is enough. */
+/** A run and its steps at one moment. The store never changes rows in place, so no copy is needed. */
 export interface Snapshot {
   run: Run | undefined;
   steps: readonly Step[];
@@ -25,8 +25,8 @@ export function snapshot({ inside }: MemoryRunStore, tenant: string, runId: stri
   return { run: inside.run(tenant, runId), steps: inside.steps(tenant, runId) };
 }
 
-/** Everything a commit may and may not do to a run, judged by the rows before and after it. */
-export function judgeHistory(
+/** What a commit may change in a run, by the rows before and after it. */
+export function checkHistory(
   report: Report,
   store: MemoryRunStore,
   workflow: Workflow | undefined,
@@ -35,21 +35,21 @@ export function judgeHistory(
 ): void {
   const { run } = after;
   if (!run || run === before.run) {
-    if (!sameSteps(before, after)) report('steps change only with their run', `${before.run?.runId}`);
+    if (!sameSteps(before, after)) report('steps change only in a commit of their run', `${before.run?.runId}`);
     return;
   }
-  if (before.run && TERMINAL.has(before.run.status)) judgeEnded(report, before.run, run, sameSteps(before, after));
-  judgeChain(report, store, before.run, run);
-  judgeStatuses(report, store, before.run, run);
-  judgeSteps(report, workflow, before, after);
-  judgeFacts(report, before.run, run, after.steps);
-  judgeStop(report, store, before.run, run);
+  if (before.run && TERMINAL.has(before.run.status)) checkEnded(report, before.run, run, sameSteps(before, after));
+  checkChain(report, store, before.run, run);
+  checkStatuses(report, store, before.run, run);
+  checkSteps(report, workflow, before, after);
+  checkFacts(report, before.run, run, after.steps);
+  checkStop(report, store, before.run, run);
 }
 
-/** After the end, people take a run and release it, resolve it once and roll it back once; all else stays. */
-function judgeEnded(report: Report, before: Run, run: Run, sameSteps: boolean): void {
-  if (!sameSteps || JSON.stringify(stays(before)) !== JSON.stringify(stays(run))) {
-    report('a terminal run never changes', `${run.runId} was ${before.status}, is ${run.status}`);
+/** After its end, a run can be assigned and released, resolved once and rolled back once. Nothing else changes. */
+function checkEnded(report: Report, before: Run, run: Run, sameSteps: boolean): void {
+  if (!sameSteps || JSON.stringify(unchangeable(before)) !== JSON.stringify(unchangeable(run))) {
+    report('an ended run does not change', `${run.runId} was ${before.status}, is ${run.status}`);
   }
   if (before.resolution && JSON.stringify(before.resolution) !== JSON.stringify(run.resolution)) {
     report('a resolution is final', run.runId);
@@ -59,7 +59,7 @@ function judgeEnded(report: Report, before: Run, run: Run, sameSteps: boolean): 
   }
 }
 
-function stays(run: Run): object {
+function unchangeable(run: Run): object {
   const {
     seq: _seq,
     headHash: _headHash,
@@ -72,24 +72,24 @@ function stays(run: Run): object {
   return rest;
 }
 
-/** After a request to stop, open requests may finish, but nothing new starts until a request to continue. */
-function judgeStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+/** After a stop request, open requests may finish, but nothing starts until the run is resumed. */
+function checkStop(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
   if (before?.stopRequest?.kind === 'rollback' && run.status === 'failed_terminal' && !run.rollback) {
-    report("an operator's rollback is carried out", run.runId);
+    report('a rollback that an operator requested takes place', run.runId);
   }
-  const goesOn = run.stopRequest === undefined && !TERMINAL.has(run.status) && run.status !== 'paused';
-  if (!before?.stopRequest || goesOn) return;
+  const isResumed = run.stopRequest === undefined && !TERMINAL.has(run.status) && run.status !== 'paused';
+  if (!before?.stopRequest || isResumed) return;
   const events = inside.commit(run.tenant, run.runId, run.seq)?.events ?? [];
   if (events.some(({ type }) => type === 'step.claimed' || type === 'step.waiting' || type === 'approval.requested')) {
-    report('a run that was asked to stop begins nothing', run.runId);
+    report('a run with a stop request starts nothing', run.runId);
   }
 }
 
 const sameSteps = (before: Snapshot, after: Snapshot) =>
   before.steps.length === after.steps.length && before.steps.every((step, index) => step === after.steps[index]);
 
-/** One commit at a time, each pointing at the one before: the whole chain holds if every link did. */
-function judgeChain(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+/** Each commit has the hash of the one before it. The whole chain is valid if every link is. */
+function checkChain(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
   const { tenant, runId, seq, headHash } = run;
   if (seq !== (before?.seq ?? 0) + 1) report('seq grows by one', `${runId} went from ${before?.seq} to ${seq}`);
   const commit = inside.commit(tenant, runId, seq);
@@ -98,11 +98,11 @@ function judgeChain(report: Report, { inside }: MemoryRunStore, before: Run | un
   if (!commit || !linked || commitHash(commit) !== commit.hash) {
     report('every commit follows the one before it', `${runId} at ${seq}`);
   }
-  if (before && run.updatedAt < before.updatedAt) report('time never goes back in a chain', `${runId} at ${seq}`);
+  if (before && run.updatedAt < before.updatedAt) report('times never decrease in a chain', `${runId} at ${seq}`);
   if (inside.commit(tenant, runId, seq + 1)) report('a chain has no fork', `${runId} has a commit after its head`);
 }
 
-function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
+function checkStatuses(report: Report, { inside }: MemoryRunStore, before: Run | undefined, run: Run): void {
   let status = before?.status ?? 'queued';
   const { events = [] } = inside.commit(run.tenant, run.runId, run.seq) ?? {};
   const approved = events.some((event) => event.type === 'approval.decided' && event.status === 'approved');
@@ -110,7 +110,10 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
     if (event.type !== 'run.status_changed') continue;
     const mayFollow = run.rollbackOf ? MAY_FOLLOW_IN_ROLLBACK_RUN : MAY_FOLLOW;
     if (event.from !== status || !mayFollow[event.from]?.includes(event.to)) {
-      report('a status changes only as the table says', `${run.runId}: ${status}, then ${event.from} to ${event.to}`);
+      report(
+        'a status changes only as the lifecycle table allows',
+        `${run.runId}: ${status}, then ${event.from} to ${event.to}`,
+      );
     }
     const isRequested = run.rollbackOf !== undefined && run.seq === 1 && event.initiator === 'user';
     if (!isRequested && !hasRightInitiator(event, approved, run)) {
@@ -118,15 +121,15 @@ function judgeStatuses(report: Report, { inside }: MemoryRunStore, before: Run |
     }
     const resumes = run.orphanResumes ?? 0;
     if (event.error?.code === 'RUN_ORPHANED' && resumes < ORPHAN_RESUMES) {
-      report('a silent run is resumed before it is given up', `${run.runId}, resumed ${resumes} times`);
+      report('an orphaned run is resumed before it is failed', `${run.runId}, resumed ${resumes} times`);
     }
     status = event.to;
   }
   if (status !== run.status)
-    report('events show the status', `${run.runId} is ${run.status}, its events say ${status}`);
+    report('the events contain every change of status', `${run.runId} is ${run.status}, its events say ${status}`);
 }
 
-/** Whose doing an error is, and the ways out of waiting that nobody but people and time open. */
+/** The initiator of a change of status with this error. */
 const INITIATOR_OF: Readonly<Record<string, Initiator>> = {
   APPROVAL_REJECTED: 'approval',
   APPROVAL_EXPIRED: 'timeout',
@@ -145,37 +148,37 @@ function hasRightInitiator(event: StatusChanged, approved: boolean, { request }:
   }
   if (to === 'waiting_approval') return approval !== undefined && approval.decision === undefined;
   if (initiator === 'approval') return approval?.decidedBy?.includes(actor) === true;
-  // The event that starts a rollback says how it ends.
+  // The error of a rollback belongs to the event that started it.
   const code = from === 'rolling_back' ? undefined : (error?.code ?? (to === 'paused' ? reason : undefined));
   const wanted = code === undefined ? undefined : INITIATOR_OF[code];
   if (wanted !== undefined) return initiator === wanted;
   return !(approved && from === 'waiting_approval' && to === 'running');
 }
 
-function judgeSteps(report: Report, workflow: Workflow | undefined, before: Snapshot, after: Snapshot): void {
+function checkSteps(report: Report, workflow: Workflow | undefined, before: Snapshot, after: Snapshot): void {
   const earlier = new Map(before.steps.map((step) => [step.index, step]));
   const now = new Map(after.steps.map((step) => [step.index, step]));
   for (const step of after.steps) {
     const was = earlier.get(step.index);
     if (was === step) continue;
     const name = `${after.run?.runId}/${step.id}`;
-    if (was && step.leaseVersion < was.leaseVersion) report('a fencing number never shrinks', name);
+    if (was && step.leaseVersion < was.leaseVersion) report('a lease version never decreases', name);
     const undone =
       was?.status === 'succeeded' && step.status === 'rolled_back' && before.run?.status === 'rolling_back';
-    if (was && DONE.includes(was.status) && !undone) report('what is done stays done', name);
+    if (was && DONE.includes(was.status) && !undone) report('a finished step does not change', name);
     if (was?.status === 'running' && step.status === 'running' && step.leaseVersion <= was.leaseVersion) {
-      report('every claim has a fencing number of its own', name);
+      report('every claim has its own lease version', name);
     }
-    if (workflow && idAt(workflow, step) !== step.id) report('a run keeps its workflow version', name);
+    if (workflow && idAt(workflow, step) !== step.id) report('the workflow version of a run does not change', name);
     if (step.undoes !== undefined) continue;
     const unmet = workflow && needsOf(workflow, step.index).some((need) => now.get(need)?.status !== 'succeeded');
-    if (!was && unmet) report('a step begins only when what it needs has succeeded', name);
-    if (!was && workflow) judgeScope(report, workflow, now, step, name);
+    if (!was && unmet) report('a step starts only after the steps that it needs', name);
+    if (!was && workflow) checkScope(report, workflow, now, step, name);
   }
 }
 
 /** A step of a loop runs if and only if the list has its item; one of a call, if the call runs. */
-function judgeScope(
+function checkScope(
   report: Report,
   workflow: Workflow,
   now: ReadonlyMap<number, Step>,
@@ -190,13 +193,13 @@ function judgeScope(
   const items = list?.status === 'succeeded' ? (list.output as unknown[]) : [];
   const runs = !isSkipped(byId(scope.leader)) && (!scope.item || scope.item.position < items.length);
   if (!runs && !isSkipped(step)) report('a step of a loop or call runs only for an item', name);
-  if (runs && when === undefined && isSkipped(step)) report('a loop or call leaves no item out', name);
+  if (runs && when === undefined && isSkipped(step)) report('a loop or call runs for every item', name);
 }
 
 const idAt = ({ steps }: Workflow, { index, undoes }: Step) =>
   undoes === undefined ? steps[index]?.id : `undo_${steps[undoes]?.id}`;
 
-function judgeFacts(report: Report, before: Run | undefined, run: Run, steps: readonly Step[]): void {
+function checkFacts(report: Report, before: Run | undefined, run: Run, steps: readonly Step[]): void {
   const terminal = TERMINAL.has(run.status);
   const open = steps.filter(({ status }) => status !== 'failed_terminal' && !DONE.includes(status));
   if (terminal && open.length > 0) report('an ended run has no open step', `${run.runId}/${open[0]?.id}`);
@@ -204,19 +207,21 @@ function judgeFacts(report: Report, before: Run | undefined, run: Run, steps: re
     report('only a running run has a write in flight', `${run.runId} is ${run.status}`);
   }
   const unknown = steps.some((step) => step.status === 'failed_terminal' && step.error.code === 'OUTCOME_UNKNOWN');
-  if (unknown && run.status === 'failed_terminal') report('an unknown outcome brings a human in', run.runId);
-  if (terminal && (!('completedAt' in run) || 'dueAt' in run)) report('an ended run says when', run.runId);
+  if (unknown && run.status === 'failed_terminal')
+    report('a run with an unknown outcome ends as needs_human', run.runId);
+  if (terminal && (!('completedAt' in run) || 'dueAt' in run))
+    report('an ended run has its end and no due time', run.runId);
   if (!terminal && run.status !== 'paused' && !('dueAt' in run)) {
-    report('somebody will look at every run that goes on', `${run.runId} is ${run.status}`);
+    report('every open run has a due time', `${run.runId} is ${run.status}`);
   }
   const pinned = before && JSON.stringify([before.workflow, before.createdAt, before.trigger, before.workspace]);
   if (pinned && pinned !== JSON.stringify([run.workflow, run.createdAt, run.trigger, run.workspace])) {
-    report('a run keeps its workflow version', run.runId);
+    report('the workflow version of a run does not change', run.runId);
   }
 }
 
 /** A run has succeeded if and only if all steps of its workflow have. */
-export function judgeSuccess(report: Report, workflow: Workflow | undefined, { run, steps }: Snapshot): void {
+export function checkSuccess(report: Report, workflow: Workflow | undefined, { run, steps }: Snapshot): void {
   if (!run || !workflow) return;
   if (run.rollbackOf) {
     const undone = run.compensation?.filter(({ outcome }) => outcome === 'reversed').length;

@@ -4,7 +4,7 @@ import { BY_SETUP } from '../../fakes/memory-changes.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { Report } from './report.ts';
 
-/** Its workflow is published in every world with a schedule. */
+/** The name of the schedule and of its workflow. */
 export const SCHEDULED = 'every-minute';
 const SCHEDULE = Schedule.parse({
   name: SCHEDULED,
@@ -15,7 +15,7 @@ const SCHEDULE = Schedule.parse({
 });
 
 /** Each slot of a schedule starts exactly one run: after crashes, with sweeps at the same time, and after an outage. */
-export class SchedulesJudge {
+export class ScheduleInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #runOf = new Map<string, string>();
@@ -45,7 +45,7 @@ export class SchedulesJudge {
     }
   }
 
-  /** Called minutes after the last fault: every slot that came this long before has been started. */
+  /** Called minutes after the last fault: every slot that is at least this old has started its run. */
   end(tenants: readonly string[], at: string, lateMs: number): void {
     for (const tenant of tenants) {
       const found = this.#store.schedules.drop(tenant, SCHEDULED);

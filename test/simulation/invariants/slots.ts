@@ -6,13 +6,13 @@ import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 
-/** Slots: counters always match the runs, also after crashes. */
-export class SlotsJudge {
+/** The counters of slots always match the runs, also after crashes. */
+export class SlotInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #settings: (tenant: string) => TenantSettings;
   readonly #workflow: (run: Run) => Workflow | undefined;
-  /** Steps that have intended a write, by run. */
+  /** Steps with an intent, by run. */
   readonly #writers = new Map<string, Set<string>>();
   readonly #starts = new Map<string, number>();
 
@@ -29,13 +29,13 @@ export class SlotsJudge {
   }
 
   committed(before: Run | undefined, run: Run): void {
-    this.#judgeCounters(run.tenant);
-    this.#judgeKeys(run.tenant);
-    this.#judgeWrites(run);
-    if (run.startedAt !== undefined && before?.startedAt === undefined) this.#judgeStarts(run, run.startedAt);
+    this.#checkCounters(run.tenant);
+    this.#checkKeys(run.tenant);
+    this.#checkWrites(run);
+    if (run.startedAt !== undefined && before?.startedAt === undefined) this.#checkStarts(run, run.startedAt);
   }
 
-  #judgeCounters(tenant: string): void {
+  #checkCounters(tenant: string): void {
     const expected = new Map<string, number>();
     const count = (slot: Slot) => {
       for (const key of [counterOf(slot), `${counterOf(slot)}/${slot.workspace}`]) {
@@ -49,14 +49,14 @@ export class SlotsJudge {
       const capped = this.#settings(tenant).caps.maxConcurrency !== undefined;
       if (run.status === 'running') {
         if ((capped && !run.slot) || (workflowCap !== undefined && !run.workflowSlot)) {
-          this.#report('a running run holds a place', run.runId);
+          this.#report('a running run has a slot', run.runId);
         }
         const ofWorkflow = (running.get(run.workflow.name) ?? 0) + 1;
         running.set(run.workflow.name, ofWorkflow);
         if (workflowCap !== undefined && ofWorkflow > workflowCap) {
-          this.#report('never more runs of a workflow than its cap', `${run.workflow.name}: ${ofWorkflow}`);
+          this.#report('a workflow has at most as many running runs as its cap', `${run.workflow.name}: ${ofWorkflow}`);
         }
-      } else if (run.slot || run.workflowSlot) this.#report('only a running run holds a place', run.runId);
+      } else if (run.slot || run.workflowSlot) this.#report('only a running run has a slot', run.runId);
       if (run.slot) count(run.slot);
       if (run.workflowSlot) count(run.workflowSlot);
     }
@@ -72,32 +72,35 @@ export class SlotsJudge {
       ]);
       for (const [each, value] of [[key, counter.running] as [string, number], ...perWorkspace]) {
         if (value === (expected.get(each) ?? 0)) continue;
-        this.#report('counters equal the runs that hold a place', `${each} counts ${value}, not ${expected.get(each)}`);
+        this.#report(
+          'counters equal the number of runs that have a slot',
+          `${each} counts ${value}, not ${expected.get(each)}`,
+        );
       }
     }
     const { maxConcurrency } = this.#settings(tenant).caps;
     if (maxConcurrency !== undefined && taken > maxConcurrency) {
-      this.#report('never more runs than the cap', `${taken} of ${maxConcurrency}`);
+      this.#report('a tenant has at most as many running runs as its cap', `${taken} of ${maxConcurrency}`);
     }
   }
 
-  #judgeKeys(tenant: string): void {
+  #checkKeys(tenant: string): void {
     const holders = new Set(this.#store.inside.caps.holders());
     const held = new Map<string, string>();
     for (const run of this.#store.inside.runs()) {
       const ended = TERMINAL.has(run.status);
-      if (ended && holders.has(run.runId)) this.#report('an ended run lets go of its key', run.runId);
+      if (ended && holders.has(run.runId)) this.#report('an ended run has released its concurrency key', run.runId);
       if (run.tenant !== tenant || ended || run.concurrencyKey === undefined) continue;
       const other = held.get(run.concurrencyKey);
-      if (other) this.#report('a key is held by one run at a time', `${other} and ${run.runId}`);
+      if (other) this.#report('one run at a time has a concurrency key', `${other} and ${run.runId}`);
       held.set(run.concurrencyKey, run.runId);
       if (this.#store.inside.caps.holder(tenant, run.concurrencyKey) !== run.runId) {
-        this.#report('a run under way holds its key', run.runId);
+        this.#report('an open run has its concurrency key', run.runId);
       }
     }
   }
 
-  #judgeWrites(run: Run): void {
+  #checkWrites(run: Run): void {
     const writers = this.#writers.get(run.runId) ?? new Set();
     this.#writers.set(run.runId, writers);
     for (const event of this.#store.inside.commit(run.tenant, run.runId, run.seq)?.events ?? []) {
@@ -106,21 +109,24 @@ export class SlotsJudge {
     }
     const { maxWritesPerRun } = this.#capsOf(run);
     if (maxWritesPerRun !== undefined && writers.size > maxWritesPerRun) {
-      this.#report('never more writes than the cap', `${run.runId} has begun ${writers.size} of ${maxWritesPerRun}`);
+      this.#report(
+        'a run makes at most as many writes as its cap',
+        `${run.runId} has begun ${writers.size} of ${maxWritesPerRun}`,
+      );
     }
     if (run.writes !== writers.size) {
       this.#report('writes are counted', `${run.runId} says ${run.writes}, has begun ${writers.size}`);
     }
   }
 
-  #judgeStarts(run: Run, startedAt: string): void {
+  #checkStarts(run: Run, startedAt: string): void {
     const { maxRunsPerMinute } = this.#settings(run.tenant).caps;
     const minute = `${run.tenant} ${startedAt.slice(0, 16)}`;
     const starts = (this.#starts.get(minute) ?? 0) + 1;
     this.#starts.set(minute, starts);
-    // A run that could not even be enriched ends without having started.
+    // A run that could not be enriched ends without a start.
     if (maxRunsPerMinute !== undefined && starts > maxRunsPerMinute) {
-      this.#report('never more starts a minute than the cap', `${starts} of ${maxRunsPerMinute} in ${minute}`);
+      this.#report('a minute has at most as many starts as the cap', `${starts} of ${maxRunsPerMinute} in ${minute}`);
     }
   }
 

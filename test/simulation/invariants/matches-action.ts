@@ -1,8 +1,8 @@
 import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
-import type { OutsideRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../simulated-targets.ts';
 
-/** Whether a request, as it leaves, is what was proposed and decided on: this target, these values, nothing else. */
-export function carriesOut({ method, url, body = {} }: OutsideRequest, { target, fields }: ProposedAction): boolean {
+/** Whether a request has exactly the target and the values of the action that was decided on. */
+export function matchesAction({ method, url, body = {} }: TargetRequest, { target, fields }: ProposedAction): boolean {
   const parts = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
   const last = parts.at(-1) ?? '';
   switch (url.hostname) {
@@ -30,5 +30,5 @@ export function carriesOut({ method, url, body = {} }: OutsideRequest, { target,
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-/** What follows is the mark. */
+/** The mark follows. */
 const beginsWith = (sent: unknown, wanted: unknown) => String(sent).startsWith(`${wanted}\n`);

@@ -5,24 +5,24 @@ import type { Ending } from './invocation.ts';
 import { SeededRandom } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** Who requests reruns and replays, and applies plans. They could approve, but not what they requested. */
+/** The person who requests reruns and replays and applies plans: an approver, but not of what they requested. */
 export const REQUESTER = 'cy';
-/** The incident that plans are about; no webhook is. */
+/** The incident of the planned runs; no webhook is about it. */
 export const PLANNED_INCIDENT = 'a'.repeat(32);
 
 const REPEATS = ['rerun', 'replay', 'replay'] as const;
 export type Repeat = (typeof REPEATS)[number];
 
-/** Repeated runs cost as much as others, and those of the first two say enough. */
+/** Repeated runs take as much time as others, and two for each simulation are enough. */
 const REPEATS_MAX = 2;
 const AGAIN_AFTER_MS = 20_000;
 const TRIES_MAX = 6;
 
 /**
  * People who repeat runs that have ended, and who plan a run and apply the plan. Every request is sent twice with the same
- * key. They have a random of their own, so that worlds without them stay as they were.
+ * key. They have their own random numbers, so that simulations without them do not change.
  */
-export class Repeaters {
+export class RunRequesters {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
   readonly #functions: Functions;
@@ -41,7 +41,7 @@ export class Repeaters {
     if (this.#known.has(runId) || this.#known.size >= REPEATS_MAX) return;
     this.#known.add(runId);
     const repeat = this.#random.pick(REPEATS);
-    this.#twice(this.#random.between(500, 150_000), (ended) =>
+    this.#requestTwice(this.#random.between(500, 150_000), (ended) =>
       this.#functions.repeat({ tenant, runId }, repeat, ended),
     );
   }
@@ -59,27 +59,27 @@ export class Repeaters {
     const trigger = { source, event, fields, payload, makers };
     const applyAfterMs = this.#random.between(1_000, 8_000);
     let planHash: string | undefined;
-    this.#until(
+    this.#sendUntilAccepted(
       (ended) => this.#functions.plan(tenant, automation, trigger, (hash) => (planHash = hash), ended),
       () => {
         const hash = planHash;
         if (hash === undefined) return;
-        this.#twice(applyAfterMs, (ended) => this.#functions.applyPlan(tenant, hash, ended));
+        this.#requestTwice(applyAfterMs, (ended) => this.#functions.applyPlan(tenant, hash, ended));
       },
     );
   }
 
-  #twice(afterMs: number, act: (ended: (ending: Ending) => void) => void): void {
+  #requestTwice(afterMs: number, act: (ended: (ending: Ending) => void) => void): void {
     for (const laterMs of [0, this.#random.between(0, 300)]) {
-      this.#time.after(afterMs + laterMs, () => this.#until(act, () => {}));
+      this.#time.after(afterMs + laterMs, () => this.#sendUntilAccepted(act, () => {}));
     }
   }
 
-  /** Tries again what was refused for now, or failed by a fault. */
-  #until(act: (ended: (ending: Ending) => void) => void, done: () => void, tries = 1): void {
+  /** Repeats a request that was refused, or that failed because of a fault. */
+  #sendUntilAccepted(act: (ended: (ending: Ending) => void) => void, done: () => void, tries = 1): void {
     act((ending) => {
       if (ending === 'returned') return done();
-      if (tries < TRIES_MAX) this.#time.after(AGAIN_AFTER_MS, () => this.#until(act, done, tries + 1));
+      if (tries < TRIES_MAX) this.#time.after(AGAIN_AFTER_MS, () => this.#sendUntilAccepted(act, done, tries + 1));
     });
   }
 }

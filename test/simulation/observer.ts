@@ -11,41 +11,41 @@ import type { Run } from '../../lambdas/run/run.ts';
 import type { CommitResult, Ingest, IngestResult } from '../../lambdas/run/run-store.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { SituationDetector } from './detect-situations.ts';
 import { InjectedFault } from './faults.ts';
-import { ApprovalsJudge } from './invariants/approvals.ts';
-import { DeliveriesJudge } from './invariants/deliveries.ts';
-import { EffectsJudge } from './invariants/effects.ts';
-import { GovernedWritesJudge } from './invariants/governed-writes.ts';
+import { ApprovalInvariants } from './invariants/approvals.ts';
+import { DeliveryInvariants } from './invariants/deliveries.ts';
+import { GovernedWriteInvariants } from './invariants/governed-writes.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
-import { RepeatsJudge } from './invariants/repeats.ts';
+import { RepeatedRunInvariants } from './invariants/repeated-runs.ts';
 import type { Report } from './invariants/report.ts';
-import { RollbackJudge } from './invariants/rollback.ts';
-import { judgeHistory, judgeSuccess, snapshot } from './invariants/run-history.ts';
-import { SchedulesJudge } from './invariants/schedules.ts';
-import { SlotsJudge } from './invariants/slots.ts';
+import { RollbackInvariants } from './invariants/rollback.ts';
+import { checkHistory, checkSuccess, snapshot } from './invariants/run-history.ts';
+import { ScheduleInvariants } from './invariants/schedules.ts';
+import { SlotInvariants } from './invariants/slots.ts';
+import { TargetRequestInvariants } from './invariants/target-requests.ts';
 import type { Invocation } from './invocation.ts';
-import { Noticing } from './noticing.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
-import type { OutsideRequest } from './simulated-targets.ts';
+import type { TargetRequest } from './simulated-targets.ts';
 import { Situations } from './situations.ts';
 
-/** Sees everything that happens in a world, at the moment it takes effect, and reports what must never be. */
-export class Witness {
+/** Receives everything that happens in a simulation at the moment it takes effect, and checks the invariants. */
+export class Observer {
   readonly situations = new Situations();
-  readonly effects: EffectsJudge;
-  readonly deliveries: DeliveriesJudge;
-  readonly schedules: SchedulesJudge;
-  readonly approvals: ApprovalsJudge;
-  readonly repeats: RepeatsJudge;
+  readonly effects: TargetRequestInvariants;
+  readonly deliveries: DeliveryInvariants;
+  readonly schedules: ScheduleInvariants;
+  readonly approvals: ApprovalInvariants;
+  readonly repeats: RepeatedRunInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
-  readonly #places: SlotsJudge;
+  readonly #slots: SlotInvariants;
   readonly #workflow: (run: Run) => Workflow | undefined;
-  readonly #governed: GovernedWritesJudge;
-  readonly #rollback: RollbackJudge;
-  readonly #noticing: Noticing;
+  readonly #governed: GovernedWriteInvariants;
+  readonly #rollback: RollbackInvariants;
+  readonly #situationDetector: SituationDetector;
   readonly #onChange: (run: Run) => void;
-  readonly #onAsked: (approval: Approval) => void;
+  readonly #onApprovalRequested: (approval: Approval) => void;
 
   constructor(
     report: Report,
@@ -53,32 +53,32 @@ export class Witness {
     known: {
       settings: (tenant: string) => TenantSettings;
       workflow: (run: Run) => Workflow | undefined;
-      clocksAreSane: boolean;
+      clocksAreClose: boolean;
       /** No operator asks for an immediate retry. */
-      nobodyHurries: boolean;
+      noCommands: boolean;
       time: Clock;
       skewMs: number;
       isOutdated: (run: Run) => boolean;
       policy: SimulatedPolicy;
       onChange: (run: Run) => void;
-      /** People are asked, for the first time or because it was edited. */
-      onAsked: (approval: Approval) => void;
+      /** An approval was requested, or its write was edited. */
+      onApprovalRequested: (approval: Approval) => void;
     },
   ) {
     this.#report = report;
     this.#store = store;
     this.#workflow = known.workflow;
     this.#onChange = known.onChange;
-    this.#onAsked = known.onAsked;
-    this.#noticing = new Noticing(this.situations, known.isOutdated);
-    this.effects = new EffectsJudge(report, store, { ...known, approval: (id) => this.approvals.now(id) });
-    this.deliveries = new DeliveriesJudge(report, store);
-    this.schedules = new SchedulesJudge(report, store);
-    this.repeats = new RepeatsJudge(report, store);
-    this.approvals = new ApprovalsJudge(report);
-    this.#governed = new GovernedWritesJudge(report, known.policy, this.approvals);
-    this.#rollback = new RollbackJudge(report, store);
-    this.#places = new SlotsJudge(report, store, known.settings, known.workflow);
+    this.#onApprovalRequested = known.onApprovalRequested;
+    this.#situationDetector = new SituationDetector(this.situations, known.isOutdated);
+    this.effects = new TargetRequestInvariants(report, store, { ...known, approval: (id) => this.approvals.now(id) });
+    this.deliveries = new DeliveryInvariants(report, store);
+    this.schedules = new ScheduleInvariants(report, store);
+    this.repeats = new RepeatedRunInvariants(report, store);
+    this.approvals = new ApprovalInvariants(report);
+    this.#governed = new GovernedWriteInvariants(report, known.policy, this.approvals);
+    this.#rollback = new RollbackInvariants(report, store);
+    this.#slots = new SlotInvariants(report, store, known.settings, known.workflow);
   }
 
   committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult> {
@@ -87,18 +87,18 @@ export class Witness {
     const result = commit();
     const after = snapshot(this.#store, tenant, runId);
     const workflow = before.run && this.#workflow(before.run);
-    judgeHistory(this.#report, this.#store, workflow, before, after);
+    checkHistory(this.#report, this.#store, workflow, before, after);
     result.then(
-      ({ outcome }) => this.#noticing.result(by, change, outcome, after.run === before.run),
+      ({ outcome }) => this.#situationDetector.committing(by, change, outcome, after.run === before.run),
       () => {},
     );
     if (!after.run || after.run === before.run) return result;
-    this.#judgeCreated(change);
+    this.#checkCreated(change);
     this.effects.changed(by);
-    judgeSuccess(this.#report, workflow, after);
-    this.#places.committed(before.run, after.run);
+    checkSuccess(this.#report, workflow, after);
+    this.#slots.committed(before.run, after.run);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);
-    this.approvals.contributions.committed(runId, change.commit);
+    this.approvals.expectedMakers.committed(runId, change.commit);
     for (const { approval } of change.approvals)
       this.approvals.committed(after.run, after.steps, change.commit, approval);
     this.#governed.committed(change);
@@ -108,31 +108,31 @@ export class Witness {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
     if (change.commit.events.some(({ type }) => type === 'run.resolved')) {
-      this.situations.meet('an ended run is resolved');
+      this.situations.record('an ended run is resolved');
       this.effects.resolved(change.receipts.map(({ receipt }) => receipt));
     }
-    this.#noticing.change(change, before, after.run);
+    this.#situationDetector.committed(change, before, after.run);
     this.#onChange(after.run);
     for (const { approval, expectedRevision } of change.approvals) {
       const edited = change.commit.events.some(({ type }) => type === 'approval.edited');
-      if (expectedRevision === 'new' || edited) this.#onAsked(approval);
+      if (expectedRevision === 'new' || edited) this.#onApprovalRequested(approval);
     }
     return result;
   }
 
   /** The run that rolls back the run of this commit. */
-  #judgeCreated({ run, creates }: RunChange): void {
+  #checkCreated({ run, creates }: RunChange): void {
     if (!creates) return;
     const { tenant, runId } = creates.run;
     const created = snapshot(this.#store, tenant, runId);
-    judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, created);
-    this.approvals.contributions.committed(runId, creates.commit);
+    checkHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, created);
+    this.approvals.expectedMakers.committed(runId, creates.commit);
     const others = [...this.#store.inside.runs()].filter(({ rollbackOf }) => rollbackOf?.runId === run.runId);
     const isLinked = this.#store.inside.run(tenant, run.runId)?.rolledBackBy === runId;
     if (others.length !== 1 || !isLinked || !TERMINAL.has(run.status)) {
       this.#report('an ended run is rolled back at most once', `${run.runId} by ${others.map((each) => each.runId)}`);
     }
-    this.situations.meet('an ended run is rolled back');
+    this.situations.record('an ended run is rolled back');
   }
 
   async ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult> {
@@ -140,25 +140,25 @@ export class Witness {
     const result = write();
     const created = [...this.#store.inside.runs()].filter(({ tenant, runId }) => !known.has(`${tenant} ${runId}`));
     for (const run of created) {
-      judgeHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, { run, steps: [] });
+      checkHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, { run, steps: [] });
     }
     const delivered = created.filter(({ request }) => !request || request.slot !== undefined);
     if (delivered.length > 0) this.deliveries.created(ingest, delivered);
     this.repeats.created(created);
     this.schedules.created(created);
     result.then(
-      (answer) => {
-        if (answer.outcome !== 'duplicate') return;
-        const own = answer.record.key === ingest.records[0]?.key;
-        const sameBody = answer.record.requestHash === ingest.records[0]?.requestHash;
-        const { key } = answer.record;
+      (ingested) => {
+        if (ingested.outcome !== 'duplicate') return;
+        const { key, requestHash, hook } = ingested.record;
+        const own = key === ingest.records[0]?.key;
+        const sameBody = requestHash === ingest.records[0]?.requestHash;
         if (key.startsWith('api:') || key.startsWith('plan:')) return;
-        if (key.startsWith('scheduler:')) return this.situations.meet('a slot of a schedule is fired again');
-        if (key.startsWith('github:body:')) this.situations.meet('a signed body comes again under another id');
-        else if (!own) this.situations.meet('the same event comes under another id');
-        else if (!sameBody && answer.record.hook !== ingest.records[0]?.hook)
-          this.situations.meet('an event comes through another hook');
-        else this.situations.meet(sameBody ? 'a delivery comes again' : 'a delivery comes again with another body');
+        if (key.startsWith('scheduler:')) return this.situations.record('a slot of a schedule is fired again');
+        if (key.startsWith('github:body:')) this.situations.record('a signed body is repeated under another id');
+        else if (!own) this.situations.record('an event is repeated under another id');
+        else if (!sameBody && hook !== ingest.records[0]?.hook)
+          this.situations.record('an event is repeated through another hook');
+        else this.situations.record(sameBody ? 'a delivery is repeated' : 'a delivery is repeated with another body');
       },
       () => {},
     );
@@ -176,71 +176,72 @@ export class Witness {
     if (head.hash !== last?.hash || commits.length !== head.count || !ends) this.#report('evidence is complete', runId);
   }
 
-  sent(request: OutsideRequest): void {
+  sent(request: TargetRequest): void {
     this.effects.sent(request);
     this.#rollback.sent(request);
     this.repeats.sent(request);
   }
 
-  askedToWait(request: OutsideRequest, untilMs: number): void {
-    this.effects.askedToWait(request, untilMs);
+  retryAfter(request: TargetRequest, untilMs: number): void {
+    this.effects.retryAfter(request, untilMs);
   }
 
-  landed(request: OutsideRequest, fields: Record<string, string> | undefined): void {
-    this.effects.landed(request);
-    this.#rollback.landed(request, fields);
-    this.repeats.landed(request, fields);
+  handled(request: TargetRequest, fields: Record<string, string> | undefined): void {
+    this.effects.handled(request);
+    this.#rollback.handled(request, fields);
+    this.repeats.handled(request, fields);
   }
 
-  held(before: Approval, changes: Partial<Approval>): void {
-    this.approvals.held(before, changes);
+  taskTokenStored(before: Approval, changes: Partial<Approval>): void {
+    this.approvals.taskTokenStored(before, changes);
   }
 
-  /** A token may be answered twice, or after its time; but never with anything else than what was decided. */
-  tokenAnswered({ approvalId, status }: Pick<Approval, 'approvalId' | 'status'>, somebodyWaited: boolean): void {
+  /** A task token may be used twice, or too late, but only with the stored decision. */
+  taskTokenUsed({ approvalId, status }: Pick<Approval, 'approvalId' | 'status'>, executionWaited: boolean): void {
     const decided = this.approvals.now(approvalId)?.status;
     if (decided !== status || isOpen({ status })) {
       this.#report(
-        'a token is answered with what was decided',
-        `${approvalId} is ${decided}, the answer says ${status}`,
+        'a task token returns the stored decision',
+        `${approvalId} is ${decided}, the token returns ${status}`,
       );
     }
-    this.situations.meet(
-      somebodyWaited ? 'a decision wakes its execution' : 'a token is answered that nobody waits with',
+    this.situations.record(
+      executionWaited ? 'a decision ends its Step Functions wait' : 'a task token is used that no execution waits for',
     );
   }
 
-  /** A request for a run was answered. */
+  /** A request for a run got its response. */
   started(tenant: string, { runId, request }: StartedRun, isNew: boolean): void {
-    this.repeats.answered(tenant, request, runId);
-    if (!isNew) this.situations.meet('a request for a run comes again');
-    else if (request?.rerunOf !== undefined) this.situations.meet('an ended run is rerun');
-    else this.situations.meet(request?.replay ? 'an ended run is replayed' : 'a plan is applied');
+    this.repeats.responded(tenant, request, runId);
+    if (!isNew) this.situations.record('a request for a run is repeated');
+    else if (request?.rerunOf !== undefined) this.situations.record('an ended run is rerun');
+    else this.situations.record(request?.replay ? 'an ended run is replayed' : 'a plan is applied');
   }
 
   decided({ approvalId }: Deciding, decided: Decided): void {
     this.approvals.decided(approvalId, decided);
-    if (decided.outcome === 'already') this.situations.meet('a person says the same again');
+    if (decided.outcome === 'already') this.situations.record('a person repeats a decision');
   }
 
   refused({ approvalId, person }: Deciding, code: ErrorCode): void {
-    this.#noticing.refusal(code);
+    this.#situationDetector.refused(code);
     const approval = this.approvals.now(approvalId);
     if (code === 'APPROVAL_SELF' && !approval?.makers.includes(person)) {
-      this.#report('people see what was decided', `${person} is no maker of ${approvalId}`);
+      this.#report('responses show the stored decision', `${person} is no maker of ${approvalId}`);
     }
   }
 
   /** Work that an invocation did not await would continue in a sandbox that is reused minutes later (fault 24). */
-  answered(by: Invocation): void {
-    if (by.underWay > 0) this.#report('an invocation waits for all it has begun', `${by.id}: ${by.underWay} calls`);
+  returned(by: Invocation): void {
+    if (by.openCalls > 0)
+      this.#report('an invocation awaits all calls that it started', `${by.id}: ${by.openCalls} calls`);
   }
 
-  complained(by: Invocation, message: string, error: unknown): void {
+  logged(by: Invocation, message: string, error: unknown): void {
     if (error !== undefined && !isExpected(error)) this.threw(by, `${message}: ${String(error)}`);
   }
 
-  /** An invocation failed: fine if we made it fail, a bug if it did so by itself. */
+  /** An invocation failed: expected after an injected fault or with one of these codes, otherwise a bug. */
   failed(by: Invocation, error: unknown, ...codes: string[]): void {
     if (isExpected(error)) return;
     const hasCode = error instanceof CountersignError || error instanceof Problem;
@@ -249,11 +250,11 @@ export class Witness {
   }
 
   threw(by: Invocation, what: string): void {
-    this.#report('nothing fails but by the faults we make', `${by.id}: ${what}`);
+    this.#report('only injected faults cause errors', `${by.id}: ${what}`);
   }
 }
 
-/** Our own faults, and what connectors make of them. */
+/** Injected faults, and the errors that connectors throw because of them. */
 function isExpected(error: unknown): boolean {
   if (error instanceof TargetRefused || error instanceof OutcomeUnknown) return true;
   return (

@@ -2,13 +2,13 @@ import type { Automation, Definitions } from '../../lambdas/pipeline/definitions
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeOutside } from '../fakes/fake-outside.ts';
+import { FakeTargets } from '../fakes/fake-targets.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
-import { AUTHOR, PEOPLE } from './people.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
-import { shapeOf } from './shapes.ts';
+import { AUTHOR, PEOPLE } from './simulated-people.ts';
+import { workflowOfShape } from './workflow-shapes.ts';
 
 const BURST_SHAPES = [
   { workflow: Workflow.parse({ name: 'pull-request', steps: [{ id: 'facts', tool: 'transform' }] }) },
@@ -20,19 +20,19 @@ const BURST_SHAPES = [
 
 const SCHEDULED_WORKFLOW = Workflow.parse({ name: SCHEDULED, steps: [{ id: 'facts', tool: 'transform' }] });
 
-/** The planner needs to know them. */
-const ACCESS = Object.entries(new FakeOutside(new FakeClock()).access());
+/** The planner reads the connections. */
+const ACCESS = Object.entries(new FakeTargets(new FakeClock()).access());
 
-/** What is published in a world, as the judges know it. */
+/** What is published in a simulation, for the invariants. */
 export interface Published {
   workflow(run: Run): Workflow | undefined;
-  /** There is a newer version than the one this run is pinned to. */
+  /** There is a newer version than the one that this run is pinned to. */
   isOutdated(run: Run): boolean;
-  /** Publishes the next version of every workflow; runs under way keep theirs. */
+  /** Publishes the next version of every workflow; open runs continue with their version. */
   deploy(): void;
 }
 
-export function define(definitions: Definitions, scenario: Scenario): Published {
+export function publishDefinitions(definitions: Definitions, scenario: Scenario): Published {
   const { tenants, shapes, settings, bursts, scheduledForMs } = scenario;
   const known = new Map<string, Workflow>();
   const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
@@ -51,7 +51,7 @@ export function define(definitions: Definitions, scenario: Scenario): Published 
     for (const [index, shape] of shapes.entries()) {
       const filter = `{% trigger.payload.record.shape = "${shape}" %}`;
       const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
-      publish(of(shapeOf(shape)), version, trigger, index === 0 ? 'first' : 'second');
+      publish(of(workflowOfShape(shape)), version, trigger, index === 0 ? 'first' : 'second');
     }
     if (scheduledForMs !== undefined) publish(of(SCHEDULED_WORKFLOW), version, { source: 'manual' }, 'second');
     for (const { workflow, ...filter } of bursts > 0 ? BURST_SHAPES : []) {

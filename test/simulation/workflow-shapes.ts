@@ -1,7 +1,7 @@
 import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
-import { GROUP_BY_NAME } from './third-parties.ts';
+import { GROUP_BY_NAME } from './incident-editors.ts';
 
 const SYS_ID = '"{% trigger.sysId %}"';
 const UPDATE = (id: string, fields: string, more = '') =>
@@ -14,17 +14,17 @@ const LABEL = (id: string, label: string, more = '') =>
   `  - {id: ${id}, tool: github.labels.add, with: {owner: octo-org, repo: payments, number: 7, labels: [${label}]}${more}}`;
 const COMMENT = (id: string, text: string) =>
   `  - {id: ${id}, tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7, body: "${text}"}}`;
-/** There is no such incident: every write to it fails for good. */
+/** There is no such incident: every write to it fails permanently. */
 const GONE = (id: string, more = '') =>
   `  - {id: ${id}, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}${more}}`;
-/** An opaque write: when its response is lost, neither a probe nor a retry can find out what happened. */
+/** An opaque write: if its response is lost, neither a probe nor a retry can find out whether it was made. */
 const HOOK = (id: string, more = '') =>
   `  - {id: ${id}, tool: http.request, with: {method: POST, url: "${HOOKS_URL}/deploy", body: {about: ${SYS_ID}}}${more}}`;
 const OWN = '"{% trigger.sysId %}"';
 
-/** One workflow for each way a run can go; a run of each is put through every crash point. */
+/** One workflow for each kind of run. A run of each is tried at every crash point. */
 const TEXTS: Record<string, string[]> = {
-  'in-order': [
+  'sequential-steps': [
     'steps:',
     UPDATE('take', 'state: "2"'),
     UPDATE('assign', 'category: network'),
@@ -37,7 +37,7 @@ const TEXTS: Record<string, string[]> = {
     LABEL('label', OWN),
     NOTE('end', 'done'),
   ],
-  'side-by-side': [
+  'parallel-steps': [
     'steps:',
     NOTE('note', 'side', ', needs: []'),
     POST('post', 'side {% trigger.sysId %}', ', needs: []'),
@@ -45,39 +45,39 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('assign', 'category: network', ', needs: []'),
     UPDATE('join', 'state: "6"', ', needs: [note, post, label, assign]'),
   ],
-  'one-side-fails': [
+  'one-parallel-step-fails': [
     'steps:',
     POST('post', 'one side {% trigger.sysId %}', ', needs: []'),
     '  - {id: gone, tool: servicenow.incident.add_work_note, needs: [], with: {sysId: ffffffffffffffffffffffffffffffff, note: x}}',
     NOTE('after', 'never', ', needs: [post, gone]'),
   ],
-  'shares-its-write': [
+  'reused-label': [
     'onFailure: rollback',
     'steps:',
     LABEL('label', 'shared'),
     '  - {id: rest, tool: wait, with: {seconds: 90}}',
     GONE('gone', ', when: "{% trigger.priority = \\"1\\" %}"'),
   ],
-  choices: [
+  'conditional-steps': [
     'steps:',
     '  - {id: facts, tool: transform, with: {title: "{% trigger.title %}", urgent: "{% trigger.priority = \\"1\\" %}"}}',
     NOTE('never', 'not urgent', ', when: "{% false %}"'),
     NOTE('urgent', 'it says {% steps.facts.output.title %}', ', when: "{% steps.facts.output.urgent %}"'),
     UPDATE('close', 'state: "6"'),
   ],
-  'waits-a-while': ['steps:', '  - {id: rest, tool: wait, with: {seconds: 90}}', NOTE('note', 'rested')],
+  'waits-90-seconds': ['steps:', '  - {id: rest, tool: wait, with: {seconds: 90}}', NOTE('note', 'rested')],
   'waits-for-a-signal': [
     'steps:',
     NOTE('before', 'asking'),
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
     POST('post', 'answered {% trigger.sysId %}'),
   ],
-  'signaled-then-asked': [
+  'signal-then-approval': [
     'steps:',
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
     UPDATE('close', 'state: "6"', ', risk: high'),
   ],
-  'undone-if-people-agree': [
+  'rollback-needs-approval': [
     'steps:',
     UPDATE('take', 'state: "2"', ', risk: high'),
     '  - {id: rest, tool: wait, with: {seconds: 900}}',
@@ -91,32 +91,32 @@ const TEXTS: Record<string, string[]> = {
     COMMENT('comment', 'said').replace('}}', '}, needs: [after]}'),
     '  - {id: report, tool: servicenow.incident.add_work_note, needs: [comment], with: {sysId: "{% trigger.sysId %}", note: "comment {% steps.comment.output.commentId %}"}}',
   ],
-  'model-chooses': [
+  'model-chooses-target': [
     'steps:',
     '  - {id: classify, tool: model.invoke, when: "{% false %}", with: {prompt: which team}}',
     `  - {id: post, tool: slack.message.post, with: {channel: "{% steps.classify.output.team = \\"db\\" ? \\"C099999\\" : \\"C012345\\" %}", text: "about {% trigger.sysId %}"}}`,
     NOTE('note', 'reported'),
   ],
-  'asks-a-person': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
+  'approval-step': ['steps:', NOTE('note', 'may I?'), '  - {id: gate, tool: approval}', UPDATE('close', 'state: "6"')],
   'pauses-on-failure': [
     'onFailure: pause',
     'steps:',
     NOTE('note', 'first'),
     '  - {id: gone, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}}',
   ],
-  'one-at-a-time': [
+  'one-run-per-key': [
     'concurrencyKey: "{% trigger.payload.record.group %}"',
     'steps:',
     UPDATE('take', 'state: "2"'),
     NOTE('note', 'alone'),
   ],
-  'over-at-once': [
+  'ends-at-once': [
     'concurrencyKey: "{% trigger.payload.record.group %}"',
     'steps:',
     '  - {id: facts, tool: transform, with: {title: "{% trigger.title %}"}}',
   ],
-  'few-writes': ['caps: {maxWritesPerRun: 2}', 'steps:', NOTE('one', '1'), POST('shared', 'shared'), NOTE('two', '2')],
-  'same-write': ['steps:', POST('shared', 'shared'), UPDATE('close', 'state: "6"')],
+  'write-cap': ['caps: {maxWritesPerRun: 2}', 'steps:', NOTE('one', '1'), POST('shared', 'shared'), NOTE('two', '2')],
+  'identical-message': ['steps:', POST('shared', 'shared'), UPDATE('close', 'state: "6"')],
   'once-per-run': [
     'steps:',
     POST('own', 'shared', ', dedupeScope: run'),
@@ -128,9 +128,9 @@ const TEXTS: Record<string, string[]> = {
     NOTE('note', 'soon'),
     '  - {id: rest, tool: wait, with: {seconds: "{% 400 %}"}}',
   ],
-  'one-of-its-kind': ['caps: {maxConcurrency: 1}', 'steps:', UPDATE('take', 'state: "2"'), NOTE('note', 'only')],
-  'retried-by-hand': ['steps:', POST('post', 'again {% trigger.sysId %}'), NOTE('note', 'done')],
-  'gives-up-soon': [
+  'one-run-per-workflow': ['caps: {maxConcurrency: 1}', 'steps:', UPDATE('take', 'state: "2"'), NOTE('note', 'only')],
+  'retried-by-operator': ['steps:', POST('post', 'again {% trigger.sysId %}'), NOTE('note', 'done')],
+  'one-attempt': [
     'steps:',
     POST('post', 'once {% trigger.sysId %}', ', retry: {attempts: 1}'),
     UPDATE('close', 'state: "6"'),
@@ -143,31 +143,31 @@ const TEXTS: Record<string, string[]> = {
     UPDATE('close', 'state: "6"'),
   ],
   'opaque-writes': ['steps:', UPDATE('take', 'state: "2"'), HOOK('hook'), NOTE('note', 'deployed')],
-  'policy-asks': [
+  'needs-approval': [
     'steps:',
     '  - {id: look, tool: servicenow.incident.get, with: {sysId: "{% trigger.sysId %}", fields: [state]}}',
     NOTE('note', 'closing soon', ', risk: high'),
     UPDATE('close', 'state: "6"', ', risk: high'),
   ],
-  'two-must-agree': [
+  'two-approvers': [
     'steps:',
     POST('post', 'all of it {% trigger.sysId %}', ', blastRadius: high'),
     LABEL('label', OWN),
   ],
-  'workers-away': [
+  'workers-unavailable': [
     'steps:',
     UPDATE('take', 'state: "2"'),
     NOTE('note', 'started'),
     UPDATE('close', 'state: "6"', ', risk: high'),
   ],
-  'asks-side-by-side': [
+  'parallel-approvals': [
     'steps:',
     NOTE('note', 'both', ', needs: [], risk: high'),
     UPDATE('assign', `assignment_group: ${GROUP_BY_NAME}`, ', needs: [], risk: high'),
     UPDATE('close', 'state: "6"', ', needs: [note, assign]'),
   ],
   'edited-first': ['steps:', UPDATE('close', 'state: "6", category: network', ', blastRadius: high')],
-  'not-enough-people': [
+  'quorum-not-reached': [
     'approvals: {expiresSeconds: 100, slaSeconds: 30}',
     'onFailure: rollback',
     'steps:',
@@ -175,7 +175,7 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: gate, tool: approval, with: {message: may I, quorum: 2}}',
     UPDATE('close', 'state: "6"'),
   ],
-  'refused-and-paused': [
+  'rejected-and-paused': [
     'onReject: pause',
     'steps:',
     UPDATE('take', 'state: "2"'),
@@ -188,14 +188,14 @@ const TEXTS: Record<string, string[]> = {
     GONE('gone', ', rollback: auto'),
     NOTE('never', 'not reached'),
   ],
-  'undone-by-hand': [
+  'rolled-back-by-operator': [
     'deadlineSeconds: 120',
     'steps:',
     UPDATE('take', 'state: "2"'),
     UPDATE('close', 'state: "6"'),
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: "{% 400 %}"}}',
   ],
-  'undone-after-its-end': [
+  'rolled-back-after-end': [
     'steps:',
     UPDATE('assign', 'category: network'),
     LABEL('label', OWN),
@@ -203,7 +203,7 @@ const TEXTS: Record<string, string[]> = {
     HOOK('hook'),
     UPDATE('close', 'state: "6"'),
   ],
-  'repeated-after-its-end': [
+  'repeated-after-end': [
     'steps:',
     POST('own', 'shared', ', dedupeScope: run'),
     UPDATE('close', 'state: "6", category: network', ', blastRadius: high'),
@@ -225,14 +225,14 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: rest, tool: wait, with: {seconds: 60}}',
     GONE('gone'),
   ],
-  'for-each-item': [
+  'for-each': [
     'onFailure: rollback',
     'steps:',
     '  - {id: ask, tool: servicenow.incident.update, forEach: {items: "{% [\\"2\\", \\"6\\"] %}", max: 3}, with: {sysId: "{% trigger.sysId %}", fields: {state: "{% item %}"}}}',
     '  - {id: none, tool: servicenow.incident.add_work_note, forEach: {items: "{% [] %}", max: 2}, with: {sysId: "{% trigger.sysId %}", note: "{% item %}"}}',
     GONE('gone', ', when: "{% trigger.priority = \\"1\\" %}"'),
   ],
-  'calls-another': [
+  'calls-workflow': [
     'steps:',
     '  - {id: each, tool: workflow.call, forEach: {items: "{% [\\"a\\", \\"b\\"] %}", max: 2}, with: {workflow: called, inputs: {about: "{% item %}"}}}',
     '  - {id: never, tool: workflow.call, when: "{% false %}", with: {workflow: called, inputs: {about: x}}}',
@@ -247,7 +247,7 @@ const TEXTS: Record<string, string[]> = {
   ],
 };
 
-/** The workflow that `calls-another` calls. */
+/** The workflow that `calls-workflow` calls. */
 const CALLED = [
   'name: called',
   'inputs: {about: {type: string, required: true}}',
@@ -270,8 +270,8 @@ export const SHAPE_NAMES: readonly ShapeName[] = Object.keys(TEXTS);
 
 const parsed = new Map<ShapeName, Workflow>();
 
-/** Parsed when it is first used: most trials use one shape of many. */
-export function shapeOf(name: ShapeName): Workflow {
+/** Parsed when it is first used: most tests use one shape of many. */
+export function workflowOfShape(name: ShapeName): Workflow {
   const workflow = parsed.get(name) ?? read([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'), name);
   parsed.set(name, workflow);
   return workflow;

@@ -5,19 +5,19 @@ import { SeededRandom } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** What people do with a run that has ended. */
-export const ENDED_ACTS = ['assign', 'release', 'resolve', 'rollback'] as const;
-export type EndedAct = (typeof ENDED_ACTS)[number];
+export const ENDED_RUN_ACTIONS = ['assign', 'release', 'resolve', 'rollback'] as const;
+export type EndedRunAction = (typeof ENDED_RUN_ACTIONS)[number];
 
-/** Longer than a request of a dead worker can take: a person who checks the target sees what remains. */
+/** Longer than a request of a killed worker can take: a person who checks the target sees its final state. */
 const CHECKS_AFTER_MS = [120_000, 300_000] as const;
 const AGAIN_AFTER_MS = 20_000;
 const TRIES_MAX = 6;
 
 /**
- * People who take care of ended runs: they resolve what is unknown by what they find at the target, and roll back. They
- * have a random of their own, so that worlds without them stay as they were.
+ * People who resolve and roll back ended runs. They resolve an unknown outcome by what they find at the target. They have
+ * their own random numbers, so that simulations without them do not change.
  */
-export class Caretakers {
+export class EndedRunOperators {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
   readonly #functions: Functions;
@@ -36,19 +36,19 @@ export class Caretakers {
     const { tenant, runId, status, rollbackOf } = run;
     if (!isTerminal(run) || this.#known.has(`${tenant} ${runId}`)) return;
     this.#known.add(`${tenant} ${runId}`);
-    const acts: EndedAct[] = [];
+    const acts: EndedRunAction[] = [];
     if (status !== 'succeeded') acts.push('resolve');
     if (!rollbackOf && this.#random.chance(0.6)) acts.push('rollback', 'rollback');
-    if (this.#random.chance(0.3)) acts.push(this.#random.pick(ENDED_ACTS), this.#random.pick(ENDED_ACTS));
+    if (this.#random.chance(0.3)) acts.push(this.#random.pick(ENDED_RUN_ACTIONS), this.#random.pick(ENDED_RUN_ACTIONS));
     const startMs = this.#random.between(...CHECKS_AFTER_MS);
     for (const act of acts) {
       this.#time.after(startMs + this.#random.between(0, 300), () => this.#act({ tenant, runId }, act));
     }
   }
 
-  /** Tries again what was refused for now, or failed by a fault. */
-  #act(target: { tenant: string; runId: string }, act: EndedAct, tries = 1): void {
-    this.#functions.tend(target, act, (ending) => {
+  /** Repeats a command that was refused, or that failed because of a fault. */
+  #act(target: { tenant: string; runId: string }, act: EndedRunAction, tries = 1): void {
+    this.#functions.changeEndedRun(target, act, (ending) => {
       const run = this.#store.inside.run(target.tenant, target.runId);
       const isDone = act === 'rollback' ? run?.rolledBackBy !== undefined : run?.resolution !== undefined;
       const repeats = act === 'rollback' || act === 'resolve';

@@ -1,18 +1,18 @@
 import { CRASH_POINT_FAULTS, type Fault } from './faults.ts';
 import { crashPoint, scenarioOf } from './scenario.ts';
-import { SHAPE_NAMES, type ShapeName, shapeOf } from './shapes.ts';
+import { type Outcome, Simulation, type Violation } from './simulation.ts';
 import type { Situation } from './situations.ts';
-import { type Outcome, type Violation, World } from './world.ts';
+import { SHAPE_NAMES, type ShapeName, workflowOfShape } from './workflow-shapes.ts';
 
 export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 
-/** A piece of work that one thread does at a time: some seeds, or every call of one shape under one fault. */
+/** What one thread does at a time: some seeds, or every call of one shape with one fault. */
 export type Job =
   | { seeds: { from: number; to: number; only?: ShapeName[] } }
   | { points: { shape: ShapeName; fault: CrashPointFault /** This call only. */; call?: number } };
 
 export interface Found extends Violation {
-  /** How to see it again. */
+  /** The options of `npm run chaos` that show it again. */
   again: string;
   lastEvents: string[];
 }
@@ -41,7 +41,7 @@ export function addTo(sum: Tally, { seeds, points, injected, situations, found }
   sum.found ??= found;
 }
 
-/** Every crash point there is: each call of a run of each shape, under each fault. */
+/** All crash points: each call of a run of each shape, with each fault. */
 export function pointJobs(
   shapes: Iterable<ShapeName> = SHAPE_NAMES,
   faults: readonly CrashPointFault[] = CRASH_POINT_FAULTS,
@@ -55,15 +55,15 @@ export function seedJobs(from: number, count: number, only?: ShapeName[], perJob
   }));
 }
 
-/** Does a job, up to the first violation. */
-export async function doJob(job: Job): Promise<Tally> {
+/** Runs a job up to the first violation. */
+export async function runJob(job: Job): Promise<Tally> {
   const tally = emptyTally();
   if ('points' in job) await tryPoints(job.points, tally);
   else
     for (let seed = job.seeds.from; seed < job.seeds.to && !tally.found; seed += 1) {
       const { only } = job.seeds;
-      const outcome = await new World(scenarioOf(seed, only)).run();
-      count(tally, outcome, `--seed ${seed}${only ? ` --worlds ${only.join()}` : ''}`);
+      const outcome = await new Simulation(scenarioOf(seed, only)).run();
+      count(tally, outcome, `--seed ${seed}${only ? ` --seed-shapes ${only.join()}` : ''}`);
       tally.seeds += 1;
     }
   return tally;
@@ -73,30 +73,33 @@ async function tryPoints(
   { shape, fault, call: only }: Extract<Job, { points: unknown }>['points'],
   tally: Tally,
 ): Promise<void> {
-  const undisturbed = await new World(crashPoint(shape)).run();
+  const undisturbed = await new Simulation(crashPoint(shape)).run();
   count(tally, undisturbed, `--point ${shape}`);
   const [first, last] = only === undefined ? [1, undisturbed.calls] : [only, only];
   for (let call = first; call <= last && !tally.found; call += 1) {
-    const outcome = await new World(crashPoint(shape, { call, fault })).run();
+    const outcome = await new Simulation(crashPoint(shape, { call, fault })).run();
     count(tally, { ...outcome, ...differs(shape, undisturbed, outcome) }, `--point ${shape}:${call}:${fault}`);
     tally.points += 1;
   }
 }
 
 /**
- * One fault is survived, not just endured: the run ends as it would have, or asks for a human where nobody can know.
- * Where people give commands or change things meanwhile, or a step may be tried only once, any end will do; and policy that cannot
- * decide has denied something.
+ * One fault must not change how a run ends, except to needs_human if an outcome is unknown. Not checked where people send
+ * commands or change incidents, where a step has one attempt only, and where policy could not decide and so denied a call.
  */
 function differs(
   shape: ShapeName,
   undisturbed: Outcome,
   { statuses, violation, injected }: Outcome,
 ): { violation?: Violation } {
-  const triedOnce = shapeOf(shape).steps.some(({ retry }) => retry?.attempts === 1);
-  const { scripted, meddling, tendsEnded, repeats } = crashPoint(shape);
+  const triedOnce = workflowOfShape(shape).steps.some(({ retry }) => retry?.attempts === 1);
+  const { scripted, incidentEdits, changesEndedRuns, repeats } = crashPoint(shape);
   const commanded =
-    tendsEnded || repeats || scripted.length > 0 || meddling.length > 0 || undisturbed.statuses.includes('canceled');
+    changesEndedRuns ||
+    repeats ||
+    scripted.length > 0 ||
+    incidentEdits.length > 0 ||
+    undisturbed.statuses.includes('canceled');
   const undecided = injected.has('policy_error') || injected.has('policy_slow');
   if (violation || triedOnce || commanded || undecided) return {};
   const same = statuses.length === undisturbed.statuses.length;
@@ -106,8 +109,8 @@ function differs(
   return { violation: { invariant: 'one fault does not change how a run ends', what } };
 }
 
-function count(tally: Tally, { injected, situations, violation, story }: Outcome, again: string): void {
-  const found = violation && { ...violation, again, lastEvents: story.last(LAST_EVENTS) };
+function count(tally: Tally, { injected, situations, violation, eventLog }: Outcome, again: string): void {
+  const found = violation && { ...violation, again, lastEvents: eventLog.last(LAST_EVENTS) };
   addTo(tally, {
     ...emptyTally(),
     injected: Object.fromEntries(injected),

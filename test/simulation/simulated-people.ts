@@ -3,12 +3,12 @@ import type { Provenance } from '../../lambdas/people/provenance.ts';
 
 const FAR_FUTURE = '2099-01-01T00:00:00.000Z';
 
-/** Raises the incidents, under this name of ServiceNow's. */
+/** The ServiceNow name of the person who reports the incidents. */
 export const REPORTER = 'max.m';
-/** Wrote the workflows. */
+/** The author of the workflows. */
 export const AUTHOR = 'wanda';
 
-/** People of every kind: those who may decide, those who may only try, and those whose place another takes. */
+/** People who may decide, people who may not but try, and people with a delegate. */
 export const PEOPLE: readonly Person[] = [
   someone('ana', 'owner', { groups: ['ops'], identities: ['slack:T1/UANA', 'github:ana-dev'] }),
   someone('bo', 'approver', { tier: 'high', groups: ['ops'] }),
@@ -22,12 +22,12 @@ export const PEOPLE: readonly Person[] = [
     away: { until: FAR_FUTURE, delegate: 'eli' },
     delegates: [{ person: 'eli', rights: givenBy('ana') }],
   }),
-  // Has named a delegate whom no owner allowed.
+  // Named a delegate without the permission of an owner.
   someone('joe', 'approver', { tier: 'high', groups: ['ops'], away: { until: FAR_FUTURE, delegate: 'dee' } }),
   // Created by the author of the workflows: their votes do not count for writes of these workflows.
   someone('pip', 'approver', { tier: 'high', groups: ['ops'], rights: givenBy('wanda') }),
   someone('quin', 'admin', { groups: ['ops'], rights: givenBy('pip', 'wanda') }),
-  // Each names the other: nobody takes their places, and nothing goes round in circles.
+  // Each names the other as delegate: nobody decides for them, and the lookup must end.
   someone('gus', 'approver', { tier: 'high', away: { until: FAR_FUTURE, delegate: 'hal' } }),
   someone('hal', 'approver', { tier: 'high', away: { until: FAR_FUTURE, delegate: 'gus' } }),
   someone('max', 'admin', { groups: ['ops'], identities: [`servicenow:${REPORTER}`, 'slack:T1/UMAX'] }),
@@ -43,4 +43,4 @@ function someone(id: string, role: Person['role'], differing: Partial<Person>): 
   return { id, name: id, role, tier: 'medium', groups: [], identities: [], ...differing };
 }
 
-export const personOf = (id: string): Person | undefined => PEOPLE.find((person) => person.id === id);
+export const personById = (id: string): Person | undefined => PEOPLE.find((person) => person.id === id);

@@ -14,7 +14,7 @@ export interface OutsideCall {
 }
 
 /** What becomes of the next call of a name. `lost_answer` acts and says nothing; `lost_request` never arrives. */
-export type OutsideFault =
+export type TargetFault =
   | { status: number; retryAfterSeconds?: number; body?: unknown }
   | 'unreachable'
   | 'lost_request'
@@ -39,10 +39,10 @@ type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http';
  * The systems outside as far as the connectors speak to them, behind a `fetch` of its own: no sockets, no time, so that
  * a whole run can be repeated exactly. The contract of the connectors holds it to what the simulators do.
  */
-export class FakeOutside {
+export class FakeTargets {
   readonly calls: OutsideCall[] = [];
   readonly #passage: Passage;
-  readonly #faults: { name: string; fault: OutsideFault }[] = [];
+  readonly #faults: { name: string; fault: TargetFault }[] = [];
   readonly #servicenow = new FakeServiceNow();
   readonly #github: FakeGitHub;
   readonly #slack: FakeSlack;
@@ -86,7 +86,7 @@ export class FakeOutside {
   }
 
   /** The next call of this name (`POST slack`) suffers this; several are suffered in order. */
-  next(name: string, ...faults: OutsideFault[]): void {
+  next(name: string, ...faults: TargetFault[]): void {
     this.#faults.push(...faults.map((fault) => ({ name, fault })));
   }
 

@@ -3,7 +3,7 @@ import type { VirtualTime } from './virtual-time.ts';
 const LINES_MAX = 400;
 
 /** The last events of a simulation, one line for each. */
-export class Story {
+export class EventLog {
   readonly #time: VirtualTime;
   readonly #print: ((line: string) => void) | undefined;
   readonly #beganAtMs: number;

@@ -6,44 +6,44 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { OutsideRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../simulated-targets.ts';
 import { TERMINAL } from './lifecycle-table.ts';
+import { matchesAction } from './matches-action.ts';
 import type { Report } from './report.ts';
-import { carriesOut } from './request-content.ts';
 
 const MARK = /countersign:[0-9a-f]{20}/;
 
-/** What reaches the systems outside: only what was intended before, nothing after the end, nothing twice. */
-export class EffectsJudge {
+/** Requests to targets: only with a committed intent, none after the end of the run, none twice. */
+export class TargetRequestInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
-  /** With clocks that differ by more than the design allows, the end of a lease is not certain. */
-  readonly #clocksAreSane: boolean;
+  /** False if clocks differ by more than the design allows: then the end of a lease is not certain. */
+  readonly #clocksAreClose: boolean;
   readonly #known: {
-    nobodyHurries: boolean;
+    noCommands: boolean;
     time: Clock;
     skewMs: number;
     approval: (id: string) => Approval | undefined;
   };
   /**
-   * Until when a request must not be repeated, by its content. The invocation that was refused knows it; others that begin
-   * after it has committed must know it too. If its commit is lost, nobody else can know.
+   * Until when a request must not be repeated, by its content. The invocation that was refused knows it. Invocations that
+   * start after its commit must know it too. If its commit is lost, no other invocation can know it.
    */
-  readonly #waits = new Map<string, { untilMs: number; refused: OutsideRequest['by']; knownAtMs: number }>();
-  readonly #landed = new Map<string, number>();
-  /** When a marked write of a run was sent last. */
+  readonly #waits = new Map<string, { untilMs: number; refused: TargetRequest['by']; knownAtMs: number }>();
+  readonly #timesMade = new Map<string, number>();
+  /** When a marked write of a run was last sent. */
   readonly #sentAtMs = new Map<string, number>();
-  readonly #settled = new Map<string, Receipt>();
+  readonly #receipts = new Map<string, Receipt>();
   /** The receipt key of each request, and the keys whose write has reached its target. */
-  readonly #keys = new WeakMap<OutsideRequest, string>();
-  readonly #effective = new Set<string>();
+  readonly #keys = new WeakMap<TargetRequest, string>();
+  readonly #made = new Set<string>();
 
   constructor(
     report: Report,
     store: MemoryRunStore,
     known: {
-      clocksAreSane: boolean;
-      nobodyHurries: boolean;
+      clocksAreClose: boolean;
+      noCommands: boolean;
       time: Clock;
       skewMs: number;
       approval: (id: string) => Approval | undefined;
@@ -51,13 +51,13 @@ export class EffectsJudge {
   ) {
     this.#report = report;
     this.#store = store;
-    this.#clocksAreSane = known.clocksAreSane;
+    this.#clocksAreClose = known.clocksAreClose;
     this.#known = known;
   }
 
-  /** How often a marked write has landed. */
+  /** How often a marked write was made. */
   times(tenant: string, receiptKey: string): number {
-    return this.#landed.get(markOf(tenant, receiptKey)) ?? 0;
+    return this.#timesMade.get(markOf(tenant, receiptKey)) ?? 0;
   }
 
   /** What a person finds at the target about each write of a run whose outcome is unknown. */
@@ -69,43 +69,43 @@ export class EffectsJudge {
       return isOpen && receipt.runId === runId && receipt.effect !== 'read' ? [receipt] : [];
     });
     return Object.fromEntries(
-      open.map(({ stepId, key }) => [stepId, this.#effective.has(`${tenant} ${key}`) ? 'happened' : 'did_not']),
+      open.map(({ stepId, key }) => [stepId, this.#made.has(`${tenant} ${key}`) ? 'happened' : 'did_not']),
     );
   }
 
-  /** A person has said whether writes were made: they were right, and their receipts say the same. */
+  /** A person has resolved writes: the receipts agree with what the target did. */
   resolved(receipts: readonly Receipt[]): void {
     for (const { tenant, key, outcome } of receipts) {
-      const happened = this.#effective.has(`${tenant} ${key}`);
+      const happened = this.#made.has(`${tenant} ${key}`);
       if ((outcome === 'succeeded' && !happened) || (outcome === 'failed' && happened)) {
         this.#report('a resolved receipt says what happened', `${key} is ${outcome}`);
       }
     }
   }
 
-  sent(request: OutsideRequest): void {
+  sent(request: TargetRequest): void {
     const { by, method, url } = request;
     const what = `${by.id} ${method} ${url.pathname}`;
-    if (by.isOver) this.#report('an invocation that has answered sends nothing', what);
+    if (by.hasReturned) this.#report('an invocation sends nothing after it returned', what);
     const run = this.#store.inside.run(by.tenant, by.runId ?? '');
     const stopped = !run || TERMINAL.has(run.status) || run.status === 'paused';
-    // What is there may be read for people to see until the commit that asks them is made, or lost.
-    if (stopped && method !== 'GET' && this.#clocksAreSane) {
-      this.#report('a stopped run makes no call', `${what} of ${run?.runId}, ${run?.status}`);
+    // The values that approvers will see may still be read: their commit is then lost.
+    if (stopped && method !== 'GET' && this.#clocksAreClose) {
+      this.#report('a stopped run makes no write', `${what} of ${run?.runId}, ${run?.status}`);
     }
     const wait = this.#waits.get(contentOf(request));
     const tooSoonMs = (wait?.untilMs ?? 0) - 2 * this.#known.skewMs - this.#known.time.now();
-    const unaware = method === 'GET' && wait !== undefined && wait.refused !== by && by.beganAtMs < wait.knownAtMs;
-    if (tooSoonMs > 0 && !unaware && this.#known.nobodyHurries)
-      this.#report('Retry-After is honoured', `${what}, ${tooSoonMs} ms early`);
-    if (method !== 'GET' && !this.#intending(request)) this.#report('no write without a committed intent', what);
-    if (method !== 'GET') this.#judgeRetry(request, what);
+    const cannotKnow = method === 'GET' && wait !== undefined && wait.refused !== by && by.beganAtMs < wait.knownAtMs;
+    if (tooSoonMs > 0 && !cannotKnow && this.#known.noCommands)
+      this.#report('Retry-After is respected', `${what}, ${tooSoonMs} ms early`);
+    if (method !== 'GET' && !this.#intending(request)) this.#report('every write has a committed intent', what);
+    if (method !== 'GET') this.#checkRetry(request, what);
     const key = method === 'GET' ? undefined : this.#intending(request)?.key;
     if (key !== undefined) this.#keys.set(request, key);
   }
 
-  /** Source 001, 7.2: a write with high blast radius is sent again only after people have agreed to the retry. */
-  #judgeRetry(request: OutsideRequest, what: string): void {
+  /** Source 001, 7.2: a write with high blast radius is sent again only after an approval of the retry. */
+  #checkRetry(request: TargetRequest, what: string): void {
     const mark = markIn(request);
     if (mark === undefined) return;
     const nowMs = this.#known.time.now();
@@ -113,65 +113,65 @@ export class EffectsJudge {
     const sentAtMs = this.#sentAtMs.get(write);
     this.#sentAtMs.set(write, nowMs);
     const { action, approvalId } = this.#intending(request) ?? {};
-    if (sentAtMs === undefined || !action || action.blastRadius === 'low' || !this.#clocksAreSane) return;
+    if (sentAtMs === undefined || !action || action.blastRadius === 'low' || !this.#clocksAreClose) return;
     const asked = approvalId === undefined ? undefined : this.#known.approval(approvalId);
     const askedAtMs = Date.parse(asked?.requestedAt ?? '') + this.#known.skewMs;
     if (asked?.status === 'approved' && askedAtMs >= sentAtMs) return;
-    this.#report('a write with high blast radius is sent again only if people agree', `${what} with ${approvalId}`);
+    this.#report('a write with high blast radius is sent again only after an approval', `${what} with ${approvalId}`);
   }
 
-  askedToWait(request: OutsideRequest, untilMs: number): void {
+  retryAfter(request: TargetRequest, untilMs: number): void {
     this.#waits.set(contentOf(request), { untilMs, refused: request.by, knownAtMs: Number.POSITIVE_INFINITY });
   }
 
   /** An invocation has changed its run: its wait is stored. */
-  changed(by: OutsideRequest['by']): void {
+  changed(by: TargetRequest['by']): void {
     const now = this.#known.time.now();
     for (const wait of this.#waits.values()) if (wait.refused === by) wait.knownAtMs = Math.min(wait.knownAtMs, now);
   }
 
-  landed(request: OutsideRequest): void {
+  handled(request: TargetRequest): void {
     const { by, method } = request;
     if (method === 'GET') return;
     const key = this.#keys.get(request);
-    if (key !== undefined) this.#effective.add(`${by.tenant} ${key}`);
+    if (key !== undefined) this.#made.add(`${by.tenant} ${key}`);
     const opaque = isOpaque(request);
     const mark = opaque ? contentOf(request) : markIn(request);
     if (mark === undefined) return;
-    const times = (this.#landed.get(mark) ?? 0) + 1;
-    this.#landed.set(mark, times);
-    if (times > 1 && this.#clocksAreSane) {
-      const invariant = `${opaque ? 'an opaque' : 'a marked'} write lands at most once`;
-      this.#report(invariant, `${mark} landed ${times} times, now by ${by.id}`);
+    const times = (this.#timesMade.get(mark) ?? 0) + 1;
+    this.#timesMade.set(mark, times);
+    if (times > 1 && this.#clocksAreClose) {
+      const invariant = `${opaque ? 'an opaque' : 'a marked'} write is made at most once`;
+      this.#report(invariant, `${mark} was made ${times} times, now by ${by.id}`);
     }
   }
 
-  /** A receipt as a commit left it. */
+  /** A commit has stored this receipt. */
   committed(receipt: Receipt): void {
     const id = `${receipt.tenant} ${receipt.key}`;
-    const before = this.#settled.get(id);
+    const before = this.#receipts.get(id);
     if (before?.outcome === 'succeeded' && before.leaseVersion !== receipt.leaseVersion) {
-      this.#report('a receipt of success stands', receipt.key);
+      this.#report('a succeeded receipt is not overwritten', receipt.key);
     }
-    this.#settled.set(id, receipt);
-    if (receipt.outcome === 'reversed') this.#effective.delete(id);
+    this.#receipts.set(id, receipt);
+    if (receipt.outcome === 'reversed') this.#made.delete(id);
     // Undone: the same may be written again, with the same mark.
     if (receipt.outcome === 'reversed') {
-      this.#landed.delete(markOf(receipt.tenant, receipt.key));
+      this.#timesMade.delete(markOf(receipt.tenant, receipt.key));
       this.#sentAtMs.delete(`${receipt.runId} ${markOf(receipt.tenant, receipt.key)}`);
     }
     if (receipt.effect !== 'probe') return;
     const times = this.times(receipt.tenant, receipt.key);
     if (receipt.outcome === 'succeeded' && times === 0) {
-      this.#report('a successful receipt has an effect', receipt.key);
+      this.#report('a succeeded receipt has a write', receipt.key);
     }
-    if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreSane) {
-      this.#report('a receipt of failure means that nothing happened', receipt.key);
+    if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreClose) {
+      this.#report('a failed receipt means that no write happened', receipt.key);
     }
   }
 
-  /** The grounds of an intent of this run for this content, if one is committed and not known to have failed. */
-  #intending(request: OutsideRequest): { action: ProposedAction; approvalId?: string; key: string } | undefined {
+  /** The decision and approval of the committed intent for this request, unless it is known to have failed. */
+  #intending(request: TargetRequest): { action: ProposedAction; approvalId?: string; key: string } | undefined {
     const { tenant, runId = '' } = request.by;
     const mark = markIn(request);
     const step = this.#store.inside.steps(tenant, runId).find((step) => {
@@ -179,7 +179,7 @@ export class EffectsJudge {
       if (receipt?.runId !== runId || receipt.outcome === 'failed' || receipt.outcome === 'reversed') return false;
       if (receipt.stepIndex !== step.index || !step.governed) return false;
       const isMarked = mark === undefined || mark === markOf(tenant, receipt.key);
-      return isMarked && carriesOut(request, step.governed.request.action);
+      return isMarked && matchesAction(request, step.governed.request.action);
     });
     if (!step?.governed) return undefined;
     const { request: asked, approvalId } = step.governed;
@@ -188,9 +188,9 @@ export class EffectsJudge {
   }
 }
 
-const isOpaque = ({ url }: OutsideRequest) => url.host === HOOKS_HOST;
+const isOpaque = ({ url }: TargetRequest) => url.host === HOOKS_HOST;
 
-const markIn = ({ body }: OutsideRequest) => MARK.exec(JSON.stringify(body ?? null))?.[0];
+const markIn = ({ body }: TargetRequest) => MARK.exec(JSON.stringify(body ?? null))?.[0];
 
-const contentOf = ({ by, method, url, body }: OutsideRequest) =>
+const contentOf = ({ by, method, url, body }: TargetRequest) =>
   `${by.tenant} ${by.runId} ${method} ${url.href} ${JSON.stringify(body)}`;

@@ -1,23 +1,23 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { addTo, doJob, emptyTally, type Job, type Tally } from './trials.ts';
+import { addTo, emptyTally, type Job, runJob, type Tally } from './jobs.ts';
 
-/** Does all jobs, on every core, until they are done or a violation was found. */
-export async function doAll(jobs: Job[], progress: (sum: Tally) => void, threads = availableParallelism()) {
+/** Runs all jobs on every core until they are done or a violation was found. */
+export async function runAll(jobs: Job[], progress: (sum: Tally) => void, threads = availableParallelism()) {
   const sum = emptyTally();
   const left = [...jobs];
-  const took = (tally: Tally) => {
+  const finished = (tally: Tally) => {
     addTo(sum, tally);
     progress(sum);
     if (sum.found) left.length = 0;
   };
   if (threads <= 1) {
-    for (let job = left.shift(); job; job = left.shift()) took(await doJob(job));
-  } else await Promise.all(Array.from({ length: threads }, () => processBatch(left, took)));
+    for (let job = left.shift(); job; job = left.shift()) finished(await runJob(job));
+  } else await Promise.all(Array.from({ length: threads }, () => runInThread(left, finished)));
   return sum;
 }
 
-function processBatch(left: Job[], took: (tally: Tally) => void): Promise<void> {
+function runInThread(left: Job[], finished: (tally: Tally) => void): Promise<void> {
   const thread = new Worker(new URL('./chaos-thread.ts', import.meta.url));
   return new Promise<void>((resolve, reject) => {
     const next = () => {
@@ -27,7 +27,7 @@ function processBatch(left: Job[], took: (tally: Tally) => void): Promise<void> 
     };
     thread.on('error', reject);
     thread.on('message', (tally: Tally) => {
-      took(tally);
+      finished(tally);
       next();
     });
     next();

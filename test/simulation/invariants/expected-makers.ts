@@ -1,21 +1,21 @@
 import type { Commit } from '../../../lambdas/run/commit.ts';
 
-interface Contributed {
-  /** Who gave the run something, and with which commit. */
+interface MakersOfRun {
+  /** Makers of all later writes of the run, each with the commit that made them so. */
   duringRun: { person: string; seq: number }[];
-  /** The makers of an attempt at one step: people who edited its payload, or had it retried after it had failed. */
+  /** Makers of one step: people who edited its payload, or retried it after it had failed. */
   toStep: Map<number, Set<string>>;
-  /** The commit with which a step's values were fixed. */
+  /** The commit that fixed the values of a step. */
   proposedIn: Map<number, number>;
-  /** Steps that have failed for good. */
+  /** Steps that have failed permanently. */
   failed: Set<number>;
   /** The ended run whose writes it undoes. */
   rolledBack?: string;
 }
 
-/** Who has put something into what a run writes, as its commits show: by the design, not by the engine's code. */
-export class Contributions {
-  readonly #runs = new Map<string, Contributed>();
+/** The makers of each write, computed from the commits as the design says, without the engine's code. */
+export class ExpectedMakers {
+  readonly #runs = new Map<string, MakersOfRun>();
 
   committed(runId: string, { seq, events }: Commit): void {
     const run = this.#of(runId);
@@ -46,7 +46,7 @@ export class Contributions {
     ]);
   }
 
-  #of(runId: string): Contributed {
+  #of(runId: string): MakersOfRun {
     const known = this.#runs.get(runId);
     if (known) return known;
     const run = { duringRun: [], toStep: new Map(), proposedIn: new Map(), failed: new Set<number>() };
@@ -57,6 +57,6 @@ export class Contributions {
 
 const indexIn = (approvalId: string): number => Number(approvalId.split('-').at(-1));
 
-function add({ toStep }: Contributed, index: number, person: string): void {
+function add({ toStep }: MakersOfRun, index: number, person: string): void {
   toStep.set(index, (toStep.get(index) ?? new Set()).add(person));
 }

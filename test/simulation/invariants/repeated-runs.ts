@@ -4,7 +4,7 @@ import type { IntentReceipt, Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { OutsideRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../simulated-targets.ts';
 import type { Report } from './report.ts';
 
 type PlannedCall = Extract<Plan['steps'][number], { kind: 'call' }>;
@@ -13,14 +13,14 @@ type PlannedCall = Extract<Plan['steps'][number], { kind: 'call' }>;
  * A request starts one run. A replay makes no write of its original again. A run that applies a plan writes what the plan
  * showed, under the policies and over the values that it showed.
  */
-export class RepeatsJudge {
+export class RepeatedRunInvariants {
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #runOf = new Map<string, string>();
   readonly #receipts = new Map<string, Receipt>();
   readonly #plans = new Map<string, Plan>();
-  /** What an invocation saw last of an incident. */
-  readonly #saw = new Map<string, Record<string, string>>();
+  /** The fields of an incident that an invocation read last. */
+  readonly #lastRead = new Map<string, Record<string, string>>();
 
   constructor(report: Report, store: MemoryRunStore) {
     this.#report = report;
@@ -42,25 +42,25 @@ export class RepeatsJudge {
   }
 
   /** The response to a request says that it has started this run. */
-  answered(tenant: string, request: Run['request'], runId: string): void {
+  responded(tenant: string, request: Run['request'], runId: string): void {
     const asked = askedFor(request);
     const started = this.#runOf.get(`${tenant} ${asked}`);
     if (started !== runId)
-      this.#report('a repeated request is answered with its run', `${asked}: ${started}, ${runId}`);
+      this.#report('the response to a repeated request names its run', `${asked}: ${started}, ${runId}`);
   }
 
   committed({ run, receipts, steps }: RunChange): void {
     for (const { receipt } of receipts) {
       const undoes = steps.find(({ step }) => step.index === receipt.stepIndex)?.step.undoes;
       if (receipt.outcome === 'intent' && receipt.effect !== 'read' && undoes === undefined) {
-        this.#judgeReplay(run, receipt);
-        this.#judgePlanned(run, receipt);
+        this.#checkReplay(run, receipt);
+        this.#checkPlanned(run, receipt);
       }
     }
     for (const { receipt } of receipts) this.#receipts.set(`${receipt.tenant} ${receipt.key}`, receipt);
   }
 
-  #judgeReplay({ tenant, runId, request }: Run, intent: IntentReceipt): void {
+  #checkReplay({ tenant, runId, request }: Run, intent: IntentReceipt): void {
     if (!request?.replay) return;
     const steps = this.#store.inside.steps(tenant, request.replay.of);
     const original = steps.find(({ index }) => index === intent.stepIndex);
@@ -69,7 +69,7 @@ export class RepeatsJudge {
     this.#report('a replay makes no write of its original again', `${runId}/${intent.stepId}: ${made.key}`);
   }
 
-  #judgePlanned(run: Run, intent: IntentReceipt): void {
+  #checkPlanned(run: Run, intent: IntentReceipt): void {
     const plan = this.#planOf(run);
     if (!plan) return;
     const what = `${run.runId}/${intent.stepId}`;
@@ -85,22 +85,22 @@ export class RepeatsJudge {
     }
   }
 
-  landed({ by, method, url }: OutsideRequest, fields: Record<string, string> | undefined): void {
-    if (method === 'GET' && fields) this.#saw.set(`${by.id} ${url.pathname}`, { ...fields });
+  handled({ by, method, url }: TargetRequest, fields: Record<string, string> | undefined): void {
+    if (method === 'GET' && fields) this.#lastRead.set(`${by.id} ${url.pathname}`, { ...fields });
   }
 
-  /** A planned update is sent only by who has seen the values that the plan showed, or its own effect. */
-  sent({ by, method, url, body }: OutsideRequest): void {
+  /** An invocation sends a planned update only after it has read the values that the plan showed, or the written ones. */
+  sent({ by, method, url, body }: TargetRequest): void {
     if (method !== 'PATCH' || !body || 'work_notes' in body) return;
     const run = this.#store.inside.run(by.tenant, by.runId ?? '');
     const plan = run === undefined || run.rollback ? undefined : this.#planOf(run);
     const shown = plan?.steps.find(
       (step): step is PlannedCall => step.kind === 'call' && JSON.stringify(step.fields) === JSON.stringify(body),
     );
-    const saw = this.#saw.get(`${by.id} ${url.pathname}`);
+    const read = this.#lastRead.get(`${by.id} ${url.pathname}`);
     for (const [field, before] of Object.entries(shown?.before ?? {})) {
-      if (saw?.[field] === before || saw?.[field] === body[field]) continue;
-      const what = `${by.runId} writes ${field}, planned over ${before}, over ${saw?.[field]}`;
+      if (read?.[field] === before || read?.[field] === body[field]) continue;
+      const what = `${by.runId} writes ${field}, planned over ${before}, over ${read?.[field]}`;
       this.#report('a run that applies a plan refuses drift', what);
     }
   }
@@ -116,7 +116,7 @@ function askedFor(request: Run['request']): string | undefined {
   return request?.planHash === undefined ? undefined : `apply ${request.planHash}`;
 }
 
-/** The key without the run and the step, which some writes have in it. */
+/** The key without the run and the step, which the keys of some writes contain. */
 function keyOfAnyRun({ key, runId, stepId }: Receipt): string {
   const own = `:${runId}:${stepId}`;
   return key.endsWith(own) ? key.slice(0, -own.length) : key;
