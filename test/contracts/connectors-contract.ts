@@ -19,7 +19,7 @@ const ON_THE_WAY: Failure[] = [
   ['429 with Retry-After', { status: 429, retryAfterSeconds: 7, body: SAYS }, { ...LATER, retryAfterMs: 7_000 }],
   ['403', { status: 403, body: SAYS }, REFUSED],
   ['503', { status: 503, body: SAYS }, UNKNOWN],
-  ['a lost answer', 'lost_answer', UNKNOWN],
+  ['a lost response', 'lost_answer', UNKNOWN],
   ['a truncated answer', 'truncated', UNKNOWN],
 ];
 /** What the answer alone decides, wherever it comes from. */

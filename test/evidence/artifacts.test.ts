@@ -129,7 +129,7 @@ describe('an export that failed', () => {
     expect(store.keys()).toHaveLength(3);
   });
 
-  it('of a run that is not there is dropped, with a word about it', async () => {
+  it('of a missing run is dropped, and the log says so', async () => {
     await exportSealedRun(exporter(undefined), message);
     expect([completed, store.keys(), log.messages('warn').length]).toEqual([[message.entryId], [], 1]);
   });

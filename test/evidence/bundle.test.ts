@@ -109,7 +109,7 @@ describe('an evidence document', () => {
     });
   });
 
-  it('names the versions of all that had a say', () => {
+  it('names the versions of workflow, policies and runtime', () => {
     expect(document.versions).toEqual({
       runtime: expect.stringMatching(/^\d+\.\d+\.\d+/),
       workflow: { name: 'triage-incident', version: 3 },
@@ -117,18 +117,18 @@ describe('an evidence document', () => {
     });
   });
 
-  it('carries metadata only: nothing that people, systems or secrets said', () => {
+  it('contains metadata only, and no text of people, systems or secrets', () => {
     expect(TEXT_CANARIES.filter((canary) => JSON.stringify(contents).includes(canary))).toEqual(TEXT_CANARIES);
     expect(TEXT_CANARIES.filter((canary) => text.includes(canary))).toEqual([]);
   });
 
-  it('is canonical, and the same whenever it is built', () => {
+  it('is canonical, and the same at every build', () => {
     expect(canonicalJson(JSON.parse(text))).toBe(text);
     const again = builtDocument(JSON.parse(JSON.stringify(contents)));
     expect(again.equals(bundle)).toBe(true);
   });
 
-  it('is stored under the run’s own name', () => {
+  it('is stored under the id of its run', () => {
     expect([documentKey(contents.run), envelopeKey(contents.run)]).toEqual([
       'evidence/acme/run_00000001/bundle.json',
       'evidence/acme/run_00000001/bundle.dsse.json',
@@ -136,7 +136,7 @@ describe('an evidence document', () => {
   });
 });
 
-describe('what a run cost', () => {
+describe('the model cost of a run', () => {
   const [classify] = contents.receipts as [SucceededReceipt];
   const call = (key: string, usd?: number, runId = classify.runId): SucceededReceipt => ({
     ...classify,
@@ -166,7 +166,7 @@ describe('what a run cost', () => {
   });
 });
 
-describe('what a run asked of AWS at least', () => {
+describe('the minimum number of AWS requests of a run', () => {
   it('is a transaction for each commit, an execution for each approval, and every call of a model', () => {
     expect(document.awsRequestsAtLeast).toEqual({
       'dynamodb.TransactWriteItems': contents.commits.length,
@@ -175,7 +175,7 @@ describe('what a run asked of AWS at least', () => {
     });
   });
 
-  it('leaves out what nothing proves', () => {
+  it('counts only requests that the rows prove', () => {
     expect(documentOf({ approvals: [], receipts: [] }).awsRequestsAtLeast).toEqual({
       'dynamodb.TransactWriteItems': contents.commits.length,
     });
@@ -183,7 +183,7 @@ describe('what a run asked of AWS at least', () => {
 });
 
 describe('the shape of a value', () => {
-  it('has the names that the workflow or a connector chose, and only types and sizes further down', () => {
+  it('has the field names of the workflow or connector at the top, and below only types and sizes', () => {
     expect(
       described({ sysId: 'abc', fields: { 'CANARY name': 1 }, list: [1, 2], on: true, off: null }, 'ours').shape,
     ).toEqual({
@@ -207,7 +207,7 @@ describe('the shape of a value', () => {
     expect(described(value, 'foreign').shape).toEqual(shape);
   });
 
-  it('leaves out what does not look like a name, and all names where there are too many', () => {
+  it('omits texts that are no field names, and all names if there are too many', () => {
     expect(described({ 'ana@example.com': 1, ok: 1 }, 'ours').shape).toMatchObject({
       size: 2,
       properties: { ok: { type: 'number' } },
@@ -241,7 +241,7 @@ describe('a signed envelope', () => {
     expect(verify(null, payload, signer.publicKey, Buffer.from(sig, 'base64'))).toBe(false);
   });
 
-  it('stays far below the 4,096 bytes that KMS signs, however long the names are', async () => {
+  it('is far smaller than the 4,096 bytes that KMS signs, also with the longest names', async () => {
     const arn = `arn:aws:kms:ap-southeast-2:123456789012:key/${'m'.repeat(40)}`;
     const sizes: number[] = [];
     const signer = {

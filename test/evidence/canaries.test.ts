@@ -24,7 +24,7 @@ async function sealed(): Promise<{ text: string; status: string }> {
 
 const found = (text: string) => CANARIES.filter((canary) => text.includes(canary));
 
-describe('the bundle of a real run carries nothing that people or systems wrote', () => {
+describe('the bundle of a real run contains no text of people or systems', () => {
   it.each<[string, string, TargetFault[], string]>([
     ['succeeds', WORKFLOW_WITH_TEXTS, [], 'succeeded'],
     ['is refused by its target', WORKFLOW_WITH_TEXTS, [{ status: 422 }], 'failed_terminal'],
@@ -50,7 +50,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     expect(found(text)).toEqual([]);
   });
 
-  it('when an operator says why it was canceled', async () => {
+  it('when an operator cancels it with a reason', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
     const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
@@ -63,7 +63,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     expect(found(text)).toEqual([]);
   });
 
-  it('when it is in the name of a signal, which timelines show', async () => {
+  it('when the text is in the name of a signal', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: "CANARY-signal {% trigger.title %}" } }\n';
     const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });
@@ -77,7 +77,7 @@ describe('the bundle of a real run carries nothing that people or systems wrote'
     expect(found(text)).toEqual([]);
   });
 
-  it('when a signal brought it, as the output of the step that waited', async () => {
+  it('when a signal has it in its payload', async () => {
     const yaml =
       'name: waiting\nsteps:\n  - { id: hold, tool: wait.external, with: { event: go, timeoutSeconds: 60 } }\n';
     const message = await shop.begin(yaml, { trigger: TRIGGER_WITH_TEXTS });

@@ -87,7 +87,7 @@ describe('the changes of a day', () => {
     expect(audit()).toMatchObject({ changes: 4, findings: [] });
   });
 
-  it('are closed once, and again after a crash before the day was noted', async () => {
+  it('are closed once, and again if a crash prevented that the day was recorded', async () => {
     await threeDays();
     const written = store.keys().length;
     expect(await close()).toEqual([]);
@@ -112,7 +112,7 @@ describe('the changes of a day', () => {
     expect(logged?.after).toEqual({ omitted: { bytes: 10_011, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } });
   });
 
-  it('are not signed if another file is there that does not agree with the history', async () => {
+  it('are not signed if the stored file differs from the history', async () => {
     rows.all.push(change('a', '2026-03-01T10:00:00.000Z'));
     await store.putOnce(changeLogKey('acme', '2026-03-01'), Buffer.from('{}'), 'application/json');
     await expect(close()).rejects.toMatchObject({ code: 'CHAIN_BROKEN' });
@@ -144,7 +144,7 @@ describe('an auditor', () => {
     );
   });
 
-  it('finds a missing file, the newest and the first too', () => {
+  it('finds a missing file, including the newest and the first', () => {
     const without = (day: string) => held().filter(({ name }) => name !== day);
     expect(problems(without('2026-03-02'))?.[0]).toContain('2026-03-02 its file of changes is missing');
     expect(problems(without('2026-03-03'))?.[0]).toContain('2026-03-03 its file of changes is missing');

@@ -55,7 +55,7 @@ async function replaceLog(day: string, change: (log: DayLog) => DayLog, signer =
   logs = changed(logs, day, () => ({ document, envelope }));
 }
 
-it('a whole folder is valid, also with bundles of a day that is not over', () => {
+it('a complete folder is valid, also with bundles of the current day', () => {
   expect(audit()).toEqual({
     tenant: 'acme',
     days: ['2026-03-01', '2026-03-02', '2026-03-03'],
@@ -74,12 +74,12 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('bundles of a tenant whose folder is gone as a whole', () => {
+  it('bundles of a tenant whose folder was deleted', () => {
     bundles = [];
     expect(findings()).toHaveLength(3);
   });
 
-  it('a bundle that was replaced by another good one', () => {
+  it('a bundle that was replaced by another valid one', () => {
     const document = Buffer.from(JSON.stringify({ run: { completedAt: '2026-03-01T10:00:00.000Z' }, other: true }));
     bundles = changed(bundles, 'run_b', () => ({ document }));
     expect(findings()).toEqual([
@@ -87,7 +87,7 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('a bundle with a problem of its own', () => {
+  it('a bundle that is invalid itself', () => {
     expect(findings({ checkBundle: ({ name }) => (name === 'run_b' ? 'commit 4 was edited' : undefined) })).toEqual([
       'run_b commit 4 was edited',
     ]);
@@ -101,7 +101,7 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('a day whose log is missing, in the middle, and its bundles too', () => {
+  it('a day between others whose log and bundles are missing', () => {
     logs = without(logs, '2026-03-02');
     expect(findings()).toEqual(['2026-03-02 its log is missing']);
   });
@@ -112,7 +112,7 @@ describe('an audit names', () => {
     expect(findings()).toEqual(['2026-03-02 its log and all up to that of 2026-03-03 are missing']);
   });
 
-  it('the oldest logs, deleted together with their bundles, unless the audit begins later', () => {
+  it('the oldest logs, deleted together with their bundles, unless the audit starts later', () => {
     logs = without(logs, '2026-03-01');
     bundles = without(without(bundles, 'run_a'), 'run_b');
     expect(findings()).toEqual([
@@ -121,7 +121,7 @@ describe('an audit names', () => {
     expect(findings({ from: '2026-03-02' })).toEqual([]);
   });
 
-  it('a tenant that is gone as a whole, once it is named', () => {
+  it('a deleted tenant, if the auditor names it', () => {
     const audits = auditEvidence(logs, bundles, { ...TERMS, tenants: ['acme', 'globex', 'globex'] });
     expect(audits.map(({ tenant, findings: found }) => ({ tenant, found }))).toEqual([
       { tenant: 'acme', found: [] },
@@ -132,7 +132,7 @@ describe('an audit names', () => {
     ]);
   });
 
-  it('the newest logs of each tenant that is named, by its own days', async () => {
+  it('the newest logs of each named tenant, by the days of that tenant', async () => {
     const days = new LoggedDays('2026-03-01T10:00:00.000Z');
     await days.seal('run_g', { tenant: 'globex' });
     days.goTo('2026-03-02T10:00:00.000Z');
@@ -153,7 +153,7 @@ describe('an audit names', () => {
     expect(findings()).toContain('2026-03-03 its log is missing');
   });
 
-  it('a log that was edited, whichever way', () => {
+  it('a log with any edit', () => {
     const edit = (change: (log: DayLog) => unknown) =>
       changed(logs, '2026-03-01', (held) => ({ document: Buffer.from(JSON.stringify(change(parse(held)))) }));
     const whole = logs;
@@ -175,7 +175,7 @@ describe('an audit names', () => {
     }
   });
 
-  it('a log created again without a bundle and signed with the right key, by the next day', async () => {
+  it('a log that was created again without a bundle and signed with the right key, because the next day differs', async () => {
     bundles = without(bundles, 'run_a');
     await replaceLog('2026-03-01', (log) => buildDayLog({ ...log, entries: log.entries.slice(1) }));
     expect(findings()).toEqual(['2026-03-02 was made after another log of 2026-03-01 than the one that is here']);
@@ -201,7 +201,7 @@ describe('an audit names', () => {
   });
 });
 
-it('a key confirms no log of a day after it was retired, nor one that names another key', async () => {
+it('a key confirms neither a log of a day after its retirement nor one that names another key', async () => {
   const published = (keyId: string, validUntil: string | null) =>
     TERMS.keys.map((each) => ({ ...each, published: { keyId, validUntil } }));
   expect(findings({ keys: published(SIGNER.keyId, null) })).toEqual([]);
@@ -215,7 +215,7 @@ it('a key confirms no log of a day after it was retired, nor one that names anot
   );
 });
 
-it('a key that was rotated still confirms what it signed, beside the new one', async () => {
+it('a rotated key still confirms what it signed', async () => {
   const next = new SeededSigner('next');
   const keys = [...TERMS.keys, trustedKey(next.publicKey)];
   await replaceLog('2026-03-03', (log) => log, next);

@@ -79,7 +79,7 @@ describe.each(opened)('the rows of the daily log %s', (_where, open) => {
     expect(await allOf(rows.entries('acme', '2026-03-03'))).toEqual([]);
   });
 
-  it('remember the newest day that was closed, by tenant', async () => {
+  it('have the newest closed day of each tenant', async () => {
     expect(await rows.lastClosed('acme')).toBeUndefined();
     await rows.saveLastClosed('acme', { day: '2026-03-01', sha256: 'd'.repeat(64) });
     await rows.saveLastClosed('acme', { day: '2026-03-02', sha256: 'e'.repeat(64) });

@@ -28,7 +28,7 @@ const runsOf = (day: string) => logOf(day).entries.map(({ runId }) => runId);
 const shaOf = (day: string) => sha256Hex(days.store.peek(logDocumentKey('acme', day)) ?? '');
 
 describe('closing a day', () => {
-  it('writes its bundles in the order of their sealing, with a signed root, once it is over', async () => {
+  it('writes its bundles in the order of their sealing, with a signed root, after its end', async () => {
     await days.seal('run_b');
     days.clock.advance(1000);
     await days.seal('run_a');
@@ -49,7 +49,7 @@ describe('closing a day', () => {
     });
   });
 
-  it('waits until no sealer can still be at work on an entry of before midnight', async () => {
+  it('waits until no sealer can still add an entry from before midnight', async () => {
     await days.close();
     days.goTo('2026-03-02T00:14:59.999Z');
     expect(await days.close()).toEqual([]);
@@ -57,7 +57,7 @@ describe('closing a day', () => {
     expect(await days.close()).toEqual(['2026-03-01']);
   });
 
-  it('chains the days, those without a bundle too', async () => {
+  it('chains the days, including days without a bundle', async () => {
     await days.seal('run_a');
     days.goTo('2026-03-04T06:00:00.000Z');
     expect(await days.close()).toEqual(['2026-03-01', '2026-03-02', '2026-03-03']);
@@ -69,7 +69,7 @@ describe('closing a day', () => {
     expect(logOf('2026-03-03').previous).toEqual({ day: '2026-03-02', sha256: shaOf('2026-03-02') });
   });
 
-  it('keeps tenants apart', async () => {
+  it('writes a separate log for each tenant', async () => {
     await days.seal('run_a');
     await days.seal('run_g', { tenant: 'globex' });
     days.goTo('2026-03-02T06:00:00.000Z');
@@ -122,7 +122,7 @@ const diesAt =
 /** Closing these two days takes so many calls of rows and bucket. */
 const CALLS = 13;
 
-describe('a closer that dies', () => {
+describe('a crash while a day is closed', () => {
   const calls = Array.from({ length: CALLS }, (_, index) => index + 1);
   it.each(calls.flatMap((call) => [[call, 'before'] as const, [call, 'after'] as const]))(
     'at call %i, %s it took effect, changes nothing about the logs',
@@ -146,7 +146,7 @@ describe('a closer that dies', () => {
     },
   );
 
-  it('after a crash between writing and signing, the log is signed as it was written, even if more was entered since', async () => {
+  it('between writing and signing: the log is signed as it was written, without entries that were added since', async () => {
     await days.close();
     await days.seal('run_a');
     days.goTo('2026-03-02T10:00:00.000Z');
@@ -165,7 +165,7 @@ describe('a closer that dies', () => {
   });
 });
 
-describe('an envelope that somebody else put there first', () => {
+describe('an envelope that somebody else stored first', () => {
   const ENVELOPE_OF_DAY = 'log/acme/2026-03-01.dsse.json';
 
   it.each<[string, () => Promise<Buffer> | Buffer]>([
@@ -191,7 +191,7 @@ describe('an envelope that somebody else put there first', () => {
   });
 });
 
-describe('a log that somebody else put there first', () => {
+describe('a log that somebody else stored first', () => {
   const forged = (change: (log: DayLog) => DayLog) => async () => {
     await days.close();
     await days.seal('run_a');

@@ -27,7 +27,7 @@ function of(entries: LogEntry[]): DayEntries {
   return all;
 }
 
-it('a day made entry by entry is byte for byte the log made at once, and can be read back', () => {
+it('a day that is written entry by entry has the same bytes as one written at once, and can be read', () => {
   fc.assert(
     fc.property(Entries, (entries) => {
       const whole = buildDayLog({ ...facts, entries });
@@ -39,7 +39,7 @@ it('a day made entry by entry is byte for byte the log made at once, and can be 
   );
 });
 
-it('has all of another day exactly if every one of its entries is the same', () => {
+it('contains another day if and only if it has all of its entries', () => {
   fc.assert(
     fc.property(Entries, fc.nat(), (entries, which) => {
       expect(of(entries).haveAll(of(entries.slice(1)))).toBe(true);
@@ -58,7 +58,7 @@ it.each(['', '{}', '{"entries":[', '{"entries":[{}]}', '{"entries":[{"runId":"r"
   },
 );
 
-it('the root of leaves taken one by one is that of RFC 6962, section 2.1', () => {
+it('the root of leaves that are added one by one is that of RFC 6962, section 2.1', () => {
   const hash = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
   const byDefinition = (leaves: Buffer[]): Buffer => {
     if (leaves.length < 2) return leaves[0] ?? hash();

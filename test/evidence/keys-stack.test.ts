@@ -36,7 +36,7 @@ function deployed(evidenceKeys: object[], besides: object = {}): Template {
   return Template.fromStack(stack);
 }
 
-it('a key that was rotated stays, is published, and signs nothing any more', () => {
+it('a rotated key remains and is published, but signs nothing', () => {
   const template = deployed([
     { name: 'first', retiredOn: '2026-06-30' },
     { name: 'second', algorithm: 'p256' },
@@ -81,14 +81,14 @@ it('a key that was rotated stays, is published, and signs nothing any more', () 
   });
 });
 
-it('the days of a tenant that was taken off are still closed', () => {
+it('the days of a removed tenant are still closed', () => {
   const template = deployed([{ name: 'first' }], { formerTenants: ['globex'] });
   template.hasResourceProperties('AWS::Lambda::Function', {
     Environment: { Variables: Match.objectLike({ TENANTS: '["acme","globex"]' }) },
   });
 });
 
-it('the public half of every key, and its fingerprint, are outputs of the stack', () => {
+it('every public key and its fingerprint are outputs of the stack', () => {
   const template = deployed([{ name: 'first', retiredOn: '2026-06-30' }, { name: 'second-one' }]);
   const described = template.findResources('Custom::EvidenceKey');
   const outputs = Object.entries(template.findOutputs('*')).map(([name, { Value }]) => [name, Value]);

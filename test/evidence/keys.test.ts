@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 describe('the published keys', () => {
-  it('are the one that signs and the former ones, each with algorithm, validity and PEM', () => {
+  it('are the current and the former keys, each with algorithm, validity and PEM', () => {
     expect(keys).toEqual([
       {
         keyId: FORMER,
@@ -57,7 +57,7 @@ describe('the published keys', () => {
     }
   });
 
-  it('prove what each of them signed, before and after a rotation', async () => {
+  it('verify what each of them signed, before and after a rotation', async () => {
     const trusted = trustedKeys(keys.map(({ pem }) => pem).join(''));
     const log = buildDayLog({ tenant: 'acme', day: '2026-02-27', previous: null, entries: [] });
     const document = documentOf(log);
@@ -75,13 +75,13 @@ describe('the published keys', () => {
     }
   });
 
-  it('are never returned in part: a key that KMS does not know is an error', async () => {
+  it('are returned completely or not at all: a key that KMS does not have is an error', async () => {
     const unknown = [{ keyId: arn('unknown'), validUntil: null }];
     await expect(publishedKeys(unknown, new KmsPublicKeys(kms))).rejects.toThrow(/does not exist/);
   });
 });
 
-describe('a stack that asks for a key', () => {
+describe('the custom resource of a key', () => {
   const event = {
     RequestType: 'Create' as const,
     ResponseURL: 'https://cloudformation.example.com/answer',
@@ -92,7 +92,7 @@ describe('a stack that asks for a key', () => {
   };
   const asked = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Key' };
 
-  it('gets its PEM and fingerprint, as they are published', async () => {
+  it('has its PEM and fingerprint as they are published', async () => {
     const current = keys.find(({ keyId }) => keyId === CURRENT);
     expect(await answerStack(event, new KmsPublicKeys(kms))).toEqual({
       ...asked,
@@ -102,7 +102,7 @@ describe('a stack that asks for a key', () => {
     });
   });
 
-  it('gets a response also after a failure, and can always delete the resource', async () => {
+  it('sends a response also after a failure, and can always be deleted', async () => {
     const unknown = { ...event, ResourceProperties: { KeyId: arn('unknown') } };
     expect(await answerStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
       ...asked,
@@ -122,7 +122,7 @@ describe('a stage', () => {
     expect(stage().data?.evidenceKeys).toEqual([{ name: 'first', algorithm: 'ed25519' }]);
   });
 
-  it('rotates by adding a key and saying when the one before it was retired', () => {
+  it('rotates its key with a new entry and the retirement day of the previous one', () => {
     const rotated = [
       { name: 'first', retiredOn: '2026-06-30' },
       { name: 'second', algorithm: 'p256', retiredOn: '2027-06-30' },

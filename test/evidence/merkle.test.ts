@@ -21,7 +21,7 @@ describe('a Merkle tree', () => {
     expect(merkleRoot(LEAVES.slice(0, Number(size))).toString('hex')).toBe(root);
   });
 
-  it('has another root when any entry is changed, dropped, added or moved', () => {
+  it('has another root if an entry is changed, removed, added or moved', () => {
     const root = merkleRoot(LEAVES);
     for (const index of LEAVES.keys()) {
       const edited = LEAVES.with(index, leafHash(Buffer.from('other')));

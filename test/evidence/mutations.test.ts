@@ -34,7 +34,7 @@ const mutations = fc.constantFrom(...Object.entries(MUTATIONS));
 // Signing again takes three times as long, and each value that can be edited has its own trial below.
 const allMutations = fc.constantFrom(...Object.entries(MUTATIONS), ...Object.entries(ALL));
 
-it(`${MUTATIONS_TRIED} bundles mutated at random are all caught, and the edited entry is the one that is named`, async () => {
+it(`${MUTATIONS_TRIED} randomly changed bundles are all rejected, and the verifier names the changed entry`, async () => {
   const tried = new Set<string>();
   await fc.assert(
     fc.asyncProperty(which, allMutations, dice, async (index, [name, mutate], numbers) => {
@@ -54,7 +54,7 @@ it(`${MUTATIONS_TRIED} bundles mutated at random are all caught, and the edited 
   expect([...tried].sort()).toEqual(Object.keys(ALL).sort());
 });
 
-it('no value that is in the commits can be edited, not even with a new signature by the key of the stage', async () => {
+it('the verifier rejects a change of any recorded value, even with a new signature of the stage', async () => {
   const unnoticed: string[] = [];
   let edits = 0;
   for (const bundle of bundles) {

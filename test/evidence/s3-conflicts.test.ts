@@ -43,7 +43,7 @@ async function storeAnswering(...answers: { status: number; code: string }[]) {
 const put = (store: S3EvidenceStore) =>
   store.putOnce('evidence/acme/run_1/bundle.json', Buffer.from('{}'), 'application/json');
 
-it('a write with a conflict in S3 is retried after longer and longer waits, and only if the key is still free', async () => {
+it('a write with a conflict in S3 is retried with backoff, and only if the key is still free', async () => {
   const { store, requests, waits } = await storeAnswering(CONFLICT, CONFLICT);
   expect(await put(store)).toBe(true);
   expect(requests).toHaveLength(3);
@@ -51,12 +51,12 @@ it('a write with a conflict in S3 is retried after longer and longer waits, and 
   expect(waits).toEqual([100, 200]);
 });
 
-it('a lost write gets an error', async () => {
+it('a write that lost gets an error', async () => {
   const { store } = await storeAnswering(CONFLICT, TAKEN);
   expect(await put(store)).toBe(false);
 });
 
-it('endless conflicts fail in the end, and other refusals are not retried', async () => {
+it('a write fails after too many conflicts, and other errors are not retried', async () => {
   const endless = await storeAnswering(...Array.from({ length: 20 }, () => CONFLICT));
   await expect(put(endless.store)).rejects.toMatchObject({ name: 'ConditionalRequestConflict' });
   expect(endless.requests).toHaveLength(6);

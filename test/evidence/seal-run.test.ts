@@ -106,7 +106,7 @@ describe('sealing', () => {
     expect(shop.evidence.keys()).toEqual([]);
   });
 
-  it('a second time gives the identical document, and the first record stays', async () => {
+  it('a second time creates the identical document, and the first record remains', async () => {
     const message = await endedRun();
     await seal(message);
     const [document, envelope] = [await shop.evidence.get(DOCUMENT), await shop.evidence.get(ENVELOPE)];
@@ -148,7 +148,7 @@ describe('sealing', () => {
       (message) => otherDocument(message, ({ steps }) => Object.assign(steps[0] ?? {}, { status: 'failed' })),
     ],
     ['a space more', async (message) => Buffer.from(`${await otherDocument(message, () => {})} `)],
-  ])('signs nothing where somebody has put %s', async (_what, planted) => {
+  ])('signs nothing if somebody has stored %s', async (_what, planted) => {
     const message = await endedRun();
     const there = await planted(message);
     await shop.evidence.putOnce(DOCUMENT, there, 'application/json');
@@ -164,7 +164,7 @@ describe('sealing', () => {
     ['nothing', () => Buffer.from('{}')],
     ['a signature by another key', (document) => signClaim(bundleClaim(document), new SeededSigner('forger'))],
     ['a signature of another document', async () => (await sealedBundle({}, shop.signer)).envelope],
-  ])('does not take an envelope with %s for its own', async (_what, planted) => {
+  ])('does not accept an envelope with %s', async (_what, planted) => {
     const message = await endedRun();
     const envelope = await planted(await otherDocument(message, () => {}));
     await shop.evidence.putOnce(ENVELOPE, envelope, 'application/json');

@@ -33,7 +33,7 @@ const outboxEntries = async () => {
 };
 const exported = async () => (await shop.exports.store.get(SIEM)).toString().trim().split('\n');
 
-it('a sealed run is exported and entered in the log of the day on which it is sealed', async () => {
+it('a sealed run is exported, and its entry is in the log of the day on which it was sealed', async () => {
   shop.clock.advance(24 * 60 * 60 * 1000);
   await seal();
   const { run, commits } = await shop.now(message);
@@ -52,7 +52,7 @@ it('a sealed run is exported and entered in the log of the day on which it is se
   expect(await outboxEntries()).toEqual([]);
 });
 
-it('an export that fails holds the bundle up in nothing, and is made up for by itself', async () => {
+it('a failed export does not delay the bundle, and is repeated', async () => {
   const { store } = shop.exports;
   const putOnce = store.putOnce.bind(store);
   store.putOnce = () => Promise.reject(new Error('no such bucket'));

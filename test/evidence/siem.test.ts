@@ -42,7 +42,7 @@ const moved = (to: string) =>
 const error = { code: 'TARGET_REFUSED', message: 'CANARY-error' } as const;
 
 describe('the SIEM export of a run', () => {
-  it('has a line for each commit, in order, that ends as lines do', () => {
+  it('has a line for each commit, in order, each with a newline', () => {
     expect(lines.at(-1)).toBe('');
     expect(events.map(({ metadata }) => metadata.sequence)).toEqual(commits.map(({ seq }) => seq));
     expect(new Set(events.map(({ metadata }) => metadata.uid)).size).toBe(commits.length);
@@ -52,11 +52,11 @@ describe('the SIEM export of a run', () => {
     expect(siemKey(run)).toBe('siem/acme/2026/01/02/run_00000001.jsonl');
   });
 
-  it('carries no text that people or targets wrote', () => {
+  it('contains no text of people or targets', () => {
     for (const canary of TEXT_CANARIES) expect(lines.join('\n')).not.toContain(canary);
   });
 
-  it('creates with the first commit and updates with the others, and says so in the type too', () => {
+  it('has activity and type `create` for the first commit, and `update` for the others', () => {
     expect(events.map(({ activity_id, type_uid }) => [activity_id, type_uid])).toEqual([
       [1, 600301],
       ...commits.slice(1).map(() => [3, 600303]),
@@ -94,7 +94,7 @@ describe('the SIEM export of a run', () => {
     expect(exported(event).actor.user).toEqual(user);
   });
 
-  it('lists the run and what its writes are about', () => {
+  it('lists the run and the targets of its writes', () => {
     const event = { type: 'write.intended', step: 'a', receiptKey: 'k', tool: 't', requestHash: 'h' } as const;
     expect(exported({ ...event, target: 'github:octo-org/payments#7' }).resources).toEqual([
       { type: 'run', uid: 'run_00000001', name: 'triage' },
@@ -125,11 +125,11 @@ describe('the SIEM export of a run', () => {
       3,
       2,
     ],
-  ])('grades %s', (_what, event, severity, status) => {
+  ])('has the severity of %s', (_what, event, severity, status) => {
     expect(exported(event)).toMatchObject({ severity_id: severity, status_id: status });
   });
 
-  it('gives the code of an error, not its text', () => {
+  it('has the code of an error, not its text', () => {
     expect(exported({ type: 'step.failed', step: 'a', index: 0, error })).toMatchObject({
       status_code: 'TARGET_REFUSED',
     });

@@ -37,7 +37,7 @@ describe('the test vectors of the format', () => {
     expect(canonical(value as Json)).toBe(text);
   });
 
-  it('give the beginning of a chain, the hash of a commit and what DSSE signs', () => {
+  it('have the genesis hash of a chain, the hash of a commit and the text that DSSE signs', () => {
     const { genesis, commit } = vectors;
     expect(genesisHash(genesis.tenant, genesis.runId)).toBe(genesis.hash);
     const { hash, ...content } = commit;
@@ -49,12 +49,12 @@ describe('the test vectors of the format', () => {
   it.each([
     ['one in which everything happened', { document, envelope }],
     ['a short one', vectors.short],
-  ])('are valid to both verifiers, %s: what an earlier version of the runtime sealed stays so', (_which, held) => {
+  ])('are valid for both verifiers: %s, also if an earlier version of the runtime sealed it', (_which, held) => {
     expect(verdictOn(held)).toMatchObject({ verdict: 'valid' });
     expect(isGenuine(held.document, held.envelope, publicKey)).toBe(true);
   });
 
-  it.each(vectors.tampered)('are tampered with, to both, when $what', ({ in: file, from, to, entry }) => {
+  it.each(vectors.tampered)('are tampered with for both verifiers: $what', ({ in: file, from, to, entry }) => {
     const held = { document, envelope };
     const tampered = { ...held, [file]: held[file as keyof typeof held].replace(from, to) };
     expect(tampered).not.toEqual(held);
@@ -65,7 +65,7 @@ describe('the test vectors of the format', () => {
     });
   });
 
-  it.each(vectors.resigned)('are $verdict, to both, though signed by the right key, when $what', (vector) => {
+  it.each(vectors.resigned)('are $verdict for both verifiers despite a signature of the right key: $what', (vector) => {
     const { patch, keepsIndex, write: [from = '', to = ''] = [], envelope: resigned, verdict, entry } = vector;
     const text = canonical(patched(document, patch as Operation[], keepsIndex)).replace(from, to);
     // It is the very document that was signed: only its content can give it away.
@@ -76,11 +76,11 @@ describe('the test vectors of the format', () => {
     );
   });
 
-  it('have a wrong bundle for every step of verifying that a signature does not decide', () => {
+  it('have an invalid bundle for every step of the verification besides the signature', () => {
     expect([...new Set(vectors.resigned.map(({ step }) => step))]).toEqual([1, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it('are valid to both when an ECDSA P-256 key signed them, and not with the bytes of another signature', () => {
+  it('are valid for both verifiers with a signature of ECDSA P-256, and not with another signature', () => {
     const { p256 } = vectors;
     const held = { document, envelope: p256.envelope };
     expect(verdictOn(held, p256.publicKey)).toMatchObject({
@@ -127,19 +127,19 @@ describe('the test vectors of addenda', () => {
     ['a resolved run', resolved, 2],
     ['a run that was rolled back after its end', rolledBack, 1],
     ['the run that did so', rollback, 0],
-  ])('are valid to both verifiers: %s', (_which, held, count) => {
+  ])('are valid for both verifiers: %s', (_which, held, count) => {
     expect(held.addenda).toHaveLength(count);
     expect(verdicts(held)).toEqual(['valid', true]);
   });
 
-  it.each(tampered)('are tampered with, to both, when $what', ({ in: file, from, to }) => {
+  it.each(tampered)('are tampered with for both verifiers: $what', ({ in: file, from, to }) => {
     const [first, second] = resolved.addenda as [Held, Held];
     const edited = { ...second, [file]: second[file as keyof Held].replace(from, to) };
     expect(edited).not.toEqual(second);
     expect(verdicts({ ...resolved, addenda: [first, edited] })).toEqual(['tampered', false]);
   });
 
-  it('are tampered with, to both, when one is missing, twice there or of another run', () => {
+  it('are tampered with for both verifiers: one is missing, duplicated or of another run', () => {
     const [first, second] = resolved.addenda as [Held, Held];
     expect(verdicts({ ...resolved, addenda: [second] })).toEqual(['tampered', false]);
     expect(verdicts({ ...resolved, addenda: [first, first, second] })).toEqual(['tampered', false]);
@@ -150,17 +150,17 @@ describe('the test vectors of addenda', () => {
 describe('the test vectors of the log', () => {
   const { log } = vectors;
 
-  it('are genuine to both verifiers, by root and signature', () => {
+  it('are valid for both verifiers, by root and signature', () => {
     expect(logVerdicts(log)).toEqual([undefined, true]);
   });
 
-  it.each(log.tampered)('are not, to both, when $what', ({ in: file, from, to }) => {
+  it.each(log.tampered)('are invalid for both verifiers: $what', ({ in: file, from, to }) => {
     const tampered = { ...log, [file]: log[file as 'document' | 'envelope'].replace(from, to) };
     expect(tampered).not.toEqual(log);
     expect(logVerdicts(tampered)).toEqual([expect.any(String), false]);
   });
 
-  it.each(log.resigned)('are not, to both, though signed by the right key, when $what', (resigned) => {
+  it.each(log.resigned)('are invalid for both verifiers despite a signature of the right key: $what', (resigned) => {
     expect(logVerdicts(resigned)).toEqual([expect.stringMatching(/^its log was edited/), false]);
   });
 });

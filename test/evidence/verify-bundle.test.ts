@@ -12,7 +12,7 @@ import { GovernedStory } from './governed-story.ts';
 import { parsedDocument, SIGNER, sealedBundle, TRUSTED } from './sealed-bundle.ts';
 import { bundle, problemOf, rehash } from './tampering.ts';
 
-describe('a bundle as it was sealed', () => {
+describe('an unchanged bundle', () => {
   it('is valid, and its summary says what it is and who signed it', () => {
     expect(verifyBundle(bundle)).toEqual({
       verdict: 'valid',
@@ -34,16 +34,16 @@ describe('a bundle as it was sealed', () => {
     });
   });
 
-  it('is not called valid without a key, because anybody could have made it', () => {
+  it('is not valid without a key, because anybody could have made it', () => {
     expect(verifyBundle({ ...bundle, keys: [] })).toMatchObject({ verdict: 'unproven', summary: { commits: 10 } });
   });
 
-  it('stays valid after a rotation, among the keys of before and after', () => {
+  it('stays valid after a rotation, with the old and the new key', () => {
     const keys = [trustedKey(new SeededSigner('next').publicKey), ...TRUSTED];
     expect(verifyBundle({ ...bundle, keys })).toMatchObject({ verdict: 'valid', signedBy: { algorithm: 'Ed25519' } });
   });
 
-  it('is valid under ECDSA P-256 too, where a region has no Ed25519', async () => {
+  it('is also valid with ECDSA P-256, for regions without Ed25519', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const signer: Pick<Signer, 'keyId' | 'sign'> = {
       keyId: 'p256',
@@ -70,7 +70,7 @@ describe('a bundle as it was sealed', () => {
 });
 
 describe('a key', () => {
-  it('of another kind is refused, with what would do', () => {
+  it('of another kind is refused, and the error names the supported kinds', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
     expect(() => trustedKey(publicKey)).toThrow(/Ed25519 or ECDSA P-256/);
   });
@@ -106,7 +106,7 @@ describe('a key from the published list', () => {
   });
 });
 
-describe('of an envelope, the verifier says that', () => {
+describe('the verifier of an envelope says that', () => {
   const edited = (change: (envelope: { payload: string; signatures: Record<string, string>[] }) => unknown) => {
     const envelope = JSON.parse(bundle.envelope.toString());
     change(envelope);
@@ -131,7 +131,7 @@ describe('of an envelope, the verifier says that', () => {
     expect(problemOf(restated('"count":10', '"count":9'))).toMatchObject({ entry: 'signature' });
   });
 
-  it('its key id was edited, though DSSE does not sign it', () => {
+  it('its key id was edited, although DSSE does not sign it', () => {
     const held = edited(({ signatures: [signature] }) => Object.assign(signature ?? {}, { keyid: 'test-key/other' }));
     expect(problemOf(held)).toEqual({ entry: 'envelope', problem: expect.stringMatching(/key id/) });
   });
@@ -153,7 +153,7 @@ describe('of an envelope, the verifier says that', () => {
     expect(problemOf({ ...bundle, envelope })).toMatchObject({ entry: 'run' });
   });
 
-  it('it is no envelope of evidence at all', async () => {
+  it('it is not an evidence envelope', async () => {
     const claim = { ...bundleClaim(bundle.document), predicateType: 'https://example.com/other/v1' };
     const envelope = await signClaim(claim, SIGNER);
     expect(verifyBundle({ ...bundle, envelope })).toMatchObject({ verdict: 'unreadable' });
@@ -161,7 +161,7 @@ describe('of an envelope, the verifier says that', () => {
   });
 });
 
-it('a bundle of a later format is not called tampered with, but not readable here', async () => {
+it('a bundle of a later format is unreadable, not tampered with', async () => {
   const document = Buffer.from(bundle.document.toString().replace('countersign.evidence/1', 'countersign.evidence/2'));
   const later = { ...bundle, document, envelope: await signClaim(bundleClaim(document), SIGNER) };
   expect(verifyBundle(later)).toEqual({
@@ -170,7 +170,7 @@ it('a bundle of a later format is not called tampered with, but not readable her
   });
 });
 
-it('building a bundle does not change what it is built from', () => {
+it('building a bundle does not change its input', () => {
   const { contents } = new GovernedStory();
   const before = structuredClone(contents);
   builtDocument(contents);

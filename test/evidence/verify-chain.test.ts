@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EvidenceCommit } from '../../lambdas/evidence/bundle/commit-entry.ts';
 import { type Case, changed, other, problemOf, rehash, swap } from './tampering.ts';
 
-describe('of a chain, the verifier names the commit that', () => {
+describe('the verifier of a chain names the commit that', () => {
   it.each<Case>([
     [
       'was edited',

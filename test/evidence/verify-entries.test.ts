@@ -4,7 +4,7 @@ import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { parsedDocument } from './sealed-bundle.ts';
 import { bundle, type Case, changed, other, problemOf, swap } from './tampering.ts';
 
-describe('of the other entries, the verifier names the one that', () => {
+describe('the verifier of the other entries names the one that', () => {
   it.each<Case>([
     [
       'was edited: the run',
@@ -119,7 +119,7 @@ describe('of the other entries, the verifier names the one that', () => {
     ['another order of keys', (text) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse()))],
     ['a key given twice', (text) => text.replace('{', '{"format":"countersign.evidence/1",')],
     ['another spelling of a character', (text) => text.replace('"acme', '"\\u0061cme')],
-  ])('is only written differently: %s', (_what, write) => {
+  ])('is written in another form: %s', (_what, write) => {
     const document = Buffer.from(write(bundle.document.toString()));
     expect(problemOf({ ...bundle, document })).toEqual({
       entry: 'document',
@@ -130,7 +130,7 @@ describe('of the other entries, the verifier names the one that', () => {
   it.each([
     ['half a character', '"type":"run.accepted"', '"type":"run.accepted","x":"\\ud800"'],
     ['a number beyond all bounds', '"type":"run.accepted"', '"type":"run.accepted","x":1e999'],
-  ])('holds %s, which nothing that was hashed ever does', (_what, from, to) => {
+  ])('has %s, which a hashed entry never has', (_what, from, to) => {
     const document = Buffer.from(bundle.document.toString().replace(from, to));
     expect(problemOf({ ...bundle, document })).toEqual({
       entry: 'document',
@@ -151,7 +151,7 @@ describe('of the other entries, the verifier names the one that', () => {
   });
 });
 
-it('the index signs every entry but the commits, which their own chain signs', () => {
+it('the index contains every entry except the commits, which the hash chain covers', () => {
   const { format: _format, index, commits: _commits, head: _head, ...entries } = parsedDocument(bundle);
   expect(Object.keys(index).sort()).toEqual(Object.keys(entries).sort());
   expect(index.receipts[1]).toBe(hashOf(entries.receipts[1]));

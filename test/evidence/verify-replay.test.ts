@@ -25,7 +25,7 @@ const stepOf = ({ steps }: EvidenceDocument) => steps[1];
 const receiptOf = ({ receipts }: EvidenceDocument) => receipts[1];
 const approvalOf = ({ approvals }: EvidenceDocument) => approvals[0];
 
-const RETOLD: Retold[] = [
+const CONTRADICTIONS: Retold[] = [
   [RUN, 'automation', 'x', runOf],
   [RUN, 'workflow.version', 4, runOf],
   [RUN, 'trigger.source', 'servicenow', runOf],
@@ -117,8 +117,8 @@ const RETOLD: Retold[] = [
   [APPROVAL, 'field', 'other', ({ approvals }) => approvals[0]?.edits[0]?.changes[0]],
 ];
 
-describe('even in a signed bundle, the verifier names the entry and the field that contradict the commits', () => {
-  it.each(RETOLD)('%s: %s becomes %o', async (entry, field, value, of) => {
+describe('in a bundle with a valid signature, the verifier names the entry and field that contradict the commits', () => {
+  it.each(CONTRADICTIONS)('%s: %s becomes %o', async (entry, field, value, of) => {
     const held = await resealed((document) => {
       const [name = '', inner] = field.split('.');
       const holder = of(document) as Record<string, object> | undefined;
@@ -129,9 +129,9 @@ describe('even in a signed bundle, the verifier names the entry and the field th
 });
 
 it.each([
-  ['accepts', 'run.accepted', 'automation'],
-  ['ends', 'run.status_changed', 'status'],
-])('a run that no commit %s is rejected, even if its entry says so', async (_what, type, field) => {
+  ['accepted', 'run.accepted', 'automation'],
+  ['ended', 'run.status_changed', 'status'],
+])('an entry is rejected that says that the run was %s without a commit', async (_what, type, field) => {
   const held = await resealed(({ commits, head }) => {
     for (const [index, commit] of commits.entries()) {
       const events = commit.events.map((event) => (event.type === type ? { type: 'run.blessed' } : event));
@@ -159,7 +159,7 @@ it('the deadline of a run must be the one that its commits extended it to', asyn
   });
 });
 
-describe('even of a bundle that is signed, the verifier names the entry that', () => {
+describe('in a bundle with a valid signature, the verifier names the entry that', () => {
   it.each<Case>([
     ['is a step left out', ({ steps }) => steps.splice(2, 1), { entry: 'step of post', problem: /missing/ }],
     ['is a step out of order', ({ steps }) => swap(steps, 0, 1), { entry: 'step 2 (classify)', problem: /order/ }],

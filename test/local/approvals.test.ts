@@ -190,7 +190,7 @@ describe('exactly one outcome', () => {
     expect((await writes(filed)).assign).toBe(status === 'approved' ? 1 : 0);
   });
 
-  it('when the decision is stored and its message lost: the sweeper completes the token, and the write does not wait for it', async () => {
+  it('when a decision is stored and its message is lost: the sweeper completes the token, and the write does not wait for it', async () => {
     const { filed, runId, approval } = await gated();
     await host.fault({ function: 'ApprovalFlowFollow', service: 'states', kind: 'error', times: 'always' });
     await people.decide(approval, { decision: 'approve' }, BEN);
@@ -250,7 +250,7 @@ describe('exactly one outcome', () => {
   });
 });
 
-it('a payload that changed after its approval is not written; people are asked again', async () => {
+it('a payload that changed after its approval is not written, and the approval is requested again', async () => {
   const { filed, runId, approval } = await gated();
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
   await people.decide(approval, { decision: 'approve' }, BEN);
@@ -284,7 +284,7 @@ it('one person with several identities counts once', async () => {
   expect((await people.decide(approval, { decision: 'approve' }, ACME_KEY)).body.outcome).toBe('approved');
 });
 
-it('after a change of policy people are asked again, and nothing is written meanwhile', async () => {
+it('after a change of policy the approval is requested again, and nothing is written meanwhile', async () => {
   const { filed, runId, approval } = await gated();
   // The worker gets no message, so that policy can change between approval and execution.
   await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });

@@ -37,7 +37,7 @@ const ROUTES = (Object.keys(CONTRACT) as FunctionGroup[])
   .filter(({ right }) => right !== 'public' && right !== 'signed')
   .map(routeKey);
 
-it.each(ROUTES)('%s answers any id, name, query and body without a fault', async (route) => {
+it.each(ROUTES)('%s handles any id, name, query and body without an internal error', async (route) => {
   const [method = '', template = ''] = route.split(' ');
   const places = template.match(/\{\w+\}/g) ?? [];
   const paths =
@@ -119,7 +119,7 @@ describe('a signed webhook', () => {
     );
   });
 
-  it('that leads to a write with a very long target ends its run, and no message is received again and again', async () => {
+  it('that leads to a write with a very long target ends its run, and no message is repeated', async () => {
     await publish(host, {
       name: 'long-target',
       event: 'issues.opened',

@@ -123,7 +123,7 @@ describe('a run whose third write fails', () => {
     for (const { grounds } of run.receipts) expect(grounds?.policies).toContain('trust');
   });
 
-  it('does not undo what a third party has changed meanwhile, and undoes the rest', async () => {
+  it('does not undo a value that somebody else changed meanwhile, and undoes the rest', async () => {
     const handover = await upToHold(2);
     await reassign(handover);
     const run = await failThird(handover);
@@ -176,7 +176,7 @@ const DEATHS: [when: string, fault: FaultRuleInput, calls: number][] = [
   ['after any one of its commits', { kind: 'crash_after', operation: 'TransactWriteItems' }, 3],
 ];
 
-describe.each(DEATHS)('a worker that dies %s while it takes writes back', (_when, fault, calls) => {
+describe.each(DEATHS)('a worker that dies %s during a rollback', (_when, fault, calls) => {
   it('ends with every write undone once and logged', async () => {
     for (let nth = 1; nth <= CALLS_MAX; nth += 1) {
       const handover = await upToHold(1000 * calls + nth);

@@ -50,7 +50,7 @@ it('tenant add sets up a tenant that accepts its first event; a second run chang
   expect(manifest.settings.interactivity.request_url).toBe(`${host.url}/slack/interactivity`);
 });
 
-it('doctor and connections test find a rejected credential, and nothing shows it', async () => {
+it('doctor and connections test find a rejected credential and show it nowhere', async () => {
   const tested = await asIrene('connections', 'test');
   expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('GitHub knows the token') });
   const file = join(out, 'github.yaml');

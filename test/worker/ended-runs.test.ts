@@ -81,7 +81,7 @@ const immutable = ({ run }: RunNow) => {
 };
 
 describe('resolving', () => {
-  it('records what a person found beside the status, which stays', async () => {
+  it('records what a person found, and does not change the status', async () => {
     const message = await unknownNote('lost_answer');
     const before = await shop.now(message);
     await resolve(message, { outcome: 'succeeded', writes: { note: 'happened' } });
@@ -95,7 +95,7 @@ describe('resolving', () => {
     expect(eventTypes(after).at(-1)).toBe('run.resolved');
   });
 
-  it('of a write that happened: an identical write reuses it and is not made again', async () => {
+  it('a write as made: an identical write reuses it', async () => {
     const message = await unknownNote('lost_answer');
     await resolve(message, { outcome: 'succeeded', writes: { note: 'happened' } });
     const writes = notesWritten();
@@ -106,7 +106,7 @@ describe('resolving', () => {
     expect(incident()?.workNotes).toHaveLength(1);
   });
 
-  it('of a write that did not happen: a run that waits for the key makes it, once', async () => {
+  it('a write as not made: a run that waits for its key makes it, once', async () => {
     const message = await unknownNote('lost_request');
     const waiting = await shop.beginPublished('note');
     await shop.work(waiting);
@@ -120,7 +120,7 @@ describe('resolving', () => {
     expect(incident()?.workNotes).toHaveLength(1);
   });
 
-  it('again with the same words changes nothing; with others it is refused with who resolved it', async () => {
+  it('again with the same values changes nothing; with others it is refused, and the error says who resolved it', async () => {
     const message = await unknownNote('lost_request');
     await resolve(message);
     const { commits } = await shop.now(message);
@@ -163,7 +163,7 @@ describe('resolving', () => {
     expect(await resolve(failing, { writes: {} })).toMatchObject({ resolution: { outcome: 'failed' } });
   });
 
-  it('of a run of another tenant: there is no such run', async () => {
+  it('a run of another tenant is not found', async () => {
     const { runId } = await unknownNote('lost_request');
     await expect(resolve({ tenant: 'globex', runId })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
@@ -198,7 +198,7 @@ describe('resolving', () => {
 });
 
 describe('rolling back a run that has ended', () => {
-  it('undoes its writes, newest first, in a run of its own; the ended run stays as it is', async () => {
+  it('undoes its writes, newest first, in a new run; the ended run does not change', async () => {
     const message = await shop.begin(WRITES);
     const ended = await shop.finish(message);
     await rollBack(message);
@@ -245,7 +245,7 @@ describe('rolling back a run that has ended', () => {
     expect(started).toHaveLength(1);
   });
 
-  it('leaves a write that someone changed since, and fails with what remains', async () => {
+  it('does not undo a value that somebody changed since, and fails with a list of what remains', async () => {
     const message = await shop.begin(WRITES);
     await shop.finish(message);
     const fields = incident()?.fields;
@@ -260,7 +260,7 @@ describe('rolling back a run that has ended', () => {
     expect(labels()).toEqual(['bug']);
   });
 
-  it('asks policy and people for each undo; who requested it may not approve', async () => {
+  it('needs a policy decision and, if required, an approval for each undo; the person who requested it may not approve', async () => {
     const message = await shop.begin(WRITES);
     await shop.finish(message);
     shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
@@ -287,7 +287,7 @@ describe('rolling back a run that has ended', () => {
     expect(labels()).toEqual(['bug', 'triage']);
   });
 
-  it('that loses an answer needs a human, who resolves it', async () => {
+  it('whose response is lost needs a human, who resolves it', async () => {
     const message = await shop.begin(WRITES);
     await shop.finish(message);
     await rollBack(message);

@@ -67,7 +67,7 @@ steps:
     expect(labels()).not.toContain('triage');
   });
 
-  it('is judged by policy with the risk that its workflow sets', async () => {
+  it('is decided by policy with the risk that its workflow sets', async () => {
     allowAll();
     await shop.finish(await shop.begin(UNDONE('risk: high, blastRadius: medium')));
     const undo = shop.policy.asked.find(({ request }) => request.action.undo);
@@ -137,7 +137,7 @@ it.each([
   expect(Date.parse(approval.slaAt) - Date.parse(approval.requestedAt)).toBe(seconds * 1000);
 });
 
-describe('a write that people were asked about once', () => {
+describe('a write that once needed an approval', () => {
   const edit = { kind: 'edit' as const, fields: { category: 'database' } };
 
   it('and rejected needs an approval again on retry, even if policy allows the edited write by then', async () => {
@@ -194,7 +194,7 @@ describe('a write that people were asked about once', () => {
   });
 });
 
-it('an approved write whose answer was lost keeps its approval when an operator retries it, and the probe finds it', async () => {
+it('an approved write whose response was lost needs no second approval when an operator retries it and the probe finds it', async () => {
   const note = `
 name: note
 steps:
@@ -238,7 +238,7 @@ steps:
   - { id: first, needs: [], tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { state: "2" } } }
 `;
 
-  it('asks before the write that follows all others, independent of its place in the file', async () => {
+  it('requests an approval of the write that follows all others, independent of its position in the file', async () => {
     allowAll();
     const { message, approval } = await shop.upToGate(BEHIND);
     expect(approval.stepId).toBe('last');
@@ -272,7 +272,7 @@ steps:
     expect(shop.writes()).toEqual([]);
   });
 
-  it('stops reading after the attempts of the step, and says why nobody was asked', async () => {
+  it('stops reading after the attempts of the step, and says why no approval was requested', async () => {
     shop.outside.next('GET servicenow', { status: 503 }, { status: 503 }, { status: 503 });
     const message = await shop.begin(GUARDED('retry: { attempts: 2 },'));
     const { run } = await shop.finish(message);

@@ -233,7 +233,7 @@ describe('a write that policy wants approved', () => {
 });
 
 describe('an approval is for what was approved', () => {
-  it('and no longer counts once policy has changed: people are asked again, nothing is written', async () => {
+  it('and no longer counts after a change of policy: the approval is requested again, nothing is written', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'ana');
     shop.policy.decision = () => ({ ...needsApproval({ quorum: 2 }), policyHash: 'changed' });
@@ -289,7 +289,7 @@ describe('an approval is for what was approved', () => {
 describe('an edit', () => {
   const edit = { kind: 'edit' as const, fields: { category: 'database' } };
 
-  it('is asked about again: policy decides again, earlier votes are void, the editor is a maker, the change is recorded', async () => {
+  it('starts the approval again: policy decides again, earlier votes are void, the editor is a maker, the change is recorded', async () => {
     shop.policy.decision = () => needsApproval({ quorum: 2 });
     const { message, approval } = await shop.upToGate(ASSIGN());
     await shop.say(approval, 'olivia');
@@ -316,7 +316,7 @@ describe('an edit', () => {
     expect(group()).toBe('database');
   });
 
-  it('leaves the message of the workflow, which the card shows as older than the edit', async () => {
+  it('does not change the message of the workflow, and the card shows that the message is older than the edit', async () => {
     const yaml = ASSIGN().replace('tool:', 'message: "{% trigger.title %} goes to Network", tool:');
     const { message, approval } = await shop.upToGate(yaml);
     expect(approval.message).toMatch(/^.+ goes to Network$/);
@@ -392,7 +392,7 @@ describe('the rule of two applies independent of policy', () => {
   });
 });
 
-describe('validation modes add gates to what policy allows', () => {
+describe('validation modes require approvals of writes that policy allows', () => {
   const TWO = (mode: string, phases: [string, string] = ['main', 'main'], more = '') => `
 name: two
 validation: { mode: ${mode}, autoApproveThreshold: 0.8 }

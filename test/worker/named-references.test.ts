@@ -32,7 +32,7 @@ const allow = () => {
 };
 
 describe('a record that a step names', () => {
-  it('is proposed, approved, stored and written by its id, though the name has moved to another record by then', async () => {
+  it('is proposed, approved, stored and written by its id, even if another record has its name by then', async () => {
     const { message, approval } = await shop.upToGate(ASSIGN('Database'));
     expect(approval).toMatchObject({
       action: { fields: { assignment_group: DATABASE } },
@@ -71,7 +71,7 @@ describe('a record that a step names', () => {
     ['not unique', 'Twins', `2 records of sys_user_group are named "Twins" (${OTHER}, ${'c'.repeat(32)})`],
     ['a query of its own', 'x^active=true', 'a name has 1 to 100 characters, without ^ and line breaks'],
     ['a script', ' JavaScript:gs.getUserID()', 'does not start with javascript:'],
-  ])('writes nothing and asks nobody if its name is %s', async (_what, name, why) => {
+  ])('writes nothing and requests no approval if its name is %s', async (_what, name, why) => {
     groups([DATABASE, 'Database'], ['e'.repeat(32), 'Data Science'], [OTHER, 'Twins'], ['c'.repeat(32), 'Twins']);
     const message = await shop.begin(ASSIGN(name));
     const { run, steps } = await shop.finish(message);
@@ -92,7 +92,7 @@ describe('a record that a step names', () => {
     expect(written()).toEqual([{ assignment_group: OTHER }]);
   });
 
-  it('is looked up later if ServiceNow cannot be read, not before it allows, and not forever', async () => {
+  it('is looked up later if ServiceNow cannot be read: not before Retry-After, and a limited number of times', async () => {
     allow();
     const message = await shop.begin(ASSIGN('Database'));
     shop.outside.next('GET servicenow', { status: 429, retryAfterSeconds: 3_000 }, { status: 503 });
@@ -137,7 +137,7 @@ describe('an approval of a phase', () => {
 describe('an edit of a record', () => {
   const edit = (group: string) => ({ kind: 'edit' as const, fields: { assignment_group: group } });
 
-  it('takes a sys_id, or a name that the approval shows', async () => {
+  it('accepts a sys_id, or a name that the approval shows', async () => {
     for (const given of ['service desk', `Service Desk (${DESK})`, DESK]) {
       const { message, approval } = await shop.upToGate(ASSIGN(DATABASE));
       await shop.say(approval, 'ana', edit(given));

@@ -78,7 +78,7 @@ describe('a write whose attempts are used up', () => {
   });
 });
 
-describe('a lost answer', () => {
+describe('a lost response', () => {
   it('does not lose the reversal: the values from before are stored', async () => {
     const message = await shop.begin(workflow('onFailure: rollback', assign(), GONE));
     shop.outside.next('PATCH servicenow', 'lost_answer');
@@ -119,7 +119,7 @@ describe('a lost answer', () => {
   });
 });
 
-describe('time that is up', () => {
+describe('a timeout', () => {
   it.each([
     ['the workflow', 'onFailure: rollback', ''],
     ['the step at work', '', 'rollback: auto,'],

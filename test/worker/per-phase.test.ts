@@ -74,7 +74,7 @@ describe('one approval for a phase', () => {
     expect(hashes.size).toBe(2);
   });
 
-  it('asks for what the strictest of its writes needs', async () => {
+  it('requires what the strictest of its writes requires', async () => {
     shop.policy.decision = ({ action }) =>
       action.tool === 'github.labels.add' ? needsApproval({ tier: 'high', quorum: 2 }) : ALLOWED;
     const { message, approval } = await shop.upToGate(THREE);
@@ -85,7 +85,7 @@ describe('one approval for a phase', () => {
     expect(await approvalsOf(message)).toHaveLength(1);
   });
 
-  it('names writes that need later outputs, and asks about them separately', async () => {
+  it('names writes that need later outputs; these have their own approval', async () => {
     const yaml = PHASED(
       UPDATE('assign', 'category: network'),
       '  - { id: say, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: hello } }',
@@ -131,7 +131,7 @@ describe('one approval for a phase', () => {
 });
 
 describe('a write that the approval of its phase showed', () => {
-  it('is asked about again if it has changed, even if the phase was approved', async () => {
+  it('needs another approval if it has changed, even if the phase was approved', async () => {
     const { message, approval } = await shop.upToGate(THREE);
     await shop.say(approval, 'ana');
     shop.policy.decision = ({ action }) =>
@@ -142,7 +142,7 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.writes()).toHaveLength(2);
   });
 
-  it('is asked about again once the approval has expired', async () => {
+  it('needs another approval after the first has expired', async () => {
     const yaml = `approvals: { expiresSeconds: 60 }\n${PHASED(
       UPDATE('assign', 'category: network'),
       '  - { id: rest, tool: wait, with: { seconds: 90 } }',
@@ -158,7 +158,7 @@ describe('a write that the approval of its phase showed', () => {
     expect(shop.writes()).toHaveLength(1);
   });
 
-  it('is asked about again if a voter has become its maker by then', async () => {
+  it('needs another approval if a voter has become its maker by then', async () => {
     const yaml = PHASED(
       UPDATE('assign', 'category: network'),
       '  - { id: signal, tool: wait.external, with: { event: go } }',
@@ -196,11 +196,11 @@ describe('a write that the approval of its phase showed', () => {
   });
 });
 
-describe('writes of a phase that are proposed side by side', () => {
+describe('parallel writes of a phase', () => {
   const SIDE = (more = '') =>
     `${more}\n${PHASED(UPDATE('a', 'category: network', ', needs: []'), UPDATE('b', 'state: "2"', ', needs: []'))}`;
 
-  it('wait for one decision and are both made by it', async () => {
+  it('wait for one approval and are both made after it', async () => {
     const { message, approval } = await shop.upToGate(SIDE());
     expect(await approvalsOf(message)).toHaveLength(1);
     expect((await shop.now(message)).steps.map(({ status }) => status)).toEqual([
@@ -241,7 +241,7 @@ describe('writes of a phase that are proposed side by side', () => {
     expect((await shop.finish(message)).sealed).toBe(true);
   });
 
-  it('are asked about again together when both are retried', async () => {
+  it('need one new approval when both are retried', async () => {
     const { message, approval } = await shop.upToGate(SIDE('onReject: pause'));
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'never' });
     await shop.command(message, { kind: 'retry' });
@@ -254,7 +254,7 @@ describe('writes of a phase that are proposed side by side', () => {
   });
 });
 
-it('an edit of the first write does not change the others, and asks about all of them again', async () => {
+it('an edit of the first write does not change the others, and all of them need another approval', async () => {
   const { message, approval } = await shop.upToGate(THREE);
   await shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
   const edited = await shop.openApproval(message);

@@ -23,7 +23,7 @@ const labels = () => shop.outside.issueLabels.get(ISSUE);
 const notes = () => shop.outside.incidents.get(SYS_ID)?.workNotes ?? [];
 
 describe('a run', () => {
-  it('goes from step to step in one invocation, each write with its receipt, to the terminal commit', async () => {
+  it('is processed from its first step to its terminal commit in one invocation, with a receipt for each write', async () => {
     const message = await shop.begin(TRIAGE);
     await shop.work(message);
     const now = await shop.now(message);
@@ -90,14 +90,14 @@ describe('a run', () => {
     expect(order).toEqual(['load', 'commit', 'GET github', 'POST github', 'commit', 'outbox.seal_evidence']);
   });
 
-  it('carries metadata only in its events', async () => {
+  it('has only metadata in its events', async () => {
     const message = await shop.begin(TRIAGE, { trigger: { fields: { title: 'CANARY-title', number: 7 } } });
     await shop.work(message);
     const events = JSON.stringify((await shop.now(message)).commits);
     for (const text of ['CANARY-title', 'To database', 'database']) expect(events).not.toContain(text);
   });
 
-  it('succeeds past a step whose condition is false, without running it', async () => {
+  it('skips a step whose condition is false, and succeeds', async () => {
     const message = await shop.begin(`
 name: maybe
 steps:
@@ -233,7 +233,7 @@ describe('leases', () => {
     expect(run).toMatchObject({ dueAt: new Date(shop.clock.now() + LEASE_MS).toISOString() });
   });
 
-  it('fence a worker that continues late: its commit is lost, and it writes nothing more', async () => {
+  it('fence a worker that continues late: its commit loses, and it writes nothing more', async () => {
     const message = await shop.begin(TRIAGE);
     const { promise: asleep, resolve: fallAsleep } = Promise.withResolvers<void>();
     const { promise: awake, resolve: wake } = Promise.withResolvers<void>();
@@ -259,7 +259,7 @@ describe('leases', () => {
     expect(notes()).toHaveLength(1);
   });
 
-  it('let one of two workers with the same message work', async () => {
+  it('let one of two workers with the same message process the run', async () => {
     const message = await shop.begin(NOTE);
     await Promise.all([shop.work(message), shop.work(message), shop.work(message)]);
     expect(notes()).toHaveLength(1);

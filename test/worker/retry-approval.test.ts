@@ -88,7 +88,7 @@ describe('a write with blast radius medium that was refused', () => {
   });
 });
 
-describe('nobody is asked', () => {
+describe('no approval is requested', () => {
   it('when nothing fails', async () => {
     const { run } = await shop.finish(await shop.begin(note('medium')));
     expect(run.status).toBe('succeeded');
@@ -112,7 +112,7 @@ describe('nobody is asked', () => {
     expect(asked).toMatchObject([{ asks: 'always_two' }]);
   });
 
-  it('when the write is found at its target although its answer was lost', async () => {
+  it('when the write is found at its target although its response was lost', async () => {
     const message = await shop.begin(note('medium'));
     shop.outside.next('PATCH servicenow', 'lost_answer');
     const { run, receipts } = await shop.finish(message);
@@ -167,7 +167,7 @@ describe('who decides on a retry', () => {
     expect(await shop.say(approval, 'olivia', 'approve', { role: 'operator' })).toMatchObject({ outcome: 'approved' });
   });
 
-  it('where policy requires an approval of the write itself, only the people that policy asks for may', async () => {
+  it('if policy requires an approval of the write itself, only the people that policy names may', async () => {
     shop.policy.decision = () => needsApproval({ tier: 'high' });
     const message = await shop.begin(note('medium'));
     await shop.work(message);

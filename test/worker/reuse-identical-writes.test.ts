@@ -95,7 +95,7 @@ describe('an undo of unknown outcome', () => {
     expect(labels()).toEqual(['bug']);
   });
 
-  it('lets no run reuse the write', async () => {
+  it('prevents that runs reuse the write', async () => {
     await canceledAmidUndo();
     const other = await shop.begin(OTHER);
     await shop.work(other);
@@ -104,7 +104,7 @@ describe('an undo of unknown outcome', () => {
     expect(steps).toMatchObject([{ error: { message: expect.stringContaining('undoing the identical write') } }]);
   });
 
-  it('that certainly failed lets other runs reuse the write again', async () => {
+  it('does not prevent reuse once the undo has certainly failed', async () => {
     const maker = await shop.begin(MAKER.replace(PAUSE, ''));
     shop.outside.next('DELETE github', { status: 403 });
     expect((await shop.finish(maker)).run.compensation).toMatchObject([{ step: 'label', outcome: 'refused' }]);
@@ -135,7 +135,7 @@ describe('a run that is sealed late', () => {
   });
 });
 
-describe('a write that two steps of one run ask for', () => {
+describe('a write that two steps of one run make', () => {
   it('is undone once, for the step that made it', async () => {
     const yaml = `name: twice\nonFailure: rollback\nsteps:\n${label('first')}${ASSIGN}${label('again')}${GONE}`;
     const { run, steps } = await shop.finish(await shop.begin(yaml));
@@ -200,7 +200,7 @@ describe('a write that another run has made', () => {
 });
 
 describe('a step that waits for another run to make the identical write', () => {
-  it('and times out has made nothing itself: nobody must check the target', async () => {
+  it('and times out has made nothing itself and needs no human', async () => {
     const maker = await shop.begin(OTHER.replace('other', 'maker'));
     shop.outside.next('POST github', { status: 500 });
     await shop.work(maker);
@@ -212,7 +212,7 @@ describe('a step that waits for another run to make the identical write', () => 
     expect(steps).toMatchObject([{ status: 'canceled' }]);
   });
 
-  it('keeps all its attempts for its own write', async () => {
+  it('has used no attempt of its own write', async () => {
     const [maker, other] = [await shop.begin(OTHER.replace('other', 'maker')), await shop.begin(OTHER)];
     shop.outside.next('POST github', ...Array(4).fill('lost_request'));
     shop.queue.send(maker);

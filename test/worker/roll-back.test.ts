@@ -68,7 +68,7 @@ describe('a run whose write fails', () => {
     });
   });
 
-  it('leaves a write that someone changed since, and undoes the rest', async () => {
+  it('does not undo a value that somebody changed since, and undoes the rest', async () => {
     const message = await shop.begin(FAILING());
     shop.disturb((name, run) => {
       const incident = state();

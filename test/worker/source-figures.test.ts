@@ -72,7 +72,7 @@ describe('a run', () => {
     expect(RUN_DEADLINE_MS).toBe(7_200_000);
   });
 
-  it('is orphaned after 30 minutes (004); what that means is in orphaned-runs.test.ts', () => {
+  it('is orphaned after 30 minutes (004); see orphaned-runs.test.ts', () => {
     expect(INACTIVITY_MAX_MS).toBe(1_800_000);
   });
 });

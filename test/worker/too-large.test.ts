@@ -32,7 +32,7 @@ it.each(['ROW_TOO_LARGE', 'KEY_TOO_LONG'] as const)(
   },
 );
 
-it('a run whose write was made but fits into no row needs a human', async () => {
+it('a run whose write was made but is too large for a row needs a human', async () => {
   const message = await shop.begin(LABEL);
   tooLargeFrom(2);
   await shop.work(message);

@@ -162,7 +162,7 @@ describe('a write whose outcome is unknown', () => {
     expect(steps).toMatchObject([{ status: 'failed_terminal', attempt: 8 }]);
   });
 
-  it('is never repeated after a probe that got no answer', async () => {
+  it('is never repeated after a probe without a response', async () => {
     const message = await shop.begin(NOTE);
     shop.outside.next('PATCH servicenow', 'lost_answer');
     shop.outside.next('GET servicenow', { status: 503 }, 'lost_answer');
@@ -210,7 +210,7 @@ describe('an identical write', () => {
     expect((await shop.now(second)).receipts).toMatchObject([{ runId: second.runId }]);
   });
 
-  it('that another run is making is waited for, then reused', async () => {
+  it('of another run that is not finished is awaited, then reused', async () => {
     const [first, second] = [await shop.begin(NOTE), await shop.begin(NOTE)];
     shop.outside.next('PATCH servicenow', 'lost_answer');
     await shop.work(first);
