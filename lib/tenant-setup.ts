@@ -52,7 +52,7 @@ export class TenantSetup extends Construct {
       bundles,
       name: bootstrapFunctionName(config.stage),
       entry: 'setup/bootstrap',
-      description: 'Creates the first owners of a tenant, for operators with AWS credentials',
+      description: 'Creates the first owners of a tenant and erases personal data, for operators with AWS credentials',
       schema: BootstrapEnvironment,
       environment: { ...stage, STAGE_KIND: config.kind },
       timeout: BOOTSTRAP_TIMEOUT,
@@ -60,7 +60,7 @@ export class TenantSetup extends Construct {
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['TENANT', 'APIKEY']);
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['KEYS']);
     runTable.allow(bootstrap, ['Query'], ['TENANT']);
-    runTable.allow(bootstrap, ['PutItem'], ['CHANGE']);
+    runTable.allow(bootstrap, ['Query', 'PutItem'], ['CHANGE']);
 
     const credentials = new NodeFunction(this, 'Credentials', {
       bundles,

@@ -4,6 +4,7 @@ import { CountersignError } from '../../lambdas/run/errors.ts';
 import type { AddOwners, DescribedStage, OwnersAdded } from '../../lambdas/setup/bootstrap.ts';
 import type { Credentials } from '../../lambdas/setup/credentials.ts';
 import { bootstrapFunctionName, credentialsFunctionName } from '../../lambdas/setup/environment.ts';
+import type { EraseChanges } from '../../lambdas/setup/erase-changes.ts';
 import { type Reply, resultOf } from '../../lambdas/setup/reply.ts';
 import { sendTo } from '../client/api-client.ts';
 import type { Call } from '../commands/command.ts';
@@ -29,6 +30,10 @@ export class Operator {
 
   addOwners(request: AddOwners): Promise<OwnersAdded> {
     return this.#invoke(bootstrapFunctionName(this.stage), { action: 'addOwners', request });
+  }
+
+  eraseChanges(request: EraseChanges): Promise<{ erased: string[] }> {
+    return this.#invoke(bootstrapFunctionName(this.stage), { action: 'eraseChanges', request });
   }
 
   storeSigningSecret: Credentials['storeSigningSecret'] = (request) =>

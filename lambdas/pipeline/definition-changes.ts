@@ -1,3 +1,4 @@
+import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
 import type { Person } from '../people/people.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
@@ -7,6 +8,13 @@ export interface ChangeAuthor {
   actor: string;
   at: string;
   changeId: string;
+  /** Random. Without it nobody can guess the values behind the digest of a change in the signed files. */
+  salt: string;
+}
+
+export function changeAuthor({ clock, ids }: { clock: Clock; ids: Ids }, actor: string): ChangeAuthor {
+  const at = isoNow(clock);
+  return { actor, at, changeId: ids.next(changeIdPrefix(at)), salt: ids.next('salt') };
 }
 
 /** Every kind of definition. CONTRIBUTING, "Add a kind of definition", says how to add one. */
@@ -21,10 +29,11 @@ export const CHANGE_KINDS = [
   'schedule',
   'webhook_source',
   'api_key',
+  'history',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
-/** A change that needs a second owner is `requested` and then `confirmed`, `rejected` or `expired`. */
+/** A change that needs a second owner is `requested` and then `confirmed`, `rejected` or `expired`. Only the history itself is `erased`. */
 export const CHANGE_ACTIONS = [
   'created',
   'changed',
@@ -33,11 +42,14 @@ export const CHANGE_ACTIONS = [
   'confirmed',
   'rejected',
   'expired',
+  'erased',
 ] as const;
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number];
 
 /** One entry in the history of a tenant's definitions. The transaction of the change writes it; it never changes. */
-export interface Change extends ChangeAuthor {
+export interface Change extends Omit<ChangeAuthor, 'salt'> {
+  /** Changes of earlier releases have none. */
+  salt?: string;
   kind: ChangeKind;
   name: string;
   action: ChangeAction;
@@ -120,7 +132,7 @@ export interface RecordedChanges {
   deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void>;
   wasDeleted(tenant: string, id: string): Promise<boolean>;
 
-  requestChange(tenant: string, pending: PendingChange): Promise<void>;
+  requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void>;
   pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined>;
   pendingChanges(tenant: string, page: { after?: string; limit: number }): Promise<PendingChange[]>;
   dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void>;
@@ -130,6 +142,9 @@ export interface RecordedChanges {
    * first: it names the version of the secret that the change makes current, and none of its values.
    */
   recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void>;
+
+  /** Deletes who made the change, its name and its values, and records that. */
+  eraseChange(tenant: string, change: Change, by: ChangeAuthor, reason: string): Promise<void>;
 
   /**
    * Newest first. A page of a filtered list may have fewer changes than the limit, even none, and still a next page: one
@@ -157,7 +172,7 @@ export const matchesFilter = (change: Change, { kind, name, actor, changeId, sin
   (until === undefined || change.at <= until);
 
 /** `chg_20261117T103000123Z`: the id of a change begins with its time, so that one change is found without a search. */
-export const changeIdPrefix = (at: string): string => `chg_${at.replaceAll(/[-:.]/g, '')}`;
+const changeIdPrefix = (at: string): string => `chg_${at.replaceAll(/[-:.]/g, '')}`;
 
 /** The time in the id of a change. Changes of the first version have none. */
 export function timeOfChangeId(changeId: string): string | undefined {
@@ -165,6 +180,30 @@ export function timeOfChangeId(changeId: string): string | undefined {
   const [year, month, day, hour, minute, second, ms] = parts;
   return year === undefined ? undefined : `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`;
 }
+
+const ERASED = '(erased)';
+
+/** What stays of a change: what the signed file of its day has too. Without its salt, the digest there reveals nothing. */
+export const erasedChange = ({ changeId, at, kind, action }: Change): Change => ({
+  changeId,
+  at,
+  kind,
+  action,
+  actor: ERASED,
+  name: ERASED,
+  before: null,
+  after: null,
+});
+
+export const erasureEntry = ({ changeId }: Change, by: ChangeAuthor, reason: string): Change => ({
+  ...by,
+  kind: 'history',
+  name: changeId,
+  action: 'erased',
+  before: null,
+  after: null,
+  reason,
+});
 
 export const credentialEntry = ({ name, action, before, after }: CredentialChange, by: ChangeAuthor): Change => ({
   ...by,
@@ -176,4 +215,4 @@ export const credentialEntry = ({ name, action, before, after }: CredentialChang
 });
 
 /** The sort key of an entry, in order of time. */
-export const changeSortKey = ({ at, changeId }: ChangeAuthor): string => `${at}#${changeId}`;
+export const changeSortKey = ({ at, changeId }: Pick<Change, 'at' | 'changeId'>): string => `${at}#${changeId}`;

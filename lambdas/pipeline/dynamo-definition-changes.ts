@@ -17,6 +17,8 @@ import {
   changeSortKey,
   credentialEntry,
   type Dismissal,
+  erasedChange,
+  erasureEntry,
   matchesFilter,
   type PendingChange,
   type RecordedChanges,
@@ -127,14 +129,14 @@ export class DynamoChanges implements RecordedChanges {
     return (await this.#rows.getItem(keys.formerPersonKey(tenant, id))) !== undefined;
   }
 
-  async requestChange(tenant: string, pending: PendingChange): Promise<void> {
-    const { changeId, person, before, after, requestedBy: actor, requestedAt: at, expiresAt } = pending;
+  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void> {
+    const { changeId, person, before, after, expiresAt } = pending;
     const deleteAfter = Math.ceil(Date.parse(expiresAt) / 1000) + PENDING_RETAINED_SECONDS;
     const row = toItem(keys.pendingChangeKey(tenant, changeId), pending, { [keys.TTL_ATTRIBUTE]: deleteAfter });
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
     await this.#write(`the request ${changeId}`, [
       this.#rows.put(row, ROW_IS_NEW),
-      this.#entry(tenant, { actor, at, changeId, kind: 'person', name: person, action: 'requested', ...documents }),
+      this.#entry(tenant, { ...by, kind: 'person', name: person, action: 'requested', ...documents }),
     ]);
   }
 
@@ -163,6 +165,13 @@ export class DynamoChanges implements RecordedChanges {
 
   async recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void> {
     await this.#write(`the credential ${change.name}`, [this.#entry(tenant, credentialEntry(change, by))]);
+  }
+
+  async eraseChange(tenant: string, change: Change, by: ChangeAuthor, reason: string): Promise<void> {
+    await this.#write(`the change ${change.changeId}`, [
+      this.#rows.put(toItem(keys.changeKey(tenant, changeSortKey(change)), erasedChange(change)), ROW_EXISTS),
+      this.#entry(tenant, erasureEntry(change, by, reason)),
+    ]);
   }
 
   async changes(

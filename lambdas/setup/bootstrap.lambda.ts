@@ -4,7 +4,7 @@ import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemClock, systemIds } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
-import { addOwners, BootstrapCall, type BootstrapPorts, describeStage } from './bootstrap.ts';
+import { BootstrapCall, type BootstrapPorts, callBootstrap } from './bootstrap.ts';
 import { BootstrapEnvironment } from './environment.ts';
 import { type Reply, replyWith } from './reply.ts';
 
@@ -22,12 +22,12 @@ const ports: BootstrapPorts = {
   tenants: TENANTS,
   definitions: new DynamoDefinitions(dynamo, RUN_TABLE),
   /** The name is made from the hash: the same key again changes nothing, and another one replaces none. */
-  async saveKey(tenant, { person, sha256 }, { actor, at, changeId }) {
+  async saveKey(tenant, { person, sha256 }, by) {
     const name = `${person.slice(0, SHOWN_PERSON_CHARACTERS)}-${sha256.slice(0, SHOWN_HASH_DIGITS)}`;
     if ((await keys.named(tenant, name))?.hash === sha256) return;
-    const expiresAt = new Date(Date.parse(at) + KEY_EXPIRES_AFTER_MS).toISOString();
-    const created = { name, createdBy: actor, createdAt: at, expiresAt };
-    await keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, { actor, at, changeId });
+    const expiresAt = new Date(Date.parse(by.at) + KEY_EXPIRES_AFTER_MS).toISOString();
+    const created = { name, createdBy: by.actor, createdAt: by.at, expiresAt };
+    await keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, by);
   },
   clock: systemClock,
   ids: systemIds,
@@ -35,8 +35,5 @@ const ports: BootstrapPorts = {
 
 /** Has no route, and no function may invoke it: only operators do, with their own AWS credentials. */
 export const handler = functionHandler<unknown, Reply<unknown>>().handler((event: unknown) =>
-  replyWith<unknown>(() => {
-    const call = BootstrapCall.parse(event);
-    return call.action === 'describe' ? describeStage(ports) : addOwners(ports, call.request);
-  }),
+  replyWith<unknown>(() => callBootstrap(ports, BootstrapCall.parse(event))),
 );

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { didYouMean } from '../entry/did-you-mean.ts';
-import type { Clock, Ids } from '../entry/ports.ts';
 import { Person } from '../people/people.ts';
-import type { ChangeAuthor } from '../pipeline/definition-changes.ts';
+import { type ChangeAuthor, changeAuthor } from '../pipeline/definition-changes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { CountersignError } from '../run/errors.ts';
+import { EraseChanges, type ErasePorts, eraseChanges } from './erase-changes.ts';
 
 const OWNERS_MAX = 10;
 
@@ -24,6 +24,7 @@ export type AddOwners = z.infer<typeof AddOwners>;
 export const BootstrapCall = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('describe') }),
   z.strictObject({ action: z.literal('addOwners'), request: AddOwners }),
+  z.strictObject({ action: z.literal('eraseChanges'), request: EraseChanges }),
 ]);
 
 export interface DescribedStage {
@@ -39,13 +40,24 @@ export interface OwnersAdded {
   existing: string[];
 }
 
-export interface BootstrapPorts {
+export interface BootstrapPorts extends ErasePorts {
   stage: Omit<DescribedStage, 'tenants'>;
   tenants: readonly string[];
-  definitions: Pick<Definitions, 'people' | 'savePerson' | 'wasDeleted'>;
+  definitions: ErasePorts['definitions'] & Pick<Definitions, 'people' | 'savePerson' | 'wasDeleted'>;
   saveKey(tenant: string, key: { person: string; sha256: string }, by: ChangeAuthor): Promise<void>;
-  clock: Clock;
-  ids: Ids;
+}
+
+/** What operators can do before and beside the API. */
+export function callBootstrap(ports: BootstrapPorts, call: z.infer<typeof BootstrapCall>): Promise<unknown> {
+  switch (call.action) {
+    case 'describe':
+      return describeStage(ports);
+    case 'addOwners':
+      return addOwners(ports, call.request);
+    case 'eraseChanges':
+      assertTenant(ports, call.request.tenant);
+      return eraseChanges(ports, call.request);
+  }
 }
 
 export async function describeStage({ stage, tenants, definitions }: BootstrapPorts): Promise<DescribedStage> {
@@ -61,15 +73,9 @@ export async function describeStage({ stage, tenants, definitions }: BootstrapPo
  * second owner. Nobody granted their rights, so their approvals count for all writes at once.
  */
 export async function addOwners(ports: BootstrapPorts, request: AddOwners): Promise<OwnersAdded> {
-  const { tenants, definitions } = ports;
+  const { definitions } = ports;
   const { tenant, owners, keys } = request;
-  if (!tenants.includes(tenant)) {
-    const known = didYouMean(tenant, tenants) || `; it has: ${tenants.join(', ')}`;
-    throw new CountersignError(
-      'NOT_FOUND',
-      `this stage has no tenant ${tenant}${known}. Add it in cdk.json and deploy`,
-    );
-  }
+  assertTenant(ports, tenant);
   const people = await definitions.people(tenant);
   const absent = owners.filter(({ id }) => !people.some((person) => person.id === id));
   const ownerIds = [...people.filter(({ role }) => role === 'owner'), ...absent].map(({ id }) => id);
@@ -89,6 +95,12 @@ export async function addOwners(ports: BootstrapPorts, request: AddOwners): Prom
   return { added, existing: owners.map(({ id }) => id).filter((id) => !added.includes(id)) };
 }
 
+function assertTenant({ tenants }: BootstrapPorts, tenant: string): void {
+  if (tenants.includes(tenant)) return;
+  const known = didYouMean(tenant, tenants) || `; it has: ${tenants.join(', ')}`;
+  throw new CountersignError('NOT_FOUND', `this stage has no tenant ${tenant}${known}. Add it in cdk.json and deploy`);
+}
+
 async function assertMayBeOwner(
   { definitions }: BootstrapPorts,
   tenant: string,
@@ -104,10 +116,6 @@ async function assertMayBeOwner(
   }
 }
 
-const byOperator = ({ clock, ids }: BootstrapPorts): ChangeAuthor => ({
-  actor: 'operator',
-  at: new Date(clock.now()).toISOString(),
-  changeId: ids.next('chg'),
-});
+const byOperator = (ports: BootstrapPorts): ChangeAuthor => changeAuthor(ports, 'operator');
 
 const invalid = (message: string) => new CountersignError('INPUT_INVALID', message);

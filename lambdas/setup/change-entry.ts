@@ -1,6 +1,6 @@
 import type { Clock, Ids } from '../entry/ports.ts';
 import type { SecretPurpose } from '../entry/tenant-secrets.ts';
-import type { RecordedChanges } from '../pipeline/definition-changes.ts';
+import { changeAuthor, type RecordedChanges } from '../pipeline/definition-changes.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Entries, SecretDocuments } from './secret-documents.ts';
@@ -41,7 +41,7 @@ export async function changeEntry(ports: CredentialPorts, changed: ChangedEntry)
     const version = ids.next('version');
     await documents.stage(tenant, purpose, after, version);
     const action = before[entry] === undefined ? 'created' : after[entry] === undefined ? 'deleted' : 'changed';
-    const by = { actor, at: new Date(clock.now()).toISOString(), changeId: ids.next('chg') };
+    const by = changeAuthor({ clock, ids }, actor);
     await changes.recordCredential(
       tenant,
       { name: `${purpose}/${entry}`, action, before: replaced, after: version },

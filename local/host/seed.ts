@@ -4,10 +4,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type * as z from 'zod';
 import type { NamedKey } from '../../lambdas/api/authorizer/api-keys.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
-import { isoNow } from '../../lambdas/entry/ports.ts';
 import { systemClock, systemIds } from '../../lambdas/entry/system.ts';
 import { Person } from '../../lambdas/people/people.ts';
-import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
+import { type ChangeAuthor, changeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
@@ -148,7 +147,7 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
 ];
 
 /** The author of the seeded records in the history of changes. */
-const bySetup = (): ChangeAuthor => ({ actor: 'setup', at: isoNow(systemClock), changeId: systemIds.next('chg') });
+const bySetup = (): ChangeAuthor => changeAuthor({ clock: systemClock, ids: systemIds }, 'setup');
 
 /** The first value of a secret on this machine. Undefined if it is generated, as in AWS. */
 export function localSecretValue(secretName: string): string | undefined {

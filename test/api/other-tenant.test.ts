@@ -69,8 +69,9 @@ beforeAll(async () => {
   for (const name of [MARK, SHARED_NAME]) {
     await keys.save(`key of ${name}`, { tenant: 'acme', person: MARK, role: 'owner', name });
   }
-  await definitions.requestChange('acme', {
-    changeId: `chg_${MARK}`,
+  const by = byTest({ actor: MARK, changeId: `chg_${MARK}` });
+  const pending = {
+    changeId: by.changeId,
     person: MARK,
     before: null,
     after: { ...ANA, id: MARK, identities: [] },
@@ -78,7 +79,8 @@ beforeAll(async () => {
     requestedBy: MARK,
     requestedAt: '2026-01-01T00:00:00.000Z',
     expiresAt: LONG_AFTER,
-  });
+  };
+  await definitions.requestChange('acme', pending, by);
   for (const role of ROLES) {
     await definitions.savePerson(FOREIGN, { ...OLIVIA, id: `a-${role}`, role, identities: [] });
   }

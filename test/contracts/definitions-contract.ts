@@ -279,6 +279,22 @@ export function describeDefinitionsContract(
         ]);
       });
 
+      it('erases the values of a change in place, and records it', async () => {
+        const tenant = newTenant();
+        await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));
+        const [change] = (await definitions.changes(tenant, { limit: 1 })).items;
+        if (!change) throw new Error('the change was not recorded');
+        await definitions.eraseChange(tenant, change, byTest({ actor: 'operator', at: at(2) }), 'request 4711');
+        expect(await changesOf(tenant)).toEqual([
+          ['operator', 'history', change.changeId, 'erased'],
+          ['(erased)', 'person', '(erased)', 'created'],
+        ]);
+        const { items } = await definitions.changes(tenant, { limit: 10 });
+        expect(items[1]).toMatchObject({ changeId: change.changeId, at: at(1), before: null, after: null });
+        expect(items[1]).not.toHaveProperty('salt');
+        expect(await definitions.person(tenant, 'ana')).toEqual(ana);
+      });
+
       it('deletes a person for good: the id is not used again', async () => {
         const tenant = newTenant();
         await definitions.savePerson(tenant, ana, byTest({ at: at(1) }));
@@ -343,7 +359,9 @@ export function describeDefinitionsContract(
           requestedAt: at(1),
           expiresAt: at(9),
         });
-        for (const id of ['chg_1', 'chg_2', 'chg_3']) await definitions.requestChange(tenant, pending(id));
+        for (const id of ['chg_1', 'chg_2', 'chg_3']) {
+          await definitions.requestChange(tenant, pending(id), byTest({ actor: 'olivia', at: at(1), changeId: id }));
+        }
         const ids = async (page: { after?: string; limit: number }) =>
           (await definitions.pendingChanges(tenant, page)).map(({ changeId }) => changeId);
         expect(await ids({ limit: 2 })).toEqual(['chg_1', 'chg_2']);

@@ -1,25 +1,43 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { changeLogEnvelopeKey, changeLogKey, type LoggedChange } from '../../lambdas/evidence/change-log/change-log.ts';
+import {
+  changeLogClaim,
+  changeLogDocument,
+  changeLogEnvelopeKey,
+  changeLogKey,
+  type HistoryEntry,
+  type LoggedChange,
+  loggedChange,
+} from '../../lambdas/evidence/change-log/change-log.ts';
 import {
   type ChangeLogRows,
   type ClosedChanges,
   closeChangeDays,
 } from '../../lambdas/evidence/change-log/close-change-days.ts';
+import { signOnce } from '../../lambdas/evidence/signing/dsse.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
-import { auditChanges, parseChangeLog } from '../../lambdas/evidence/verify/verify-change-log.ts';
+import {
+  auditChanges,
+  checkChangeValues,
+  parseChangeLog,
+  readChangeLog,
+} from '../../lambdas/evidence/verify/verify-change-log.ts';
 import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 
 class MemoryChangeLog implements ChangeLogRows {
-  readonly all: LoggedChange[] = [];
+  readonly all: HistoryEntry[] = [];
   closed: ClosedChanges | undefined;
 
   async changes(_tenant: string, day: string, { andBefore } = { andBefore: false }): Promise<LoggedChange[]> {
     const until = `${day}~`;
-    return this.all.filter(({ at }) => at < until && (andBefore || at >= day)).sort((a, b) => (a.at < b.at ? -1 : 1));
+    return this.all
+      .filter(({ at }) => at < until && (andBefore || at >= day))
+      .sort((a, b) => (a.at < b.at ? -1 : 1))
+      .map(loggedChange);
   }
 
   async lastClosed(): Promise<ClosedChanges | undefined> {
@@ -41,7 +59,7 @@ beforeEach(() => {
   clock = new FakeClock('2026-03-02T01:00:00.000Z');
 });
 
-const change = (changeId: string, at: string, after: unknown = { role: 'member' }): LoggedChange => ({
+const change = (changeId: string, at: string, after: unknown = { role: 'member' }): HistoryEntry => ({
   changeId,
   at,
   actor: 'olivia',
@@ -50,6 +68,7 @@ const change = (changeId: string, at: string, after: unknown = { role: 'member' 
   action: 'changed',
   before: null,
   after,
+  salt: `salt of ${changeId}`,
 });
 const close = () => closeChangeDays({ rows, store, signer, clock, log: new MemoryLog() }, 'acme');
 const goTo = (at: string) => clock.advance(Date.parse(at) - clock.now());
@@ -105,11 +124,18 @@ describe('the changes of a day', () => {
     expect(idsOf('2026-03-04')).toEqual(['late']);
   });
 
-  it('show a large value by its size and hash', async () => {
-    rows.all.push(change('a', '2026-03-01T10:00:00.000Z', { text: 'x'.repeat(10_000) }));
+  it('are in the locked file without names and values: only when, what kind, and a digest', async () => {
+    const { salt: _none, ...unsalted } = change('b', '2026-03-01T11:00:00.000Z');
+    rows.all.push(change('a', '2026-03-01T10:00:00.000Z', { identities: ['github:ana-dev'] }), unsalted);
     await close();
-    const [logged] = parseChangeLog(store.peek(changeLogKey('acme', '2026-03-01')) as Buffer)?.changes ?? [];
-    expect(logged?.after).toEqual({ omitted: { bytes: 10_011, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } });
+    const text = String(store.peek(changeLogKey('acme', '2026-03-01')));
+    for (const personal of ['olivia', '"ana"', 'ana-dev', 'salt']) expect(text).not.toContain(personal);
+    const digest = expect.stringMatching(/^[0-9a-f]{64}$/);
+    expect(JSON.parse(text).changes).toEqual([
+      { changeId: 'a', at: '2026-03-01T10:00:00.000Z', kind: 'person', action: 'changed', digest },
+      // Somebody could guess the values of a change without a salt.
+      { changeId: 'b', at: '2026-03-01T11:00:00.000Z', kind: 'person', action: 'changed', digest: null },
+    ]);
   });
 
   it('are not signed if the stored file differs from the history', async () => {
@@ -136,7 +162,7 @@ describe('an auditor', () => {
 
   it('finds a change that was edited or removed in a file', () => {
     const edited = changed('2026-03-01', ({ document }) => ({
-      document: Buffer.from(document.toString().replace('olivia', 'nobody')),
+      document: Buffer.from(document.toString().replace('changed', 'deleted')),
     }));
     expect(problems(edited)?.[0]).toContain('2026-03-01 its file of changes differs from the signed file of changes');
     expect(problems(changed('2026-03-03', () => ({ document: Buffer.from('{}') })))?.[0]).toContain(
@@ -163,4 +189,57 @@ describe('an auditor', () => {
     const swapped = changed('2026-03-02', () => ({ document: first?.document, envelope: first?.envelope }));
     expect(problems(swapped)?.[0]).toContain('is that of acme, 2026-03-01, under another name');
   });
+});
+
+describe('the values of a signed file', () => {
+  const DAY = '2026-03-01';
+  const values = (changes: unknown[], facts: object = {}) =>
+    Buffer.from(JSON.stringify({ format: 'countersign.change-values/1', tenant: 'acme', day: DAY, ...facts, changes }));
+  const check = (document: Buffer) => {
+    const file = parseChangeLog(store.peek(changeLogKey('acme', DAY)) as Buffer);
+    if (!file) throw new Error('the file cannot be read');
+    return checkChangeValues(file, document);
+  };
+  const ofDay = () => rows.all.filter(({ at }) => at < '2026-03-02');
+  beforeEach(threeDays);
+
+  it('are proven by the digests, and may be deleted', () => {
+    expect(check(values(ofDay()))).toEqual({ proven: 2, unproven: 0 });
+    expect(check(values(ofDay().slice(1)))).toEqual({ proven: 1, unproven: 1 });
+    expect(check(values([...ofDay(), ...ofDay()]))).toEqual({ proven: 2, unproven: 0 });
+  });
+
+  it.each([
+    ['changed', () => values(ofDay().map((each) => ({ ...each, actor: 'nobody' }))), 'the values of a are not those'],
+    ['given another salt', () => values(ofDay().map((each) => ({ ...each, salt: 'x' }))), 'the values of a are not'],
+    ['of no change of the day', () => values(rows.all), 'the values of c are not those that were signed'],
+    ['of another day', () => values(ofDay(), { day: '2026-03-02' }), 'is that of acme, 2026-03-02'],
+    ['no JSON', () => Buffer.from('{'), 'cannot be read'],
+  ])('that are %s are reported', (_what, document, problem) => {
+    expect(check(document())).toMatchObject({ proven: 0, unproven: 2, problem: expect.stringContaining(problem) });
+  });
+});
+
+it('a file that an earlier release signed, with values, still verifies and is continued', async () => {
+  const { salt: _none, ...former } = change('a', '2026-02-28T10:00:00.000Z');
+  const file = {
+    format: 'countersign.change-log/1' as const,
+    tenant: 'acme',
+    day: '2026-02-28',
+    previous: null,
+    changes: [former],
+  };
+  const document = changeLogDocument(file);
+  const sha256 = sha256Hex(document);
+  await store.putOnce(changeLogKey('acme', file.day), document, 'application/json');
+  await signOnce(
+    { store, signer },
+    { key: changeLogEnvelopeKey('acme', file.day), claim: changeLogClaim(file, sha256), problem: () => undefined },
+  );
+  rows.closed = { day: file.day, sha256, first: file.day };
+  rows.all.push(former, change('b', '2026-03-01T10:00:00.000Z'));
+  await close();
+  expect(idsOf('2026-03-01')).toEqual(['b']);
+  expect(audit(held(), '2026-03-01')).toMatchObject({ changes: 2, findings: [] });
+  expect(readChangeLog(held()[0] as HeldFiles, keys).problem).toBeUndefined();
 });

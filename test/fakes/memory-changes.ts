@@ -8,6 +8,8 @@ import {
   changeSortKey,
   credentialEntry,
   type Dismissal,
+  erasedChange,
+  erasureEntry,
   matchesFilter,
   type PendingChange,
   type RecordedChanges,
@@ -21,7 +23,12 @@ import type { Page } from '../../lambdas/run/run-store.ts';
 import { MemoryRows } from './memory-rows.ts';
 
 /** The actor that sets up a tenant for a test. */
-export const BY_SETUP: ChangeAuthor = { actor: 'setup', at: '2026-01-01T00:00:00.000Z', changeId: 'chg_0' };
+export const BY_SETUP: ChangeAuthor = {
+  actor: 'setup',
+  at: '2026-01-01T00:00:00.000Z',
+  changeId: 'chg_0',
+  salt: 'salt_0',
+};
 
 interface Saved {
   tenant: string;
@@ -102,11 +109,11 @@ export class MemoryChanges implements RecordedChanges {
     return this.#former.get(tenant, id) !== undefined;
   }
 
-  async requestChange(tenant: string, pending: PendingChange): Promise<void> {
-    const { changeId, person: name, before, after, requestedBy: actor, requestedAt: at } = pending;
+  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void> {
+    const { changeId, person: name, before, after } = pending;
     this.#pending.set(tenant, changeId, pending);
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
-    this.record(tenant, { actor, at, changeId, kind: 'person', name, action: 'requested', ...documents });
+    this.record(tenant, { ...by, kind: 'person', name, action: 'requested', ...documents });
   }
 
   async pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
@@ -130,6 +137,11 @@ export class MemoryChanges implements RecordedChanges {
 
   async recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void> {
     this.record(tenant, credentialEntry(change, by));
+  }
+
+  async eraseChange(tenant: string, change: Change, by: ChangeAuthor, reason: string): Promise<void> {
+    this.record(tenant, erasedChange(change));
+    this.record(tenant, erasureEntry(change, by, reason));
   }
 
   async changes(

@@ -124,7 +124,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
         'TenantSetupCredentialsRole',
       ],
     ],
-    // No function may delete or overwrite entries of the history of changes.
+    // No function may delete entries of the history. The bootstrap function, for operators only, overwrites one to erase personal data.
     ['dynamodb:DeleteItem', 'CHANGE', []],
     ['dynamodb:UpdateItem', 'CHANGE', []],
     ['dynamodb:UpdateItem', 'TENANT', []],

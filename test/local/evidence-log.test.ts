@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -138,6 +138,45 @@ it('the bundles of each day are logged and signed, and an audit of the bucket fi
     expect(cut.lines[0]).toContain(`in the log of ${sealedOn}`);
   } finally {
     copy.remove();
+  }
+});
+
+it('the locked file of changes has nothing personal; the exported values match its digests, and an edited value does not', async () => {
+  // The first file is that of the day before the first start.
+  const [, key = ''] = (await keysIn(evidenceBucket)).filter((each) => /^log\/acme\/changes\/[\d-]+\.json$/.test(each));
+  const locked = (await stored(evidenceBucket, key)).toString();
+  for (const personal of ['Olivia', 'olivia', 'slack:', 'github:']) expect(locked).not.toContain(personal);
+
+  const folder = temporaryFolder();
+  try {
+    const day = key.slice(-'2026-01-01.json'.length, -'.json'.length);
+    const file = join(folder.path, 'changes.json');
+    const keys = join(folder.path, 'keys.json');
+    writeFileSync(keys, JSON.stringify((await published()).body));
+    const auditor = ['--url', host.url, '--key', 'local-auditor-key'];
+    expect(await onTerminal(200, ['changes', 'export', day, '--out', file, ...auditor])).toMatchObject({ exitCode: 0 });
+    const verify = () => onTerminal(200, ['evidence', 'verify', file, '--key', keys]);
+    const size = JSON.parse(locked).changes.length;
+    expect((await verify()).lines).toEqual([
+      `valid: acme, ${size} changes of ${day}`,
+      `  values    ${size} changes as signed`,
+    ]);
+    const values = readFileSync(join(folder.path, 'changes.values.json'), 'utf8');
+    expect(values).toContain('github:ana');
+    writeFileSync(join(folder.path, 'changes.values.json'), values.replace('github:ana', 'github:eve'));
+    expect(await verify()).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining('not those that were signed'),
+    });
+
+    const { changeId } = JSON.parse(values).changes.find(({ name }: { name: string }) => name === 'ana');
+    const erase = ['changes', 'erase', changeId, '--tenant', 'acme', '--reason', 'left the company', '--url', host.url];
+    expect((await onTerminal(200, erase)).lines).toEqual([`erased ${changeId}`]);
+    await onTerminal(200, ['changes', 'export', day, '--out', file, ...auditor]);
+    expect((await verify()).lines[1]).toBe(`  values    ${size - 1} changes as signed; 1 deleted, or without a digest`);
+    expect(readFileSync(join(folder.path, 'changes.values.json'), 'utf8')).not.toContain('github:ana');
+  } finally {
+    folder.remove();
   }
 });
 

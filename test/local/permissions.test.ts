@@ -398,22 +398,23 @@ async function peoplesCommands(): Promise<void> {
 
 /** What operators and owners do to set up a tenant; its credentials are read and written behind the API. */
 async function tenantSetup(): Promise<void> {
-  const invoked = await invokeFunction(
-    {
-      functionName: bootstrapFunctionName('local'),
-      region: REGION,
-      endpoint: host.clientConfig().endpoint,
-      credentials: HOST_CREDENTIALS,
+  const bootstrap = {
+    functionName: bootstrapFunctionName('local'),
+    region: REGION,
+    endpoint: host.clientConfig().endpoint,
+    credentials: HOST_CREDENTIALS,
+  };
+  const invoked = await invokeFunction(bootstrap, {
+    action: 'addOwners',
+    request: {
+      tenant: 'globex',
+      owners: [{ id: 'gus', name: 'Gus' }],
+      keys: [{ person: 'gus', sha256: apiKeyHash('key of gus') }],
     },
-    {
-      action: 'addOwners',
-      request: {
-        tenant: 'globex',
-        owners: [{ id: 'gus', name: 'Gus' }],
-        keys: [{ person: 'gus', sha256: apiKeyHash('key of gus') }],
-      },
-    },
-  );
+  });
+  const request = { tenant: 'globex', changeIds: ['chg_unknown'], reason: 'a test' };
+  const erased = await invokeFunction(bootstrap, { action: 'eraseChanges', request });
+  expect(erased).toMatchObject({ refused: { code: 'NOT_FOUND' } });
   expect(invoked).toEqual({ result: { added: ['gus'], existing: [] } });
   const as = (method: string, path: string, body?: object) =>
     host.request(method, `/api/v1${path}`, {

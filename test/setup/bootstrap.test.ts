@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { type AddOwners, addOwners, type BootstrapPorts, describeStage } from '../../lambdas/setup/bootstrap.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
@@ -64,7 +65,7 @@ it.each<[string, Partial<AddOwners>, string]>([
   const former = { id: 'former', name: 'F', identities: [], ...rest };
   await definitions.savePerson('acme', { id: 'ana', name: 'Ana', identities: ['github:ana'], ...rest });
   await definitions.savePerson('acme', former);
-  await definitions.deletePerson('acme', former, { actor: 'olivia', at: '2026-01-01T00:00:00.000Z', changeId: 'c' });
+  await definitions.deletePerson('acme', former, byTest({ actor: 'olivia' }));
   const before = JSON.stringify(await definitions.people('acme'));
   await expect(add(request)).rejects.toThrow(expected);
   expect(JSON.stringify(await definitions.people('acme'))).toBe(before);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { OLIVIA } from '../approval/people.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { GITHUB, SetupWorld } from './setup-world.ts';
 
 const FILE =
@@ -170,4 +171,4 @@ describe('finds, with the command that fixes it,', () => {
   });
 });
 
-const BY = { actor: 'olivia', at: '2026-01-01T00:00:00.000Z', changeId: 'chg_x' };
+const BY = byTest({ actor: 'olivia' });

@@ -1,14 +1,22 @@
+import { existsSync } from 'node:fs';
+import type { ChangeLog } from '../../../lambdas/evidence/change-log/change-log.ts';
 import {
   type HeldBundle,
   type Summary,
   type Verdict,
   verifyBundle,
 } from '../../../lambdas/evidence/verify/verify-bundle.ts';
-import { isChangeLog, readChangeLog } from '../../../lambdas/evidence/verify/verify-change-log.ts';
+import {
+  type CheckedValues,
+  checkChangeValues,
+  isChangeLog,
+  readChangeLog,
+} from '../../../lambdas/evidence/verify/verify-change-log.ts';
 import { printable, type Tone } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
-import { FILE_DETAILS, KEY_OPTION, readBundle } from './bundle-file.ts';
+import { readFile } from '../read-file.ts';
+import { changeValuesFile, FILE_DETAILS, KEY_OPTION, readBundle } from './bundle-file.ts';
 import { counted } from './evidence-text.ts';
 
 export const evidenceVerify: Command = {
@@ -17,6 +25,7 @@ export const evidenceVerify: Command = {
   description: 'check a bundle or a file of changes offline',
   details: [
     FILE_DETAILS,
+    'Beside a file of changes, FILE.values.json of changes export is compared with the signed digests.',
     'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
     'is missing or unreadable, or because no key was given; 70 a bug in this program.',
   ].join('\n'),
@@ -33,19 +42,35 @@ export const evidenceVerify: Command = {
 };
 
 function verifyChanges(call: Call, { document, envelope, keys }: HeldBundle): ExitCode {
-  const { file, problem } = readChangeLog({ document, envelope }, keys);
-  const isUnproven = problem !== undefined && keys.length === 0 && file !== undefined;
-  const verdict = problem === undefined ? 'valid' : isUnproven ? 'unproven' : 'tampered';
-  const summary = file && { tenant: file.tenant, day: file.day, changes: file.changes.length };
+  const { file, problem: ofSignature } = readChangeLog({ document, envelope }, keys);
+  const values = file && heldValues(call, file);
+  const isUnproven = ofSignature !== undefined && keys.length === 0 && file !== undefined;
+  const problem = values?.problem ?? (isUnproven ? undefined : ofSignature);
+  const verdict = problem !== undefined ? 'tampered' : isUnproven ? 'unproven' : 'valid';
+  const counts = values && { values: { proven: values.proven, unproven: values.unproven } };
+  const summary = file && { tenant: file.tenant, day: file.day, changes: file.changes.length, ...counts };
   if (call.json) call.printJson({ verdict, ...(verdict === 'tampered' && { problem }), summary });
   else {
     const name = summary && `${summary.tenant}, ${counted(summary.changes, 'change')} of ${summary.day}`;
     const tone = { valid: 'good', unproven: 'waiting', tampered: 'bad' } as const;
     const text = printable(verdict === 'tampered' ? problem : name);
     call.terminal.print(`${call.terminal.paint(tone[verdict], verdict)}: ${text}`);
+    if (verdict !== 'tampered') call.terminal.print(valuesText(values));
     if (isUnproven) call.terminal.note('\nThe signature was not checked. Pass the public key of the stage with --key.');
   }
   return EXIT_OF[verdict];
+}
+
+function heldValues(call: Call, file: ChangeLog): CheckedValues | undefined {
+  const path = changeValuesFile(call.arg(0));
+  return existsSync(path) ? checkChangeValues(file, readFile(path)) : undefined;
+}
+
+function valuesText(values: CheckedValues | undefined): string {
+  if (!values) return '  values    none here; countersign changes export writes them beside the file';
+  const { proven, unproven } = values;
+  const rest = unproven === 0 ? '' : `; ${unproven} deleted, or without a digest`;
+  return `  values    ${counted(proven, 'change')} as signed${rest}`;
 }
 
 const EXIT_OF: Record<Verdict['verdict'], ExitCode> = {

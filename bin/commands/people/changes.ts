@@ -1,14 +1,16 @@
+import type { ResponseFrom } from '../../../client/api-client.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { CHANGE_KINDS, type Change, type ChangeKind } from '../../../lambdas/pipeline/definition-changes.ts';
+import { OPERATOR_OPTIONS } from '../../operator/operator-options.ts';
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { dateAndTime } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
-import { bundleFiles } from '../evidence/bundle-file.ts';
-import { EXIT, UsageError } from '../failure.ts';
-import { noteMore, pagingOptions, readPages } from '../paging.ts';
-import { writeFile } from '../read-file.ts';
+import { bundleFiles, changeValuesFile } from '../evidence/bundle-file.ts';
+import { EXIT, Failure, UsageError } from '../failure.ts';
+import { noteMore, PAGE_MAX, pagingOptions, readPages } from '../paging.ts';
+import { readFile, writeFile } from '../read-file.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AT' },
@@ -89,7 +91,10 @@ export const changes: readonly Command[] = [
     name: 'changes export',
     args: ['DAY'],
     description: 'download the signed changes of a past day',
-    details: 'Writes two files, which countersign evidence verify checks offline. Days are those of UTC.',
+    details: [
+      'Writes the signed file, its signature, and the values of the changes, which the signed file has as digests.',
+      'countersign evidence verify checks all three offline. Days are those of UTC.',
+    ].join('\n'),
     options: { out: { value: 'FILE', description: 'file to write (default changes-DAY.json)' } },
     async run(call) {
       const day = call.arg(0);
@@ -99,9 +104,36 @@ export const changes: readonly Command[] = [
       const params = { day };
       writeFile(document, await api.download('GET /api/v1/changes/days/{day}/changes.json', { params }));
       writeFile(envelope, await api.download('GET /api/v1/changes/days/{day}/changes.dsse.json', { params }));
-      if (call.json) call.printJson({ document, envelope });
-      else
-        call.terminal.print(`wrote ${document} and ${envelope}; check them: countersign evidence verify ${document}`);
+      const values = changeValuesFile(file);
+      writeFile(values, await changeValues(call, readFile(document)));
+      if (call.json) call.printJson({ document, envelope, values });
+      else {
+        call.terminal.print(`wrote ${document}, ${envelope} and ${values}`);
+        call.terminal.print(`check them: countersign evidence verify ${document}`);
+      }
+      return EXIT.ok;
+    },
+  },
+  {
+    name: 'changes erase',
+    args: ['ID…'],
+    description: 'delete personal data from changes, as operator of the stage',
+    details: [
+      'Deletes who made the change, its name and its values. When it was made, its kind and its action stay.',
+      'The signed files have digests only, which nobody can open afterwards. A change can be erased after 48 hours.',
+    ].join('\n'),
+    options: {
+      ...OPERATOR_OPTIONS,
+      tenant: { value: 'TENANT', required: true, description: 'the tenant' },
+      reason: { value: 'TEXT', required: true, description: 'why, for the history; without personal data' },
+    },
+    async run(call) {
+      // Only this command needs AWS credentials.
+      const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
+      const [tenant = '', reason = ''] = [call.option('tenant'), call.option('reason')];
+      const { erased } = await (await operatorOf(call)).eraseChanges({ tenant, changeIds: [...call.args], reason });
+      if (call.json) call.printJson({ erased });
+      else for (const id of erased) call.terminal.print(printable(`erased ${id}`));
       return EXIT.ok;
     },
   },
@@ -160,6 +192,31 @@ export const changes: readonly Command[] = [
     },
   },
 ];
+
+/** The changes of a signed file, from the history. A late change is in the file of a later day. */
+async function changeValues(call: Call, document: Buffer): Promise<string> {
+  // Only this command checks a file; loading the schemas would slow down the others.
+  const { CHANGE_VALUES_FORMAT, parseChangeLog } = await import(
+    '../../../lambdas/evidence/verify/verify-change-log.ts'
+  );
+  const file = parseChangeLog(document);
+  if (!file) throw new Failure(EXIT.failed, 'the stage sent a file of changes that cannot be read; try again');
+  const digests = new Map(file.changes.map((change) => [change.changeId, 'digest' in change ? change.digest : null]));
+  // An erased change has no salt and no values any more.
+  const hasValues = ({ changeId, salt }: Change) =>
+    salt === undefined ? digests.get(changeId) === null : digests.has(changeId);
+  const times = file.changes.map(({ at }) => at).sort();
+  const wanted = { since: times[0], until: times.at(-1), limit: String(PAGE_MAX) };
+  const found: Change[] = [];
+  for (let cursor: string | null | undefined = digests.size === 0 ? null : undefined; cursor !== null; ) {
+    const query = { ...wanted, ...(cursor !== undefined && { cursor }) };
+    const page: ResponseFrom<'GET /api/v1/changes'> = await call.api().call('GET /api/v1/changes', { query });
+    found.push(...page.changes.filter(hasValues));
+    cursor = page.nextCursor;
+  }
+  const values = { format: CHANGE_VALUES_FORMAT, tenant: file.tenant, day: file.day, changes: found.reverse() };
+  return `${JSON.stringify(values, null, 2)}\n`;
+}
 
 function kindOf(call: Call): ChangeKind | undefined {
   const given = call.option('kind');

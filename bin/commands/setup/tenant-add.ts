@@ -4,6 +4,7 @@ import type { RequestFor } from '../../../client/api-client.ts';
 import type { DescribedStage } from '../../../lambdas/setup/bootstrap.ts';
 import { Api } from '../../client/api-client.ts';
 import { type Operator, operatorOf } from '../../operator/invoke-as-operator.ts';
+import { OPERATOR_OPTIONS } from '../../operator/operator-options.ts';
 import { apiKeyHeaders } from '../../profiles/credentials.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
@@ -29,11 +30,7 @@ export const tenantAdd: readonly Command[] = [
       'it continues where it was interrupted, and changes nothing that is already as in the file.\n' +
       'Keys, generated secrets and instructions for GitHub, Slack and ServiceNow are written to the folder --out.',
     options: {
-      stage: {
-        value: 'STAGE',
-        description: 'a deployed stage, with AWS credentials of its account (default: the local host)',
-      },
-      region: { value: 'REGION', description: 'the AWS region of the stage (default: AWS_REGION)' },
+      ...OPERATOR_OPTIONS,
       out: {
         value: 'FOLDER',
         description: 'folder for keys, secrets and instructions (default .countersign/tenants/STAGE-TENANT)',
@@ -54,11 +51,7 @@ export const tenantAdd: readonly Command[] = [
     args: ['ID'],
     description: 'add an owner with AWS credentials',
     options: {
-      stage: {
-        value: 'STAGE',
-        description: 'a deployed stage, with AWS credentials of its account (default: the local host)',
-      },
-      region: { value: 'REGION', description: 'the AWS region of the stage (default: AWS_REGION)' },
+      ...OPERATOR_OPTIONS,
       tenant: { value: 'TENANT', required: true, description: 'the tenant' },
       name: { value: 'NAME', required: true, description: 'name of the person' },
       identity: {

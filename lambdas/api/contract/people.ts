@@ -130,6 +130,10 @@ const Change = z.object({
   actor: z.string(),
   at: Timestamp,
   changeId: z.string(),
+  salt: z
+    .string()
+    .optional()
+    .meta({ description: 'Random. The digest in the signed file of the day is the SHA-256 of the change with it' }),
 });
 Change.register(z.globalRegistry, { id: 'Change' });
 

@@ -6,7 +6,7 @@ import { hasIdentity, IDENTITY_SYSTEMS, type Person } from '../../people/people.
 import { provenanceOf, type RightsChange } from '../../people/provenance.ts';
 import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
-import { type ChangeAuthor, changeIdPrefix, type PendingChange } from '../../pipeline/definition-changes.ts';
+import { type ChangeAuthor, changeAuthor, type PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
@@ -35,10 +35,8 @@ export interface PeopleChanger {
 }
 
 /** Who makes a change, and when, for the history of changes. */
-export function authorOf({ clock, ids }: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor {
-  const at = isoNow(clock);
-  return { actor: person, at, changeId: ids.next(changeIdPrefix(at)) };
-}
+export const authorOf = (ports: { clock: Clock; ids: Ids }, { person }: Caller): ChangeAuthor =>
+  changeAuthor(ports, person);
 
 /**
  * The caller with the rights they have at this moment, and all people of the tenant. The router has checked the right
@@ -136,7 +134,7 @@ async function requestConfirmation(
     requestedAt: by.at,
     expiresAt: later(by.at, PENDING_EXPIRES_AFTER_MS),
   };
-  await definitions.requestChange(tenant, pending);
+  await definitions.requestChange(tenant, pending, by);
   return pending;
 }
 

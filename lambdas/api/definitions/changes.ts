@@ -1,8 +1,9 @@
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { whyNotCounted } from '../../people/provenance.ts';
-import { changeSortKey, type PendingChange, timeOfChangeId } from '../../pipeline/definition-changes.ts';
+import { changeSortKey, type PendingChange } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import { findChange } from '../../pipeline/find-change.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { changeRoutes } from '../contract/people.ts';
@@ -14,9 +15,6 @@ import { assertValid, authorOf, currentCaller, type PeopleChanger, withProvenanc
 export interface ChangesPorts extends PeopleChanger, Paged {
   definitions: PeopleChanger['definitions'] & Pick<Definitions, 'changes' | 'pendingChange' | 'dismissChange'>;
 }
-
-/** Changes of the first version have no time in their id, so they are searched in the newest part of the history. */
-const SEARCH_CALLS_MAX = 3;
 
 /** A time or a day as the history spells times. */
 const instantOf = (time: string | undefined): string | undefined =>
@@ -33,13 +31,7 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
   },
 
   async getChange({ definitions }, { caller: { tenant }, params: { id: changeId } }) {
-    const at = timeOfChangeId(changeId);
-    const filter = { changeId, ...(at !== undefined && { since: at, until: at }) };
-    let found = await definitions.changes(tenant, { limit: 1 }, filter);
-    for (let calls = 1; found.items.length === 0 && found.next !== undefined && calls < SEARCH_CALLS_MAX; calls += 1) {
-      found = await definitions.changes(tenant, { limit: 1, after: found.next }, filter);
-    }
-    const [change] = found.items;
+    const change = await findChange(definitions, tenant, changeId);
     if (!change)
       throw new Problem(404, 'NOT_FOUND', `there is no change ${changeId}; countersign changes list shows them`);
     return { status: 200, body: change };

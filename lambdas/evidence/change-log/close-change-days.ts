@@ -66,7 +66,7 @@ async function closeDay(
   const previous = last ? { day: last.day, sha256: last.sha256 } : null;
   const own = await rows.changes(tenant, day, { andBefore: last === undefined });
   const changes = [...(last ? await stragglers(closer, tenant, last.day) : []), ...own];
-  const { file, document } = await writeOnce(closer, buildChangeLog({ tenant, day, previous }, changes));
+  const { file, document } = await writeOnce(closer, { tenant, day, previous }, changes);
   const sha256 = sha256Hex(document);
   await signOnce(closer, {
     key: changeLogEnvelopeKey(tenant, day),
@@ -81,33 +81,33 @@ async function closeDay(
 
 /** Changes that were written after the file of their day. */
 async function stragglers({ rows, store }: ChangeLogCloser, tenant: string, day: string): Promise<LoggedChange[]> {
-  const logged = parseChangeLog(await store.get(changeLogKey(tenant, day)))?.changes ?? [];
-  const ids = new Set(logged.map(({ changeId }) => changeId));
+  const ids = idsIn(await store.get(changeLogKey(tenant, day)));
   return (await rows.changes(tenant, day)).filter(({ changeId }) => !ids.has(changeId));
 }
 
 /** Returns the stored file: this one, or one that an earlier invocation wrote and may not have signed. */
 async function writeOnce(
   { store }: ChangeLogCloser,
-  wanted: ChangeLog,
+  facts: Pick<ChangeLog, 'tenant' | 'day' | 'previous'>,
+  changes: LoggedChange[],
 ): Promise<{ file: ChangeLog; document: Buffer }> {
-  const key = changeLogKey(wanted.tenant, wanted.day);
+  const key = changeLogKey(facts.tenant, facts.day);
+  const wanted = buildChangeLog(facts, changes);
   const document = changeLogDocument(wanted);
   if (await store.putOnce(key, document, 'application/json')) return { file: wanted, document };
   const there = await store.get(key);
-  const file = parseChangeLog(there);
-  const known = new Set(wanted.changes.map((change) => JSON.stringify(change)));
-  const agrees =
-    file !== undefined &&
-    JSON.stringify([file.tenant, file.day, file.previous]) ===
-      JSON.stringify([wanted.tenant, wanted.day, wanted.previous]) &&
-    changeLogDocument({ ...wanted, changes: wanted.changes.filter((change) => isIn(file, change)) }).equals(there);
-  if (file && agrees && known.size >= file.changes.length) return { file, document: there };
+  const ids = idsIn(there);
+  // A change that was recorded after this file was written is in the next one.
+  const file = buildChangeLog(
+    facts,
+    changes.filter(({ changeId }) => ids.has(changeId)),
+  );
+  if (changeLogDocument(file).equals(there)) return { file, document: there };
   throw new CountersignError(
     'CHAIN_BROKEN',
     `${key} does not agree with the history of changes. Find out who wrote it`,
   );
 }
 
-const isIn = ({ changes }: ChangeLog, { changeId }: LoggedChange): boolean =>
-  changes.some((each) => each.changeId === changeId);
+const idsIn = (document: Buffer): Set<string> =>
+  new Set(parseChangeLog(document)?.changes.map(({ changeId }) => changeId));

@@ -2,7 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { docOf, toItem } from '../../run/dynamo/dynamo-items.ts';
 import { changePartition, FIRST, LAST, lastClosedChangesKey } from '../../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
-import { boundedChange, type LoggedChange } from './change-log.ts';
+import { type HistoryEntry, type LoggedChange, loggedChange } from './change-log.ts';
 import type { ChangeLogRows, ClosedChanges } from './close-change-days.ts';
 
 export class DynamoChangeLog implements ChangeLogRows {
@@ -15,10 +15,10 @@ export class DynamoChangeLog implements ChangeLogRows {
   async changes(tenant: string, day: string, { andBefore } = { andBefore: false }): Promise<LoggedChange[]> {
     // The sort key begins with the time of the change.
     const range = { pk: changePartition(tenant), from: andBefore ? FIRST : day, to: `${day}${LAST}` };
-    // The first file has all earlier changes, which would not fit in memory with their larger values.
+    // The first file has all earlier changes, which would not fit in memory with their values.
     const changes: LoggedChange[] = [];
     for await (const items of this.#rows.pages(range)) {
-      for (const item of items) changes.push(boundedChange(docOf<LoggedChange>(item)));
+      for (const item of items) changes.push(loggedChange(docOf<HistoryEntry>(item)));
     }
     return changes;
   }

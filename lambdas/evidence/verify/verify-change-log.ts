@@ -1,6 +1,13 @@
+import * as z from 'zod';
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
-import { sha256Hex } from '../../run/canonical-json.ts';
-import { CHANGE_LOG_FORMAT, ChangeLog, changeLogClaim, changeLogDocument } from '../change-log/change-log.ts';
+import { hashOf, sha256Hex } from '../../run/canonical-json.ts';
+import {
+  CHANGE_LOG_FORMATS,
+  ChangeLog,
+  changeLogClaim,
+  changeLogDocument,
+  HistoryEntry,
+} from '../change-log/change-log.ts';
 import { daysLater, type PreviousDay } from '../daily-log/daily-log.ts';
 import type { TrustedKey } from './trusted-keys.ts';
 import { checkSignedDay, type HeldFiles } from './verify-daily-log.ts';
@@ -8,7 +15,7 @@ import { checkSignedDay, type HeldFiles } from './verify-daily-log.ts';
 /** True for a file of changes; bundles and logs have other formats. */
 export function isChangeLog(document: Buffer): boolean {
   const json = tryParseJsonFile(document) as { format?: unknown } | undefined;
-  return json?.format === CHANGE_LOG_FORMAT;
+  return CHANGE_LOG_FORMATS.includes(json?.format);
 }
 
 /** Undefined if it is no file of changes in its canonical form. */
@@ -38,6 +45,45 @@ export function readChangeLog(
   if (!file) return { problem: 'its file of changes was edited or cannot be read' };
   const problem = checkChangeLogEnvelope(file, { document, envelope }, keys);
   return problem === undefined ? { file } : { file, problem };
+}
+
+/** The changes of a file with their values, as the history has them. Not signed: the digests in the file prove them. */
+export const CHANGE_VALUES_FORMAT = 'countersign.change-values/1';
+const ChangeValues = z.strictObject({
+  format: z.literal(CHANGE_VALUES_FORMAT),
+  tenant: z.string(),
+  day: z.iso.date(),
+  changes: z.array(HistoryEntry),
+});
+export type ChangeValues = z.infer<typeof ChangeValues>;
+
+export interface CheckedValues {
+  /** Changes whose values are those of the signed digest. */
+  proven: number;
+  /** Changes of the file whose values are not here, or which have no digest. */
+  unproven: number;
+  problem?: string;
+}
+
+/** Compares the values of changes with the digests of a signed file. Missing values are no problem: they can be deleted. */
+export function checkChangeValues(file: ChangeLog, document: Buffer): CheckedValues {
+  const { data: values } = ChangeValues.safeParse(tryParseJsonFile(document));
+  const unproven = (problem: string) => ({ proven: 0, unproven: file.changes.length, problem });
+  if (!values) return unproven('the file of values cannot be read');
+  if (values.tenant !== file.tenant || values.day !== file.day) {
+    return unproven(`the file of values is that of ${values.tenant}, ${values.day}`);
+  }
+  const digests = new Map(file.changes.map((change) => [change.changeId, 'digest' in change ? change.digest : null]));
+  let proven = 0;
+  for (const change of values.changes) {
+    const digest = digests.get(change.changeId);
+    if (digest === null) continue;
+    if (digest !== hashOf(change)) return unproven(`the values of ${change.changeId} are not those that were signed`);
+    // The same change again proves nothing more.
+    digests.set(change.changeId, null);
+    proven += 1;
+  }
+  return { proven, unproven: file.changes.length - proven };
 }
 
 export interface ChangesAudit {

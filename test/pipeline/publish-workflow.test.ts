@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { publishNextVersion } from '../../lambdas/workflow/publish-workflow.ts';
+import { publishNextVersion } from '../../lambdas/pipeline/publish-workflow.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';

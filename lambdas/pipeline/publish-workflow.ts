@@ -1,8 +1,9 @@
-import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
-import type { Definitions } from '../pipeline/definitions.ts';
+import type { Clock, Ids } from '../entry/ports.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
-import type { PublishedWorkflow } from './workflow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import { changeAuthor } from './definition-changes.ts';
+import type { Definitions } from './definitions.ts';
 
 /** An attempt fails if a concurrent publication took the version number. */
 const ATTEMPTS_MAX = 10;
@@ -25,9 +26,8 @@ export async function publishNextVersion(
     if (newest && isSameWorkflow(newest.workflow, workflow)) return { version: newest.version, isNew: false };
     const version = (newest?.version ?? 0) + 1;
     try {
-      const at = isoNow(clock);
-      const by = { actor: author, at, changeId: ids.next('chg') };
-      await definitions.publishWorkflow(tenant, { ...workflow, author, publishedAt: at }, version, by);
+      const by = changeAuthor({ clock, ids }, author);
+      await definitions.publishWorkflow(tenant, { ...workflow, author, publishedAt: by.at }, version, by);
       return { version, isNew: true };
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;
