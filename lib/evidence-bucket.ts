@@ -28,6 +28,7 @@ export class EvidenceBucket extends Construct {
   /** Environment of the functions that sign. */
   readonly signing: { SIGNING_KEY_ARN: string; SIGNING_ALGORITHM: SigningAlgorithm; EVIDENCE_KEYS: string };
   readonly seal: NodeFunction;
+  readonly exports: EvidenceExports;
 
   constructor(
     scope: Construct,
@@ -38,7 +39,8 @@ export class EvidenceBucket extends Construct {
     const { bundles, runTable, config, sealQueue } = props;
     const accessLogs = this.#accessLogs();
     this.bucket = this.#lockedBucket(config, accessLogs);
-    const exports = new EvidenceExports(this, 'Exports', { accessLogs, config });
+    this.exports = new EvidenceExports(this, 'Exports', { accessLogs, config });
+    const { exports } = this;
     const keys = config.evidenceKeys.map((key) => ({ ...key, keyId: this.#signingKey(config, key).keyArn }));
     const current = keys.at(-1);
     if (!current) throw new Error('a stage has at least one evidence key');
@@ -79,7 +81,9 @@ export class EvidenceBucket extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
     });
-    exports.writableBy(seal);
+    exports.writableBy(seal, 'siem', 'artifacts', 'output');
+    // The output of commands that could not be written when they completed.
+    runTable.allow(seal, ['Query', 'GetItem', 'PutItem'], ['OUT']);
     this.allowSigning(seal);
     new CfnOutput(Stack.of(this), 'EvidenceBucketName', { value: this.bucket.bucketName });
     new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });

@@ -21,9 +21,12 @@ export const PRIVATE_BUCKET = {
   removalPolicy: RemovalPolicy.RETAIN,
 } satisfies BucketProps;
 
-const PREFIXES = ['siem', 'artifacts'] as const;
+type Prefix = 'siem' | 'artifacts' | 'output';
 
-/** Exports of finished runs for other systems. They may contain text that people wrote, so unlike evidence they expire and can be deleted. */
+/**
+ * Exports of finished runs for other systems, and the output of commands. They may contain text that people and programs
+ * wrote, so unlike evidence they expire and can be deleted.
+ */
 export class EvidenceExports extends Construct {
   readonly environment: { EXPORT_BUCKET: string; EXPORTS: string };
   readonly #bucket: Bucket;
@@ -40,16 +43,24 @@ export class EvidenceExports extends Construct {
     new CfnOutput(Stack.of(this), 'ExportBucketName', { value: this.#bucket.bucketName });
   }
 
-  writableBy(writer: NodeFunction): void {
-    writer.allow(
-      ['s3:PutObject'],
-      PREFIXES.map((prefix) => this.#bucket.arnForObjects(`${prefix}/*`)),
+  writableBy(writer: NodeFunction, ...prefixes: Prefix[]): void {
+    this.#allow(writer, 's3:PutObject', prefixes);
+  }
+
+  readableBy(reader: NodeFunction, ...prefixes: Prefix[]): void {
+    this.#allow(reader, 's3:GetObject', prefixes);
+  }
+
+  #allow(to: NodeFunction, action: string, prefixes: readonly Prefix[]): void {
+    to.allow(
+      [action],
+      prefixes.map((prefix) => this.#bucket.arnForObjects(`${prefix}/*`)),
     );
     const bucketId = Stack.of(this).getLogicalId(this.#bucket.node.defaultChild as CfnBucket);
-    Validations.of(writer.node.scope ?? this).acknowledge(
-      ...PREFIXES.map((prefix) => ({
+    Validations.of(to.node.scope ?? this).acknowledge(
+      ...prefixes.map((prefix) => ({
         id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/${prefix}/*]`,
-        reason: `Exports are named after runs; the permission ends at the ${prefix}/ prefix.`,
+        reason: `Objects are named after runs; the permission ends at the ${prefix}/ prefix.`,
       })),
     );
   }

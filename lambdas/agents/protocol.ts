@@ -23,6 +23,8 @@ export const OUTPUT_CHUNK_MAX_BYTES = 64 * 1024;
 export const OUTPUT_CHUNKS_PER_REQUEST_MAX = 8;
 /** Further output is counted, not stored. The digest covers what is stored. */
 export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
+/** An hour with four chunks a second has 14,400. */
+export const OUTPUT_CHUNKS_MAX = 20_000;
 
 export const PROFILE_NAMES = ['prod-critical', 'prod-standard', 'staging-standard', 'dev-flex'] as const;
 export const ProfileName = z.enum(PROFILE_NAMES);
@@ -143,7 +145,12 @@ export const OutputChunk = z.strictObject({
   stream_seq: z.int().min(0),
   chunk_type: z.enum(['stdout', 'stderr', 'status']),
   at: Timestamp,
-  data: z.string().max(OUTPUT_CHUNK_MAX_BYTES),
+  data: z
+    .string()
+    .refine(
+      (text) => Buffer.byteLength(text) <= OUTPUT_CHUNK_MAX_BYTES,
+      `send at most ${OUTPUT_CHUNK_MAX_BYTES} bytes in UTF-8`,
+    ),
 });
 export type OutputChunk = z.infer<typeof OutputChunk>;
 export const OutputRequest = z.strictObject({
@@ -159,6 +166,7 @@ export const OutputResponse = z.object({
   /** The limit is reached: the agent sends no more output of this command, and counts it. */
   full: z.boolean(),
 });
+export type OutputResponse = z.infer<typeof OutputResponse>;
 
 // POST /api/v1/agent/{id}/complete-step: `session.result` of source 001.
 export const CompleteRequest = z.strictObject({

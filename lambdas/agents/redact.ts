@@ -57,6 +57,11 @@ export class Redactor {
     return this.#text.length;
   }
 
+  /** Everything is returned and no token has begun: another redactor can continue here. Holds for token shapes only. */
+  get isIdle(): boolean {
+    return this.held === 0 && this.#shapes.isIdle;
+  }
+
   /** Ranges arrive in the order of their ends. */
   readonly #hide = (start: number, end: number): void => {
     const merged: Range = { start, end, masked: false };

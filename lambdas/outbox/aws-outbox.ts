@@ -31,6 +31,11 @@ export class AwsOutbox implements OutboxDispatcher {
         return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId });
       case 'seal_addendum':
         return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId, seq: entry.seq });
+      case 'store_output': {
+        const { kind, stepIndex, leaseVersion } = entry;
+        const body = { kind, entryId, tenant, runId, stepIndex, leaseVersion };
+        return this.#send(this.#to.sealQueueUrl, tenant, body);
+      }
       case 'follow_approval': {
         const { approvalId } = entry;
         return this.#send(this.#to.approvalQueueUrl, tenant, { entryId, tenant, runId, approvalId });

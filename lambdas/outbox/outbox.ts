@@ -24,6 +24,8 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('seal_addendum', { seq: z.int() }),
   /** Retries the exports of a finished run that could not be written with its evidence. */
   entryOf('export_run', {}),
+  /** Writes the output of a command to its object, if that could not be done when the command completed. */
+  entryOf('store_output', { stepIndex: z.int(), leaseVersion: z.int() }),
   /** Starts the state machine that waits for the decision. */
   entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
   /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
@@ -63,9 +65,10 @@ export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxE
   const approval = 'approvalId' in action ? [action.approvalId] : [];
   const revision = 'revision' in action ? [action.revision] : [];
   const seq = 'seq' in action ? [action.seq] : [];
+  const command = 'stepIndex' in action ? [action.stepIndex, action.leaseVersion] : [];
   return {
     ...action,
-    id: [action.tenant, action.runId, action.kind, ...approval, ...revision, ...seq].join('.'),
+    id: [action.tenant, action.runId, action.kind, ...approval, ...revision, ...seq, ...command].join('.'),
     attempts: 0,
     createdAt: at,
     dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),
@@ -106,6 +109,10 @@ async function actionOf(
       return { kind, ...of };
     case 'seal_addendum':
       return { kind, ...of, seq: Number(rest) };
+    case 'store_output': {
+      const [stepIndex, leaseVersion] = rest.split('.').map(Number);
+      return { kind, ...of, stepIndex: stepIndex ?? Number.NaN, leaseVersion: leaseVersion ?? Number.NaN };
+    }
     case 'follow_approval': {
       const [, approvalId = '', revision = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
       return { kind, ...of, approvalId, revision: Number(revision) };

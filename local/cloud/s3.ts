@@ -49,7 +49,7 @@ const OBJECT_OPERATIONS: Record<string, Operation> = {
     query: [],
     headers: ['if-none-match', 'x-amz-sdk-checksum-algorithm', ...CHECKSUM_HEADERS],
   },
-  GET: { name: 'GetObject', action: 's3:GetObject', ...READ },
+  GET: { name: 'GetObject', action: 's3:GetObject', query: [], headers: [...READ.headers, 'range'] },
   HEAD: { name: 'HeadObject', action: 's3:GetObject', ...READ },
   DELETE: { name: 'DeleteObject', action: 's3:DeleteObject', query: ['versionId'], headers: [] },
 };
@@ -109,7 +109,7 @@ export class LocalS3 implements RestService {
       case 'ListObjectsV2':
         return this.#list(bucket);
       default:
-        return this.#get(bucket, key);
+        return this.#get(bucket, key, request.headers.range);
     }
   }
 
@@ -141,23 +141,26 @@ export class LocalS3 implements RestService {
     return reply(200, { etag: object.etag, ...checksums, ...versionHeader(object) });
   }
 
-  #get(bucket: BucketDefinition, key: string): WireReply {
+  #get(bucket: BucketDefinition, key: string, range?: string): WireReply {
     const object = this.#object(bucket, key);
     if (object === undefined) throw new AwsError('NoSuchKey', 'The specified key does not exist.', 404);
     const { content, etag, headers, modifiedMs, lockMode, retainUntilMs } = object;
+    const part = range === undefined ? undefined : partOf(content, range);
+    const { 'content-type': contentType } = JSON.parse(headers);
     return reply(
-      200,
+      part ? 206 : 200,
       {
-        ...JSON.parse(headers),
+        // The stored checksums are of the whole object.
+        ...(part ? { 'content-type': contentType, 'content-range': part.range } : JSON.parse(headers)),
         etag,
-        'content-length': String(content.byteLength),
+        'content-length': String((part?.bytes ?? content).byteLength),
         'last-modified': new Date(modifiedMs).toUTCString(),
         ...versionHeader(object),
         ...(lockMode !== null && retainUntilMs !== null
           ? { 'x-amz-object-lock-mode': lockMode, 'x-amz-object-lock-retain-until-date': isoTime(retainUntilMs) }
           : {}),
       },
-      Buffer.from(content),
+      Buffer.from(part?.bytes ?? content),
     );
   }
 
@@ -205,6 +208,14 @@ function prepare(database: DatabaseSync) {
     list: database.prepare(`SELECT key, etag, length(content) AS size, modifiedMs FROM objects WHERE bucket = ?
       ORDER BY key LIMIT ?`),
   };
+}
+
+function partOf(content: Uint8Array, range: string): { bytes: Uint8Array; range: string } {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range) ?? [];
+  if (first === undefined || last === undefined) throw notImplemented(`the range ${range}`);
+  const [from, to] = [Number(first), Math.min(Number(last), content.byteLength - 1)];
+  if (from > to) throw new AwsError('InvalidRange', 'The requested range is not satisfiable', 416);
+  return { bytes: content.subarray(from, to + 1), range: `bytes ${from}-${to}/${content.byteLength}` };
 }
 
 /**

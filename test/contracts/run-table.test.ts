@@ -2,6 +2,7 @@ import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoAgentRegistry } from '../../lambdas/agents/dynamo-agent-registry.ts';
+import { DynamoOutputStore } from '../../lambdas/agents/dynamo-output-store.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
@@ -28,6 +29,7 @@ import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryOutput } from '../fakes/memory-output.ts';
 import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
@@ -37,6 +39,7 @@ import { describeApiKeysContract } from './api-keys-contract.ts';
 import { bulkJobsContract } from './bulk-jobs-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
+import { outputStoreContract } from './output-store-contract.ts';
 import { planStoreContract } from './plan-store-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
 import { describeRunStoreContract } from './run-store-contract.ts';
@@ -67,6 +70,10 @@ describe('bulk jobs: DynamoDB', () => bulkJobsContract(() => new DynamoBulkJobs(
 
 describe('agents: memory', () => agentRegistryContract(() => new MemoryAgents()));
 describe('agents: DynamoDB', () => agentRegistryContract(() => new DynamoAgentRegistry(run.client, run.table, pause)));
+
+describe('output: memory', () => outputStoreContract(() => new MemoryOutput()));
+describe('output: DynamoDB', () =>
+  outputStoreContract(() => new DynamoOutputStore(run.client, run.table, new FakeClock())));
 
 describe('schedules: memory', () =>
   scheduleStoreContract(() => {

@@ -3,12 +3,15 @@ import type { ApprovalClocks, OutboxDispatcher, OutboxEntry } from '../../lambda
 import { type Passage, undisturbed } from './passage.ts';
 
 export interface SealRequest {
-  kind: 'seal_evidence' | 'seal_addendum' | 'export_run';
+  kind: 'seal_evidence' | 'seal_addendum' | 'export_run' | 'store_output';
   entryId: string;
   tenant: string;
   runId: string;
   /** Of an addendum. */
   seq?: number;
+  /** Of the output of a command. */
+  stepIndex?: number;
+  leaseVersion?: number;
 }
 
 export interface ApprovalFollow {
@@ -41,6 +44,11 @@ export class MemoryOutbox implements OutboxDispatcher {
       }
       if (kind === 'seal_addendum') {
         this.#seals.push({ kind, ...request, seq: entry.seq });
+        return;
+      }
+      if (kind === 'store_output') {
+        const { stepIndex, leaseVersion } = entry;
+        this.#seals.push({ kind, ...request, stepIndex, leaseVersion });
         return;
       }
       const { approvalId } = entry;

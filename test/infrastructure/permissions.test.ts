@@ -59,7 +59,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(unexplained).toEqual([]);
     const evidence = wide.filter(({ actions }) => actions.some((action) => action.startsWith('s3:')));
     for (const resource of evidence.flatMap(({ resources }) => resources)) {
-      expect(resource).toMatch(/\/(evidence|log|siem|artifacts)\/\*$/);
+      expect(resource).toMatch(/\/(evidence|log|siem|artifacts|output)\/\*$/);
     }
   });
 

@@ -24,6 +24,7 @@ const READ_BACK = [
   'runOfOutboxEntry',
   'parseDueSortKey',
   'isEvidenceKey',
+  'leaseOfOutput',
 ];
 
 const made = Object.entries(keys).flatMap(([name, key]) =>

@@ -131,6 +131,12 @@ export class TokenShapes {
     return Math.min(beginning, ...held.map(({ hiddenFrom }) => hiddenFrom));
   }
 
+  /** No token has begun, not even its first character. */
+  get isIdle(): boolean {
+    const pending = [this.#exact, this.#anyCase].some(({ finder }) => Number.isFinite(finder.pendingFrom));
+    return !pending && this.#candidates.length === 0;
+  }
+
   /** In `task-force`, no token begins with `sk-`. */
   #followsWord(offset: number): boolean {
     if (offset === 0 || !Number.isFinite(offset)) return false;

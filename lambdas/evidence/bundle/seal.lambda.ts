@@ -3,6 +3,10 @@ import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import * as z from 'zod';
+import { DynamoOutputStore } from '../../agents/dynamo-output-store.ts';
+import { redactArrived } from '../../agents/redact-arrived.ts';
+import { S3OutputArchive } from '../../agents/s3-output-archive.ts';
+import { storeOutput } from '../../agents/store-output.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { METRICS } from '../../entry/metrics.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
@@ -21,6 +25,7 @@ const entry = { entryId: z.string(), tenant: z.string(), runId: z.string() };
 const SealMessage = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['seal_evidence', 'export_run']), ...entry }),
   z.object({ kind: z.literal('seal_addendum'), ...entry, seq: z.int() }),
+  z.object({ kind: z.literal('store_output'), ...entry, stepIndex: z.int(), leaseVersion: z.int() }),
 ]);
 
 const DAY_SECONDS = 24 * 60 * 60;
@@ -29,9 +34,10 @@ const environment = readEnvironment(SealEnvironment);
 const { FINISHED_RUN_RETENTION_DAYS: retentionDays } = environment;
 
 const s3 = new S3Client();
+const dynamo = new DynamoDBClient();
 
 const sealer = {
-  runs: new DynamoRunStore(new DynamoDBClient(), environment.RUN_TABLE, systemPause, systemClock),
+  runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
   exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause), wanted: environment.EXPORTS },
   signer: new KmsSigner(new KMSClient(), environment),
@@ -39,11 +45,22 @@ const sealer = {
   log: systemLog,
 };
 
+const outputs = {
+  output: new DynamoOutputStore(dynamo, environment.RUN_TABLE, systemClock),
+  archive: new S3OutputArchive(s3, environment.EXPORT_BUCKET),
+  redact: redactArrived,
+  clock: systemClock,
+};
+
 const metrics = systemMetrics(environment.STAGE);
 
 /** Every finished run is sealed here, so finished runs are counted here. */
 async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
+  if (message.kind === 'store_output') {
+    await storeOutput(outputs, message);
+    return sealer.runs.completeOutboxEntry(message.entryId);
+  }
   const run = await (message.kind === 'seal_addendum' ? sealAddendum(sealer, message) : sealRun(sealer, message));
   // Only a sealed run expires. After a failure the message is delivered again, and sealing again changes nothing. A run
   // with a write of unknown outcome stays until somebody has resolved it: its receipt blocks a key.

@@ -20,6 +20,7 @@ export type RowKind =
   | 'RATE'
   | 'LOCK'
   | 'OUTBOX'
+  | 'OUT'
   | 'SCHEDULE'
   | 'SWEEP'
   | 'BULK'
@@ -116,6 +117,28 @@ export const taskTokenKey = (tenant: string, runId: string, approvalId: string):
   pk: partition('TOKEN', tenant, runId),
   sk: approvalId,
 });
+
+interface OutputOf {
+  runId: string;
+  stepIndex: number;
+}
+type CommandOf = OutputOf & { leaseVersion: number };
+/** The output of commands: for each lease of a step its chunks in order, then what is known about all of them. */
+export const outputPartition = (tenant: string, runId: string) => partition('OUT', tenant, runId);
+const outputOfStep = (stepIndex: number) => `${padded(stepIndex, 4)}#`;
+const outputOfCommand = (tenant: string, { runId, stepIndex, leaseVersion }: CommandOf, rest: string): Key => ({
+  pk: outputPartition(tenant, runId),
+  sk: `${outputOfStep(stepIndex)}${padded(leaseVersion, 6)}#${rest}`,
+});
+export const outputChunkKey = (tenant: string, command: CommandOf, seq: number): Key =>
+  outputOfCommand(tenant, command, padded(seq, 8));
+export const outputHeadKey = (tenant: string, command: CommandOf): Key => outputOfCommand(tenant, command, 'HEAD');
+export const outputsOfStep = (tenant: string, { runId, stepIndex }: OutputOf) => ({
+  pk: outputPartition(tenant, runId),
+  from: outputOfStep(stepIndex),
+  to: `${outputOfStep(stepIndex)}${LAST}`,
+});
+export const leaseOfOutput = ({ sk }: Pick<Key, 'sk'>): number => Number(sk.split('#')[1]);
 
 export const receiptKey = (tenant: string, key: string): Key => ({
   pk: partition('RECEIPT', tenant, key),
