@@ -1,3 +1,4 @@
+import type { ProfileDefinition } from '../agents/profiles.ts';
 import { Cached } from '../entry/cached.ts';
 import type { Person } from '../people/people.ts';
 import type { TenantSettings } from '../run/caps.ts';
@@ -8,7 +9,7 @@ import type { GenericSource } from './generic-source.ts';
 /** A changed automation or setting takes effect within this time. */
 export const CHANGES_SEEN_WITHIN_MS = 60_000;
 
-type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people';
+type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people' | 'profiles';
 
 /** Definitions cached in a warm function. Workflow versions are cached for ever, because they never change. */
 export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
@@ -17,6 +18,7 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #sources: Cached<GenericSource[]>;
   readonly #settings: Cached<TenantSettings>;
   readonly #people: Cached<Person[]>;
+  readonly #profiles: Cached<ProfileDefinition[]>;
   readonly #workflows = new Map<string, PublishedWorkflow>();
 
   constructor(source: Pick<Definitions, CachedKinds>, now: () => number) {
@@ -25,6 +27,7 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     this.#sources = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#people = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+    this.#profiles = new Cached(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -37,6 +40,10 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
 
   settings(tenant: string): Promise<TenantSettings> {
     return this.#settings.get(tenant, () => this.#source.settings(tenant));
+  }
+
+  profiles(tenant: string): Promise<ProfileDefinition[]> {
+    return this.#profiles.get(tenant, () => this.#source.profiles(tenant));
   }
 
   people(tenant: string, { fresh } = { fresh: false }): Promise<Person[]> {

@@ -29,6 +29,9 @@ export const CHANGE_KINDS = [
   'schedule',
   'webhook_source',
   'api_key',
+  'profile',
+  'agent',
+  'enrolment_token',
   'history',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];

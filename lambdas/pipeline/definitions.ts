@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ProfileDefinition } from '../agents/profiles.ts';
 import type { OidcIssuer, StageIssuer } from '../entry/oidc-issuer.ts';
 import type { Person } from '../people/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
@@ -97,6 +98,8 @@ export interface Definitions extends RecordedChanges {
   newestWorkflows(tenant: string, page: { after?: string; limit: number }): Promise<PublishedVersion[]>;
   /** The webhook sources of the tenant's own. */
   sources(tenant: string): Promise<GenericSource[]>;
+  /** The profiles whose lists the tenant has defined. The others have their built-in lists. */
+  profiles(tenant: string): Promise<ProfileDefinition[]>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
   connections(tenant: string): Promise<Connection[]>;
   /** The tenant's own policies, in addition to the built-in ones. */
@@ -111,6 +114,7 @@ export interface Definitions extends RecordedChanges {
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
   saveSource(tenant: string, source: GenericSource, by: ChangeAuthor): Promise<void>;
   deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void>;
+  saveProfile(tenant: string, profile: ProfileDefinition, by: ChangeAuthor): Promise<void>;
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   /** Deletes the connection only if nobody has changed it since. */
   deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;

@@ -1,4 +1,5 @@
 import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import type { ProfileDefinition } from '../agents/profiles.ts';
 import { issuerKey, type OidcIssuer, type StageIssuer } from '../entry/oidc-issuer.ts';
 import { systemPause } from '../entry/system.ts';
 import type { Person } from '../people/people.ts';
@@ -145,6 +146,15 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
 
   async deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void> {
     await this.delete({ tenant, kind: 'webhook_source', name, key: keys.sourceKey(tenant, name), by });
+  }
+
+  profiles(tenant: string): Promise<ProfileDefinition[]> {
+    return this.#list(tenant, keys.PROFILE_PREFIX);
+  }
+
+  saveProfile(tenant: string, profile: ProfileDefinition, by: ChangeAuthor): Promise<void> {
+    const { name } = profile;
+    return this.save({ tenant, kind: 'profile', name, key: keys.profileKey(tenant, name), by }, profile);
   }
 
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void> {

@@ -56,6 +56,17 @@ export function describeDefinitionsContract(
       expect(await definitions.automations(newTenant())).toEqual([]);
     });
 
+    it('stores the lists of profiles, with an entry in the history', async () => {
+      const tenant = newTenant();
+      expect(await definitions.profiles(tenant)).toEqual([]);
+      const profile = { name: 'prod-standard', allow: [{ executable: '/usr/bin/systemctl' }], deny: [] } as const;
+      const lists = { ...profile, allow: [...profile.allow], deny: [] };
+      await definitions.saveProfile(tenant, lists, byTest());
+      expect(await definitions.profiles(tenant)).toEqual([lists]);
+      const { items } = await definitions.changes(tenant, { limit: 5 }, { kind: 'profile' });
+      expect(items).toMatchObject([{ name: 'prod-standard', action: 'created', after: lists }]);
+    });
+
     it('stores every published version of a workflow', async () => {
       const tenant = newTenant();
       const changed = { ...workflow, description: 'better' };

@@ -1,3 +1,4 @@
+import type { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
 import { issuerKey, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 import type { Person } from '../../lambdas/people/people.ts';
 import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
@@ -26,6 +27,7 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #issuers = new MemoryRows<StageIssuer>();
   readonly #automations = new MemoryRows<Automation>();
   readonly #sources = new MemoryRows<GenericSource>();
+  readonly #profiles = new MemoryRows<ProfileDefinition>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<PublishedVersion>();
   readonly #workflowNames = new MemoryRows<string>();
@@ -119,6 +121,15 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
     const before = recorded(this.#sources.get(tenant, name));
     this.#sources.set(tenant, name, undefined);
     this.record(tenant, { ...by, kind: 'webhook_source', name, action: 'deleted', before, after: null });
+  }
+
+  async profiles(tenant: string): Promise<ProfileDefinition[]> {
+    return this.#profiles.inPartition(tenant);
+  }
+
+  async saveProfile(tenant: string, profile: ProfileDefinition, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = profile;
+    this.save(this.#profiles, [tenant, name], profile, { tenant, kind: 'profile', name, by });
   }
 
   async saveConnection(tenant: string, connection: Connection, by: ChangeAuthor = BY_SETUP): Promise<void> {

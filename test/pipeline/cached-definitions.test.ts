@@ -38,6 +38,7 @@ describe('definitions cached in a warm function', () => {
       workflow: () => Promise.resolve(undefined),
       settings: (tenant: string) => source.settings(tenant),
       people: (tenant: string) => source.people(tenant),
+      profiles: (tenant: string) => source.profiles(tenant),
     };
     const keeping = new CachedDefinitions(flaky, () => clock.now());
     await expect(keeping.automations('acme')).rejects.toThrow('down');

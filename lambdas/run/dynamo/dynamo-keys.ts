@@ -235,6 +235,12 @@ export const sourceKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${SOURCE_PREFIX}${name}`,
 });
+/** The lists of a profile: which commands may run. */
+export const PROFILE_PREFIX = 'PROFILE#';
+export const profileKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${PROFILE_PREFIX}${name}`,
+});
 export const PERSON_PREFIX = 'PERSON#';
 export const personKey = (tenant: string, id: string): Key => ({
   pk: tenantPartition(tenant),
