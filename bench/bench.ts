@@ -17,6 +17,7 @@ import { byTest } from '../test/fakes/by-test.ts';
 import { decisionToStepMs } from './approvals.ts';
 import { cliStart } from './cli-start.ts';
 import { policyDecisionMs } from './policy.ts';
+import { runLists } from './run-lists.ts';
 
 /**
  * Measures a run of five natural writes on the local host. The request counts are exact and comparable between machines. The
@@ -28,27 +29,16 @@ const { values: options } = parseArgs({
     runs: { type: 'string', default: '2000' },
     sequential: { type: 'string', default: '200' },
     concurrency: { type: 'string', default: '32' },
+    listed: { type: 'string', default: '100000' },
   },
 });
 const RUNS = Number(options.runs);
 const SEQUENTIAL = Number(options.sequential);
 const CONCURRENCY = Number(options.concurrency);
+const LISTED_RUNS = Number(options.listed);
 const STEPS = 5;
 const APPROVALS = 100;
 const WORKFLOW_SIZES = [5, 50, 500];
-const LIST_FILTERS = [
-  '',
-  'status=succeeded',
-  `automation=bench-${STEPS}`,
-  `workflow=bench-${STEPS}`,
-  `subject=octo-org/bench-${STEPS}%231`,
-  'assignee=olivia',
-  'errorCode=TARGET_REFUSED',
-  'overdue=true',
-  'needsResolution=true',
-  'since=2026-01-01T00:00:00Z',
-  'text=Issue',
-];
 const WAIT_MAX_MS = 15 * 60_000;
 /** The functions between the webhook and the last commit of a run. Sealing and reading runs are not included. */
 const PATH_FUNCTIONS = /^(Intake|Worker)/;
@@ -58,7 +48,11 @@ const print = (text: string) => process.stderr.write(`${text}\n`);
 async function main() {
   const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
   // Exports are optional for a stage, so the cost of a run is measured without them.
-  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
+  const assembly = await withoutExports(dataFolder);
+  print(`lists of 50 out of ${LISTED_RUNS} runs, by filter`);
+  const lists = await runLists(assembly, join(dataFolder, 'lists'), LISTED_RUNS);
+  rmSync(join(dataFolder, 'lists'), { recursive: true });
+  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly });
   try {
     const bench = new Bench(host);
     await bench.define();
@@ -80,8 +74,6 @@ async function main() {
     const policy = await policyDecisionMs();
     print('starts of the command line');
     const cli = await cliStart(host.url);
-    print('lists of 50 runs, by filter');
-    const requestsPerList = await bench.lists();
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -96,7 +88,7 @@ async function main() {
       policyColdMs: round(policy.coldMs),
       policyWarmMs: round(policy.warmMs),
       cliStart: cli,
-      dynamodbRequestsPerListOf50: requestsPerList,
+      listsOf50: lists,
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
         [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
@@ -236,24 +228,6 @@ class Bench {
         Object.entries(all).map(([operation, count]) => [operation, round(count / runs)]),
       ),
     };
-  }
-
-  /** The DynamoDB requests of one list with each single filter. */
-  async lists(): Promise<Record<string, number>> {
-    const perList: Record<string, number> = {};
-    for (const filter of LIST_FILTERS) {
-      await this.settle();
-      // The first list also reads what the function caches.
-      for (const _ of ['cold', 'warm']) {
-        await this.#control('DELETE', 'requests');
-        await this.#api(`/api/v1/runs?limit=50&${filter}`);
-      }
-      const report = (await this.#control('GET', 'requests')) as RequestReport;
-      perList[filter.split('=')[0] || 'none'] = total(
-        sum(report, (name, service) => name.startsWith('ApiRuns') && service === 'dynamodb'),
-      );
-    }
-    return perList;
   }
 
   /** Waits until no run is queued or running and every finished run is sealed. */

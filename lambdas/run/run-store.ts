@@ -82,6 +82,8 @@ export interface SweepRecord {
 
 /** A page that must leave runs out examines at most this many: as many rows as one request of DynamoDB reads. */
 export const EXAMINED_MAX = 100;
+/** A page of a search in titles compares at most this many: with usual titles, what one request of DynamoDB reads. */
+export const TITLES_EXAMINED_MAX = 5_000;
 
 /** An entry of the due index. It may be out of date; later conditions decide. */
 export type DueItem = { tenant: string; dueAt: string } & (

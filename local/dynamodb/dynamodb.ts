@@ -129,7 +129,7 @@ function killEngine(engineId: number): void {
   }
 }
 
-function findBinary(env: NodeJS.ProcessEnv): string {
+export function findBinary(env: NodeJS.ProcessEnv): string {
   if (env.DYNOXIDE_BIN) return env.DYNOXIDE_BIN;
   const packageName = `@dynoxide/${process.platform}-${process.arch}`;
   try {

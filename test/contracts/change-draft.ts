@@ -18,7 +18,11 @@ export class ChangeDraft {
   readonly #approvals: ApprovalWrite[] = [];
 
   constructor(run: Run, at: string) {
-    this.#draft = new RunDraft({ run, steps: new Map() }, at).record({ type: 'run.enriched', enrichmentHash: at });
+    this.#draft = new RunDraft({ run, steps: new Map() }, at).record({
+      type: 'run.assigned',
+      assignee: at,
+      actor: 'contract',
+    });
   }
 
   move(to: RunStatus, by: By, error?: RecordedError): this {
@@ -27,7 +31,9 @@ export class ChangeDraft {
   }
 
   note(
-    facts: Partial<Pick<ActiveRun, 'dueAt' | 'slot' | 'concurrencyKey' | 'approvalOverdueSince' | 'assignee'>>,
+    facts: Partial<
+      Pick<ActiveRun, 'dueAt' | 'enrichment' | 'slot' | 'concurrencyKey' | 'approvalOverdueSince' | 'assignee'>
+    >,
   ): this {
     this.#draft.note(facts);
     return this;

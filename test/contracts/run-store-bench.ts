@@ -38,10 +38,16 @@ export class RunStoreBench {
     return `run_${this.#runs.toString(16).padStart(8, '0')}`;
   };
 
-  readonly begin = async (options: AcceptedOptions = {}): Promise<Run> => {
+  /** A worker gives a run its title when it starts it. */
+  readonly begin = async ({ title, ...options }: AcceptedOptions = {}): Promise<Run> => {
     const { run, ingest } = accepted({ tenant: this.newTenant(), runId: this.newRunId(), ...options });
     expect(await this.store.ingest(ingest)).toEqual({ outcome: 'created' });
-    return run;
+    if (title === undefined) return run;
+    const titled = this.change(run, run.createdAt)
+      .note({ enrichment: { title, links: [] } })
+      .seal();
+    expect(await this.store.commit(titled)).toEqual({ outcome: 'committed' });
+    return titled.run;
   };
 
   readonly loaded = async ({ tenant, runId }: Run) => {

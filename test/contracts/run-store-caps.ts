@@ -245,15 +245,58 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
     it('leaves out what does not match, says how far it has searched, and goes on from there', async () => {
       const tenant = newTenant();
       const [first] = await Promise.all(
-        Array.from({ length: EXAMINED_MAX + 20 }, (_, index) =>
-          begin({ tenant, at: later(AT, index), title: index === 0 ? 'The needle' : 'Hay' }),
-        ),
+        Array.from({ length: EXAMINED_MAX + 20 }, (_, index) => begin({ tenant, at: later(AT, index) })),
       );
-      const page = await bench.store.listRuns(tenant, { text: 'needle', limit: 5 });
+      await bench.store.commit(cancel(first as Run));
+      const filter = { workflow: 'label-new-issue', status: 'canceled', limit: 5 } as const;
+      const page = await bench.store.listRuns(tenant, filter);
       expect(page).toMatchObject({ items: [], searchedBackTo: later(AT, 20) });
-      const rest = await bench.store.listRuns(tenant, { text: 'needle', limit: 5, after: page.next });
+      const rest = await bench.store.listRuns(tenant, { ...filter, after: page.next });
       expect(rest.items.map(({ runId }) => runId)).toEqual([first?.runId]);
       expect(rest.next).toBeUndefined();
+    });
+
+    it('searches many titles with one page, and gives each match once in pages', async () => {
+      const tenant = newTenant();
+      const titles = ['The needle ~ a', 'İ'.repeat(300), 'Ⱥ'.repeat(300), 'שלום עולם', 'two\nlines'];
+      const some = await Promise.all(titles.map((title, index) => begin({ tenant, at: later(AT, index), title })));
+      const hay = await Promise.all(
+        Array.from({ length: EXAMINED_MAX + 20 }, (_, index) =>
+          // Three runs at a time: the time alone says not where a page ends.
+          begin({ tenant, at: later(AT, 10 + Math.floor(index / 3)), title: `Hay  ${index} of 120` }),
+        ),
+      );
+      for (const [index, text] of ['NEEDLE ~', 'i̇i̇', 'ⱥⱥ', 'ם ע', 'O\nL'].entries()) {
+        const page = await bench.store.listRuns(tenant, { text, limit: 5 });
+        expect(page.items.map(({ runId }) => runId)).toEqual([some[index]?.runId]);
+        expect(page.next).toBeUndefined();
+      }
+      const newest = await bench.store.listRuns(tenant, { text: 'hay  1', limit: 5 });
+      expect(newest).toMatchObject({ searchedBackTo: newest.items.at(-1)?.createdAt });
+      expect((await walk(tenant, { text: 'hay ', limit: 7 })).sort()).toEqual(hay.map(({ runId }) => runId).sort());
+      const between = { since: later(AT, 10), until: later(AT, 11) };
+      expect(await walk(tenant, { text: 'hay', ...between, limit: 4 })).toHaveLength(6);
+      expect(
+        await walk(tenant, { text: 'hay', status: 'queued', automation: 'label-new-issue', limit: 50 }),
+      ).toHaveLength(120);
+      expect(await walk(tenant, { text: 'hay', status: 'canceled', limit: 50 })).toEqual([]);
+    });
+
+    it('finds a run by its title and by its error if one commit gave it both', async () => {
+      const tenant = newTenant();
+      const begun = [await begin({ tenant }), await begin({ tenant, at: later(AT, 1) })];
+      const error = { code: 'MISSING_VALUE', message: 'no' } as const;
+      for (const run of begun) {
+        const ended = change(run, run.createdAt).note({ enrichment: { title: 'Ends at once', links: [] } });
+        await bench.store.commit(ended.move('failed_terminal', BY, error).seal());
+      }
+      const ids = begun.map(({ runId }) => runId).toReversed();
+      for (const filter of [{ text: 'at once' }, { errorCode: 'MISSING_VALUE' }] as const) {
+        expect(await walk(tenant, { ...filter, limit: 1 })).toEqual(ids);
+        expect(await walk(tenant, { ...filter, since: AT, until: AT, limit: 1 })).toEqual([begun[0]?.runId]);
+      }
+      const [counted] = await bench.store.countRuns(tenant, [{ errorCode: 'MISSING_VALUE' }], 9);
+      expect(counted).toEqual({ count: 2, oldest: { runId: begun[0]?.runId, createdAt: AT } });
     });
 
     it('counts the runs of a list up to a limit, in a time, and names the oldest', async () => {

@@ -35,6 +35,7 @@ import {
   type RunStore,
   rerunOf,
   type SweepRecord,
+  TITLES_EXAMINED_MAX,
   type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
@@ -216,22 +217,29 @@ export class MemoryRunStore implements RunStore {
     const { limit, after, ...filter } = query;
     return this.operation('listRuns', () => {
       const field = listedField(filter);
-      const list: RunFilter = { since: filter.since, until: filter.until, ...(field && { [field]: filter[field] }) };
+      const inList = field === undefined || field === 'text' ? {} : { [field]: filter[field] };
+      const list: RunFilter = { since: filter.since, until: filter.until, ...inList };
       const newestFirst = [...this.#runs.peekAll()]
-        .filter((run) => run.tenant === tenant && matchesFilter(run, list))
+        .filter((run) => run.tenant === tenant && matchesFilter(run, list) && (field !== 'text' || run.enrichment))
         .filter((run) => after === undefined || positionOf(run) < after)
         .sort((a, b) => (positionOf(a) < positionOf(b) ? 1 : -1));
-      const examines = needsMoreThanItsList(filter);
-      const examined = newestFirst.slice(0, examines ? EXAMINED_MAX : limit);
-      const matching = examined.filter((run) => matchesFilter(run, filter));
+      const readsTitles = field === 'text';
+      const readMax = needsMoreThanItsList(filter) ? EXAMINED_MAX : limit;
+      const examinedMax = readsTitles ? TITLES_EXAMINED_MAX : readMax;
+      const examined = newestFirst.slice(0, examinedMax);
+      const candidates = readsTitles ? examined.filter((run) => matchesFilter(run, { text: filter.text })) : examined;
+      const read = candidates.slice(0, readMax);
+      const matching = read.filter((run) => matchesFilter(run, filter));
       const items = matching.slice(0, limit).map(copy);
       // As DynamoDB does: a full page says how to go on, even if nothing follows.
-      const full = examined.length === (examines ? EXAMINED_MAX : limit);
-      const last = items.length < matching.length ? items.at(-1) : full ? examined.at(-1) : undefined;
+      const lastExamined = examined.length === examinedMax ? examined.at(-1) : undefined;
+      const lastRead = read.length < candidates.length ? read.at(-1) : lastExamined;
+      const last = items.length < matching.length ? items.at(-1) : lastRead;
+      const leavesOut = readsTitles || needsMoreThanItsList(filter);
       return {
         items,
         places: new Map(items.map((run) => [run.runId, positionOf(run)])),
-        ...(last && { next: positionOf(last), ...(examines && { searchedBackTo: last.createdAt }) }),
+        ...(last && { next: positionOf(last), ...(leavesOut && { searchedBackTo: last.createdAt }) }),
       };
     });
   }

@@ -11,6 +11,9 @@ const OF_NO_TENANT = [
   // Sort keys of the due index, which only the sweeper reads.
   'dueSortKey',
   'dueSortKeysUpTo',
+  // Sort keys of lists of runs, whose partitions start with the tenant.
+  'titleSortKey',
+  'createdUpTo',
   'workflowPrefix',
   // Prefixes of sort keys within the partitions of the outbox.
   'outboxPrefix',
@@ -23,6 +26,7 @@ const READ_BACK = [
   'tenantOfOutboxEntry',
   'runOfOutboxEntry',
   'parseDueSortKey',
+  'parseTitle',
   'isEvidenceKey',
   'leaseOfOutput',
 ];

@@ -11,7 +11,7 @@ import { shortRunIds } from './find-run.ts';
 import { RUN_STATUSES, statusCell } from './run-text.ts';
 
 const LIMIT_DEFAULT = 25;
-/** A search reads 100 runs with each request. */
+/** A search compares 5,000 titles, or other fields of 100 runs, with each request. */
 const REQUESTS_MAX = 20;
 
 export const runsList: Command = {

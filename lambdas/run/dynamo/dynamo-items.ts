@@ -10,7 +10,7 @@ import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
-import { isOverdue, needsResolution, shortSubject } from '../run-filter.ts';
+import { isOverdue, listedTitle, needsResolution, shortSubject } from '../run-filter.ts';
 import { DUE_SHARDS } from '../run-store.ts';
 import * as keys from './dynamo-keys.ts';
 
@@ -124,15 +124,27 @@ const listsOfTrigger = ({ tenant, automation, workflow, subject, createdAt }: Ru
   ...(subject !== undefined && inList(keys.RUN_LISTS.subject(tenant, shortSubject(subject)), createdAt)),
 });
 
-/** The first commit makes the run known by its id, and the commit that ends it with an error by the code. */
+/** A commit never changes, so it keeps its run in the lists that nothing removes a run from. */
 export function commitItem(run: Run, commit: Commit): Item {
-  const { tenant, runId, status, createdAt } = run;
-  const key = keys.commitKey(tenant, runId, commit.seq);
-  if (commit.seq === 1) return toItem(key, commit, inList(keys.RUN_LISTS.ids(tenant), runId));
+  return toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit, listsOfCommit(run, commit));
+}
+
+/**
+ * The first commit makes the run known by its id, the one that gives it a title by this, and the one that ends it with an
+ * error by the code. The run that rolls back another one has its title from the beginning; its second commit lists it.
+ */
+function listsOfCommit(run: Run, { seq, events }: Commit): Record<string, string> {
+  const { tenant, runId, status, createdAt, enrichment } = run;
+  if (seq === 1) return inList(keys.RUN_LISTS.ids(tenant), runId);
   const code = isTerminal(run) ? run.error?.code : undefined;
-  const ends = commit.events.some((event) => event.type === 'run.status_changed' && event.to === status);
-  if (!ends || code === undefined) return toItem(key, commit);
-  return toItem(key, commit, inList(keys.RUN_LISTS.errorCode(tenant, code), createdAt));
+  const ends = events.some((event) => event.type === 'run.status_changed' && event.to === status);
+  const entitles = seq === 2 || events.some(({ type }) => type === 'run.enriched');
+  // A row has one sort key for all of its lists.
+  const title = entitles && enrichment && keys.titleSortKey(createdAt, listedTitle(enrichment));
+  return {
+    ...(title && inList(keys.RUN_LISTS.titles(tenant), title)),
+    ...(ends && code !== undefined && inList(keys.RUN_LISTS.errorCode(tenant, code), title || createdAt)),
+  };
 }
 
 /** Independent of how the row stores the document. */

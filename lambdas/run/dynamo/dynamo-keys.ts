@@ -331,7 +331,16 @@ export const RUN_LISTS = {
   ids: (tenant: string): RunList => namedList(INDEXES.bySubject, 'runs')(tenant, 'ids'),
   /** The commit that ended the run with this error. */
   errorCode: namedList(INDEXES.bySubject, 'error'),
+  /** The commit that gave the run its title, sorted by `titleSortKey`. */
+  titles: (tenant: string): RunList => namedList(INDEXES.byTenant, 'runs')(tenant, 'titles'),
 };
+
+/** Indexes have only keys, so the title follows the time. A list sorted by these keys is sorted by time, too. */
+export const titleSortKey = (createdAt: string, title: string) =>
+  bounded('sort key', `${createdAt} ${title}`, SORT_KEY_MAX_BYTES);
+export const parseTitle = (sortKey: string): string => sortKey.slice(sortKey.indexOf(' ') + 1);
+/** Sorts after everything that was created by this time, with any title. */
+export const createdUpTo = (until: string) => `${until}${LAST}`;
 
 export const dueIndexKey = (shard: number) => `DUE#${shard}`;
 

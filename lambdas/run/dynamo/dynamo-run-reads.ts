@@ -21,6 +21,7 @@ import {
   type RunReads,
   type RunRow,
   type SweepRecord,
+  TITLES_EXAMINED_MAX,
   type WaitingLine,
 } from '../run-store.ts';
 import type { Step } from '../step.ts';
@@ -72,28 +73,30 @@ export class DynamoRunReads implements RunReads {
   async listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage> {
     const { limit, after, ...filter } = query;
     const { index, partition } = listFor(tenant, filter);
-    const examines = needsMoreThanItsList(filter);
+    const readsTitles = listedField(filter) === 'text';
+    const readMax = needsMoreThanItsList(filter) ? EXAMINED_MAX : limit;
     const { items, lastKey } = await this.rows.indexPage(index, partition, {
-      limit: examines ? EXAMINED_MAX : limit,
-      from: filter.since,
-      upTo: filter.until,
+      ...rangeOf(filter),
+      limit: readsTitles ? TITLES_EXAMINED_MAX : readMax,
       newestFirst: true,
       after: after === undefined ? undefined : startAfter(after, tenant, index, partition),
     });
-    const found = await this.#pointedAt<Run>(items.map(({ pk }) => ({ pk, sk: { S: keys.RUN_SORT_KEY } }) as Item));
+    const candidates = readsTitles ? items.filter(titleHas(filter.text ?? '', index)) : items;
+    const read = candidates.slice(0, readMax);
+    const found = await this.#pointedAt<Run>(read.map(({ pk }) => ({ pk, sk: { S: keys.RUN_SORT_KEY } }) as Item));
     const byPartition = new Map(found.map((run) => [keys.runPartition(tenant, run.runId), run]));
-    const matching = items.flatMap((item) => {
+    const matching = read.flatMap((item) => {
       const run = byPartition.get(keyOf(item).pk);
       return run && matchesFilter(run, filter) ? [{ run, place: placeOf(item, index) }] : [];
     });
     const shown = matching.slice(0, limit);
-    const last = shown.at(-1)?.place;
-    const examinedTo = lastKey && placeOf(lastKey, index);
-    const next = shown.length < matching.length ? last : examinedTo;
+    const lastRead = read.length < candidates.length ? read.at(-1) : lastKey;
+    const next = shown.length < matching.length ? shown.at(-1)?.place : lastRead && placeOf(lastRead, index);
+    const leavesOut = readsTitles || needsMoreThanItsList(filter);
     return {
       items: shown.map(({ run }) => run),
       places: new Map(shown.map(({ run, place }) => [run.runId, place])),
-      ...(next !== undefined && { next, ...(examines && { searchedBackTo: next.split(' ')[0] }) }),
+      ...(next !== undefined && { next, ...(leavesOut && { searchedBackTo: timeOf(next) }) }),
     };
   }
 
@@ -101,14 +104,13 @@ export class DynamoRunReads implements RunReads {
     return Promise.all(
       filters.map(async (filter) => {
         const { index, partition } = listFor(tenant, filter);
-        const range = { limit: max + 1, from: filter.since, upTo: filter.until };
-        const { items } = await this.rows.indexPage(index, partition, range);
+        const { items } = await this.rows.indexPage(index, partition, { ...rangeOf(filter), limit: max + 1 });
         const [first] = items;
         const oldest = first && keys.parseRunPartition(keyOf(first).pk);
         return {
           count: Math.min(items.length, max),
           ...(items.length > max && { atLeast: true as const }),
-          ...(oldest && { oldest: { runId: oldest.runId, createdAt: first[index.sort]?.S ?? '' } }),
+          ...(oldest && { oldest: { runId: oldest.runId, createdAt: timeOf(first[index.sort]?.S ?? '') } }),
         };
       }),
     );
@@ -331,6 +333,8 @@ function listFor(tenant: string, filter: RunFilter): keys.RunList {
     case 'overdue':
     case 'needsResolution':
       return keys.RUN_LISTS[field](tenant);
+    case 'text':
+      return keys.RUN_LISTS.titles(tenant);
     case 'subject':
       return keys.RUN_LISTS.subject(tenant, shortSubject(filter.subject ?? ''));
     default:
@@ -338,15 +342,28 @@ function listFor(tenant: string, filter: RunFilter): keys.RunList {
   }
 }
 
-/** Where a row is in an index: its time, its run, and which row of the run it is. */
+const rangeOf = ({ since, until }: RunFilter) => ({
+  from: since,
+  upTo: until === undefined ? undefined : keys.createdUpTo(until),
+});
+
+function titleHas(text: string, { sort }: keys.Index): (item: Item) => boolean {
+  const wanted = text.toLowerCase();
+  return (item) => keys.parseTitle(item[sort]?.S ?? '').includes(wanted);
+}
+
+/** Where a row is in an index: its sort key, which begins with a time, its run, and which row of the run it is. */
 const placeOf = (item: Item, { sort }: keys.Index): string => {
   const { pk, sk } = keyOf(item);
   return `${item[sort]?.S} ${keys.parseRunPartition(pk)?.runId} ${sk}`;
 };
+const timeOf = (place: string): string => place.split(' ')[0] ?? '';
 
 function startAfter(place: string, tenant: string, { partition, sort }: keys.Index, value: string): Item {
-  const [at = '', runId = '', sk = keys.RUN_SORT_KEY] = place.split(' ');
-  return marshall({ pk: keys.runPartition(tenant, runId), sk, [partition]: value, [sort]: at });
+  const parts = place.split(' ');
+  const [runId = '', sk = keys.RUN_SORT_KEY] = parts.slice(-2);
+  const sortKey = parts.slice(0, -2).join(' ');
+  return marshall({ pk: keys.runPartition(tenant, runId), sk, [partition]: value, [sort]: sortKey });
 }
 
 /** A cursor has the time and id of the last row. Tenant and index come from the credential, never from the cursor. */
