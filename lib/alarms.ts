@@ -55,7 +55,7 @@ export class Alarms extends Construct {
 
   /** The HTTP API returned a server error: a webhook may be lost, because GitHub does not send it again. */
   serverErrors(id: string, api: HttpApi): void {
-    this.#whenAny(id, api.metricServerError(), 'The API answers with 5xx');
+    this.#whenAny(id, api.metricServerError(), 'The API responds with 5xx');
   }
 
   /**

@@ -61,7 +61,7 @@ interface ApprovalFlowProps {
 
 /**
  * One Standard execution for each approval, named after it, with the stages notify, remind, escalate and expire. In each
- * stage it waits with a task token for a decision until the next stage is due. DynamoDB holds the state of the approval;
+ * stage it waits with a task token for a decision until the next stage is due. The state of the approval is in DynamoDB;
  * the execution only provides the clock.
  */
 export class ApprovalFlow extends Construct {
@@ -212,7 +212,7 @@ export class ApprovalFlow extends Construct {
       .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD });
   }
 
-  /** Notifies people, with retries, and waits for their decision. If that fails for good, the clock still continues. */
+  /** Notifies people, with retries, and waits for their decision. If all retries fail, the clock still continues. */
   #decision(name: string, waitForDecision: NodeFunction, escalationStage: EscalationStage): IChainable {
     const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'The approval is closed.' });
     return LambdaInvoke.jsonPath(this, `${name}People`, {

@@ -105,7 +105,7 @@ export class EvidenceBucket extends Construct {
     });
     Validations.of(accessLogs).acknowledge({
       id: 'AwsSolutions-S1',
-      reason: 'This bucket holds the access logs; access logging for it would log itself.',
+      reason: 'This bucket contains the access logs; access logging for it would log itself.',
     });
     return accessLogs;
   }

@@ -6,7 +6,7 @@ interface Area {
 /** The areas of the API by the first part of the path, in the order in which its documentation shows them. */
 export const AREAS: Readonly<Record<string, Area>> = {
   runs: { name: 'Runs', description: 'Runs of workflows: what they did, and what operators can do' },
-  executions: { name: 'Executions', description: 'Runs, in the words of earlier clients' },
+  executions: { name: 'Executions', description: 'Runs, with the field names of earlier clients' },
   approvals: { name: 'Approvals', description: 'Writes that need a decision of people' },
   evidence: { name: 'Evidence', description: 'Signed records of ended runs, which anyone can verify offline' },
   plans: { name: 'Plans', description: 'What a run would write; a plan can be applied' },

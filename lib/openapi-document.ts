@@ -166,7 +166,7 @@ function descriptionOf({ description, right, peopleOnly, query }: RouteDefinitio
     const who = roles.length === ROLES.length ? 'every role' : roles.join(', ');
     parts.push(`Requires the right \`${right}\` (${who}).${peopleOnly ? ' Only for people, not for machines.' : ''}`);
   }
-  if (query && 'cursor' in query.shape) parts.push('Returns one page; `nextCursor` leads to the next.');
+  if (query && 'cursor' in query.shape) parts.push('Returns one page; `nextCursor` returns the next.');
   return parts.filter((part) => part !== undefined).join('\n\n');
 }
 

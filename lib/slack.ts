@@ -51,7 +51,7 @@ export class Slack extends Construct {
     const commands = new NodeFunction(this, 'Commands', {
       bundles,
       entry: 'slack/commands',
-      description: 'Answers the slash command',
+      description: 'Responds to the slash command',
       schema: SlackEnvironment,
       environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
@@ -63,7 +63,7 @@ export class Slack extends Construct {
     const events = new NodeFunction(this, 'Events', {
       bundles,
       entry: 'slack/events',
-      description: 'Answers the challenge of the Events API',
+      description: 'Responds to the challenge of the Events API',
       schema: SlackEnvironment,
       environment: { RUN_TABLE, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,

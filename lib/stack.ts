@@ -133,9 +133,9 @@ export class CountersignStack extends Stack {
     for (const [id, each] of Object.entries(intakeFunctions)) {
       alarms.loggedMessage(`${id}SecretNotUsed`, each, LOGGED.secretNotUsed, 'A signing secret is not used');
     }
-    alarms.loggedError('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
-    alarms.loggedError('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
-    alarms.loggedError('GenericConflict', intake.generic, 'IDEMPOTENCY_CONFLICT', 'Webhooks answer 409');
+    alarms.loggedError('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
+    alarms.loggedError('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
+    alarms.loggedError('GenericConflict', intake.generic, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
     alarms.deadLetters('StepDeadLetters', queues.steps);
     alarms.deadLetters('EvidenceDeadLetters', queues.evidence);
     alarms.deadLetters('ApprovalDeadLetters', queues.approvals);

@@ -9,7 +9,7 @@ const VISIBILITY_PER_TIMEOUT = 6;
 export const RECEIVES_BEFORE_DEAD_LETTER = 5;
 const DEAD_LETTER_RETENTION = Duration.days(14);
 
-/** A standard queue with a dead-letter queue. Duplicate and lost messages are harmless, because DynamoDB holds the state. */
+/** A standard queue with a dead-letter queue. Duplicate and lost messages are harmless, because the state is in DynamoDB. */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;

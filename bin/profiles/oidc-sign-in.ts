@@ -65,7 +65,7 @@ export async function signIn(
       code_verifier: verifier,
     });
     if (tokens.id_token !== undefined && claimsOf(tokens.id_token).nonce !== nonce) {
-      throw refused('the issuer answered another sign-in; sign in again');
+      throw refused('the response of the issuer belongs to another sign-in; sign in again');
     }
     const sends = audience === clientId ? 'id_token' : 'access_token';
     return signInWith(tokens, { issuer, clientId, tokenEndpoint: discovery.token_endpoint, sends }, now);
@@ -153,7 +153,7 @@ function codeFrom(server: Server, state: string, issuer: string): Promise<string
       const code = searchParams.get('code');
       const reason = searchParams.get('error_description') ?? searchParams.get('error') ?? 'it returned no code';
       if (code !== null && isIssuer) resolve(code);
-      else reject(refused(`the issuer did not sign you in: ${isIssuer ? reason : 'another issuer answered'}`));
+      else reject(refused(`the issuer did not sign you in: ${isIssuer ? reason : 'another issuer responded'}`));
     });
   });
 }

@@ -12,7 +12,7 @@ export const AGENT_PROTOCOL_VERSION = 1;
 /** An agent syncs this often, and more often while it runs a command, because the sync renews the lease. */
 export const SYNC_INTERVAL_MS = 15_000;
 export const SYNC_WHILE_RUNNING_MS = 10_000;
-/** An agent without the socket, or one that expects an answer soon, syncs this often. */
+/** An agent without the socket, or one that expects a response soon, syncs this often. */
 export const SYNC_WITHOUT_SOCKET_MS = 5_000;
 /** An agent that has not synced for this long is offline. */
 export const OFFLINE_AFTER_MS = 45_000;

@@ -155,7 +155,7 @@ function parseSignatureInput(header: string) {
 
 const refuse = (code: SignatureRefusal, message: string): VerifiedRequest => ({ valid: false, code, message });
 
-/** A public key whose private key was thrown away. */
+/** A public key whose private key was not stored. */
 const NOBODY = createPublicKey({
   key: { kty: 'OKP', crv: 'Ed25519', x: 'PI7ij4_XbIXHcUL9ejST9Rj8LTmOt6VVNw0sTPhq5OU' },
   format: 'jwk',

@@ -3,7 +3,7 @@ import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
 import type { Omitted } from './contract/schemas.ts';
 
-/** Lambda returns at most 6 MB. They include the response as JSON, in which the body is escaped once more. */
+/** Lambda returns at most 6 MB. They include the response as JSON, in which the body is escaped a second time. */
 const RESPONSE_MAX_BYTES = 6_200_000;
 /** The limit of one page of a list. The item that would exceed it begins the next page. */
 export const PAGE_MAX_BYTES = 3_000_000;

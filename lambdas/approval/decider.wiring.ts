@@ -1,7 +1,7 @@
 import { wirePolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 
-/** Policy is asked again about an edited write. */
+/** Policy decides again on an edited write. */
 export function wireDecider() {
   const changer = wireRunChanger();
   return { ...changer, policy: wirePolicy(changer.stored) };

@@ -3,7 +3,13 @@ import type { Person } from '../people/people.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { type ApprovalRequirement, groundsOf, type Policy, type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { differenceFromPlan } from '../proposal/check-plan.ts';
-import { type JudgedCall, judgeCall, type ProposedCall, policyDecided, proposeCall } from '../proposal/propose-call.ts';
+import {
+  type DecidedCall,
+  decideOnCall,
+  type ProposedCall,
+  policyDecided,
+  proposeCall,
+} from '../proposal/propose-call.ts';
 import type { Approval, FieldChange, Vote } from '../run/approval.ts';
 import { approvedTogether } from '../run/approval-phase.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -23,7 +29,7 @@ export interface DecidableApproval {
   people: readonly Person[];
 }
 
-/** Replaces the fields of a write that waits for approval. Policy is asked about the edited write at once. */
+/** Replaces the fields of a write that waits for approval. Policy decides on the edited write at once. */
 export async function editWrite(
   { policy }: { policy: Policy },
   { workflow, trigger }: RunState,
@@ -41,20 +47,20 @@ export async function editWrite(
   const makers = [...new Set([...approval.makers, vote.person])];
   const { index } = step;
   const asking = { at: draft.at, trigger, before: approval.before, fresh: true };
-  const judged = await judgeCall({ policy, environment }, draft.run, proposed, { workflow, index, makers }, asking);
-  const { request, decision, input } = judged;
+  const decided = await decideOnCall({ policy, environment }, draft.run, proposed, { workflow, index, makers }, asking);
+  const { request, decision, input } = decided;
   if (decision.verdict === 'deny') {
     throw new CountersignError('POLICY_DENIED', `policy denies the edited write: ${whyOf(decision)}`);
   }
   const { approvalId } = approval;
-  const changed = changeApproval(draft, decidable, judged, changes);
+  const changed = changeApproval(draft, decidable, decided, changes);
   assertFits(changed, input);
   if (deciders(changed, people, draft.at).length < changed.requirement.quorum) {
     throw new CountersignError('INPUT_INVALID', 'after your edit, too few people would be left who may approve it');
   }
   draft
     .put({ ...step, input, governed: { request, decision, approvalId }, updatedAt: draft.at })
-    .record(policyDecided(step, judged), {
+    .record(policyDecided(step, decided), {
       type: 'approval.edited',
       step: step.id,
       approvalId,
@@ -63,7 +69,7 @@ export async function editWrite(
       fields: changes.map(({ field }) => field),
       previousHash: approval.actionHash,
       actionHash: changed.actionHash,
-      ...(changed.phase && { leadHash: judged.actionHash }),
+      ...(changed.phase && { leadHash: decided.actionHash }),
       ...changed.requirement,
       makers,
     });
@@ -73,7 +79,7 @@ export async function editWrite(
 function changeApproval(
   draft: RunDraft,
   { approval, vote }: DecidableApproval,
-  { action, decision, proposal, actionHash }: JudgedCall,
+  { action, decision, proposal, actionHash }: DecidedCall,
   changes: FieldChange[],
 ): Approval {
   const { person, via, at } = vote;

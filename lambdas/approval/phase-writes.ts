@@ -3,7 +3,7 @@ import type { Definitions } from '../pipeline/definitions.ts';
 import { gateFor, writesOf } from '../policy/gates.ts';
 import { type ApprovalRequirement, type Environment, type Policy, whyOf } from '../policy/policy.ts';
 import { AttemptTime, hasTime, type InvocationTime } from '../proposal/attempt-time.ts';
-import { judgeCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
+import { decideOnCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor, readTarget, resolveNames, type TargetReader } from '../proposal/read-target.ts';
 import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import type { AskedLater, PhaseWrite } from '../run/approval-phase.ts';
@@ -17,18 +17,18 @@ import { inOrder } from '../workflow/step-order.ts';
 import { skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 
-/** As many as people can be expected to read; the others are asked about when they are proposed. */
+/** As many as people can be expected to read; the others get their own approval when they are proposed. */
 const WRITES_SHOWN_MAX = 40;
 const WRITES_SHOWN_MAX_BYTES = 200 * 1024;
 
-export interface PhaseForeseer extends TargetReader, InvocationTime {
+export interface PhasePreviewer extends TargetReader, InvocationTime {
   definitions: Pick<Definitions, 'people'>;
   policy: Policy;
   environment: Environment;
   expressions: Expressions;
 }
 
-interface ForeseenWrite extends PhaseWrite {
+interface PreviewedWrite extends PhaseWrite {
   requirement?: ApprovalRequirement;
 }
 
@@ -41,7 +41,7 @@ export interface RestOfPhase {
 
 /** The other writes of a step's phase that are still to come: those that can be shown now, and those that cannot. */
 export async function restOfPhase(
-  foreseer: PhaseForeseer,
+  foreseer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   lead: StepFacts,
@@ -49,14 +49,14 @@ export async function restOfPhase(
   const { workflow } = state;
   const writes = writesOf(workflow);
   const { phase } = workflow.steps[lead.index] as WorkflowStep;
-  const shown: ForeseenWrite[] = [];
+  const shown: PreviewedWrite[] = [];
   const askedLater: AskedLater[] = [];
   let bytes = 0;
   for (const index of inOrder(workflow)) {
     const step = workflow.steps[index] as WorkflowStep;
     if (index === lead.index || step.phase !== phase || !writes.includes(index) || draft.steps.has(index)) continue;
     const askLater = (because: string) => askedLater.push({ stepId: step.id, tool: step.tool, because });
-    const found = await foresee(foreseer, state, draft, index, step);
+    const found = await previewWrite(foreseer, state, draft, index, step);
     if (found === undefined) continue;
     if ('because' in found) {
       askLater(found.because);
@@ -75,13 +75,13 @@ export async function restOfPhase(
 }
 
 /** A write as it will be proposed, or why it cannot be shown; nothing if it will be skipped. */
-async function foresee(
-  foreseer: PhaseForeseer,
+async function previewWrite(
+  foreseer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   index: number,
   step: WorkflowStep,
-): Promise<ForeseenWrite | { because: string } | undefined> {
+): Promise<PreviewedWrite | { because: string } | undefined> {
   const steps = [...draft.steps.values()];
   const missing = missingOutputs(step, (id) => steps.some((other) => other.id === id && other.status === 'succeeded'));
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
@@ -97,19 +97,19 @@ async function foresee(
 }
 
 async function propose(
-  foreseer: PhaseForeseer,
+  foreseer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   index: number,
   step: WorkflowStep,
   input: unknown,
-): Promise<ForeseenWrite | { because: string }> {
+): Promise<PreviewedWrite | { because: string }> {
   const { tenant } = draft.run;
   const { workflow } = state;
   const operation = findOperation(step.tool);
   if (!operation) return { because: `there is no tool ${step.tool}` };
   const { instance } = await accessFor(foreseer, tenant, operation);
-  // The step resolves its names again when it starts: if a name leads to another record then, people are asked again.
+  // The step resolves its names again when it starts: if a name then refers to another record, it needs another approval.
   const resolved = await resolveNames(foreseer, tenant, operation, input, new AttemptTime(foreseer));
   const proposed = proposeCall({ operation, input: resolved, instance });
   const facts = newStep(index, step, draft.at);
@@ -117,8 +117,8 @@ async function propose(
   const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, proposed, new AttemptTime(foreseer)) : {};
   const before = 'before' in found ? found.before : undefined;
   const asking = { at: draft.at, trigger: state.trigger, before };
-  const judged = await judgeCall(foreseer, draft.run, proposed, { workflow, index, makers }, asking);
-  const { action, decision, actionHash } = judged;
+  const decided = await decideOnCall(foreseer, draft.run, proposed, { workflow, index, makers }, asking);
+  const { action, decision, actionHash } = decided;
   if (decision.verdict === 'deny') return { because: `policy denies it: ${whyOf(decision)}` };
   const gate = gateFor({ decision, action, workflow, index });
   if (workflow.onDrift === 'refuse' && !before) return { because: 'the values that it would change could not be read' };

@@ -5,7 +5,7 @@ import type { Cards } from './wait-for-decision.ts';
 
 /** Wakes the execution that waits with this token. A token that nothing waits with is ignored. */
 export interface TaskTokens {
-  answer(taskToken: string, decision: { approvalId: string; status: ApprovalStatus }): Promise<void>;
+  complete(taskToken: string, decision: { approvalId: string; status: ApprovalStatus }): Promise<void>;
 }
 
 export interface Publisher {
@@ -28,7 +28,7 @@ export async function publishDecision(
   if (!isOpen(approval)) {
     const taskToken = await runs.taskToken(tenant, runId, approvalId);
     // Without a token the execution does not wait yet. When it does, it finds the approval closed and ends.
-    if (taskToken !== undefined) await tokens.answer(taskToken, { approvalId, status: approval.status });
+    if (taskToken !== undefined) await tokens.complete(taskToken, { approvalId, status: approval.status });
   }
   await cards.update(approval);
   await runs.completeOutboxEntry(entryId);

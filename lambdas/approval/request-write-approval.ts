@@ -1,7 +1,7 @@
 import { stricter } from '../policy/approval-requirement.ts';
 import { groundsOf } from '../policy/policy.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
-import type { JudgedCall } from '../proposal/propose-call.ts';
+import type { DecidedCall } from '../proposal/propose-call.ts';
 import { callableFrom, readTarget } from '../proposal/read-target.ts';
 import { runValues } from '../proposal/run-values.ts';
 import type { Approval } from '../run/approval.ts';
@@ -9,16 +9,16 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import { readLater } from '../run-changes/read-later.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { type PhaseForeseer, restOfPhase } from './phase-writes.ts';
+import { type PhasePreviewer, restOfPhase } from './phase-writes.ts';
 import { newApprovalId, requestApproval } from './request-approval.ts';
 
-export interface WriteRequester extends PhaseForeseer {
+export interface WriteRequester extends PhasePreviewer {
   random: () => number;
 }
 
 interface WriteToApprove {
   step: StepFacts;
-  judged: JudgedCall;
+  decided: DecidedCall;
   governed: Governed;
   gate: Pick<Approval, 'asks' | 'requirement'>;
 }
@@ -28,10 +28,10 @@ export async function requestWriteApproval(
   requester: WriteRequester,
   state: RunState,
   draft: RunDraft,
-  { step, judged, governed, gate }: WriteToApprove,
+  { step, decided, governed, gate }: WriteToApprove,
 ): Promise<void> {
-  const { request, decision, action, input, proposal, actionHash } = judged;
-  const found = await readTarget(requester, draft.run.tenant, judged, new AttemptTime(requester));
+  const { request, decision, action, input, proposal, actionHash } = decided;
+  const found = await readTarget(requester, draft.run.tenant, decided, new AttemptTime(requester));
   // An undo expects the values that its write left, not the values that people see.
   const guarded = state.workflow.onDrift === 'refuse' && step.undoes === undefined;
   if (guarded && 'why' in found) {

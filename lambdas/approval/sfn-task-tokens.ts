@@ -17,7 +17,7 @@ export class SfnTaskTokens implements TaskTokens {
     this.#client = client;
   }
 
-  async answer(taskToken: string, decision: Parameters<TaskTokens['answer']>[1]): Promise<void> {
+  async complete(taskToken: string, decision: Parameters<TaskTokens['complete']>[1]): Promise<void> {
     await this.#client
       .send(new SendTaskSuccessCommand({ taskToken, output: JSON.stringify(decision) }))
       .catch((error: unknown) => {

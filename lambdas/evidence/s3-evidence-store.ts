@@ -3,7 +3,7 @@ import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import type { EvidenceStore } from './evidence-store.ts';
 
 const PRECONDITION_FAILED = 412;
-/** Another request for the same key is under way: whether it wins is known only by asking again. */
+/** Another request for the same key is open: only another attempt shows whether it won. */
 const CONDITIONAL_REQUEST_CONFLICT = 409;
 const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_BACKOFF_MS = 50;

@@ -5,8 +5,8 @@ import { stricter } from '../policy/approval-requirement.ts';
 import { gateFor } from '../policy/gates.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from '../policy/policy.ts';
 import { findDuplicateWrite } from '../proposal/find-duplicate-write.ts';
-import { holdsUnknown, KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
-import { type JudgedCall, judgeCall, proposeCall } from '../proposal/propose-call.ts';
+import { containsUnknown, KNOWN_AFTER_APPLY } from '../proposal/known-after-apply.ts';
+import { type DecidedCall, decideOnCall, proposeCall } from '../proposal/propose-call.ts';
 import type { GateReason } from '../run/approval.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { withOneMoreWrite } from '../run/caps.ts';
@@ -29,7 +29,7 @@ export interface PlannedCall {
   effect: Effect;
   target: string;
   fields: Record<string, unknown>;
-  /** Some values are known after apply; policy is asked again then, and may decide otherwise. */
+  /** Some values are known after apply; policy decides again then, and may decide otherwise. */
   provisional: boolean;
   risk: ProposedAction['risk'];
   reversible: boolean;
@@ -42,7 +42,7 @@ export interface PlannedCall {
   gate: PlannedGate | null;
   /** The step of the same phase whose approval covers this write too. */
   coveredBy: string | null;
-  /** The identical write is already made: nothing is written, and nobody is asked. */
+  /** The identical write is already made: nothing is written, and no approval is needed. */
   madeBy: MadeBy | null;
   /** The current values with the changes of earlier steps of the plan, and the values after the write. */
   before: TouchedState | null;
@@ -79,31 +79,31 @@ export async function planCall(
   const isWrite = operation.effect !== 'read';
   const stub = request.stubs && (request.stubs[calling.step.id] ?? {});
   const found: Seen = stub ?? (isWrite ? await readBeforeWrite(planner, walk, tenant, proposed) : {});
-  const judged = await judgeCall(
+  const decided = await decideOnCall(
     planner,
     plannedRun(request, walk),
     proposed,
     { workflow, index, makers: walk.makers },
     { at: isoNow(planner.clock), trigger: request.trigger, before: found.before },
   );
-  const { action, decision, proposal } = judged;
+  const { action, decision, proposal } = decided;
   const allowed = decision.verdict !== 'deny';
   const duplicate =
-    isWrite && allowed ? await duplicateOf(planner, walk, tenant, calling, judged, found.before) : undefined;
+    isWrite && allowed ? await duplicateOf(planner, walk, tenant, calling, decided, found.before) : undefined;
   if (isWrite && allowed && !duplicate) {
     if (calling.reached) walk.writes = withOneMoreWrite(walk.writes, walk.caps);
-    leaveWritten(walk, judged);
+    leaveWritten(walk, decided);
   }
-  const required = allowed && !duplicate ? await gateOf(planner, request, walk, calling, judged, decision) : null;
+  const required = allowed && !duplicate ? await gateOf(planner, request, walk, calling, decided, decision) : null;
   const coveredBy = required && coveringStep(request, walk, calling, required);
   const gate = coveredBy === null ? required : null;
   const outcome = allowed ? (gate ? 'needs_approval' : 'runs') : 'denied';
-  const seen = stub || isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, tenant, judged);
+  const seen = stub || isWrite || outcome !== 'runs' ? found : await readNow(planner, walk, tenant, decided);
   const call: PlannedCall = {
     effect: operation.effect,
     target: action.target,
     fields: action.fields,
-    provisional: holdsUnknown(input) || unresolved !== undefined,
+    provisional: containsUnknown(input) || unresolved !== undefined,
     risk: action.risk,
     reversible: action.reversible,
     destructive: action.destructive,
@@ -150,10 +150,10 @@ async function duplicateOf(
   { madeBySteps }: Walk,
   tenant: string,
   { step, reached, conditional }: CallingStep,
-  { input, proposal: { key, after } }: JudgedCall,
+  { input, proposal: { key, after } }: DecidedCall,
   before: TouchedState | undefined,
 ): Promise<{ by: MadeBy; output?: unknown } | undefined> {
-  if (step.dedupeScope === 'run' || holdsUnknown(input)) return undefined;
+  if (step.dedupeScope === 'run' || containsUnknown(input)) return undefined;
   const earlier = madeBySteps.get(key);
   if (earlier !== undefined) return { by: { step: earlier } };
   const readBefore = async () => before;
@@ -168,7 +168,7 @@ async function gateOf(
   request: PlanRequest,
   walk: Walk,
   { index, step }: CallingStep,
-  { action }: JudgedCall,
+  { action }: DecidedCall,
   decision: Exclude<PolicyDecision, { verdict: 'deny' }>,
 ): Promise<PlannedGate | null> {
   const confidence =
@@ -179,7 +179,7 @@ async function gateOf(
 
 /**
  * In mode `per_phase`: the step whose approval covers this write too. All values of the write must be known when that
- * approval is requested; otherwise people are asked about it separately.
+ * approval is requested; otherwise it gets its own approval.
  */
 function coveringStep(
   { workflow }: PlanRequest,

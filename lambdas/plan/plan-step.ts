@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
-import { holdsUnknown, KNOWN_AFTER_APPLY, shownValue } from '../proposal/known-after-apply.ts';
+import { containsUnknown, KNOWN_AFTER_APPLY, shownValue } from '../proposal/known-after-apply.ts';
 import { stepInput } from '../proposal/run-values.ts';
 import { parsedInput } from '../run/check-input.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
@@ -55,8 +55,8 @@ export async function planStep(
       return skip();
     }
     const when = step.when === undefined || (await values.render(step.when));
-    facts.conditional = holdsUnknown(when) || inScope === 'undecided';
-    if (!holdsUnknown(when) && !conditionHolds(when)) return skip();
+    facts.conditional = containsUnknown(when) || inScope === 'undecided';
+    if (!containsUnknown(when) && !conditionHolds(when)) return skip();
     walk.leaders.set(step.id, facts.conditional ? 'undecided' : 'runs');
     const operation = findOperation(step.tool);
     const input = await stepInput(values, step);
@@ -67,7 +67,7 @@ export async function planStep(
     }
     const kind = stepKindOf(step.tool);
     if (kind?.requestsApproval) return { ...facts, kind: 'gate', ...approvalStepGate(input) };
-    const start = kind && !holdsUnknown(input) ? startNow(kind, step.tool, input, planner.clock) : undefined;
+    const start = kind && !containsUnknown(input) ? startNow(kind, step.tool, input, planner.clock) : undefined;
     if (start?.action === 'succeed') handOn(start.output);
     else if (kind?.passesOn) handOn(kind.passesOn === 'input' ? input : (input as Input)[kind.passesOn.field]);
     return { ...facts, kind: 'inner', input: shownValue(input) };
@@ -79,7 +79,7 @@ export async function planStep(
 
 type Input = Record<string, unknown>;
 
-/** As long as the list is not known, the step for its first item stands for all. */
+/** While the list is not known, the plan shows only the step for its first item. */
 const isFurtherItem = ({ scope }: WorkflowStep, inScope: Leader | undefined): boolean =>
   inScope === 'undecided' && (scope?.item?.position ?? 0) > 0;
 
@@ -90,7 +90,7 @@ function startNow(kind: StepKind<unknown>, tool: string, input: unknown, clock: 
 
 /** A field that is known after apply is left out of the requirement. */
 function approvalStepGate(input: unknown): { gate: PlannedGate; message: unknown } {
-  const known = Object.fromEntries(Object.entries(input as object).filter(([, value]) => !holdsUnknown(value)));
+  const known = Object.fromEntries(Object.entries(input as object).filter(([, value]) => !containsUnknown(value)));
   const { message: _message, ...requirement } = parsedInput(ApprovalInput, 'approval', known);
   const { message = null } = shownValue(input) as { message?: unknown };
   return { gate: { asks: 'step', ...requirement }, message };

@@ -64,7 +64,7 @@ export async function plannedNames(
   }
 }
 
-/** Notes what later steps of the plan will find. */
+/** Records the values that later steps of the plan will find. */
 export function leaveWritten(walk: Walk, proposed: ProposedCall): void {
   const record = recordOf(proposed);
   const { target, after } = proposed.proposal;
@@ -95,5 +95,5 @@ export async function readNow(
   return 'why' in found ? unread(found) : found;
 }
 
-/** A plan goes on without the targets that it cannot read. */
+/** A plan continues without the targets that it cannot read. */
 const unread = ({ why }: Unreadable): Seen => ({ unread: why });

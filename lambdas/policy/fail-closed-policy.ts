@@ -39,7 +39,7 @@ interface Ports {
 }
 
 /**
- * Asks the tenant's policies. Unreadable policies, a broken, slow or missing engine, or an unknown tool result in a denial.
+ * Decides with the tenant's policies. Unreadable policies, a broken, slow or missing engine, or an unknown tool result in a denial.
  * If a retry may help, the denial is `retryable`.
  */
 export class FailClosedPolicy implements Policy {

@@ -38,7 +38,7 @@ export interface PolicyRequest {
   source: string;
   /** Writes this run has made before this one. */
   writesBefore: number;
-  /** When policy is asked, in UTC. The requests that version 0.1 recorded have no time and no trigger. */
+  /** The time of the decision, in UTC. The requests that version 0.1 recorded have no time and no trigger. */
   at?: string;
   trigger?: TriggerFacts;
   /** The current values of what the write changes; absent if they were not read. */

@@ -19,7 +19,7 @@ interface Proposed {
   makers: string[];
 }
 
-/** The call of a step as policy and people judge it. */
+/** The call of a step as policy decides on it and people see it. */
 export function proposedAction(proposed: Proposed): ProposedAction {
   const {
     operation,

@@ -8,8 +8,8 @@ import type { Lease } from '../run/step.ts';
 
 /** Reserved in every attempt for the commit of its outcome. */
 const TIME_FOR_THE_COMMIT_MS = 3_000;
-/** A write is sent only if the target has this long to answer. If the answer comes later, the next attempt probes for it. */
-const TIME_FOR_AN_ANSWER_MS = 5_000;
+/** A write is sent only if the target has this long to respond. If the response comes later, the next attempt probes. */
+const TIME_FOR_A_RESPONSE_MS = 5_000;
 /** A step may read and write: two requests and the commit. All its other requests must fit in the same time. */
 const TIME_FOR_A_STEP_MS = 2 * EXCHANGE_TIMEOUT_MS + TIME_FOR_THE_COMMIT_MS;
 
@@ -25,7 +25,7 @@ export const hasTime = ({ timeLeftMs }: Pick<InvocationTime, 'timeLeftMs'>): boo
 
 /**
  * The time of one attempt. Sends no request that could still be on its way when another worker claims the lease, and no
- * write whose answer would come after the end of this invocation. Without a lease (a read before an approval is requested)
+ * write whose response would come after the end of this invocation. Without a lease (a read before an approval is requested)
  * only the time of the invocation counts.
  */
 export class AttemptTime implements AttemptDeadline {
@@ -44,12 +44,12 @@ export class AttemptTime implements AttemptDeadline {
 
   allowMs({ system, writes, timeoutMs }: RequestToSend): number {
     if (this.#lease && !mayStillSend(this.#lease, this.#invocation.clock.now())) {
-      const message = `the lease until ${this.#lease.expiresAt} leaves no time to ask ${system}; nothing more is sent`;
+      const message = `the lease until ${this.#lease.expiresAt} leaves no time to call ${system}; nothing more is sent`;
       throw new CountersignError('LEASE_LOST', message);
     }
     const leftMs = this.#invocation.timeLeftMs() - TIME_FOR_THE_COMMIT_MS;
-    if (leftMs < (writes ? TIME_FOR_AN_ANSWER_MS : 1)) {
-      const message = `too little time is left to ask ${system}, because earlier requests of this attempt were slow`;
+    if (leftMs < (writes ? TIME_FOR_A_RESPONSE_MS : 1)) {
+      const message = `too little time is left to call ${system}, because earlier requests of this attempt were slow`;
       throw new TargetRefused(message, { retryable: true });
     }
     if (writes) this.#writesSent += 1;

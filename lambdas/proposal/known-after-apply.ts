@@ -9,7 +9,7 @@ import {
 import type { Reference } from '../workflow/expressions/references.ts';
 import { wholeUrl } from '../workflow/url-template.ts';
 
-/** A value that only the run itself will know, and how a plan writes it: a text may be known but for a part of it. */
+/** A value that only the run itself will know, and how a plan shows it. A text may be partly known. */
 export class KnownAfterApply {
   readonly shown: string;
   constructor(shown: string) {
@@ -25,28 +25,28 @@ export const renderKnown = (scope: Scope, template: unknown, required?: ValuesRe
     evaluate: (sources) => evaluateKnown(scope, sources),
     join(parts) {
       const shown = parts.map((part) => asText(shownValue(part))).join('');
-      return parts.some(holdsUnknown) ? new KnownAfterApply(shown) : shown;
+      return parts.some(containsUnknown) ? new KnownAfterApply(shown) : shown;
     },
   });
 
-/** As `wholeUrl`; what is not known yet is not encoded, since it is only shown. */
+/** As `wholeUrl`, but unknown values are not encoded, because a plan only shows them. */
 export function wholeUrlAsFarAsKnown(parts: readonly unknown[]): unknown {
-  if (!parts.some(holdsUnknown)) return wholeUrl(parts);
+  if (!parts.some(containsUnknown)) return wholeUrl(parts);
   return new KnownAfterApply(parts.map((part) => asText(shownValue(part))).join(''));
 }
 
 async function evaluateKnown({ expressions, ...where }: Scope, all: string[]): Promise<unknown[]> {
-  const isKnown = (source: string) => !looksAtUnknown(source, where.context);
+  const isKnown = (source: string) => !readsUnknown(source, where.context);
   const sources = all.filter(isKnown);
   const values = sources.length > 0 ? await expressions.evaluate({ ...where, sources }) : [];
   const next = values.values();
   return all.map((source) => (isKnown(source) ? next.next().value : KNOWN_AFTER_APPLY));
 }
 
-const looksAtUnknown = (source: string, context: ExpressionContext): boolean =>
-  planOf(source).references.some((reference) => valuesAt(context, reference).some(holdsUnknown));
+const readsUnknown = (source: string, context: ExpressionContext): boolean =>
+  planOf(source).references.some((reference) => valuesAt(context, reference).some(containsUnknown));
 
-/** What a reference leads to; through a list, it leads to that of each item. */
+/** The values that a reference refers to; through a list, those of each item. */
 function valuesAt(value: unknown, [name, ...rest]: Reference): unknown[] {
   if (name === undefined || value instanceof KnownAfterApply) return [value];
   if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, [name, ...rest]));
@@ -54,9 +54,9 @@ function valuesAt(value: unknown, [name, ...rest]: Reference): unknown[] {
   return valuesAt((value as Record<string, unknown>)[name], rest);
 }
 
-export function holdsUnknown(value: unknown): boolean {
+export function containsUnknown(value: unknown): boolean {
   if (value instanceof KnownAfterApply) return true;
-  return value !== null && typeof value === 'object' && Object.values(value).some(holdsUnknown);
+  return value !== null && typeof value === 'object' && Object.values(value).some(containsUnknown);
 }
 
 /** The value as a plan shows it: plain JSON. */

@@ -11,7 +11,7 @@ import type { Run, Trigger } from '../run/run.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import { holdsUnknown, KNOWN_AFTER_APPLY, shownValue } from './known-after-apply.ts';
+import { containsUnknown, KNOWN_AFTER_APPLY, shownValue } from './known-after-apply.ts';
 
 /**
  * THE PROPOSAL PATH. Each call to a target goes through it before anything is sent:
@@ -34,7 +34,7 @@ export interface ProposedCall extends Call {
   parsed?: { input: unknown };
 }
 
-export interface JudgedCall extends ProposedCall {
+export interface DecidedCall extends ProposedCall {
   action: ProposedAction;
   request: PolicyRequest;
   decision: PolicyDecision;
@@ -43,7 +43,7 @@ export interface JudgedCall extends ProposedCall {
 
 export function proposeCall(call: Call): ProposedCall {
   const { operation, input, instance } = call;
-  const isKnown = !holdsUnknown(input);
+  const isKnown = !containsUnknown(input);
   const shown = isKnown ? input : shownValue(input);
   try {
     const parsed = operation.parse(shown);
@@ -57,7 +57,7 @@ export function proposeCall(call: Call): ProposedCall {
   }
 }
 
-interface Judge {
+interface DecidingPorts {
   policy: Policy;
   environment: Environment;
 }
@@ -71,21 +71,21 @@ interface CallingStep {
   makers: string[];
 }
 
-interface Asking extends Omit<Circumstances, 'before'> {
+interface DecisionContext extends Omit<Circumstances, 'before'> {
   /** Reads the policies again instead of using the cached ones. */
   fresh?: boolean;
   /** The current values of what the write changes: as read, or how to read them if policy needs them. */
   before?: TouchedState | (() => Promise<TouchedState | undefined>);
 }
 
-/** Asks policy about a proposed call. */
-export async function judgeCall(
-  { policy, environment }: Judge,
+/** Policy decides on a proposed call. */
+export async function decideOnCall(
+  { policy, environment }: DecidingPorts,
   run: Parameters<typeof policyRequest>[0],
   proposed: ProposedCall,
   { workflow, index, undoes, makers }: CallingStep,
-  { at, trigger, before, fresh = false }: Asking,
-): Promise<JudgedCall> {
+  { at, trigger, before, fresh = false }: DecisionContext,
+): Promise<DecidedCall> {
   const { operation, input, instance, proposal } = proposed;
   const action = proposedAction({
     operation,
@@ -128,8 +128,8 @@ export function makersOfStep(
   return [...new Set([...makers, ...earlier, ...retriedBy])];
 }
 
-export function policyDecided({ id, index }: StepFacts, judged: JudgedCall): EventOf<'policy.decided'> {
-  const { action, decision, actionHash: hash } = judged;
+export function policyDecided({ id, index }: StepFacts, decided: DecidedCall): EventOf<'policy.decided'> {
+  const { action, decision, actionHash: hash } = decided;
   const { tool, target, derived } = action;
   const { verdict, policyHash, policies, reasons } = decision;
   return {

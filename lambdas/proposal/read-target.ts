@@ -29,7 +29,7 @@ export interface Unreadable {
   retryAfterMs?: number;
 }
 
-/** When the target may be called again, if it said so. It answered after the draft began, so the time counts from now. */
+/** When the target may be called again, if it said so. It responded after the draft began, so the time counts from now. */
 export const callableFrom = ({ clock }: { clock: Clock }, { retryAfterMs }: Unreadable): string | undefined =>
   retryAfterMs === undefined ? undefined : later(isoNow(clock), retryAfterMs);
 

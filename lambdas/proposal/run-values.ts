@@ -55,7 +55,7 @@ export const plannedValues = (scope: Scope): Values => ({
   joinUrl: wholeUrlAsFarAsKnown,
 });
 
-/** A call needs every value. A step without a connector may hand on that there is none, but not as empty text. */
+/** A call needs every value. A step without a connector may pass on a missing value, but not as empty text. */
 export function stepInput({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> {
   const operation = findOperation(step.tool);
   const required = operation ? 'everywhere' : 'in_text';

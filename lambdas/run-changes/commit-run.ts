@@ -51,7 +51,7 @@ async function stepsToUndo(
   return rolledBack?.steps.filter(({ id }) => steps.includes(id));
 }
 
-/** Replaces a workflow that is gone, so that its run can be ended. */
+/** Replaces a workflow that is missing, so that its run can be ended. */
 const emptyWorkflow = (name: string): PublishedWorkflow => ({
   name,
   onFailure: 'fail',
@@ -67,7 +67,7 @@ export class ContextMissing extends CountersignError {
   readonly state: RunState;
 
   constructor(state: RunState, missing: string) {
-    super('CONTEXT_MISSING', `the run cannot go on from ${state.run.status}: ${missing}`);
+    super('CONTEXT_MISSING', `the run cannot continue from ${state.run.status}: ${missing}`);
     this.state = state;
   }
 }

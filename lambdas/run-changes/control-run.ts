@@ -82,7 +82,7 @@ function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind
   return true;
 }
 
-/** Retries failed steps at once: those that wait for their backoff and, in a paused run, those that have failed for good. */
+/** Retries failed steps at once: those that wait for their backoff and, in a paused run, those that have failed permanently. */
 async function retryFailed(
   changer: RunChanger,
   state: RunState,

@@ -48,7 +48,7 @@ export async function resolveRun(
   return run;
 }
 
-/** The writes of a run, undos included, of which nobody knows whether they were made. They block their keys. */
+/** The writes of a run, including undos, whose outcome is unknown. They block their keys. */
 export async function openWrites(
   runs: Pick<RunReads, 'receipts'>,
   { tenant, runId }: Run,

@@ -28,8 +28,8 @@ interface Requested {
 }
 
 /**
- * Rolls back a run that has ended. A terminal run never changes, so the undos are the steps of a run of their own, which
- * has its own chain and its own evidence. One transaction creates it and links both runs, so there is at most one.
+ * Rolls back a run that has ended. A terminal run never changes, so the undos are the steps of a new run, which has
+ * its own chain and its own evidence. One transaction creates it and links both runs, so there is at most one.
  * Returns the ended run, which names the other one. A second request changes nothing.
  */
 export async function rollBackEndedRun(

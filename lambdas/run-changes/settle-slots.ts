@@ -4,7 +4,7 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { RunState } from './run-changer.ts';
 
 /**
- * A run holds its slots exactly while it is `running`; the commits that begin and end that status take and return them.
+ * A run has its slots exactly while it is `running`; the commits that begin and end that status take and return them.
  * The cap of the tenant counts all its runs, the cap of a workflow counts the runs of that workflow.
  */
 export function settleSlots({ settings, workflow }: RunState, draft: RunDraft): void {

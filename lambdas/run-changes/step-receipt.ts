@@ -14,7 +14,7 @@ export async function receiptOf(
   return draft.receipt(key) ?? (await runs.receipts(draft.run.tenant, [key]))[0];
 }
 
-/** The receipt of a step if the step itself made it; another run may hold the same key with an identical write. */
+/** The receipt of a step if the step itself made it; another run may have the same key with an identical write. */
 export async function ownReceipt(
   { runs }: Pick<RunChanger, 'runs'>,
   draft: RunDraft,

@@ -28,7 +28,7 @@ export async function wakeNextRun(
  * The run that was woken for a free slot cannot use it: its concurrency key is taken, or its workflow is at its own cap.
  * That is known only once the run tries to start. The slot is offered to the next run in line.
  */
-export async function passSlotOn(
+export async function offerSlotToNext(
   changer: RunChanger,
   { run, settings }: RunState,
   { passedOver }: StepMessage,

@@ -21,7 +21,7 @@ export interface PhaseWrite {
   actionHash: string;
 }
 
-/** A write of the phase that cannot be shown yet; people are asked about it later. */
+/** A write of the phase that cannot be shown yet; it gets its own approval later. */
 export interface AskedLater {
   stepId: string;
   tool: string;

@@ -10,7 +10,7 @@ export const APPROVAL_SCHEMA_VERSION = 2;
 export const APPROVAL_EXPIRES_AFTER_MS = 24 * 60 * 60 * 1000;
 /**
  * The limit for the text of an approval, each text counted once. Rows are compressed, random text to 83 % of its size, and
- * a row of DynamoDB holds 400 KB.
+ * a row of DynamoDB has at most 400 KB.
  */
 export const APPROVAL_MAX_BYTES = 480 * 1024;
 /** How long people have before others are alerted. The approval stays open until it expires. */
@@ -86,7 +86,7 @@ export interface Approval {
   title: string;
   subject?: string;
   asks: GateReason;
-  /** The write; absent for an `approval` step, which guards the steps after it. */
+  /** The write; absent for an `approval` step, which the steps after it wait for. */
   action?: ProposedAction;
   /** The message of the workflow for approvers: `with.message` of an `approval` step, or `message` of a step that writes. */
   message?: string;

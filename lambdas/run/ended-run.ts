@@ -24,7 +24,7 @@ function immutableOf(run: Run): Record<string, unknown> {
   );
 }
 
-/** It is unknown whether a write of the ended run was made, and nobody has said so yet. Such a run is not deleted. */
+/** It is unknown whether a write of the ended run was made, and nobody has resolved it. Such a run is not deleted. */
 export const awaitsResolution = ({ status, compensation, resolution }: TerminalRun): boolean =>
   resolution === undefined &&
   (status === 'needs_human' || compensation?.some(({ outcome }) => outcome === 'unknown') === true);

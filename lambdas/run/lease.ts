@@ -10,11 +10,11 @@ export interface LeaseTimes {
 }
 
 /**
- * The lease of a step that the worker performs itself outlives everything that the worker can still do:
+ * The lease of a step that the worker performs itself ends after everything that the worker can still do:
  *
  *   claim+intent                                   lease ends
  *   |--- the function runs, at most 30 s ---|        |
- *                      its last request flies 10 s   |
+ *                      its last request takes 10 s   |
  *                                       clocks differ 10 s
  *
  * AWS may suspend a function and continue it later than that. Therefore the worker checks its lease before each request,

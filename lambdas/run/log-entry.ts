@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Sha256 } from './digest.ts';
 
-/** What the log keeps of a bundle: enough to know it again, and to see that it is gone. */
+/** What the log stores of a bundle: enough to recognize it, and to notice that it is missing. */
 export const LogEntry = z.strictObject({
   runId: z.string(),
   /** The number of the commit, if it is an addendum to the bundle. */
@@ -15,7 +15,7 @@ export const LogEntry = z.strictObject({
 });
 export type LogEntry = z.infer<typeof LogEntry>;
 
-/** Days are those of UTC, spelled 2026-11-16. */
+/** Days are in UTC, like 2026-11-16. */
 export const dayOf = (at: string): string => at.slice(0, 10);
 
 /** Distinguishes the bundle of a run and its addenda. */

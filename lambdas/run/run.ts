@@ -238,7 +238,7 @@ export const REQUESTED_EVENT = 'run.requested';
 export const idInExpressions = ({ runId, request }: Pick<Run, 'runId' | 'request'>): string =>
   request?.replay?.root ?? request?.replay?.of ?? runId;
 
-/** Stands in for a trigger whose row is missing. */
+/** Replaces a trigger whose row is missing. */
 export const lostTrigger = ({ trigger: { source, event }, createdAt }: Run): Trigger => ({
   source,
   event,

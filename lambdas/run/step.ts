@@ -48,7 +48,7 @@ export interface Governed {
   askedBefore?: string;
 }
 
-/** A decision of policy. An approval of before no longer counts for it, but the next gate requires no less. */
+/** A new decision of policy. The earlier approval no longer counts for it, but the next gate requires no less. */
 export const withoutApproval = (
   { request, decision }: Pick<Governed, 'request' | 'decision'>,
   { approvalId, askedBefore = approvalId }: Partial<Governed> = {},
@@ -71,7 +71,13 @@ export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event:
 
 export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease };
 export type RetryableStep = StepFacts &
-  Partial<Prepared> & { status: 'failed_retryable'; retryAt: string; error: RecordedError };
+  Partial<Prepared> & {
+    status: 'failed_retryable';
+    retryAt: string;
+    error: RecordedError;
+    /** The run was stopped while the step was performed, so its last lease has no outcome. */
+    stopped?: true;
+  };
 export type WaitingApprovalStep = StepFacts & {
   status: 'waiting_approval';
   approvalId: string;

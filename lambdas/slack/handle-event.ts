@@ -6,7 +6,7 @@ import { bodyText, type SlackEndpoint, signedBy, tenantOfRequest } from './reque
 const UrlVerification = z.object({ type: z.literal('url_verification'), challenge: z.string().max(1_000) });
 const Event = z.object({ team_id: z.string() });
 
-/** Answers Slack's URL verification. Events are acknowledged and not used. */
+/** Responds to Slack's URL verification. Events are acknowledged and not used. */
 export async function handleEvent(slack: SlackEndpoint, event: HttpEvent): Promise<HttpResponse> {
   const body = tryParseJson(bodyText(event));
   const check = UrlVerification.safeParse(body);

@@ -17,7 +17,7 @@ export interface ReplyPorts {
 
 export const ephemeral = (message: Message) => ({ response_type: 'ephemeral', replace_original: false, ...message });
 
-/** Sends a message that only the person who clicked sees. If it fails, the decision still stands. */
+/** Sends a message that only the person who clicked sees. If it fails, the decision is still stored. */
 export async function replyToClick(
   ports: ReplyPorts,
   tenant: string,

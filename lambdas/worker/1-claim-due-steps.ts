@@ -141,12 +141,12 @@ async function claimOrFail(
   }
 }
 
-/** A step that an older version of the runtime started may not fit this one: its tool is gone, or its input has changed. */
+/** A step of an older version may not fit this one: its tool was removed, or the form of its input has changed. */
 const NO_LONGER_FITS: readonly string[] = ['WORKFLOW_INVALID', 'INPUT_INVALID'];
 
 function resumeError({ status }: Step, { code, message }: CountersignError): RecordedError {
   if (status === 'ready' || !NO_LONGER_FITS.includes(code)) return recordedError(code, message);
-  return recordedError('RUN_RESUME_FAILED', `it cannot go on from its last commit: ${message}`);
+  return recordedError('RUN_RESUME_FAILED', `it cannot continue from its last commit: ${message}`);
 }
 
 /** The run is being stopped, so it sends nothing more. A pause keeps the step for later, an end closes it. */
@@ -160,7 +160,15 @@ async function setAside(worker: Worker, draft: RunDraft, step: RunningStep | Ret
   const { input, receiptKey } = step;
   const error = STOPPED_IN_FLIGHT;
   draft
-    .put({ ...factsOf(step, draft.at), input, receiptKey, status: 'failed_retryable', retryAt: draft.at, error })
+    .put({
+      ...factsOf(step, draft.at),
+      input,
+      receiptKey,
+      status: 'failed_retryable',
+      retryAt: draft.at,
+      error,
+      stopped: true,
+    })
     .record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt: draft.at, error });
 }
 

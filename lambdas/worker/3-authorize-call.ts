@@ -5,8 +5,8 @@ import { type Gate, gateFor, retryNeedsApproval } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import {
-  type JudgedCall,
-  judgeCall,
+  type DecidedCall,
+  decideOnCall,
   makersOfStep,
   type ProposedCall,
   policyDecided,
@@ -28,7 +28,7 @@ const POLICIES_READ_AGAIN_AFTER_MS = 30_000;
 export interface CallToAuthorize {
   step: StepFacts & Partial<Prepared>;
   proposed: ProposedCall;
-  /** The outcome of an earlier attempt is unknown: people are not asked about a write that may have been made. */
+  /** The outcome of an earlier attempt is unknown: no approval is requested for a write that may have been made. */
   unsettled: boolean;
   /** A request for this write was sent before: sending it again is a retry. */
   retry: boolean;
@@ -37,7 +37,7 @@ export interface CallToAuthorize {
 }
 
 /**
- * Policy decides about a proposed call, and people approve it where policy or the validation mode requires that. Returns
+ * Policy decides on a proposed call, and people approve it where policy or the validation mode requires that. Returns
  * the step if the call may be made. Otherwise the step is denied or waits for its approval, except an unsettled one, which
  * the caller handles. After an approval, policy must agree again.
  */
@@ -48,37 +48,37 @@ export async function authorizeCall(
   call: CallToAuthorize,
 ): Promise<StepFacts | undefined> {
   const { step, retry } = call;
-  const judged = await judge(worker, state, draft, call);
-  const { request, decision, action } = judged;
+  const decided = await decideOnStep(worker, state, draft, call);
+  const { request, decision, action } = decided;
   if (decision.verdict === 'deny') {
-    deny(worker, draft, call, judged, decision);
+    deny(worker, draft, call, decided, decision);
     return undefined;
   }
-  draft.record(policyDecided(step, judged));
+  draft.record(policyDecided(step, decided));
   const { approvalId, askedBefore = approvalId } = step.governed ?? {};
   const approval = askedBefore === undefined ? undefined : await closedApproval(worker, draft, askedBefore);
   if (approval?.status === 'approved' && approvalId !== undefined) {
-    const stale = await staleness(worker, draft, call, judged, approval);
+    const stale = await staleness(worker, draft, call, decided, approval);
     if (stale === undefined) return { ...step, governed: { request, decision, approvalId } };
-    recordStale(draft, step, judged, approval, stale);
+    recordStale(draft, step, decided, approval, stale);
   }
   const { workflow } = state;
   const confidence = await confidenceOf(worker, state, draft, step);
   const gate = gateFor({ decision, action, workflow, index: step.index, confidence, askedBefore: approval, retry });
-  if (gate.kind === 'closed') return passClosedGate(worker, state, draft, call, judged, gate);
+  if (gate.kind === 'closed') return passClosedGate(worker, state, draft, call, decided, gate);
   if (gate.kind === 'auto_approved') {
     const { threshold } = gate;
     draft.record({ type: 'approval.auto_approved', step: step.id, confidence: gate.confidence, threshold });
   }
-  return { ...step, governed: withoutApproval(judged, step.governed) };
+  return { ...step, governed: withoutApproval(decided, step.governed) };
 }
 
-async function judge(
+async function decideOnStep(
   worker: Worker,
   state: RunState,
   draft: RunDraft,
   { step, proposed }: CallToAuthorize,
-): Promise<JudgedCall> {
+): Promise<DecidedCall> {
   const { workflow } = state;
   const makers = makersOfStep(await worker.definitions.people(draft.run.tenant), state, draft, step);
   // In mode `per_phase`, the approval of another write may cover this one.
@@ -89,14 +89,14 @@ async function judge(
     return 'why' in found ? undefined : found.before;
   };
   const asking = { at: draft.at, trigger: state.trigger, fresh: usesApproval, before };
-  return await judgeCall(worker, draft.run, proposed, { workflow, index, undoes, makers }, asking);
+  return await decideOnCall(worker, draft.run, proposed, { workflow, index, undoes, makers }, asking);
 }
 
 function deny(
   worker: Worker,
   draft: RunDraft,
   { step, proposed, unsettled }: CallToAuthorize,
-  judged: JudgedCall,
+  decided: DecidedCall,
   decision: Extract<PolicyDecision, { verdict: 'deny' }>,
 ): void {
   const { input } = proposed;
@@ -106,10 +106,10 @@ function deny(
     scheduleRetry(worker, draft, { ...step, input }, error, { retryAfterMs: POLICIES_READ_AGAIN_AFTER_MS });
     return;
   }
-  draft.record(policyDecided(step, judged));
+  draft.record(policyDecided(step, decided));
   const error = recordedError(decision.code, whyOf(decision) || 'no policy permits it');
   const actor = decision.policyHash === '' ? 'policy' : `policy:${decision.policyHash}`;
-  const denied = { ...step, governed: withoutApproval(judged, step.governed) };
+  const denied = { ...step, governed: withoutApproval(decided, step.governed) };
   fail(draft, denied, error, { input, by: { initiator: 'policy', actor } });
 }
 
@@ -124,7 +124,7 @@ async function staleness(
   worker: Worker,
   { at, run }: RunDraft,
   { step, retry }: CallToAuthorize,
-  { action, actionHash }: JudgedCall,
+  { action, actionHash }: DecidedCall,
   approval: Approval,
 ): Promise<'changed' | 'expired' | 'voters' | 'used' | undefined> {
   if (approvedHashOf(approval, step.index) !== actionHash) return 'changed';
@@ -138,7 +138,7 @@ async function staleness(
 function recordStale(
   draft: RunDraft,
   { id, index }: StepFacts,
-  { actionHash }: JudgedCall,
+  { actionHash }: DecidedCall,
   approval: Approval,
   because: NonNullable<Awaited<ReturnType<typeof staleness>>>,
 ): void {
@@ -159,11 +159,11 @@ async function passClosedGate(
   state: RunState,
   draft: RunDraft,
   { step, proposed, unsettled, retry, reuseIdenticalWrite }: CallToAuthorize,
-  judged: JudgedCall,
+  decided: DecidedCall,
   gate: Extract<Gate, { kind: 'closed' }>,
 ): Promise<StepFacts | undefined> {
-  const { action, actionHash } = judged;
-  const governed = withoutApproval(judged, step.governed);
+  const { action, actionHash } = decided;
+  const governed = withoutApproval(decided, step.governed);
   const { askedBefore } = governed;
   const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
   const covering =
@@ -171,10 +171,10 @@ async function passClosedGate(
   if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);
   if (unsettled || (await reuseIdenticalWrite())) return undefined;
   if (!covering) {
-    await requestWriteApproval(worker, state, draft, { step, judged, governed, gate });
+    await requestWriteApproval(worker, state, draft, { step, decided, governed, gate });
     return undefined;
   }
-  // People are already asked about this write, with another of its phase: it waits for the same decision.
+  // The open approval of another write of the phase covers this one: it waits for the same decision.
   const { approvalId, expiresAt } = covering;
   const waiting = coveredBy(state, draft, { ...step, attempt: 0 }, governed, covering);
   draft.put({ ...waiting, status: 'waiting_approval', approvalId, expiresAt, input: proposed.input });

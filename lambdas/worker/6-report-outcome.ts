@@ -1,7 +1,6 @@
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunningStep, Step } from '../run/step.ts';
-import { STOPPED_IN_FLIGHT } from '../run-changes/close-open-steps.ts';
 import { draftAndCommit, type FollowUp, loadState } from '../run-changes/commit-run.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
@@ -33,13 +32,13 @@ export type Reported<Next extends FollowUp> =
 
 /**
  * Reports the outcome of a step under its lease: settles the step and its receipt in one commit. The worker reports what
- * it performed with the state it already has, and starts the next steps in the same commit (`goOn`). An executor outside
- * the worker reports without them; a message then wakes a worker that continues the run.
+ * it performed with the state it already has, and starts the next steps in the same commit (`startNext`). An executor
+ * outside the worker reports without them; a message then wakes a worker that continues the run.
  */
 export async function reportOutcome<Next extends FollowUp = FollowUp>(
   reporter: Reporter,
   report: OutcomeReport,
-  goOn?: (state: RunState, draft: RunDraft) => Promise<Next>,
+  startNext?: (state: RunState, draft: RunDraft) => Promise<Next>,
   known?: { state: RunState; claimed: ClaimedStep },
 ): Promise<Reported<Next>> {
   const { stepIndex, leaseVersion, outcome } = report;
@@ -52,7 +51,7 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
       const claimed = known?.claimed ?? (await readClaimed(reporter, draft, now));
       if (!claimed) return undefined;
       await settleOutcome(reporter, from, draft, claimed, outcome);
-      return goOn ? goOn(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
+      return startNext ? startNext(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
     });
     if (drafted.outcome === 'committed') return { result: 'accepted', state: drafted.state, next: drafted.next };
     state = await loadState(reporter, report);
@@ -65,12 +64,12 @@ async function readClaimed(reporter: Reporter, draft: RunDraft, step: RunningSte
   return receipt?.outcome === 'intent' ? { step, receipt } : undefined;
 }
 
-/** A step that was stopped without an outcome keeps its lease version, but this lease has no outcome. */
+/** True if this lease already has an outcome. A step that was stopped keeps its lease version without an outcome. */
 function isSettled(step: Step | undefined, leaseVersion: number): boolean {
   if (!step || step.leaseVersion !== leaseVersion || step.status === 'running' || step.status === 'canceled') {
     return false;
   }
-  return !(step.status === 'failed_retryable' && step.error.message === STOPPED_IN_FLIGHT.message);
+  return !(step.status === 'failed_retryable' && step.stopped);
 }
 
 async function wakeWorker({ runs }: Reporter, state: RunState, draft: RunDraft): Promise<FollowUp> {

@@ -61,7 +61,7 @@ async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: n
   draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
 }
 
-/** In a run that applies a plan, a changed target means that the plan no longer holds. */
+/** In a run that applies a plan, a changed target means that the plan no longer applies. */
 function asOfPlan({ trigger }: RunState, { step }: ClaimedStep, outcome: Failure): Failure {
   if (!trigger.plan || outcome.error.code !== 'DRIFTED' || step.undoes !== undefined) return outcome;
   return { ...outcome, error: recordedError('PLAN_DRIFTED', outcome.error.message) };

@@ -6,7 +6,7 @@ import { concludeRun } from '../run-changes/conclude-run.ts';
 import { SYSTEM } from '../run-changes/next-status.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import type { StepMessage } from '../run-changes/step-queue.ts';
-import { passSlotOn } from '../run-changes/wake-next-run.ts';
+import { offerSlotToNext } from '../run-changes/wake-next-run.ts';
 import { claimDueSteps } from './1-claim-due-steps.ts';
 import { startReadySteps } from './2-start-ready-steps.ts';
 import type { Dispatched } from './5-executor.ts';
@@ -14,13 +14,13 @@ import { reportOutcome } from './6-report-outcome.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 /**
- * THE SPINE. A message says that a run has work. The worker claims the steps that are due and continues from step to step
+ * THE MAIN LOOP. A message says that a run has work. The worker claims the steps that are due and continues from step to step
  * while it has leases and time. The numbered files are the stages:
  *
  *   load the run
  *     -> 1 claim due steps -> 2 start ready steps -> for each step: 3 authorize the call -> 4 claim (lease + intent)
  *     -> commit
- *     -> 5 the executor performs the claimed steps, side by side
+ *     -> 5 the executor performs the claimed steps, in parallel
  *     -> 6 report each outcome under its lease -> 7 settle it, then again from 2, in one commit
  *     -> until nothing is claimed; the last commit ends the run (run-changes/conclude-run.ts)
  */
@@ -32,7 +32,7 @@ async function processSteps(worker: Worker, message: StepMessage): Promise<void>
   let state = await loadState(worker, message);
   if (!state || isTerminal(state.run)) return;
   const drafted = await draftAndCommit(worker, state, (draft, from) => claimDueSteps(worker, from, draft));
-  if (drafted.outcome === 'no_slot') await passSlotOn(worker, state, message, drafted.refused);
+  if (drafted.outcome === 'no_slot') await offerSlotToNext(worker, state, message, drafted.refused);
   if (drafted.outcome !== 'committed') return;
   state = drafted.state;
 

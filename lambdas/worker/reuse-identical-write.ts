@@ -57,7 +57,7 @@ export function recordReuse(draft: RunDraft, { id }: StepFacts, held: SucceededR
   draft.record({ type: 'write.reused', step: id, receiptKey: held.key, firstRunId: held.runId });
 }
 
-/** Another step or run has the key of this write: a made write is reused, an open one is waited for. */
+/** Another step or run has the key of this write: a finished write is reused; for an open one, the step waits. */
 export function reuseOrWait(
   worker: Pick<Worker, 'random'>,
   draft: RunDraft,

@@ -44,7 +44,7 @@ export async function undoNextWrite(
 
 function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
   if (receipt?.runId !== writerOf(run)) {
-    return { irreversible: 'another run had made the identical write; it is not ours to undo' };
+    return { irreversible: 'another run had made the identical write, so this run does not undo it' };
   }
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };
   if (receipt.reusedBy !== undefined) return { irreversible: isReusedBy(receipt.reusedBy) };

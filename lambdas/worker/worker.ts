@@ -44,7 +44,7 @@ export interface OpenAttempt {
   asksFirst?: boolean;
 }
 
-/** What a commit of the worker leads to. */
+/** What follows a commit of the worker. */
 export interface Claims extends FollowUp {
   /** The steps that the commit claims for this worker. */
   claimed: ClaimedStep[];

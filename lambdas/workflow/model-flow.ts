@@ -114,11 +114,11 @@ function outputOf(
     const passed = passesOn === 'input' ? input : input[passesOn.field];
     return (path) => combined([when, derivedTemplate(passed, origin, path)]);
   }
-  const fixed = combined([when, ...(operation ? answered(operation, input, origin, picked) : [])]);
+  const fixed = combined([when, ...(operation ? dependsOnResponse(operation, input, origin, picked) : [])]);
   return () => fixed;
 }
 
 /** A response depends on the target and on the sent input, unless it contains only ids. */
-function answered(operation: Operation, input: unknown, origin: Origin, picked: readonly Derived[]) {
+function dependsOnResponse(operation: Operation, input: unknown, origin: Origin, picked: readonly Derived[]) {
   return operation.returnsOnlyIds ? picked : [derivedTemplate(input, origin)];
 }

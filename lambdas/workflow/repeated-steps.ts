@@ -5,7 +5,7 @@ import type { Workflow } from './workflow.ts';
 
 /**
  * The steps that a replay from one step repeats: this step, steps that did not succeed, and all steps that need one of
- * these. Approval steps are asked again too, because the answer of people was for the original run; a step that needs one
+ * these. Approval steps are repeated too, because people decided for the original run only; a step that needs one
  * is not repeated for that reason alone.
  */
 export function repeatedSteps(workflow: Workflow, from: string, succeeded: ReadonlySet<number>): ReadonlySet<number> {

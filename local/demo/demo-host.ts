@@ -175,7 +175,7 @@ export class DemoHost {
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     if (response.ok) return (await response.json()) as T;
-    throw new ClaimFailed(`${method} ${path} answers`, 200, `${response.status} ${await response.text()}`);
+    throw new ClaimFailed(`${method} ${path} succeeds`, 200, `${response.status} ${await response.text()}`);
   }
 
   #world(): Promise<SystemsState> {

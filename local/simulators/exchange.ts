@@ -13,7 +13,7 @@ export interface SimCall {
   header(name: string): string | undefined;
 }
 
-export interface SimAnswer {
+export interface SimResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. Undefined sends no body. */
@@ -84,7 +84,7 @@ function parseBody(text: string, contentType: string): { body: unknown; bodyIsMa
   }
 }
 
-export function sendAnswer(response: ServerResponse, answer: SimAnswer, delivery: Delivery = 'whole'): void {
+export function sendResponse(response: ServerResponse, answer: SimResponse, delivery: Delivery = 'whole'): void {
   if (delivery === 'lost') {
     response.socket?.destroy();
     return;

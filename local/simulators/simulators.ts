@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallRecord } from './calls.ts';
 import { isForbiddenWrite } from './credentials.ts';
-import { BadRequest, type Delivery, readCall, type SimAnswer, type SimCall, sendAnswer } from './exchange.ts';
+import { BadRequest, type Delivery, readCall, type SimCall, type SimResponse, sendResponse } from './exchange.ts';
 import { type Fault, Faults } from './faults.ts';
 import { openGitHub } from './github/github.ts';
 import { toCards } from './page/cards.ts';
@@ -64,18 +64,18 @@ export function openSimulators(options: SimulatorOptions): Simulators {
     signingSecrets: options.slackSigningSecrets,
   });
   const callSystem = systemCaller(store, world, calls, faults, options.now);
-  const ownPaths = ownAnswers(store, { ...world, calls }, faults, callSystem.endDelays);
+  const ownPaths = ownRoutes(store, { ...world, calls }, faults, callSystem.endDelays);
   const showPage = openPage();
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, root, first = '', second = ''] = (request.url ?? '').split('?')[0]?.split('/') ?? [];
-    if (`/${root}` !== ROOT) return sendAnswer(response, unknownPath(request));
+    if (`/${root}` !== ROOT) return sendResponse(response, unknownPath(request));
     if (first === '' && request.method === 'GET') return showPage(response);
     const system = SYSTEM_NAMES.find((name) => name === first);
     if (system === 'slack' && PERSON_VERBS.includes(second)) return actAsPerson(person, second, request, response);
     if (system) return callSystem.handle(system, request, response);
     const answer = ownPaths(await readCall(request, ROOT));
-    sendAnswer(response, answer ?? unknownPath(request));
+    sendResponse(response, answer ?? unknownPath(request));
   };
 
   return {
@@ -96,26 +96,26 @@ export function openSimulators(options: SimulatorOptions): Simulators {
 /** A closed connection needs no response. A bug in a simulator is logged, and the host continues. */
 function answerError(response: ServerResponse, error: unknown): void {
   if (error instanceof BadRequest) {
-    sendAnswer(response, { status: error.status, body: { error: error.message } });
+    sendResponse(response, { status: error.status, body: { error: error.message } });
   } else if (!response.socket?.destroyed && !response.headersSent) {
     console.error('A simulator failed:', error);
-    sendAnswer(response, { status: 500, body: { error: `the simulator failed: ${error}` } });
+    sendResponse(response, { status: 500, body: { error: `the simulator failed: ${error}` } });
   }
 }
 
-const unknownPath = (request: IncomingMessage): SimAnswer => ({
+const unknownPath = (request: IncomingMessage): SimResponse => ({
   status: 404,
   body: { error: `there is no ${request.method} ${request.url}`, valid: VALID_PATHS },
 });
 
 /** The API of the simulators for tests and the page: `calls`, `faults` and `state`. */
-function ownAnswers(
+function ownRoutes(
   store: SimulatorStore,
   world: SimulatedSystems,
   faults: Faults,
   endDelays: () => void,
-): (call: SimCall) => SimAnswer | undefined {
-  const answers: Record<string, (call: SimCall) => SimAnswer> = {
+): (call: SimCall) => SimResponse | undefined {
+  const answers: Record<string, (call: SimCall) => SimResponse> = {
     'GET /calls': (call) => ({ status: 200, body: { calls: world.calls.list(call.query) } }),
     'DELETE /calls': () => {
       world.calls.clear();
@@ -134,7 +134,7 @@ function ownAnswers(
 }
 
 /** `form=cards` returns rendered cards. `since` is the version that the reader has; the response is 204 if it is current. */
-function state(store: SimulatorStore, world: SimulatedSystems, query: URLSearchParams): SimAnswer {
+function state(store: SimulatorStore, world: SimulatedSystems, query: URLSearchParams): SimResponse {
   const version = store.changes();
   if (query.get('since') === String(version)) return { status: 204 };
   const now = readState(world);
@@ -151,10 +151,10 @@ async function actAsPerson(
   const call = await readCall(request, `${ROOT}/slack`);
   const isJson = call.method === 'POST' && (call.header('content-type') ?? '').startsWith('application/json');
   if (!isJson || call.bodyIsMalformed) throw new BadRequest(`/_sim/slack/${verb} requires a POST with a JSON body`);
-  sendAnswer(response, await person.act(verb, call.body));
+  sendResponse(response, await person.act(verb, call.body));
 }
 
-function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefined): SimAnswer {
+function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefined): SimResponse {
   if (fault?.kind === 'status') return refusal(system, fault);
   if (isForbiddenWrite(call)) return system.refuse(403, undefined);
   return system.answer(call, fault?.kind === 'surprise' ? fault.surprise : undefined);
@@ -195,7 +195,7 @@ function systemCaller(
       calls.add(name, call, now(), given.status, delivery);
       return fault?.kind === 'other_body' ? { status: 200, body: fault.body } : given;
     });
-    sendAnswer(response, answer, delivery);
+    sendResponse(response, answer, delivery);
   };
 
   const endDelays = (): void => {
@@ -217,7 +217,7 @@ function deliveryOf(fault: Fault | undefined): Delivery {
   return fault?.kind === 'truncated_body' ? 'truncated' : 'whole';
 }
 
-function refusal(system: SimulatedSystem, fault: Extract<Fault, { kind: 'status' }>): SimAnswer {
+function refusal(system: SimulatedSystem, fault: Extract<Fault, { kind: 'status' }>): SimResponse {
   const answer = system.refuse(fault.status, fault.retryAfterSeconds);
   const { retryAfterSeconds } = fault;
   return {

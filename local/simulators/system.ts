@@ -1,4 +1,4 @@
-import type { SimAnswer, SimCall } from './exchange.ts';
+import type { SimCall, SimResponse } from './exchange.ts';
 import type { SimulatorStore } from './store.ts';
 
 export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vault'] as const;
@@ -33,18 +33,18 @@ export interface SystemContext {
  * transaction.
  */
 export interface SimulatedSystem {
-  answer(call: SimCall, surprise?: Surprise): SimAnswer;
+  answer(call: SimCall, surprise?: Surprise): SimResponse;
   /** The error of this system for the status of a fault. The caller adds `retry-after`. */
-  refuse(status: number, retryAfterSeconds: number | undefined): SimAnswer;
+  refuse(status: number, retryAfterSeconds: number | undefined): SimResponse;
 }
 
-export type Handler = (call: SimCall, param: (name: string) => string) => SimAnswer;
+export type Handler = (call: SimCall, param: (name: string) => string) => SimResponse;
 
 /**
  * Routes like `GET /repos/:owner/:repo/issues/:number`. A last segment `*rest` matches all segments that follow.
  * Returns undefined if no route matches: each system has its own error for this.
  */
-export function router(routes: Record<string, Handler>): (call: SimCall) => SimAnswer | undefined {
+export function router(routes: Record<string, Handler>): (call: SimCall) => SimResponse | undefined {
   const table = Object.entries(routes).map(([route, handler]) => {
     const [method = '', path = ''] = route.split(' ');
     return { method, pattern: path.split('/').filter(Boolean), handler };

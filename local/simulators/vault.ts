@@ -1,5 +1,5 @@
 import { IssuedTokens, LOCAL_CREDENTIAL_PREFIX } from './credentials.ts';
-import { fieldsOf, type SimAnswer, type SimCall, textOf } from './exchange.ts';
+import { fieldsOf, type SimCall, type SimResponse, textOf } from './exchange.ts';
 import { router, type SimulatedSystem, type SystemContext } from './system.ts';
 
 interface Lease {
@@ -42,7 +42,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
   };
   for (const [path, data] of Object.entries(SEEDED_SECRETS)) if (!secrets.get(path)) write(path, data);
 
-  const envelope = (fields: Record<string, unknown>): SimAnswer => ({
+  const envelope = (fields: Record<string, unknown>): SimResponse => ({
     status: 200,
     body: {
       request_id: store.nextId('vault.request', 32),
@@ -57,7 +57,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
     },
   });
 
-  const login = (call: SimCall): SimAnswer => {
+  const login = (call: SimCall): SimResponse => {
     const { role_id, secret_id } = fieldsOf(call.body);
     const known = textOf(role_id) !== '' && textOf(secret_id).startsWith(LOCAL_CREDENTIAL_PREFIX);
     if (!known) return errors(400, 'invalid role or secret ID');
@@ -76,7 +76,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
     });
   };
 
-  const readSecret = (call: SimCall, param: (name: string) => string): SimAnswer => {
+  const readSecret = (call: SimCall, param: (name: string) => string): SimResponse => {
     const versions = secrets.get(`${param('mount')}/${param('path')}`)?.versions ?? [];
     const version = Number(call.query.get('version') ?? 0) || versions.length;
     const found = versions[version - 1];
@@ -85,13 +85,13 @@ export function openVault(context: SystemContext): SimulatedSystem {
       : errors(404);
   };
 
-  const writeSecret = (call: SimCall, param: (name: string) => string): SimAnswer => {
+  const writeSecret = (call: SimCall, param: (name: string) => string): SimResponse => {
     const data = fieldsOf(call.body).data;
     if (typeof data !== 'object' || data === null) return errors(400, 'no data provided');
     return envelope({ data: write(`${param('mount')}/${param('path')}`, fieldsOf(data)) });
   };
 
-  const databaseCredentials = (_call: SimCall, param: (name: string) => string): SimAnswer => {
+  const databaseCredentials = (_call: SimCall, param: (name: string) => string): SimResponse => {
     const secret = store.nextId('vault.database', 48);
     const id = `database/creds/${param('role')}/${secret.slice(0, 24)}`;
     leases.put(id, { id, ttlSeconds: LEASE_SECONDS, expiresAtMs: now() + LEASE_SECONDS * 1000 });
@@ -109,7 +109,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
     return lease && now() < lease.expiresAtMs ? lease : undefined;
   };
 
-  const renew = (call: SimCall): SimAnswer => {
+  const renew = (call: SimCall): SimResponse => {
     const lease = liveLease(call);
     if (!lease) return errors(400, 'lease not found');
     const increment = Number(fieldsOf(call.body).increment ?? lease.ttlSeconds) || lease.ttlSeconds;
@@ -118,7 +118,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
     return envelope({ lease_id: lease.id, lease_duration: seconds, renewable: true });
   };
 
-  const lookup = (call: SimCall): SimAnswer => {
+  const lookup = (call: SimCall): SimResponse => {
     const lease = liveLease(call);
     if (!lease) return errors(400, 'invalid lease');
     const ttl = Math.ceil((lease.expiresAtMs - now()) / 1000);
@@ -128,7 +128,7 @@ export function openVault(context: SystemContext): SimulatedSystem {
   };
 
   /** Revoking a lease that does not exist succeeds. */
-  const revoke = (call: SimCall): SimAnswer => {
+  const revoke = (call: SimCall): SimResponse => {
     leases.delete(textOf(fieldsOf(call.body).lease_id));
     return { status: 204 };
   };
@@ -165,4 +165,4 @@ const metadata = (version: number, created_time: string): Record<string, unknown
   version,
 });
 
-const errors = (status: number, ...messages: string[]): SimAnswer => ({ status, body: { errors: messages } });
+const errors = (status: number, ...messages: string[]): SimResponse => ({ status, body: { errors: messages } });

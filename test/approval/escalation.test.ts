@@ -183,8 +183,8 @@ describe('the escalation', () => {
 });
 
 describe('the publication of a decision', () => {
-  const answered: [string, unknown][] = [];
-  const tokens = { answer: async (...args: [string, unknown]) => void answered.push(args) };
+  const completed: [string, unknown][] = [];
+  const tokens = { complete: async (...args: [string, unknown]) => void completed.push(args) };
   const follow = async (differing: Partial<Cards> = {}) => {
     const [asked] = shop.outbox.receiveFollows();
     if (!asked) throw new Error('nothing is to follow');
@@ -192,14 +192,14 @@ describe('the publication of a decision', () => {
     await publishDecision({ runs: shop.runs, cards: watched, tokens, log: shop.log }, asked);
   };
   beforeEach(() => {
-    answered.length = 0;
+    completed.length = 0;
   });
 
   it('wakes the state machine with the decision, shows it, and removes its outbox entry', async () => {
     await hold('notify');
     await shop.say(approval, 'ana');
     await follow();
-    expect(answered).toEqual([['notify', { approvalId: approval.approvalId, status: 'approved' }]]);
+    expect(completed).toEqual([['notify', { approvalId: approval.approvalId, status: 'approved' }]]);
     expect(cards.shown).toMatchObject([{ status: 'approved' }]);
     expect(outboxKinds()).toEqual([]);
   });
@@ -208,7 +208,7 @@ describe('the publication of a decision', () => {
     await hold('notify');
     await shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
     await follow();
-    expect(answered).toEqual([]);
+    expect(completed).toEqual([]);
     expect(cards.shown).toMatchObject([{ edits: [{ person: 'ana' }] }]);
   });
 
@@ -216,7 +216,7 @@ describe('the publication of a decision', () => {
     await hold('notify');
     await shop.say(approval, 'ana');
     await expect(follow({ update: () => Promise.reject(new Error('Slack is down')) })).rejects.toThrow('Slack is down');
-    expect(answered).toHaveLength(1);
+    expect(completed).toHaveLength(1);
     expect(outboxKinds()).toEqual(['follow_approval']);
   });
 });

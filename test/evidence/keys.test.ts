@@ -5,7 +5,7 @@ import { buildDayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { KmsPublicKeys, KmsSigner } from '../../lambdas/evidence/signing/kms-signer.ts';
 import { publishedKeys } from '../../lambdas/evidence/signing/published-keys.ts';
-import { answerStack } from '../../lambdas/evidence/signing/stack-key.ts';
+import { respondToStack } from '../../lambdas/evidence/signing/stack-key.ts';
 import type { PublishedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { readLog } from '../../lambdas/evidence/verify/verify-daily-log.ts';
@@ -94,7 +94,7 @@ describe('the custom resource of a key', () => {
 
   it('has its PEM and fingerprint as they are published', async () => {
     const current = keys.find(({ keyId }) => keyId === CURRENT);
-    expect(await answerStack(event, new KmsPublicKeys(kms))).toEqual({
+    expect(await respondToStack(event, new KmsPublicKeys(kms))).toEqual({
       ...asked,
       PhysicalResourceId: CURRENT,
       Status: 'SUCCESS',
@@ -104,12 +104,12 @@ describe('the custom resource of a key', () => {
 
   it('sends a response also after a failure, and can always be deleted', async () => {
     const unknown = { ...event, ResourceProperties: { KeyId: arn('unknown') } };
-    expect(await answerStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
+    expect(await respondToStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
       ...asked,
       Status: 'FAILED',
       Reason: expect.stringMatching(/does not exist/),
     });
-    const removed = await answerStack({ ...unknown, RequestType: 'Delete' }, new KmsPublicKeys(kms));
+    const removed = await respondToStack({ ...unknown, RequestType: 'Delete' }, new KmsPublicKeys(kms));
     expect(removed).toMatchObject({ Status: 'SUCCESS' });
   });
 });

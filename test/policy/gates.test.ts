@@ -87,16 +87,16 @@ describe('a gate', () => {
   const mild: ApprovalRequirement = { tier: 'low', quorum: 1, groups: [] };
   const strict: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [['sre']] };
   const one = workflow({ id: 'a', ...LABEL });
-  const judged = { action: aRequest().action, workflow: one, steps: new Map(), index: 0 };
+  const decided = { action: aRequest().action, workflow: one, steps: new Map(), index: 0 };
 
   it('of an earlier approval stays, even if nothing else requires it', () => {
     const askedBefore = { asks: 'mode', requirement: strict } as const;
-    expect(gateFor({ ...judged, decision: ALLOW, askedBefore })).toEqual({ kind: 'closed', ...askedBefore });
+    expect(gateFor({ ...decided, decision: ALLOW, askedBefore })).toEqual({ kind: 'closed', ...askedBefore });
   });
 
   it('combines an earlier requirement with the current one of policy', () => {
     const decision = { ...GROUNDS, verdict: 'needs_approval' as const, requirement: mild };
-    const gate = gateFor({ ...judged, decision, askedBefore: { asks: 'mode', requirement: strict } });
+    const gate = gateFor({ ...decided, decision, askedBefore: { asks: 'mode', requirement: strict } });
     expect(gate).toEqual({ kind: 'closed', asks: 'policy', requirement: strict });
   });
 
@@ -104,7 +104,7 @@ describe('a gate', () => {
     'of a mode is passed by a confidence of %j only if that is a share of one',
     (confidence) => {
       const sure = Workflow.parse({ ...one, validation: { mode: 'per_step', autoApproveThreshold: 0.8 } });
-      const { kind } = gateFor({ ...judged, workflow: sure, decision: ALLOW, confidence });
+      const { kind } = gateFor({ ...decided, workflow: sure, decision: ALLOW, confidence });
       expect(kind).toBe(confidence === 0.9 ? 'auto_approved' : 'closed');
     },
   );
@@ -120,7 +120,7 @@ describe('a gate', () => {
       const validation = { mode: 'per_step', autoApproveThreshold: 0.8 };
       const steps = [{ id: 'a', ...LABEL, confidence: TRUE, autoApproveThreshold: own }];
       const gate = gateFor({
-        ...judged,
+        ...decided,
         workflow: Workflow.parse({ ...one, validation, steps }),
         decision: ALLOW,
         confidence,
@@ -133,7 +133,7 @@ describe('a gate', () => {
     const validation = { mode: 'per_step' };
     const flow = (more: object) =>
       Workflow.parse({ ...one, validation, steps: [{ id: 'a', ...LABEL, autoApproveThreshold: 0, ...more }] });
-    const sure = { ...judged, workflow: flow({}), decision: ALLOW, confidence: 1 };
+    const sure = { ...decided, workflow: flow({}), decision: ALLOW, confidence: 1 };
     expect(gateFor(sure).kind).toBe('auto_approved');
     const action = (more: object) => ({ ...sure, action: { ...sure.action, ...more } });
     expect(gateFor({ ...sure, workflow: flow({ critical: true }) }).kind).toBe('closed');

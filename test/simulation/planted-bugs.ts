@@ -170,7 +170,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       {
         file: 'lambdas/proposal/attempt-time.ts',
-        find: 'if (leftMs < (writes ? TIME_FOR_AN_ANSWER_MS : 1)) {',
+        find: 'if (leftMs < (writes ? TIME_FOR_A_RESPONSE_MS : 1)) {',
         replace: 'if (leftMs === undefined) {',
       },
     ],
@@ -493,9 +493,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: AUTHORIZE,
-        find: 'return await judgeCall(worker, ',
+        find: 'return await decideOnCall(worker, ',
         replace:
-          'const decide = async (...asked: Parameters<Worker["policy"]["decide"]>) => step.governed?.decision ?? worker.policy.decide(...asked);\n  return await judgeCall({ ...worker, policy: { decide } }, ',
+          'const decide = async (...asked: Parameters<Worker["policy"]["decide"]>) => step.governed?.decision ?? worker.policy.decide(...asked);\n  return await decideOnCall({ ...worker, policy: { decide } }, ',
       },
     ],
     violates: ['the policy engine decided, after an approval with the current policies'],

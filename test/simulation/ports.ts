@@ -51,7 +51,7 @@ export interface SharedServices {
     ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
     sealing(key: string, document: Buffer): void;
     taskTokenStored(before: Approval, changes: Partial<Approval>): void;
-    taskTokenUsed(decision: Parameters<TaskTokens['answer']>[1], executionWaited: boolean): void;
+    taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
     situations: Situations;
     logged(by: Invocation, message: string, error: unknown): void;
   };
@@ -229,8 +229,11 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     alert: call('notification', 'cards.alert', async () => {}),
   };
   const tokens: TaskTokens = {
-    answer: call('notification', 'tokens.answer', async (...[taskToken, decision]: Parameters<TaskTokens['answer']>) =>
-      observer.taskTokenUsed(decision, shared.useTaskToken(taskToken)),
+    complete: call(
+      'notification',
+      'tokens.complete',
+      async (...[taskToken, decision]: Parameters<TaskTokens['complete']>) =>
+        observer.taskTokenUsed(decision, shared.useTaskToken(taskToken)),
     ),
   };
   const evidence: EvidenceStore = {

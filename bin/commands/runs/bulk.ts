@@ -8,10 +8,10 @@ import { resolveBody } from './control.ts';
 import { FILTER_OPTIONS, filterQuery } from './filter-options.ts';
 import { countsText, runTable } from './list.ts';
 
-type Answer = ResponseFrom<'POST /api/v1/runs/bulk'>;
+type BulkResponse = ResponseFrom<'POST /api/v1/runs/bulk'>;
 type Asked = Extract<RequestFor<'POST /api/v1/runs/bulk'>['body'], { action: unknown }>;
-type Preview = Extract<Answer, { kind: 'preview' }>;
-type Progress = Pick<Answer, 'jobId' | 'action' | 'total' | 'processed' | 'counts' | 'finished'>;
+type Preview = Extract<BulkResponse, { kind: 'preview' }>;
+type Progress = Pick<BulkResponse, 'jobId' | 'action' | 'total' | 'processed' | 'counts' | 'finished'>;
 type Job = ResponseFrom<'GET /api/v1/runs/bulk/{job}'>;
 
 const ACTIONS = ['cancel', 'retry', 'rerun', 'resolve'] as const;
@@ -129,7 +129,7 @@ async function execute(call: Call, api: Api, token: string, begun: Progress): Pr
   }
 }
 
-async function sendToken(api: Api, token: string): Promise<Answer> {
+async function sendToken(api: Api, token: string): Promise<BulkResponse> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await api.call('POST /api/v1/runs/bulk', { body: { token } });

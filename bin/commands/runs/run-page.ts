@@ -29,7 +29,7 @@ export function printRun(run: RunDetail, terminal: Terminal): void {
   printEvidence(page, run);
 }
 
-/** What it is about, how it stands and what to do come first; ids and hashes come last. */
+/** The subject, the status and what to do come first; ids and hashes come last. */
 function printHeader(page: Page, run: RunDetail, shownId: string): void {
   const { status, title, subject, automation, workflow, trigger, stopRequest, error } = run;
   page.title(title ?? automation, statusCell(status));

@@ -45,7 +45,7 @@ async function showStep(call: Call, api: Api, { runId, steps }: RunDetail, id: s
   return EXIT.ok;
 }
 
-/** Fetches all pages: a long run has more steps and commits than one response holds. */
+/** Fetches all pages: a long run has more steps and commits than one response contains. */
 async function wholeRun(api: Api, reference: string): Promise<RunDetail> {
   const { moreCommitsSince, ...first } = await api.call('GET /api/v1/runs/{id}', { params: { id: reference } });
   const { runId } = first;

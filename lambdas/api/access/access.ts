@@ -16,7 +16,7 @@ export interface AccessPorts extends Paged, KeyMaker {
   definitions: Pick<Definitions, 'people' | 'person'>;
 }
 
-/** More keys than this nobody keeps an eye on. */
+/** Enough for every program of a tenant, and few enough to review. */
 const KEYS_MAX = 200;
 
 export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoutes, {

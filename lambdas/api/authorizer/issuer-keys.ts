@@ -5,7 +5,7 @@ import { Unauthenticated } from './unauthenticated.ts';
 const KEYS_CACHED_MS = 10 * 60_000;
 /** Tokens with invented key ids must not make us flood the issuer. */
 const REFRESH_AFTER_MS = 30_000;
-/** An issuer that does not answer is asked again after this time. */
+/** An issuer that does not respond is called again after this time. */
 const FAILURE_CACHED_MS = 10_000;
 /** Issuers have a few keys. More would only cost memory. */
 const KEYS_MAX = 100;

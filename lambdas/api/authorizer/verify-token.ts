@@ -5,7 +5,7 @@ import type { StageIssuer } from '../../entry/oidc-issuer.ts';
 import type { IssuerKeys, PublicKey } from './issuer-keys.ts';
 import { Unauthenticated } from './unauthenticated.ts';
 
-/** API Gateway accepts headers of 10 KB altogether. */
+/** API Gateway accepts at most 10 KB of headers. */
 const TOKEN_MAX_CHARACTERS = 8_192;
 const AUDIENCES_MAX = 10;
 const SUBJECT_MAX_CHARACTERS = 255;

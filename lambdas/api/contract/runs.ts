@@ -114,7 +114,12 @@ const inStatus = <Status extends string, Fields extends z.ZodRawShape>(status: S
 export const Step = z.discriminatedUnion('status', [
   z.object({ index: z.int(), id: z.string(), tool: z.string(), status: z.literal('pending') }),
   inStatus('running', { ...prepared, lease }),
-  inStatus('failed_retryable', { ...preparedOrNot, retryAt: Timestamp, error: RecordedError }),
+  inStatus('failed_retryable', {
+    ...preparedOrNot,
+    retryAt: Timestamp,
+    error: RecordedError,
+    stopped: z.literal(true).optional().meta({ description: 'The run was stopped while the step was performed' }),
+  }),
   inStatus('waiting_approval', { approvalId: z.string(), expiresAt: Timestamp, input: input.optional() }),
   inStatus('ready', { input, by }),
   inStatus('waiting_external', { awaits: json<Awaited>('A time, or a signal until a time') }),

@@ -42,7 +42,7 @@ export const sendToChecked: Send = async ({ destination, method, headers, body }
       method,
       headers: { ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) },
       lookup: pinnedTo(addresses),
-      // A new connection: a reused one leads to the address of an earlier request.
+      // A new connection: a reused one would go to the address of an earlier request.
       agent: false,
       signal: AbortSignal.timeout(timeoutMs),
     });

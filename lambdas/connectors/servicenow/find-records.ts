@@ -11,7 +11,7 @@ const RECORDS_MAX = 50;
 /** A step stores 64 KiB. */
 const OUTPUT_MAX_BYTES = 48 * 1024;
 
-/** `^` separates conditions, so a value with it would add conditions of its own. */
+/** `^` separates conditions, so a value with it would add conditions. */
 export const Text = z
   .string()
   .max(VALUE_MAX_CHARACTERS)

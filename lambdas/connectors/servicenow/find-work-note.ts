@@ -49,7 +49,7 @@ async function findEntry(access: Access, sysId: string, mark: string): Promise<F
   return read.header('x-total-count') === String(result.length) ? { kind: 'absent' } : { kind: 'undecided' };
 }
 
-/** Searches the incident's own field, which holds all its notes as one text. */
+/** Searches the incident's own field, which has all its notes as one text. */
 async function findInActivity(access: Access, sysId: string, mark: string): Promise<FoundNote> {
   const path = `incident/${sysId}?sysparm_fields=work_notes&sysparm_display_value=true`;
   const reading = servicenow(access, { method: 'GET', path, responseSchema: Activity, timeoutMs: READ_TIMEOUT_MS });

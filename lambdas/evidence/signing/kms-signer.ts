@@ -27,7 +27,7 @@ export class KmsSigner implements Signer {
     const { Signature, KeyId } = await this.#client.send(
       new SignCommand({ KeyId: this.keyId, Message: message, MessageType: 'RAW', SigningAlgorithm: this.#algorithm }),
     );
-    if (!Signature || !KeyId) throw new Error('KMS answered without a signature');
+    if (!Signature || !KeyId) throw new Error('KMS responded without a signature');
     return { keyId: KeyId, signature: Buffer.from(Signature) };
   }
 
@@ -45,7 +45,7 @@ export class KmsPublicKeys implements PublicKeys {
 
   async spki(keyId: string): Promise<Buffer> {
     const { PublicKey } = await this.#client.send(new GetPublicKeyCommand({ KeyId: keyId }));
-    if (!PublicKey) throw new Error(`KMS answered without the public key of ${keyId}`);
+    if (!PublicKey) throw new Error(`KMS responded without the public key of ${keyId}`);
     return Buffer.from(PublicKey);
   }
 }

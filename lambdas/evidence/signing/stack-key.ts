@@ -16,7 +16,7 @@ export const StackEvent = z.object({
 export type StackEvent = z.infer<typeof StackEvent>;
 
 /** The response to CloudFormation, which otherwise waits for an hour. */
-export async function answerStack(event: StackEvent, held: PublicKeys) {
+export async function respondToStack(event: StackEvent, held: PublicKeys) {
   const { StackId, RequestId, LogicalResourceId, RequestType } = event;
   const { KeyId } = event.ResourceProperties;
   const request = { StackId, RequestId, LogicalResourceId, PhysicalResourceId: KeyId };

@@ -9,13 +9,13 @@ import { add, type Condition, put, remove } from './dynamo-transactions.ts';
 /** The attribute with the number of running runs of a workspace, beside the total. */
 const WORKSPACE_COUNTER = 'workspace:';
 
-const thereIsRoom = (counter: '#running' | '#starts', max: number): Condition => ({
+const hasFreeSlot = (counter: '#running' | '#starts', max: number): Condition => ({
   expression: `attribute_not_exists(${counter}) OR ${counter} < :max`,
   values: { ':max': max },
 });
 /** A past minute is not read again. An hour covers clock skew. */
 const STARTS_RETENTION_SECONDS = 60 * 60;
-const startsForgottenAfter = (minute: string) => Date.parse(`${minute}:00.000Z`) / 1000 + STARTS_RETENTION_SECONDS;
+const startsExpireAt = (minute: string) => Date.parse(`${minute}:00.000Z`) / 1000 + STARTS_RETENTION_SECONDS;
 
 const holderIs = (runId: string): Condition => ({
   expression: 'attribute_not_exists(#pk) OR #holder = :runId',
@@ -27,7 +27,7 @@ export function capWrite(table: string, tenant: string, write: CapWrite): Transa
   switch (write.kind) {
     case 'take_slot':
       return add(table, keys.slotCounterKey(tenant, write.slot.shard, write.slot.workflow), slotCount(write.slot, 1), {
-        condition: thereIsRoom('#running', write.max),
+        condition: hasFreeSlot('#running', write.max),
       });
     case 'return_slot':
       return add(table, keys.slotCounterKey(tenant, write.slot.shard, write.slot.workflow), slotCount(write.slot, -1));
@@ -36,7 +36,7 @@ export function capWrite(table: string, tenant: string, write: CapWrite): Transa
         table,
         keys.startCounterKey(tenant, write.minute, write.workflow),
         { starts: 1 },
-        { condition: thereIsRoom('#starts', write.max), deleteAfterSeconds: startsForgottenAfter(write.minute) },
+        { condition: hasFreeSlot('#starts', write.max), deleteAfterSeconds: startsExpireAt(write.minute) },
       );
     case 'take_key':
       return put(

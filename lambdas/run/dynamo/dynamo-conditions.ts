@@ -3,7 +3,7 @@ import type { Receipt } from '../receipt.ts';
 import { docHash, type Item } from './dynamo-items.ts';
 import type { Condition } from './dynamo-transactions.ts';
 
-/** Every condition of the run table has a name that says what it guards. */
+/** Every condition of the run table has a name that says what it requires. */
 
 export const ROW_EXISTS: Condition = { expression: 'attribute_exists(#pk)' };
 export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' };

@@ -138,7 +138,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return refused.length > 0 ? { outcome: 'no_slot', refused } : { outcome: 'lost' };
   }
 
-  /** A commit whose response was lost looks like a lost race. The hash of the stored commit shows whose it is. */
+  /** After a lost response, a retried commit is refused as if another worker had changed the run. The stored hash shows whose commit it is. */
   async #wasOurs({ run, commit }: RunChange): Promise<boolean> {
     const stored = await this.rows.get<Commit>(keys.commitKey(run.tenant, run.runId, commit.seq));
     return stored?.hash === commit.hash;
@@ -219,7 +219,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     const { tenant, runId, approvalId, revision } = read;
     const refusals = await this.#transact([
       this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
-      // In a row of its own, so that readers of the approval do not get the token.
+      // In a separate row, so that readers of the approval do not get the token.
       this.rows.put(toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
       this.rows.remove(keys.outboxKey(entryId)),
     ]);

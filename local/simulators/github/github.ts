@@ -1,5 +1,5 @@
 import { credentialOf, IssuedTokens } from '../credentials.ts';
-import { fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
+import { fieldsOf, type SimCall, type SimResponse, textOf } from '../exchange.ts';
 import { type Handler, router, type SimulatedSystem, type Surprise, type SystemContext } from '../system.ts';
 import { type CommitStatus, GitHubIssues, type Issue, REPOSITORIES } from './issues.ts';
 import {
@@ -39,7 +39,7 @@ export function openGitHub(context: SystemContext): GitHub {
     'GET /user': () => ({ status: 200, body: { login: APP_LOGIN } }),
     'GET /installation/repositories': () => ({ status: 200, body: repositoriesOf(REPOSITORIES) }),
   });
-  const answer = (call: SimCall, surprise: Surprise | undefined): SimAnswer => {
+  const answer = (call: SimCall, surprise: Surprise | undefined): SimResponse => {
     const refusal = authenticate(call, tokens);
     if (refusal) return refusal;
     if (surprise === 'secondary_limit') return failure(403, SECONDARY_LIMIT);
@@ -62,17 +62,17 @@ const repositoriesOf = (names: readonly string[]) => ({
 function issueRoutes(context: SystemContext, issues: GitHubIssues): Record<string, Handler> {
   const ISSUE = '/repos/:owner/:repo/issues/:number';
   const onIssue =
-    (work: (issue: Issue, call: SimCall, param: Param) => SimAnswer): Handler =>
+    (work: (issue: Issue, call: SimCall, param: Param) => SimResponse): Handler =>
     (call, param) =>
       /^[1-9]\d*$/.test(param('number'))
         ? work(issues.issue(repositoryOf(param), Number(param('number'))), call, param)
         : notFound();
-  const show = (status: number, issue: Issue): SimAnswer => ({
+  const show = (status: number, issue: Issue): SimResponse => ({
     status,
     body: issueShape(issue, issues.commentsOf(issue).length, context.baseUrl()),
   });
   const label = (issue: Issue) => (name: string) => labelShape(name, issue.repository, context.baseUrl());
-  const labels = (issue: Issue): SimAnswer => ({ status: 200, body: issue.labels.map(label(issue)) });
+  const labels = (issue: Issue): SimResponse => ({ status: 200, body: issue.labels.map(label(issue)) });
   return {
     'GET /repos/:owner/:repo/issues': (call, param) => {
       const since = Date.parse(call.query.get('since') ?? '') || 0;
@@ -237,14 +237,14 @@ function assigneesOf(call: SimCall): string[] {
 }
 
 /** The calls of an app have a JWT. It must be present, but it is not verified here. */
-function authenticate(call: SimCall, tokens: IssuedTokens): SimAnswer | undefined {
+function authenticate(call: SimCall, tokens: IssuedTokens): SimResponse | undefined {
   const token = credentialOf(call.header('authorization'), 'bearer', 'token');
   if (token === '') return failure(401, 'Requires authentication');
   const isAppJwt = call.segments[0] === 'app' && token.split('.').length === 3;
   return isAppJwt || tokens.accepts(token, PERSONAL_TOKEN_PREFIXES) ? undefined : failure(401, 'Bad credentials');
 }
 
-function grantToken(context: SystemContext, tokens: IssuedTokens): SimAnswer {
+function grantToken(context: SystemContext, tokens: IssuedTokens): SimResponse {
   const token = tokens.issue(`ghs_${context.store.nextId('github.token', 36)}`, INSTALLATION_TOKEN_SECONDS);
   const expires_at = new Date(context.now() + INSTALLATION_TOKEN_SECONDS * 1000).toISOString();
   return {
@@ -253,7 +253,7 @@ function grantToken(context: SystemContext, tokens: IssuedTokens): SimAnswer {
   };
 }
 
-function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = false): SimAnswer {
+function withRateLimit(context: SystemContext, answer: SimResponse, exhausted = false): SimResponse {
   const hour = Math.floor(context.now() / HOUR_MS);
   // Counted but not enforced, so that a load test does not stop for an hour. A fault with status 403 or 429 shows the limit.
   const counted = context.store.next(`github.calls.${hour}`);
@@ -277,7 +277,7 @@ function withRateLimit(context: SystemContext, answer: SimAnswer, exhausted = fa
  * Three refusals that a connector must distinguish: 429 is the primary limit (`remaining: 0` and its reset), 403 with a time
  * to wait is a secondary limit, 403 without one is a missing permission.
  */
-function refuse(context: SystemContext, status: number, retryAfterSeconds: number | undefined): SimAnswer {
+function refuse(context: SystemContext, status: number, retryAfterSeconds: number | undefined): SimResponse {
   if (status === 429) return withRateLimit(context, failure(429, 'API rate limit exceeded for installation.'), true);
   if (status !== 403) return withRateLimit(context, failure(status, `Simulated failure ${status}`));
   const message = retryAfterSeconds === undefined ? 'Resource not accessible by integration' : SECONDARY_LIMIT;

@@ -1,4 +1,4 @@
-import type { SimAnswer } from '../exchange.ts';
+import type { SimResponse } from '../exchange.ts';
 import { stableId } from '../store.ts';
 import type { Comment, CommitStatus, Issue } from './issues.ts';
 
@@ -196,12 +196,12 @@ export function combinedShape(
   };
 }
 
-export const failure = (status: number, message: string, extra: Record<string, unknown> = {}): SimAnswer => ({
+export const failure = (status: number, message: string, extra: Record<string, unknown> = {}): SimResponse => ({
   status,
   body: { message, ...extra, documentation_url: 'https://docs.github.com/rest', status: String(status) },
 });
 
-export const notFound = (): SimAnswer => failure(404, 'Not Found');
+export const notFound = (): SimResponse => failure(404, 'Not Found');
 
-export const invalid = (resource: string, field: string): SimAnswer =>
+export const invalid = (resource: string, field: string): SimResponse =>
   failure(422, 'Validation Failed', { errors: [{ resource, field, code: 'missing_field' }] });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { SimAnswer, SimCall } from '../exchange.ts';
+import type { SimCall, SimResponse } from '../exchange.ts';
 import type { Collection } from '../store.ts';
 import { router, type SimulatedSystem, type SystemContext } from '../system.ts';
 
@@ -64,7 +64,7 @@ export function openPagerDuty(context: SystemContext): PagerDuty {
   /** The open alert of a routing key and dedup key. After it is resolved, the key can open a new alert. */
   const open = context.store.collection<{ id: string }>('pagerduty.open');
 
-  const enqueue = (call: SimCall): SimAnswer => {
+  const enqueue = (call: SimCall): SimResponse => {
     if (JSON.stringify(call.body).length > MAX_EVENT_BYTES) return invalid(['The event is larger than 512 KB']);
     const event = eventSchema.safeParse(call.bodyIsMalformed ? undefined : call.body);
     if (!event.success) return invalid(event.error.issues.map((issue) => issue.message));
@@ -117,12 +117,12 @@ function process(
   open.put(openKey, { id });
 }
 
-const invalid = (errors: string[]): SimAnswer => ({
+const invalid = (errors: string[]): SimResponse => ({
   status: 400,
   body: { status: 'invalid event', message: 'Event object is invalid', errors },
 });
 
-function refuse(status: number): SimAnswer {
+function refuse(status: number): SimResponse {
   if (status !== 429) return { status, body: { status: 'error', message: `Simulated failure ${status}` } };
   const message = 'Requests for this service are arriving too quickly. Please retry later.';
   return { status, body: { status: 'throttle exceeded', message } };

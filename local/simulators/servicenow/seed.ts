@@ -1,6 +1,6 @@
 import { stableId } from '../store.ts';
 
-/** A row of any table: ServiceNow keeps and answers everything as text. */
+/** A row of any table: ServiceNow stores and returns every value as text. */
 export type Row = Record<string, string>;
 
 export const seededSysId = (name: string): string => stableId(`servicenow:${name}`, 32);
@@ -95,7 +95,7 @@ export const SEEDED_PROBLEMS: readonly Row[] = [
   { number: 'PRB0040001', short_description: 'Connection pool is too small', priority: '2' },
 ];
 
-/** Every column an incident has; others are dropped without a word, as ServiceNow does, unless they are custom (`u_`). */
+/** Every column an incident has; others are dropped without an error, as ServiceNow does, unless they are custom (`u_`). */
 export const INCIDENT_DEFAULTS: Row = {
   number: '',
   short_description: '',

@@ -1,5 +1,5 @@
 import { credentialOf, IssuedTokens } from '../credentials.ts';
-import { BadRequest, fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
+import { BadRequest, fieldsOf, type SimCall, type SimResponse, textOf } from '../exchange.ts';
 import { router, type SimulatedSystem, type Surprise, type SystemContext } from '../system.ts';
 import { parseEncodedQuery } from './query.ts';
 import { type Row, SEEDED_GROUPS, SEEDED_INCIDENTS, SEEDED_PROBLEMS, SEEDED_USERS, seededSysId } from './seed.ts';
@@ -19,7 +19,7 @@ export function openServiceNow(context: SystemContext): ServiceNow {
   const tokens = new IssuedTokens(context.store, 'servicenow', context.now);
   seed(tables);
 
-  const read = (call: SimCall, table: string, sysId: string): SimAnswer => {
+  const read = (call: SimCall, table: string, sysId: string): SimResponse => {
     const row = tables.get(table, sysId);
     return row ? result(200, tables.show(table, row, readerOf(call))) : noRecord();
   };
@@ -77,7 +77,7 @@ function surprised(call: SimCall, surprise: Surprise | undefined): SimCall {
 }
 
 /** The response without the rows or fields that an ACL forbids to read. The count of a list includes all rows. */
-function hidden(answer: SimAnswer, surprise: Surprise | undefined): SimAnswer {
+function hidden(answer: SimResponse, surprise: Surprise | undefined): SimResponse {
   const { result: shown } = fieldsOf(answer.body);
   if (surprise === 'rows_hidden' && Array.isArray(shown)) return { ...answer, body: { result: [] } };
   if (surprise === 'fields_hidden' && shown !== undefined) return { ...answer, body: { result: {} } };
@@ -110,7 +110,7 @@ function readerOf(call: SimCall): Reader {
   };
 }
 
-function list(tables: ServiceNowTables, table: string, call: SimCall): SimAnswer {
+function list(tables: ServiceNowTables, table: string, call: SimCall): SimResponse {
   const query = parseEncodedQuery(call.query.get('sysparm_query') ?? '');
   // Journals are always read by their record, so an index is used.
   const candidates: Row[] = tables.rows(table, query.equals('element_id'));
@@ -121,7 +121,7 @@ function list(tables: ServiceNowTables, table: string, call: SimCall): SimAnswer
   return { ...result(200, page), headers: { 'x-total-count': String(rows.length) } };
 }
 
-function grantToken(context: SystemContext, tokens: IssuedTokens, call: SimCall): SimAnswer {
+function grantToken(context: SystemContext, tokens: IssuedTokens, call: SimCall): SimResponse {
   const { grant_type, client_id, client_secret } = fieldsOf(call.body);
   if (grant_type !== 'client_credentials') {
     return { status: 400, body: { error: 'unsupported_grant_type', error_description: 'use client_credentials' } };
@@ -148,24 +148,24 @@ function basicUser(call: SimCall): string | undefined {
   return password ? user : undefined;
 }
 
-const result = (status: number, body: unknown): SimAnswer => ({ status, body: { result: body } });
+const result = (status: number, body: unknown): SimResponse => ({ status, body: { result: body } });
 
-const failure = (status: number, message: string, detail: string | null): SimAnswer => ({
+const failure = (status: number, message: string, detail: string | null): SimResponse => ({
   status,
   body: { error: { message, detail }, status: 'failure' },
 });
 
-const noRecord = (): SimAnswer =>
+const noRecord = (): SimResponse =>
   failure(404, 'No Record found', "Record doesn't exist or ACL restricts the record retrieval");
 
-const notWritable = (table: string): SimAnswer => failure(403, 'Operation Failed', `ACL restricts writing ${table}`);
+const notWritable = (table: string): SimResponse => failure(403, 'Operation Failed', `ACL restricts writing ${table}`);
 
-const notAuthenticated = (): SimAnswer => ({
+const notAuthenticated = (): SimResponse => ({
   ...failure(401, 'User is not authenticated', 'Required to provide Auth information'),
   headers: { 'www-authenticate': 'Basic realm="Service-now"' },
 });
 
-function refuse(nowMs: number, status: number, retryAfterSeconds: number | undefined): SimAnswer {
+function refuse(nowMs: number, status: number, retryAfterSeconds: number | undefined): SimResponse {
   if (status !== 429) return failure(status, `Simulated failure ${status}`, 'Added with POST /_sim/faults');
   const retryAfter = retryAfterSeconds ?? 30;
   return {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { BadRequest, fieldsOf, type SimAnswer, textOf } from '../exchange.ts';
+import { BadRequest, fieldsOf, type SimResponse, textOf } from '../exchange.ts';
 import type { SystemContext } from '../system.ts';
 import { blockProblems } from './block-limits.ts';
 import { type Outcome, type SlackCallback, sendCallback } from './callback.ts';
@@ -31,7 +31,7 @@ const commandSchema = z.strictObject({
 const dismissSchema = z.strictObject({ user: personSchema, view_id: z.string() });
 
 export interface SlackPerson {
-  act(verb: string, body: unknown): Promise<SimAnswer>;
+  act(verb: string, body: unknown): Promise<SimResponse>;
 }
 
 export const PERSON_VERBS = ['_click', '_submit', '_command', '_dismiss'];

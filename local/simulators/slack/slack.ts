@@ -1,12 +1,12 @@
 import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from '../credentials.ts';
-import { fieldsOf, type SimAnswer, type SimCall, textOf } from '../exchange.ts';
+import { fieldsOf, type SimCall, type SimResponse, textOf } from '../exchange.ts';
 import type { SimulatedSystem, Surprise, SystemContext } from '../system.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './block-limits.ts';
 import { richTextOf, storedText } from './rich-text.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './workspace.ts';
 
 type Arguments = Record<string, unknown>;
-type Method = (args: Arguments) => SimAnswer;
+type Method = (args: Arguments) => SimResponse;
 
 const TOKEN_PREFIXES = [LOCAL_CREDENTIAL_PREFIX, 'xoxb-', 'xoxp-'];
 const DEFAULT_PAGE = 100;
@@ -50,7 +50,11 @@ export function openSlack(context: SystemContext): Slack {
 }
 
 const LISTS = ['conversations.list', 'users.conversations', 'conversations.history', 'conversations.replies'];
-const LIMITED: SimAnswer = { status: 429, body: { ok: false, error: 'ratelimited' }, headers: { 'retry-after': '30' } };
+const LIMITED: SimResponse = {
+  status: 429,
+  body: { ok: false, error: 'ratelimited' },
+  headers: { 'retry-after': '30' },
+};
 const CUT_TO_CHARACTERS = 10;
 
 function surprised(args: Arguments, surprise: Surprise | undefined): Arguments {
@@ -59,7 +63,7 @@ function surprised(args: Arguments, surprise: Surprise | undefined): Arguments {
   return { ...args, text: textOf(args.text).slice(0, CUT_TO_CHARACTERS), blocks: undefined };
 }
 
-function withWarnings(answer: SimAnswer, surprise: Surprise | undefined): SimAnswer {
+function withWarnings(answer: SimResponse, surprise: Surprise | undefined): SimResponse {
   const warning =
     surprise === 'text_cut' ? 'message_truncated' : surprise === 'warnings' ? 'missing_charset' : undefined;
   if (warning === undefined) return answer;
@@ -82,27 +86,27 @@ function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
     'conversations.history': (args) => history(workspace, args),
     'conversations.replies': (args) => replies(workspace, args),
     'users.info': ({ user }) =>
-      userAnswer(
+      userResponse(
         members.find(({ id }) => id === user),
         'user_not_found',
       ),
     'users.lookupByEmail': ({ email }) =>
-      userAnswer(
+      userResponse(
         members.find((user) => user.email === email),
         'users_not_found',
       ),
   };
 }
 
-const EXPIRED_URL: SimAnswer = { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
+const EXPIRED_URL: SimResponse = { status: 404, body: { ok: false, error: 'used_or_expired_url' } };
 
 /** Slack's errors have status 200. */
-const refused = (error: string, extra: Record<string, unknown> = {}): SimAnswer => ({
+const refused = (error: string, extra: Record<string, unknown> = {}): SimResponse => ({
   status: 200,
   body: { ok: false, error, ...extra },
 });
 
-const ok = (body: Record<string, unknown>): SimAnswer => ({ status: 200, body: { ok: true, ...body } });
+const ok = (body: Record<string, unknown>): SimResponse => ({ status: 200, body: { ok: true, ...body } });
 
 function argumentsOf(call: SimCall): Arguments {
   const args: Arguments = { ...Object.fromEntries(call.query), ...fieldsOf(call.body) };
@@ -118,10 +122,10 @@ function argumentsOf(call: SimCall): Arguments {
   return args;
 }
 
-const invalidBlocks = (messages: string[]): SimAnswer =>
+const invalidBlocks = (messages: string[]): SimResponse =>
   refused('invalid_blocks', { errors: messages, response_metadata: { messages } });
 
-function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function postMessage(workspace: SlackWorkspace, args: Arguments): SimResponse {
   const text = textOf(args.text);
   if (textOf(args.channel) === '') return refused('channel_not_found');
   if (text === '' && args.blocks === undefined && args.attachments === undefined) return refused('no_text');
@@ -143,7 +147,7 @@ function postMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
 }
 
 /** Text without blocks removes the blocks. Without both, the message keeps its text and blocks. */
-function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function updateMessage(workspace: SlackWorkspace, args: Arguments): SimResponse {
   const channel = workspace.channel(textOf(args.channel));
   if (!channel) return refused('channel_not_found');
   const message = workspace.message(channel.id, textOf(args.ts));
@@ -174,7 +178,7 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
 const isRichTextBlock = (block: unknown): boolean => fieldsOf(block).type === 'rich_text';
 const isRichText = (blocks: Block[] | undefined): boolean => blocks?.every(isRichTextBlock) ?? false;
 
-function openView(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function openView(workspace: SlackWorkspace, args: Arguments): SimResponse {
   const problems = viewProblems(args.view);
   if (problems) return refused(problems.error, { response_metadata: { messages: problems.messages } });
   const trigger = workspace.exchangeTrigger(textOf(args.trigger_id));
@@ -191,7 +195,7 @@ function channelById(workspace: SlackWorkspace, args: Arguments) {
 }
 
 /** Newest first, without the replies of threads. `oldest` and `latest` are exclusive unless `inclusive`. */
-function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function history(workspace: SlackWorkspace, args: Arguments): SimResponse {
   const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
   const top = workspace
@@ -200,7 +204,7 @@ function history(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   return messagePage(workspace, top.reverse(), args);
 }
 
-function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function replies(workspace: SlackWorkspace, args: Arguments): SimResponse {
   const channel = channelById(workspace, args);
   if (!channel) return refused('channel_not_found');
   const thread = workspace
@@ -209,7 +213,7 @@ function replies(workspace: SlackWorkspace, args: Arguments): SimAnswer {
   return thread.length > 0 ? messagePage(workspace, thread, args) : refused('thread_not_found');
 }
 
-function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[], args: Arguments): SimAnswer {
+function messagePage(workspace: SlackWorkspace, messages: readonly SlackMessage[], args: Arguments): SimResponse {
   const inclusive = isTrue(args.inclusive);
   const oldest = String(args.oldest ?? '');
   const latest = String(args.latest ?? '');
@@ -235,7 +239,7 @@ function pageOf<T>(all: readonly T[], args: Arguments): { items: T[]; next_curso
 }
 
 /** The app is in every channel of the simulator. */
-function channelPage(workspace: SlackWorkspace, args: Arguments): SimAnswer {
+function channelPage(workspace: SlackWorkspace, args: Arguments): SimResponse {
   if (Number(args.limit ?? DEFAULT_PAGE) > MAX_PAGE) return refused('invalid_limit');
   const { items, next_cursor } = pageOf(workspace.channels(), args);
   const channels = items.map(({ id, name }) => ({ id, name, is_channel: true, is_archived: false }));
@@ -259,7 +263,7 @@ function shown(
   };
 }
 
-function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
+function userResponse(user: SlackUser | undefined, error: string): SimResponse {
   if (!user) return refused(error);
   const { id, team, name, real_name, email } = user;
   return ok({
@@ -268,7 +272,7 @@ function userAnswer(user: SlackUser | undefined, error: string): SimAnswer {
 }
 
 /** A call of a response_url: replaces or deletes its message, or posts another message to one person or to all. */
-function useResponseUrl(workspace: SlackWorkspace, id: string, call: SimCall): SimAnswer {
+function useResponseUrl(workspace: SlackWorkspace, id: string, call: SimCall): SimResponse {
   const url = workspace.useResponseUrl(id);
   const channel = url && workspace.channel(url.channel);
   if (!url || !channel) return EXPIRED_URL;
