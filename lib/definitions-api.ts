@@ -52,7 +52,8 @@ export class DefinitionsApi extends Construct {
       timeout: DEFINITIONS_TIMEOUT,
     });
     cursors.allow(definitions);
-    runTable.allow(definitions, ['GetItem', 'DeleteItem'], ['TENANT']);
+    runTable.allow(definitions, ['GetItem', 'DeleteItem', 'ConditionCheckItem'], ['TENANT']);
+    runTable.allow(definitions, ['BatchGetItem', 'PutItem', 'DeleteItem'], ['IDENTITY']);
     runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
     runTable.allow(definitions, ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'], ['SCHEDULE']);
     httpApi.serve('definitions', definitions);

@@ -82,8 +82,10 @@ export class CountersignHttpApi extends Construct {
       },
       timeout: AUTHORIZER_TIMEOUT,
     });
-    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT', 'ISSUER']);
+    runTable.allow(authorize, ['GetItem'], ['APIKEY', 'TENANT', 'ISSUER', 'IDENTITY']);
+    // Once for each person of an earlier release: their identities have no rows.
     runTable.allow(authorize, ['Query'], ['TENANT']);
+    runTable.allow(authorize, ['PutItem'], ['IDENTITY']);
     // To record when a key was last used.
     runTable.allow(authorize, ['UpdateItem'], ['APIKEY']);
     runTable.allow(authorize, ['PutItem'], ['KEYS']);

@@ -5,7 +5,7 @@ import { INDEXES, type RowKind, TTL_ATTRIBUTE } from '../lambdas/run/dynamo/dyna
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 
-type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
+type Action = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem' | 'ConditionCheckItem';
 type Index = keyof typeof INDEXES;
 
 /** The table of runs, steps, commits, receipts, outbox entries and definitions. Its conditional writes decide every race. */

@@ -60,6 +60,7 @@ export class TenantSetup extends Construct {
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['TENANT', 'APIKEY']);
     runTable.allow(bootstrap, ['GetItem', 'PutItem'], ['KEYS']);
     runTable.allow(bootstrap, ['Query'], ['TENANT']);
+    runTable.allow(bootstrap, ['BatchGetItem', 'PutItem'], ['IDENTITY']);
     runTable.allow(bootstrap, ['Query', 'PutItem'], ['CHANGE']);
 
     const credentials = new NodeFunction(this, 'Credentials', {

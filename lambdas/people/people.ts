@@ -13,7 +13,7 @@ const IGNORING_CASE = ['github:', 'servicenow:', 'email:'];
  * GitHub and ServiceNow ignore the case of logins, mail servers that of addresses; Slack and OIDC issuers do not ignore
  * the case of their ids.
  */
-function identityForm(identity: string): string {
+export function identityForm(identity: string): string {
   const [, system = '', name = identity] = /^([a-z]+:)([\s\S]*)$/.exec(identity.trim()) ?? [];
   const spelled = `${system}${name.trim()}`;
   return IGNORING_CASE.includes(system) ? spelled.toLowerCase() : spelled;

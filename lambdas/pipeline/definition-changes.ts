@@ -122,7 +122,13 @@ export interface SaveOptions<Document extends object = object> {
   secretsSet?: string[];
 }
 
-export interface SavedPerson extends SaveOptions<Person> {
+/** How a person is saved or deleted. */
+export interface ChangedOwner {
+  /** An owner who must be unchanged, because the change takes the role of another one: a tenant has at least one. */
+  remainingOwner?: Person;
+}
+
+export interface SavedPerson extends SaveOptions<Person>, ChangedOwner {
   /** The pending change that this confirms, in the same transaction. */
   confirms?: PendingChange;
 }
@@ -130,9 +136,12 @@ export interface SavedPerson extends SaveOptions<Person> {
 /** The people of a tenant, and the history of all changes to its definitions. */
 export interface RecordedChanges {
   person(tenant: string, id: string): Promise<Person | undefined>;
+  /** The person with the first of these identities that somebody has. */
+  personWithIdentity(tenant: string, identities: readonly [string, ...string[]]): Promise<Person | undefined>;
+  /** `CONFLICT` if another person has one of the identities. */
   savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void>;
   /** Deletes the person only if nobody has changed them since. The id is never used again: an old key would work for the new person. */
-  deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void>;
+  deletePerson(tenant: string, person: Person, by: ChangeAuthor, how?: ChangedOwner): Promise<void>;
   wasDeleted(tenant: string, id: string): Promise<boolean>;
 
   requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void>;

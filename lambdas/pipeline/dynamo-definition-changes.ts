@@ -11,6 +11,7 @@ import type { Page } from '../run/run-store.ts';
 import {
   type Change,
   type ChangeAuthor,
+  type ChangedOwner,
   type ChangeFilter,
   type ChangeKind,
   type CredentialChange,
@@ -26,6 +27,7 @@ import {
   type SavedPerson,
   type SaveOptions,
 } from './definition-changes.ts';
+import { DynamoIdentities } from './dynamo-identities.ts';
 
 /** An expired pending change is deleted after this time. */
 const PENDING_RETAINED_SECONDS = 30 * 24 * 60 * 60;
@@ -48,10 +50,12 @@ export interface Saved {
 export class DynamoChanges implements RecordedChanges {
   readonly #rows: DynamoRows;
   readonly #pause: Pause;
+  readonly #identities: DynamoIdentities;
 
   constructor(rows: DynamoRows, pause: Pause) {
     this.#rows = rows;
     this.#pause = pause;
+    this.#identities = new DynamoIdentities(rows, pause);
   }
 
   /** Writes the document and its entry, unless the document is unchanged and no secret was set. */
@@ -112,17 +116,44 @@ export class DynamoChanges implements RecordedChanges {
     return this.#rows.get(keys.personKey(tenant, id));
   }
 
-  savePerson(tenant: string, person: Person, by: ChangeAuthor, how?: SavedPerson): Promise<void> {
-    const key = keys.personKey(tenant, person.id);
-    return this.save({ tenant, kind: 'person', name: person.id, key, by }, person, how);
+  async people(tenant: string): Promise<Person[]> {
+    const items = await this.#rows.range(under(keys.tenantPartition(tenant), keys.PERSON_PREFIX));
+    return items.map((item) => docOf<Person>(item));
   }
 
-  async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
+  personWithIdentity(tenant: string, identities: readonly [string, ...string[]]): Promise<Person | undefined> {
+    return this.#identities.personWith(tenant, identities, () => this.people(tenant));
+  }
+
+  async savePerson(tenant: string, person: Person, by: ChangeAuthor, how: SavedPerson = {}): Promise<void> {
+    const key = keys.personKey(tenant, person.id);
+    const before = await this.#rows.get<Person>(key);
+    const besides = await this.#besides(tenant, { before, after: person, by, ...how });
+    const saved = { tenant, kind: 'person' as const, name: person.id, key, by, besides };
+    await this.save(saved, person, { ...how, replaces: how.replaces === undefined ? (before ?? null) : how.replaces });
+  }
+
+  async deletePerson(tenant: string, person: Person, by: ChangeAuthor, how: ChangedOwner = {}): Promise<void> {
     const { id } = person;
     const former = toItem(keys.formerPersonKey(tenant, id), { id, deletedAt: by.at, deletedBy: by.actor });
-    const besides = [this.#rows.put(former)];
+    const others = await this.#besides(tenant, { before: person, after: undefined, by, ...how });
+    const besides = [this.#rows.put(former), ...others];
     const key = keys.personKey(tenant, id);
     await this.delete({ tenant, kind: 'person', name: id, key, by, besides }, { replaces: person });
+  }
+
+  /** What must hold in the same transaction: nobody else has an identity of the person, and an owner remains. */
+  async #besides(
+    tenant: string,
+    change: { before?: Person; after?: Person; by: ChangeAuthor } & ChangedOwner,
+  ): Promise<TransactWriteItem[]> {
+    const { before, after, by, remainingOwner } = change;
+    const writes = await this.#identities.writesFor({ tenant, before, after, changeId: by.changeId });
+    if (!remainingOwner) return writes;
+    const key = keys.personKey(tenant, remainingOwner.id);
+    const read = await this.#rows.getItem(key);
+    if (!read || hashOf(docOf(read)) !== hashOf(remainingOwner)) throw conflict(`person ${remainingOwner.id}`);
+    return [...writes, this.#rows.check(key, rowIsStill(read))];
   }
 
   async wasDeleted(tenant: string, id: string): Promise<boolean> {

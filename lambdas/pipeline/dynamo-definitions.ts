@@ -2,7 +2,6 @@ import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb
 import type { ProfileDefinition } from '../agents/profiles.ts';
 import { issuerKey, type OidcIssuer, type StageIssuer } from '../entry/oidc-issuer.ts';
 import { systemPause } from '../entry/system.ts';
-import type { Person } from '../people/people.ts';
 import { NO_TENANT_POLICIES, PoliciesUnavailable, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
@@ -38,10 +37,6 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
 
   automations(tenant: string): Promise<Automation[]> {
     return this.#list(tenant, keys.AUTOMATION_PREFIX);
-  }
-
-  people(tenant: string): Promise<Person[]> {
-    return this.#list(tenant, keys.PERSON_PREFIX);
   }
 
   async policies(tenant: string): Promise<TenantPolicies> {

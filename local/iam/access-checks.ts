@@ -38,9 +38,14 @@ export function accessChecks(
 
 type Key = Record<string, Record<string, unknown>>;
 
-const TRANSACTION_ACTIONS: Record<string, string> = { Put: 'PutItem', Update: 'UpdateItem', Delete: 'DeleteItem' };
+const TRANSACTION_ACTIONS: Record<string, string> = {
+  Put: 'PutItem',
+  Update: 'UpdateItem',
+  Delete: 'DeleteItem',
+  ConditionCheck: 'ConditionCheckItem',
+};
 /** Operations on one table whose keys are checked. Scan names no key. */
-const TABLE_OPERATIONS = ['GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'Query', 'Scan'];
+const TABLE_OPERATIONS = ['GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem', 'Query', 'Scan'];
 
 /** An operation whose keys are not checked here would pass any condition on leading keys, so it is refused. */
 function dynamoDbChecks(operation: string, input: JsonInput, stack: ResolvedStack): AccessCheck[] {

@@ -358,6 +358,67 @@ export function describeDefinitionsContract(
         expect(await changesOf(tenant)).toHaveLength(2);
       });
 
+      it('finds a person by the first identity that somebody has, in its canonical form, and at once', async () => {
+        const tenant = newTenant();
+        const ben = { ...ana, id: 'ben', identities: ['email:ben@example.com', 'oidc:https://login#s'] };
+        await definitions.savePerson(tenant, { ...ana, identities: ['email:ana@example.com'] }, byTest({ at: at(1) }));
+        await definitions.savePerson(tenant, ben, byTest({ at: at(2) }));
+        const found = async (...identities: [string, ...string[]]) =>
+          (await definitions.personWithIdentity(tenant, identities))?.id;
+        expect(await found('oidc:https://login#s', 'email:ana@example.com')).toBe('ben');
+        expect(await found('oidc:https://login#S', 'email:Ana@Example.com')).toBe('ana');
+        expect(await found('oidc:https://login#x', 'email:nobody@example.com')).toBeUndefined();
+        expect(await definitions.personWithIdentity(newTenant(), ['email:ana@example.com'])).toBeUndefined();
+
+        await definitions.savePerson(tenant, { ...ben, identities: [] }, byTest({ at: at(3) }));
+        expect(await found('oidc:https://login#s')).toBeUndefined();
+        const moved = { ...ana, identities: ['oidc:https://login#s'] };
+        await definitions.savePerson(tenant, moved, byTest({ at: at(4) }));
+        expect(await found('oidc:https://login#s')).toBe('ana');
+        await definitions.deletePerson(tenant, moved, byTest({ at: at(5) }));
+        expect(await found('oidc:https://login#s')).toBeUndefined();
+      });
+
+      it('refuses an identity that another person has, and writes nothing', async () => {
+        const tenant = newTenant();
+        await definitions.savePerson(tenant, { ...ana, identities: ['github:ana'] }, byTest({ at: at(1) }));
+        const ben = { ...ana, id: 'ben', identities: ['github:ben', 'github:ANA'] };
+        const taken = definitions.savePerson(tenant, ben, byTest({ at: at(2) }));
+        await expect(taken).rejects.toMatchObject({ code: 'CONFLICT' });
+        expect(await definitions.person(tenant, 'ben')).toBeUndefined();
+        expect(await changesOf(tenant)).toHaveLength(1);
+        // In another tenant it is another identity.
+        await definitions.savePerson(newTenant(), ben, byTest({ at: at(3) }));
+      });
+
+      it('gives an identity to one person, however many ask for it at the same time', async () => {
+        const tenant = newTenant();
+        const ids = ['a', 'b', 'c', 'd'];
+        const outcomes = await Promise.allSettled(
+          ids.map((id) => definitions.savePerson(tenant, { ...ana, id, identities: ['github:x'] }, byTest())),
+        );
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        expect((await definitions.people(tenant)).filter(({ identities }) => identities.length > 0)).toHaveLength(1);
+      });
+
+      it('leaves a tenant one owner, also if two owners resign at the same time', async () => {
+        const tenant = newTenant();
+        const owners = ['olivia', 'otto'].map((id) => ({ ...ana, id, role: 'owner' as const, identities: [] }));
+        for (const owner of owners) await definitions.savePerson(tenant, owner, byTest());
+        const [olivia, otto] = owners;
+        if (!olivia || !otto) throw new Error('there are two owners');
+        const outcomes = await Promise.allSettled([
+          definitions.savePerson(tenant, { ...olivia, role: 'member' }, byTest(), {
+            replaces: olivia,
+            remainingOwner: otto,
+          }),
+          definitions.deletePerson(tenant, otto, byTest(), { remainingOwner: olivia }),
+        ]);
+        const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+        expect(refused).toMatchObject([{ code: 'CONFLICT' }]);
+        expect((await definitions.people(tenant)).filter(({ role }) => role === 'owner')).toHaveLength(1);
+      });
+
       it('stores a pending change until it is confirmed or dismissed, once', async () => {
         const tenant = newTenant();
         const pending = (changeId: string) => ({

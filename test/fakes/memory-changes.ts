@@ -1,7 +1,8 @@
-import type { Person } from '../../lambdas/people/people.ts';
+import { hasIdentity, type Person } from '../../lambdas/people/people.ts';
 import {
   type Change,
   type ChangeAuthor,
+  type ChangedOwner,
   type ChangeFilter,
   type ChangeKind,
   type CredentialChange,
@@ -93,14 +94,29 @@ export class MemoryChanges implements RecordedChanges {
     return this.peopleRows.get(tenant, id);
   }
 
+  async people(tenant: string): Promise<Person[]> {
+    return this.peopleRows.inPartition(tenant);
+  }
+
+  async personWithIdentity(tenant: string, identities: readonly [string, ...string[]]): Promise<Person | undefined> {
+    const people = await this.people(tenant);
+    const [found] = identities.flatMap((identity) => people.find((each) => hasIdentity(each, identity)) ?? []);
+    return found;
+  }
+
   async savePerson(tenant: string, person: Person, by = BY_SETUP, how: SavedPerson = {}): Promise<void> {
+    const others = this.peopleRows.inPartition(tenant).filter(({ id }) => id !== person.id);
+    const taken = person.identities.find((identity) => others.some((other) => hasIdentity(other, identity)));
+    if (taken !== undefined) throw new CountersignError('CONFLICT', `the identity ${taken} belongs to another person`);
+    this.#assertUnchanged(tenant, how.remainingOwner);
     if (how.confirms && !this.#pending.get(tenant, how.confirms.changeId)) throw settled(how.confirms);
     this.save(this.peopleRows, [tenant, person.id], person, { tenant, kind: 'person', name: person.id, by }, how);
     if (how.confirms) this.#settle(tenant, how.confirms);
   }
 
-  async deletePerson(tenant: string, person: Person, by: ChangeAuthor): Promise<void> {
+  async deletePerson(tenant: string, person: Person, by: ChangeAuthor, how: ChangedOwner = {}): Promise<void> {
     const { id } = person;
+    this.#assertUnchanged(tenant, how.remainingOwner);
     this.delete(this.peopleRows, [tenant, id], { tenant, kind: 'person', name: id, by }, { replaces: person });
     this.#former.set(tenant, id, id);
   }
@@ -156,6 +172,11 @@ export class MemoryChanges implements RecordedChanges {
     const items = rest.slice(0, limit);
     const last = items.at(-1);
     return { items, ...(last && rest.length > limit && { next: changeSortKey(last) }) };
+  }
+
+  #assertUnchanged(tenant: string, owner: Person | undefined): void {
+    if (!owner || hashOf(this.peopleRows.get(tenant, owner.id) ?? null) === hashOf(owner)) return;
+    throw new CountersignError('CONFLICT', `${owner.id} was changed meanwhile`);
   }
 
   #settle(tenant: string, pending: PendingChange): void {

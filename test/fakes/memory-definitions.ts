@@ -1,6 +1,5 @@
 import type { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
 import { issuerKey, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
-import type { Person } from '../../lambdas/people/people.ts';
 import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
 import {
   type Automation,
@@ -79,10 +78,6 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
 
   async policies(tenant: string): Promise<TenantPolicies> {
     return this.#policies.get(tenant) ?? NO_TENANT_POLICIES;
-  }
-
-  async people(tenant: string): Promise<Person[]> {
-    return this.peopleRows.inPartition(tenant);
   }
 
   async savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor = BY_SETUP): Promise<void> {

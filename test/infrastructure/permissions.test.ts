@@ -17,7 +17,7 @@ const SECRETS_OF_ONE_PURPOSE = /:secret:countersign\/[a-z-]+\/\*\/[a-z-]+-\?{6}$
 const isNarrow = (resource: string) =>
   !resource.includes('*') || PARTS_OF_ONE_THING.test(resource) || SECRETS_OF_ONE_PURPOSE.test(resource);
 
-const ITEM_ACTIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'];
+const ITEM_ACTIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'];
 
 describe.each(STAGES)('in stage %s', (stage) => {
   const { stack, statements } = synthesized(stage);
@@ -123,6 +123,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
         'TenantSetupBootstrapRole',
         'TenantSetupCredentialsRole',
       ],
+    ],
+    [
+      'dynamodb:PutItem',
+      'IDENTITY',
+      ['DefinitionsApiDefinitionsRole', 'KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole'],
     ],
     // No function may delete entries of the history. The bootstrap function, for operators only, overwrites one to erase personal data.
     ['dynamodb:DeleteItem', 'CHANGE', []],

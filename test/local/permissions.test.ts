@@ -273,8 +273,11 @@ async function definitionsAndPolicies(): Promise<void> {
     payload: { action: 'opened', issue: { number: 1 } },
   });
   await host.api('/policies');
-  const dora = JSON.stringify({ name: 'Dora', role: 'member' });
-  await host.request('PUT', '/api/v1/people/dora', { headers, body: dora });
+  // An owner who becomes a member: another owner must remain.
+  for (const role of ['owner', 'member']) {
+    const body = JSON.stringify({ name: 'Dora', role, identities: ['github:dora'] });
+    await host.request('PUT', '/api/v1/people/dora', { headers, body });
+  }
   await host.request('DELETE', '/api/v1/people/dora', { headers });
   await host.api('/changes');
   const policies = { engine: 'cedar', files: {} };
@@ -408,7 +411,7 @@ async function tenantSetup(): Promise<void> {
     action: 'addOwners',
     request: {
       tenant: 'globex',
-      owners: [{ id: 'gus', name: 'Gus' }],
+      owners: [{ id: 'gus', name: 'Gus', identities: ['github:gus'] }],
       keys: [{ person: 'gus', sha256: apiKeyHash('key of gus') }],
     },
   });

@@ -7,7 +7,7 @@ import { type TokenIssuers, verifyToken } from './verify-token.ts';
 
 export interface Authenticator {
   keys: Pick<ApiKeys, 'find' | 'recordUse'>;
-  definitions: Pick<Definitions, 'person' | 'people'>;
+  definitions: Pick<Definitions, 'person' | 'personWithIdentity'>;
   issuers: TokenIssuers;
   clock: { now(): number };
 }

@@ -1,4 +1,4 @@
-import { hasIdentity, type Person } from '../../people/people.ts';
+import type { Person } from '../../people/people.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { Unauthenticated } from './unauthenticated.ts';
 import type { VerifiedToken } from './verify-token.ts';
@@ -7,14 +7,16 @@ import type { VerifiedToken } from './verify-token.ts';
  * The person of a token: the one with its issuer and subject as identity, or else the one with its email address, if the
  * issuer has verified it. Nothing is cached: a deleted person, or one who lost the identity, is refused at once.
  */
-export async function personOfToken(definitions: Pick<Definitions, 'people'>, token: VerifiedToken): Promise<Person> {
+export async function personOfToken(
+  definitions: Pick<Definitions, 'personWithIdentity'>,
+  token: VerifiedToken,
+): Promise<Person> {
   const { issuer, subject, email, isEmailVerified } = token;
-  const people = await definitions.people(issuer.tenant);
   const identities = [
     `oidc:${issuer.issuer}#${subject}`,
     ...(email !== undefined && isEmailVerified ? [`email:${email}`] : []),
-  ];
-  const [person] = identities.flatMap((identity) => people.find((each) => hasIdentity(each, identity)) ?? []);
+  ] as const;
+  const person = await definitions.personWithIdentity(issuer.tenant, identities);
   if (person) return person;
   const unverified =
     email !== undefined && !isEmailVerified

@@ -6,7 +6,12 @@ import { hasIdentity, IDENTITY_SYSTEMS, type Person } from '../../people/people.
 import { provenanceOf, type RightsChange } from '../../people/provenance.ts';
 import { effectiveRole, type Right } from '../../people/rights.ts';
 import { widenings } from '../../people/widening.ts';
-import { type ChangeAuthor, changeAuthor, type PendingChange } from '../../pipeline/definition-changes.ts';
+import {
+  type ChangeAuthor,
+  type ChangedOwner,
+  changeAuthor,
+  type PendingChange,
+} from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { later } from '../../run/lease.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
@@ -27,7 +32,7 @@ export interface PeopleRules {
 export interface PeopleChanger {
   definitions: Pick<
     Definitions,
-    'people' | 'savePerson' | 'wasDeleted' | 'requestChange' | 'pendingChanges' | 'deletePerson'
+    'people' | 'person' | 'savePerson' | 'wasDeleted' | 'requestChange' | 'pendingChanges' | 'deletePerson'
   >;
   clock: Clock;
   ids: Ids;
@@ -74,7 +79,10 @@ export async function changePerson(
   }
   const { coolDownMs } = ports.peopleRules;
   const person = withProvenance(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
-  await ports.definitions.savePerson(caller.tenant, person, by, { replaces: before ?? null });
+  await ports.definitions.savePerson(caller.tenant, person, by, {
+    replaces: before ?? null,
+    ...remainingOwner(people, before, person),
+  });
   return { person };
 }
 
@@ -166,6 +174,13 @@ export function assertOwnerLeft(people: readonly Person[], others: readonly Pers
   const isOwner = ({ role }: Person) => role === 'owner';
   if (!people.some(isOwner) || others.some(isOwner)) return;
   throw new Problem(422, 'PERSON_INVALID', 'this is the last owner; make somebody else an owner first');
+}
+
+/** For the write: the owner who remains if the change takes the role of another one. */
+export function remainingOwner(people: readonly Person[], before: Person | undefined, after?: Person): ChangedOwner {
+  if (before?.role !== 'owner' || after?.role === 'owner') return {};
+  const [other] = people.filter(({ id, role }) => role === 'owner' && id !== before.id);
+  return other ? { remainingOwner: other } : {};
 }
 
 /** A mistyped system would never match, and the person could approve what they requested there. */

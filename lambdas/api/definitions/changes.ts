@@ -10,7 +10,14 @@ import type { changeRoutes } from '../contract/people.ts';
 import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
 import type { Handlers } from '../router.ts';
-import { assertValid, authorOf, currentCaller, type PeopleChanger, withProvenance } from './change-person.ts';
+import {
+  assertValid,
+  authorOf,
+  currentCaller,
+  type PeopleChanger,
+  remainingOwner,
+  withProvenance,
+} from './change-person.ts';
 
 export interface ChangesPorts extends PeopleChanger, Paged {
   definitions: PeopleChanger['definitions'] & Pick<Definitions, 'changes' | 'pendingChange' | 'dismissChange'>;
@@ -82,7 +89,11 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
     const { coolDownMs } = ports.peopleRules;
     const grant = { changedBy: requestedBy, confirmedBy: current.person, at: by.at, coolDownMs };
     const person = withProvenance(people, before, after, grant);
-    await ports.definitions.savePerson(current.tenant, person, by, { replaces: before ?? null, confirms: pending });
+    await ports.definitions.savePerson(current.tenant, person, by, {
+      replaces: before ?? null,
+      confirms: pending,
+      ...remainingOwner(people, before, person),
+    });
     return { status: 200, body: person };
   },
 

@@ -8,7 +8,14 @@ import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { peopleRoutes } from '../contract/people.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
-import { assertOwnerLeft, authorOf, changePerson, currentCaller, type PeopleChanger } from './change-person.ts';
+import {
+  assertOwnerLeft,
+  authorOf,
+  changePerson,
+  currentCaller,
+  type PeopleChanger,
+  remainingOwner,
+} from './change-person.ts';
 
 export type PeoplePorts = PeopleChanger & Paged;
 
@@ -21,7 +28,8 @@ export const peopleHandlers: Handlers<PeoplePorts, typeof peopleRoutes> = {
   },
 
   async getPerson({ definitions }, { caller: { tenant }, params }) {
-    return { status: 200, body: known(await definitions.people(tenant), params.id) };
+    const person = await definitions.person(tenant, params.id);
+    return { status: 200, body: person ?? known(await definitions.people(tenant), params.id) };
   },
 
   async savePerson(ports, { caller, params: { id }, body }) {
@@ -41,7 +49,8 @@ export const peopleHandlers: Handlers<PeoplePorts, typeof peopleRoutes> = {
       people,
       people.filter(({ id }) => id !== person.id),
     );
-    await ports.definitions.deletePerson(caller.tenant, person, authorOf(ports, current));
+    const how = remainingOwner(people, person);
+    await ports.definitions.deletePerson(caller.tenant, person, authorOf(ports, current), how);
     return { status: 200, body: { deleted: person.id } };
   },
 

@@ -30,7 +30,8 @@ export type RowKind =
   | 'CHANGE'
   | 'APIKEY'
   | 'KEYS'
-  | 'ISSUER';
+  | 'ISSUER'
+  | 'IDENTITY';
 
 /** The limits of DynamoDB for keys, in the table and in its indexes. */
 const PARTITION_KEY_MAX_BYTES = 2_048;
@@ -166,6 +167,12 @@ export const keyNamesPartition = (tenant: string) => partition('KEYS', tenant);
 export const keyNameKey = (tenant: string, name: string): Key => ({ pk: keyNamesPartition(tenant), sk: name });
 /** The tenant whose settings name this issuer and audience. The pair belongs to one tenant of the stage. */
 export const issuerClaimKey = (issuerHash: string): Key => ({ pk: partition('ISSUER', issuerHash), sk: 'ISSUER' });
+
+/** Whose identity it is. A partition of its own: the authorizer writes here, and to no definition. */
+export const identityKey = (tenant: string, identityHash: string): Key => ({
+  pk: partition('IDENTITY', tenant),
+  sk: identityHash,
+});
 
 /** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);

@@ -13,7 +13,7 @@ import {
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { docOf, type Item } from './dynamo-items.ts';
 import { assertSortKeys, FIRST, type Index, type Key, LAST } from './dynamo-keys.ts';
-import { type Condition, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
+import { type Condition, check, conditionFields, type Pause, put, remove, transact } from './dynamo-transactions.ts';
 
 const BATCH_GET_MAX_KEYS = 100;
 /** Consecutive attempts that read nothing: about six seconds with pauses, less than a worker has for a commit. */
@@ -54,6 +54,10 @@ export class DynamoRows {
 
   remove(key: Key, condition?: Condition) {
     return remove(this.#table, key, condition);
+  }
+
+  check(key: Key, condition: Condition) {
+    return check(this.#table, key, condition);
   }
 
   get table(): string {

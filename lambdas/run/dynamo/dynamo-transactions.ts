@@ -37,6 +37,11 @@ export function remove(table: string, key: Key, condition?: Condition): Transact
   return { Delete: { TableName: table, Key: marshall(key), ...(condition && conditionFields(condition)) } };
 }
 
+/** A condition of the transaction on a row that it does not change. */
+export function check(table: string, key: Key, condition: Condition): TransactWriteItem {
+  return { ConditionCheck: { TableName: table, Key: marshall(key), ...conditionFields(condition) } };
+}
+
 /** Adds to counters of a row under a condition. Creates the row if needed; it may expire. */
 export function add(
   table: string,
