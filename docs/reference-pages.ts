@@ -206,7 +206,7 @@ interface CedarField {
 }
 
 /** Reads the types of the schema with the comments above their fields. */
-export function cedarTypes(schema: string): { title: string; comment: string; fields: CedarField[] }[] {
+function cedarTypes(schema: string): { title: string; comment: string; fields: CedarField[] }[] {
   const types: { title: string; comment: string; fields: CedarField[] }[] = [];
   let comment: string[] = [];
   let open = false;

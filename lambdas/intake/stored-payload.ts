@@ -36,7 +36,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Replaces the largest part with `{ omitted: true, bytes, sha256 }`; undefined if no part is large. */
-export function withoutLargestMember(payload: unknown): unknown {
+function withoutLargestMember(payload: unknown): unknown {
   if (!isObject(payload)) return undefined;
   const members = Object.entries(payload).map(([name, value]) => ({ name, value, bytes: bytesOf(value) }));
   const [largest] = members.sort((a, b) => b.bytes - a.bytes);

@@ -37,7 +37,7 @@ export type OutboxEntry = z.infer<typeof OutboxEntry>;
 const FIRST_RESEND_MS = 30_000;
 const LONGEST_RESEND_MS = 5 * 60_000;
 /** After this many attempts, about a quarter of an hour, every further attempt raises an alarm. */
-export const OUTBOX_ALARM_ATTEMPTS = 5;
+const OUTBOX_ALARM_ATTEMPTS = 5;
 const SLOW_RESEND_MS = 60 * 60_000;
 
 /** min(30 s x 2^n, 5 min) until the alarm, then 1 h. */

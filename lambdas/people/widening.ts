@@ -31,7 +31,7 @@ export function widenings(before: Person | undefined, after: Person): string[] {
 }
 
 /** The people whom the change allows to decide on this person's behalf. */
-export const newDelegates = (before: Person | undefined, after: Person): string[] =>
+const newDelegates = (before: Person | undefined, after: Person): string[] =>
   missingIn(delegateIds(before), delegateIds(after));
 
 const delegateIds = (person: Person | undefined): string[] => (person?.delegates ?? []).map(({ person: id }) => id);

@@ -3,7 +3,7 @@ import { type Expressions, render, type Scope } from '../workflow/expressions/ex
 import type { Automation } from './definitions.ts';
 
 /** The time for all filters of a delivery, because its sender waits for the response. */
-export const FILTERS_MAX_MS = 3_000;
+const FILTERS_MAX_MS = 3_000;
 /** The time for one filter, so that filters that never end leave time for the others. */
 const FILTER_MAX_MS = 250;
 

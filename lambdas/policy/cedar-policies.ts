@@ -67,7 +67,7 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
 /** The attribute `context.before`. In a comment it costs an unnecessary read of the target. */
 const BEFORE = /\bbefore\b/;
 
-export class CedarSet implements PreparedPolicies {
+class CedarSet implements PreparedPolicies {
   readonly hash: string;
   readonly warnings: readonly string[];
   readonly ids: readonly string[];

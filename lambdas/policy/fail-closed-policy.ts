@@ -19,7 +19,7 @@ const CHANGES_SEEN_WITHIN_MS = 60_000;
 /** A stage has at most 20 tenants; replays temporarily add sets. */
 const PREPARED_SETS_MAX = 32;
 /** The hash in a decision if the policies could not be read. */
-export const UNKNOWN_POLICY_HASH = 'unknown';
+const UNKNOWN_POLICY_HASH = 'unknown';
 const MESSAGE_MAX_CHARACTERS = 300;
 
 /** A monotonic clock. */

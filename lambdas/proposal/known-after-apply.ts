@@ -10,7 +10,7 @@ import type { Reference } from '../workflow/expressions/references.ts';
 import { wholeUrl } from '../workflow/url-template.ts';
 
 /** A value that only the run itself will know, and how a plan shows it. A text may be partly known. */
-export class KnownAfterApply {
+class KnownAfterApply {
   readonly shown: string;
   constructor(shown: string) {
     this.shown = shown;

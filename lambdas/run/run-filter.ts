@@ -29,8 +29,6 @@ export const isOverdue = (run: Run): boolean => !isTerminal(run) && run.approval
 
 export const needsResolution = (run: Run): boolean => isTerminal(run) && awaitsResolution(run);
 
-export const assigneeOf = ({ assignee }: Run): string | undefined => assignee;
-
 /** Decides for one run. Indexes only find candidates: they may be out of date. */
 export function matchesFilter(run: Run, filter: RunFilter): boolean {
   const { status, automation, workflow, subject, assignee, errorCode, since, until, text } = filter;

@@ -178,7 +178,6 @@ export const TRIGGER_SOURCES = ['github', 'servicenow', 'generic', 'api', 'manua
 export type TriggerSource = (typeof TRIGGER_SOURCES)[number];
 /** The sources that send webhooks. */
 export const WEBHOOK_SOURCES = ['github', 'servicenow', 'generic'] as const satisfies readonly TriggerSource[];
-export type WebhookSourceName = (typeof WEBHOOK_SOURCES)[number];
 
 /** Who requested a run that no webhook started, and what the run continues or repeats. */
 export interface RunRequest {

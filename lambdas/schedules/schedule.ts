@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { didYouMean } from '../entry/did-you-mean.ts';
 import type { ErrorCode } from '../run/errors.ts';
 
-export const CATCH_UP_MAX_RUNS = 100;
+const CATCH_UP_MAX_RUNS = 100;
 
 /** When an automation runs without an event. */
 export const Schedule = z.strictObject({
@@ -127,7 +127,7 @@ function slotsUpTo(times: Times, until: string, count: number): string[] {
 }
 
 /** A slot that starts later than this was missed. The sweeper looks every minute. */
-export const ON_TIME_MS = 5 * MINUTE_MS;
+const ON_TIME_MS = 5 * MINUTE_MS;
 /** Older slots are never started. Idempotency records of slots are stored longer, so no slot starts two runs. */
 export const CATCH_UP_WINDOW_MS = 7 * 24 * 60 * MINUTE_MS;
 /** The slots of `ON_TIME_MS` at one per minute, and one more to be sure. */

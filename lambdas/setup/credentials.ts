@@ -26,8 +26,8 @@ export const StoreSigningSecret = z.strictObject({
   keepPrevious: z.boolean().default(true),
 });
 export const DropPreviousSecrets = z.strictObject({ tenant: Tenant, actor: Actor, source: z.string().max(63) });
-export const TestConnection = z.strictObject({ tenant: Tenant, connection: Connection });
-export const DescribeCredentials = z.strictObject({ tenant: Tenant });
+const TestConnection = z.strictObject({ tenant: Tenant, connection: Connection });
+const DescribeCredentials = z.strictObject({ tenant: Tenant });
 
 /** Whether an entry exists and can be used; never its value. */
 export interface CredentialState {

@@ -7,7 +7,7 @@ const DUE_PAGE_MAX = 5_000;
  * Further items wait for the next sweep. All shards together: 20,000 messages a minute per tenant, which is more than one
  * sweep can send, and few enough that 20 tenants fit into its memory.
  */
-export const DUE_PER_TENANT_AND_SHARD_MAX = 1_250;
+const DUE_PER_TENANT_AND_SHARD_MAX = 1_250;
 
 export interface DueReader {
   runs: Pick<RunStore, 'due'>;

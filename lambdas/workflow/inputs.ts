@@ -78,7 +78,7 @@ const List = z.strictObject({
   maxItems: z.int().min(1).max(ITEMS_MAX).optional().describe('The most items.'),
 });
 
-export const InputDefinition = z
+const InputDefinition = z
   .discriminatedUnion('type', [...Scalar.options, Structure, List])
   .superRefine((definition, context) => {
     const { default: value, required } = definition;

@@ -12,8 +12,8 @@ import {
 } from 'yaml';
 
 /** Far more than people write. Parsing needs time and stack for each value, not only for each byte. */
-export const YAML_DEPTH_MAX = 40;
-export const YAML_ALIASES_MAX = 100;
+const YAML_DEPTH_MAX = 40;
+const YAML_ALIASES_MAX = 100;
 const YAML_TOKENS_MAX = 60_000;
 
 export interface Mistake {

@@ -11,8 +11,8 @@ const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const MESSAGE_MAX_CHARACTERS = 2_000;
 /** No dashes: in an expression, `steps.add-note` is a subtraction. */
 const STEP_ID = /^[a-z][a-z0-9_]{0,62}$/;
-export const PHASES = ['prechecks', 'main', 'postchecks'] as const;
-export const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
+const PHASES = ['prechecks', 'main', 'postchecks'] as const;
+const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
 export type ValidationMode = (typeof VALIDATION_MODES)[number];
 export const STEPS_MAX = 1000;
 /** The tool of a step that runs another workflow. */
@@ -47,7 +47,7 @@ const Approvers = z.strictObject({
 });
 
 /** A longer list fails the step: nothing is written for a part of a list. */
-export const FOR_EACH_MAX = 100;
+const FOR_EACH_MAX = 100;
 
 const ForEach = z.strictObject({
   items: Expression.describe('The list. Expressions of the step see `item` and `index`, which counts from 0.'),

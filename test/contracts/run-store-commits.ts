@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { assertChain } from '../../lambdas/run/commit.ts';
 import { later } from '../../lambdas/run/lease.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 import { wholeRun } from '../fakes/whole-run.ts';

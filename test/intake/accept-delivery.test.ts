@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
-import { assertChain } from '../../lambdas/run/commit.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { automation, openIntake } from './intake-world.ts';
 
 const delivery: Delivery = {

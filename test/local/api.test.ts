@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assertChain, type Commit } from '../../lambdas/run/commit.ts';
+import type { Commit } from '../../lambdas/run/commit.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { incident, issueOpened } from './deliveries.ts';
 import { GLOBEX_KEY, type ListedRun, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';

@@ -13,9 +13,9 @@ import {
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
-import { assertChain } from '../../lambdas/run/commit.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
 import { onTerminal, piped } from '../cli/command-line.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { incident } from './deliveries.ts';
 import { ACME_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';

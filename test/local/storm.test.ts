@@ -1,8 +1,8 @@
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { assertChain } from '../../lambdas/run/commit.ts';
 import { slotCounterKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { type Incident, incident, incidentInserted } from './deliveries.ts';
 import { inParallel } from './eventually.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';

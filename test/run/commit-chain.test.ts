@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assertChain, type Commit, genesisHash } from '../../lambdas/run/commit.ts';
+import { type Commit, genesisHash } from '../../lambdas/run/commit.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { Steps } from '../../lambdas/run/step.ts';
+import { assertChain } from '../fakes/assert-chain.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 

@@ -5,7 +5,7 @@ import { SeededRandom } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** What people do with a run that has ended. */
-export const ENDED_RUN_ACTIONS = ['assign', 'release', 'resolve', 'rollback'] as const;
+const ENDED_RUN_ACTIONS = ['assign', 'release', 'resolve', 'rollback'] as const;
 export type EndedRunAction = (typeof ENDED_RUN_ACTIONS)[number];
 
 /** Longer than a request of a killed worker can take: a person who checks the target sees its final state. */

@@ -20,7 +20,7 @@ export const ANA = 'U100ANA';
 export const BEN = 'U200BEN';
 export const CHLOE = 'U300CHLOE';
 export const TEAM = 'T100ACME';
-export const PAGER_KEY = 'r'.repeat(32);
+const PAGER_KEY = 'r'.repeat(32);
 
 export type SlackWorld = Awaited<ReturnType<typeof openSlackWorld>>;
 

@@ -52,7 +52,7 @@ const GITHUB_PERMISSIONS = {
   metadata: 'read',
 };
 
-export const webhookUrl = ({ tenant, url }: Tenant, source: string): string => `${url}/webhooks/${source}/${tenant}`;
+const webhookUrl = ({ tenant, url }: Tenant, source: string): string => `${url}/webhooks/${source}/${tenant}`;
 
 /** GitHub's registration page for an app, filled in; without the webhook secret, which does not belong in a URL. */
 export function githubAppUrl(tenant: Tenant): string {

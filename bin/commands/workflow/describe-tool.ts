@@ -89,7 +89,7 @@ const optionsOf = (schema: Schema): Schema[] => ((schema.anyOf ?? schema.oneOf) 
 
 const NAMES: Readonly<Record<string, string>> = { string: 'text', integer: 'whole number', object: 'object' };
 
-export function typeText(schema: Schema): string {
+function typeText(schema: Schema): string {
   if (schema.const !== undefined) return `\`${schema.const}\``;
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => `\`${value}\``).join(', ');
   const options = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined;

@@ -87,5 +87,5 @@ export async function callerWithKey(holders: KeyHolders, apiKey: string): Promis
   return { tenant, person, role: effectiveRole(role, holder), ...(machine && { machine }), credential };
 }
 
-export const personIsGone = (person: string): Unauthenticated =>
+const personIsGone = (person: string): Unauthenticated =>
   new Unauthenticated(`${person} is no longer a person of this tenant; ask an owner or admin to add you`);

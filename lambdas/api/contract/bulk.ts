@@ -3,7 +3,7 @@ import { route } from './route.ts';
 import { RunCounts, RunSummary, runFilterFields } from './runs.ts';
 import { Timestamp } from './schemas.ts';
 
-export const BULK_ACTIONS = ['cancel', 'retry', 'rerun', 'resolve'] as const;
+const BULK_ACTIONS = ['cancel', 'retry', 'rerun', 'resolve'] as const;
 export type BulkAction = (typeof BULK_ACTIONS)[number];
 
 const Preview = z.strictObject({

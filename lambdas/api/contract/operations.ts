@@ -55,7 +55,7 @@ export const deadLetterRoutes = {
   }),
 };
 
-export const PROBLEM_KINDS = [
+const PROBLEM_KINDS = [
   'sweeper_silent',
   'due_rows',
   'needs_human',

@@ -25,7 +25,7 @@ export const given = {
     .meta({ description: 'What the run is about', example: 'servicenow:acme:INC0012345' }),
 };
 
-export const StartBody = z.strictObject({
+const StartBody = z.strictObject({
   workflow: z
     .strictObject({ name: z.string().max(63), version: z.int().positive().optional() })
     .meta({ description: 'A published workflow; without a version, the newest' }),

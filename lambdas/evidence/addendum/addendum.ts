@@ -9,7 +9,7 @@ import type { Claim } from '../signing/dsse.ts';
  * An addendum to the evidence of a run, as docs/evidence-format.md defines it: one commit that was made after the end of
  * the run. Its `prevHash` continues the chain of the bundle.
  */
-export const ADDENDUM_FORMAT = 'countersign.evidence-addendum/1';
+const ADDENDUM_FORMAT = 'countersign.evidence-addendum/1';
 const PREDICATE_TYPE = 'https://countersign.dev/evidence-addendum/v1';
 
 export const Addendum = z.strictObject({

@@ -9,8 +9,8 @@ import { hasHiddenCharacters } from '../escape-hidden-characters.ts';
 export const REJECT_CALLBACK = 'countersign_reject';
 export const EDIT_CALLBACK = 'countersign_edit';
 const NOTICE_CALLBACK = 'countersign_notice';
-export const REASON_BLOCK = 'reason';
-export const INPUT_ACTION = 'typed';
+const REASON_BLOCK = 'reason';
+const INPUT_ACTION = 'typed';
 
 const REASON_MAX_CHARACTERS = 1_000;
 /** Slack's limit of an input. */

@@ -44,7 +44,7 @@ function derivedText(text: string, origin: Origin): Derived | undefined {
 
 const asSource = (part: string | { expression: string }) => (typeof part === 'string' ? undefined : part.expression);
 
-export function derivedExpression(source: string, origin: Origin): Derived | undefined {
+function derivedExpression(source: string, origin: Origin): Derived | undefined {
   let tree: unknown;
   try {
     tree = syntaxTree(source);

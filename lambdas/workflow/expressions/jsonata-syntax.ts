@@ -3,7 +3,7 @@ import jsonata from 'jsonata';
 /** Parsing cannot be interrupted. */
 export const EXPRESSION_MAX_CHARACTERS = 4_000;
 /** Limits recursion. */
-export const EXPRESSION_MAX_DEPTH = 100;
+const EXPRESSION_MAX_DEPTH = 100;
 
 /** A regular expression can take exponential time on a short untrusted text. */
 export const NO_REGEX =

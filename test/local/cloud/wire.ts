@@ -1,4 +1,4 @@
-/** The AWS wire protocols in front of services under test, so that the real SDK is what they are decided by. */
+/** The AWS wire protocols in front of services under test, so that tests use the real SDK. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -27,7 +27,7 @@ export function temporaryFolder(): { path: string; remove(): void } {
 }
 
 /** Writes the index.mjs of each function. Returns the folder of a function. */
-export function writeHandlers(folder: string, handlers: Record<string, string>): (logicalId: string) => string {
+function writeHandlers(folder: string, handlers: Record<string, string>): (logicalId: string) => string {
   const folderOf = (logicalId: string) => join(folder, 'code', logicalId);
   for (const [logicalId, source] of Object.entries(handlers)) {
     mkdirSync(folderOf(logicalId), { recursive: true });

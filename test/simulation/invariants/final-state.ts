@@ -1,10 +1,10 @@
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
-import { assertChain } from '../../../lambdas/run/commit.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
+import { assertChain } from '../../fakes/assert-chain.ts';
 import { GROUP_BY_NAME, NEW_INCIDENT } from '../incident-editors.ts';
 import type { Simulation } from '../simulation.ts';
 import { TERMINAL } from './lifecycle-table.ts';
