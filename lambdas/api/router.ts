@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type HttpEvent, type HttpResponse, json, Problem } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, InvalidResponse, json, Problem } from '../entry/http.ts';
 import { refusalOf } from '../run/errors.ts';
 import { type Caller, callerOf, requirePerson, requireRight } from './authorizer/caller.ts';
 import {
@@ -88,8 +88,9 @@ function asProblem(error: unknown): unknown {
 }
 
 /**
- * Sends only the fields that the contract lists, so that a field of a stored row cannot leave by accident. A body that
- * does not match is a fault of ours: the caller gets a 500, in tests as in production.
+ * Sends only the fields that the contract lists, so that a field of a stored row cannot leave by accident. A body that does
+ * not match is a fault of ours: the caller gets a 500, in tests as in production, which raises an alarm. Leaving out the
+ * wrong part instead would hide the fault, and most fields are required. The 500 says that a change has taken effect.
  */
 function httpResponse(
   route: RouteDefinition,
@@ -100,7 +101,7 @@ function httpResponse(
   const checked = route.responses[status]?.safeParse(body);
   if (!checked?.success) {
     const problems = checked ? z.prettifyError(checked.error) : 'the status is not in the contract';
-    throw new Error(`${routeKey(route)}, response ${status}: ${problems}`);
+    throw new InvalidResponse(`${routeKey(route)}, response ${status}: ${problems}`);
   }
   if (checked.data instanceof Uint8Array) {
     return {

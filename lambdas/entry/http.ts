@@ -20,6 +20,11 @@ export class Problem extends Error {
   }
 }
 
+/** A request was executed, but its response does not match the contract: a row was edited by hand, or there is a bug. */
+export class InvalidResponse extends Error {
+  override name = 'InvalidResponse';
+}
+
 /** The body as it was sent. Signatures cover these bytes; a re-serialised body would have other bytes. */
 export function rawBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
   return Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
@@ -68,7 +73,11 @@ function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
 function unexpected(error: unknown, event: HttpEvent): Problem {
   const requestId = event.requestContext.requestId;
   systemLog.error('an unexpected error', { error, requestId });
-  return new Problem(500, 'INTERNAL', `an internal error occurred; try again, or report request ${requestId}`);
+  const isExecuted = error instanceof InvalidResponse && event.requestContext.http.method !== 'GET';
+  const detail = isExecuted
+    ? 'the request was executed, but its response could not be sent; check the result before you repeat it, and report'
+    : 'an internal error occurred; try again, or report';
+  return new Problem(500, 'INTERNAL', `${detail} request ${requestId}`);
 }
 
 const TITLES: Record<number, string> = {

@@ -23,7 +23,7 @@ export async function checkPolicies(
   try {
     const set = await prepare(engines, policies);
     const problems = [...set.warnings, ...set.mentions.flatMap((mention) => unknownName(mention, tools))];
-    for (const request of TRIALS) {
+    for (const request of SAMPLES) {
       const { risk, effect } = request.action;
       const decide = async () => set.decide(request);
       await decide().catch((error: unknown) =>
@@ -50,16 +50,17 @@ function unknownName({ kind, id, place }: Mention, tools: readonly string[]): st
 }
 
 /** Typical requests that every policy set must decide. */
-const TRIALS: readonly PolicyRequest[] = (['read', 'natural', 'opaque'] as const).flatMap((effect) =>
-  RISKS.map((risk) => trial({ effect, risk })),
+const SAMPLES: readonly PolicyRequest[] = (['read', 'natural', 'opaque'] as const).flatMap((effect) =>
+  RISKS.map((risk) => sampleRequest({ effect, risk })),
 );
 
-function trial(action: Pick<ProposedAction, 'effect' | 'risk'>): PolicyRequest {
+/** A request of an invented run, in which only effect and risk differ. */
+export function sampleRequest(action: Pick<ProposedAction, 'effect' | 'risk'>): PolicyRequest {
   return {
-    tenant: 'trial',
-    automation: 'trial',
+    tenant: 'sample',
+    automation: 'sample',
     workspace: 'default',
-    workflow: { name: 'trial', version: 1 },
+    workflow: { name: 'sample', version: 1 },
     source: 'github',
     writesBefore: 0,
     at: '2026-01-07T12:00:00.000Z',
@@ -67,8 +68,8 @@ function trial(action: Pick<ProposedAction, 'effect' | 'risk'>): PolicyRequest {
     action: {
       tool: 'github.labels.add',
       connector: 'github',
-      instance: 'trial',
-      target: 'github:trial:issue:1',
+      instance: 'sample',
+      target: 'github:sample:issue:1',
       fields: { labels: ['triage'] },
       blastRadius: 'low',
       environment: 'dev',

@@ -1,3 +1,4 @@
+import type { Context } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.ts';
@@ -6,6 +7,7 @@ import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.t
 import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs.ts';
 import { page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
+import { type HttpResponse, httpHandler } from '../../lambdas/entry/http.ts';
 import type { Accepted } from '../../lambdas/intake/accept-delivery.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
@@ -113,6 +115,25 @@ describe('a response', () => {
   ])('that %s is a fault, not a response', async (_what, status, body) => {
     await expect(send(status, body)).rejects.toThrow('GET /api/v1/things, response 20');
   });
+
+  it.each([
+    ['GET', 'an internal error occurred; try again, or report request r1'],
+    [
+      'POST',
+      'the request was executed, but its response could not be sent; check the result before you repeat it, and report request r1',
+    ],
+  ] as const)(
+    'that does not match the contract is a 500 that says whether a %s took effect',
+    async (method, detail) => {
+      const changeThing = { ...listThings, method };
+      const handle = handleWith(changeThing, { status: 200, body: { things: [{ id: 1 }] } });
+      const event = eventFor(changeThing, AS);
+      Object.assign(event.requestContext, { requestId: 'r1', http: { method } });
+      const response = await httpHandler((received) => handle(undefined, received))(event, {} as Context);
+      expect(response).toMatchObject({ statusCode: 500 });
+      expect(JSON.parse((response as HttpResponse).body ?? '')).toMatchObject({ code: 'INTERNAL', detail });
+    },
+  );
 });
 
 describe('a request', () => {
