@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { synthesize } from '../../local/template/synthesize.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -11,9 +10,18 @@ declare module 'vitest' {
 }
 
 const BUILD = join(import.meta.dirname, '..', '..', '.build');
+const USES_ASSEMBLIES = "inject('assemblies')";
+const RELATIVE_IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g;
 
-/** Runs the CDK app once for all test files. The folder is this test run's own: two of them side by side do not meet. */
+/**
+ * Runs the CDK app once for all test files. The folder is this test run's own: two of them side by side do not meet. A run
+ * of test files that use no assembly makes none, because that takes longer than most of them.
+ */
 export default async function setup(project: TestProject): Promise<() => void> {
+  const { testFiles } = await project.globTestFiles(project.vitest.filenamePattern);
+  const seen = new Set<string>();
+  if (!testFiles.some((file) => usesAssemblies(file, seen))) return () => undefined;
+  const { synthesize } = await import('../../local/template/synthesize.ts');
   mkdirSync(BUILD, { recursive: true });
   const folder = mkdtempSync(join(BUILD, 'test-assembly-'));
   const assemblies = { local: join(folder, 'local'), 'acme-prod': join(folder, 'acme-prod') };
@@ -23,4 +31,14 @@ export default async function setup(project: TestProject): Promise<() => void> {
   delete process.env.CDK_VALIDATION;
   project.provide('assemblies', assemblies);
   return () => rmSync(folder, { recursive: true, force: true });
+}
+
+/** Whether a test file, or a file that it imports from the folder of tests, reads an assembly. */
+function usesAssemblies(file: string, seen: Set<string>): boolean {
+  if (seen.has(file) || !existsSync(file) || !file.includes('/test/')) return false;
+  seen.add(file);
+  const source = readFileSync(file, 'utf8');
+  if (source.includes(USES_ASSEMBLIES) && !file.endsWith('/synthesize-once.ts')) return true;
+  const imported = [...source.matchAll(RELATIVE_IMPORT)].map(([, path = '']) => join(dirname(file), path));
+  return imported.some((each) => usesAssemblies(each, seen));
 }
