@@ -18,7 +18,9 @@ const RELATIVE_IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g;
  * of test files that use no assembly makes none, because that takes longer than most of them.
  */
 export default async function setup(project: TestProject): Promise<() => void> {
-  const { testFiles } = await project.globTestFiles(project.vitest.filenamePattern);
+  // The names on the command line. Vitest has no public name for them.
+  const { filenamePattern } = project.vitest as { filenamePattern?: string[] };
+  const { testFiles } = await project.globTestFiles(filenamePattern);
   const seen = new Set<string>();
   if (!testFiles.some((file) => usesAssemblies(file, seen))) return () => undefined;
   const { synthesize } = await import('../../local/template/synthesize.ts');
