@@ -1,6 +1,6 @@
-import { makersOf } from '../people/people.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment } from '../policy/policy.ts';
+import { makersOfStep } from '../proposal/propose-call.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -27,8 +27,7 @@ export async function requestStepApproval(
   const [derived] = derivedTargets(state.workflow, step.index);
   if (derived) throw new CountersignError('WORKFLOW_INVALID', approverIsDerived(derived));
   const { message, ...requirement } = input;
-  const { tenant, workflow, enrichment, makers = [] } = draft.run;
-  const duringRun = [...makers, ...(step.retriedBy ?? [])];
+  const { tenant, workflow } = draft.run;
   const people = await requester.definitions.people(tenant);
   requestApproval(state, draft, {
     step,
@@ -36,7 +35,7 @@ export async function requestStepApproval(
     actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input, workflow }))),
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
-    makers: makersOf(people, { trigger: state.trigger, enrichment, workflow: state.workflow, duringRun }),
+    makers: makersOfStep(people, state, draft, step),
     environment: requester.environment,
     ...(message !== undefined && { message }),
   });

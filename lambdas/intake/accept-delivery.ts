@@ -103,11 +103,11 @@ async function startRuns(
     );
   }
   const { tenant, delivery, trigger } = accepting;
-  const { key, subject } = delivery;
-  const keyAndSubject = { key, ...(subject !== undefined && { subject }) };
+  const { key, subject, authors: makers } = delivery;
+  const ofDelivery = { key, ...(subject !== undefined && { subject }), ...(makers && { makers }) };
   return shrinkUntilStored(trigger, async (stored) => {
     const runs = automations.map((automation) =>
-      newRun({ runId: intake.ids.next('run'), tenant, automation, ...keyAndSubject, ...stored }),
+      newRun({ runId: intake.ids.next('run'), tenant, automation, ...ofDelivery, ...stored }),
     );
     const runIds = runs.map(({ run }) => run.runId);
     const records = recordsOf(accepting, automations, runIds, before);

@@ -20,4 +20,6 @@ export interface Delivery {
   payload: unknown;
   /** The people who created or changed the subject. They may not approve the writes of its runs. */
   makers: string[];
+  /** People of the tenant who define how the event is read. They may not approve the writes either. */
+  authors?: string[];
 }

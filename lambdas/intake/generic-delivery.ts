@@ -58,6 +58,7 @@ export async function readGenericDelivery(
     payload,
     // Two sources may use the same name for different people.
     makers: actor === undefined ? [] : [`${name}/${actor}`],
+    ...(source.author !== undefined && { authors: [source.author] }),
   };
 }
 

@@ -22,7 +22,8 @@ export const GenericSource = z.strictObject({
   event: Expression.optional().describe('For example `fired`: then the event is `NAME.fired`, otherwise `NAME`.'),
   id: Expression.optional().describe('Identifies the event. Default: the signed header webhook-id.'),
 });
-export type GenericSource = z.infer<typeof GenericSource>;
+/** `author`: who last changed how it reads events. They are a maker of the writes that its events start. */
+export type GenericSource = z.infer<typeof GenericSource> & { author?: string };
 
 /** The fields with expressions. */
 export const readBy = ({ title, subject, actor, event, id }: GenericSource) => ({ title, subject, actor, event, id });

@@ -10,6 +10,7 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
 import { derivedTargets } from '../workflow/model-flow.ts';
+import { stepsUsedBy } from '../workflow/used-outputs.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import { containsUnknown, KNOWN_AFTER_APPLY, shownValue } from './known-after-apply.ts';
 
@@ -117,7 +118,7 @@ export function makersOfStep(
   people: readonly Person[],
   { trigger, workflow }: { trigger: Trigger; workflow: PublishedWorkflow },
   { run, steps }: { run: Run; steps: Steps },
-  { governed, undoes, retriedBy = [] }: StepFacts,
+  { governed, undoes, index, retriedBy = [] }: StepFacts,
 ): string[] {
   // The values of a step are fixed when it is first proposed, so people who changed the run later are not in them.
   const duringRun = governed ? [] : run.makers;
@@ -125,7 +126,21 @@ export function makersOfStep(
   // The makers of an edited write stay its makers, and the makers of a write are makers of its undo.
   const undone = undoes === undefined ? undefined : steps.get(undoes);
   const earlier = [governed, undone?.governed].flatMap((each) => each?.request.action.makers ?? []);
-  return [...new Set([...makers, ...earlier, ...retriedBy])];
+  const all = new Set([...makers, ...earlier, ...retriedBy]);
+  if (undoes === undefined) for (const maker of makersOfOutputs(workflow, steps, index, all)) all.add(maker);
+  return [...all];
+}
+
+/** The makers of a write are makers of the writes that use its output: somebody may have edited it. */
+function makersOfOutputs(workflow: PublishedWorkflow, steps: Steps, index: number, known: Set<string>): string[] {
+  const others = [...steps].flatMap(([other, { governed }]) => {
+    const makers = governed?.request.action.makers.filter((maker) => !known.has(maker)) ?? [];
+    return makers.length > 0 ? [{ other, makers }] : [];
+  });
+  // Most runs have none, and expressions need not be read.
+  if (others.length === 0) return [];
+  const used = stepsUsedBy(workflow, index);
+  return others.flatMap(({ other, makers }) => (used.has(other) ? makers : []));
 }
 
 export function policyDecided({ id, index }: StepFacts, decided: DecidedCall): EventOf<'policy.decided'> {

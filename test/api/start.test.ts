@@ -316,6 +316,25 @@ describe('replay', () => {
     });
   });
 
+  it('has the makers of the writes whose outputs it takes over, editors too', async () => {
+    const { runId } = await finished();
+    const loaded = await shop.runs.load('acme', runId);
+    if (!loaded) throw new Error('not stored');
+    // Somebody edited the note, the third of four steps.
+    const steps = loaded.steps.map((step) => {
+      const action = step.governed && { ...step.governed.request.action, makers: ['mia'] };
+      const request = action && { ...step.governed?.request, action };
+      return step.index === 2 ? { ...step, governed: { ...step.governed, request } } : step;
+    });
+    const runs = { load: async () => ({ ...loaded, steps }) as typeof loaded, receipts: async () => [] };
+    const caller = { tenant: 'acme', person: 'olivia', role: 'operator' as const };
+    const makers = async (step: string) =>
+      (await replayOf({ runs, definitions: shop.definitions }, caller, runId, { step })).makers;
+    expect(await makers('label')).toContain('mia');
+    // Here the note itself is made again.
+    expect(await makers('note')).not.toContain('mia');
+  });
+
   it('makes the writes that the original did not make, once', async () => {
     shop.outside.issueLabels.delete(ISSUE);
     const failed = await shop.finish(await shop.begin(TRIAGE));

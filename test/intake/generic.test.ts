@@ -163,6 +163,25 @@ describe('the definition of a source', () => {
     );
   });
 
+  it('makes the person who last changed how it reads events a maker of the runs that they start', async () => {
+    const { name: _name, ...fields } = ALERTS;
+    const saveAs = async (person: string, changed: object) =>
+      (
+        await askAbout(intake.definitions, 'PUT /api/v1/sources/{name}', {
+          id: 'alerts',
+          body: { ...fields, ...changed },
+          as: { person, role: 'admin' },
+        })
+      ).body.author;
+    expect(await saveAs('eve', { subject: 'always the same' })).toBe('eve');
+    // Another person saves it with the same texts.
+    expect(await saveAs('olivia', { subject: 'always the same', description: 'Alerts' })).toBe('eve');
+    const { runIds } = await send(ALERT);
+    const { run } = (await intake.runs.load('acme', runIds[0] ?? '')) ?? {};
+    expect(run?.makers).toEqual(['eve']);
+    expect(await saveAs('olivia', {})).toBe('olivia');
+  });
+
   it.each([
     [{ title: '{% payload.name %}' }, 'unknown name "payload"'],
     [{ title: '{% trigger. %}' }, 'is not JSONata'],

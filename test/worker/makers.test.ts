@@ -104,11 +104,38 @@ const WAYS: Record<string, (actor: string) => Promise<StepMessage>> = {
     await shop.work(message);
     return message;
   },
+  'edited a write whose output the write uses': () => editedThen(USES_COMMENT),
+  'edited a write whose output reaches the write through other steps': () =>
+    editedThen(
+      '  - { id: facts, tool: transform, with: { text: "{% $string(steps.comment.output.commentId) %}" } }',
+      '  - { id: message, tool: transform, with: { text: "{% steps.facts.output.text %}" } }',
+      POST_TEXT('{% steps.message.output.text %}'),
+    ),
+  'edited a write whose output decides whether the write is made': () =>
+    editedThen(POST_TEXT('posted').replace('tool:', 'when: "{% steps.comment.output.commentId != 0 %}", tool:')),
+  'edited a write whose output an approval step shows': () =>
+    editedThen('  - { id: gate, tool: approval, with: { message: "comment {% steps.comment.output.commentId %}" } }'),
   'opened the record that somebody else changed last': () =>
     begun({ source: 'servicenow', makers: ['somebody.else', '', ' MIA.M'] }),
   'wrote the issue that somebody else labeled': () => begun({ source: 'github', makers: ['octocat', 'mia-dev'] }),
   'caused the event': () => begun({ source: 'github', fields: { title: 't', number: 7, actor: ' MIA-dev ' } }),
 };
+
+const COMMENT =
+  '  - { id: comment, tool: github.comment.create, with: { owner: octo-org, repo: payments, number: 7, body: hello } }';
+const POST_TEXT = (text: string) =>
+  `  - { id: post, tool: slack.message.post, with: { channel: C012345, text: "${text}" } }`;
+const USES_COMMENT = POST_TEXT('comment {% steps.comment.output.commentId %}');
+
+/** Mia edits the comment, Ana approves it, and the run waits with the next step. */
+async function editedThen(...steps: string[]): Promise<StepMessage> {
+  const message = await shop.begin(['name: edited', 'steps:', COMMENT, ...steps].join('\n'));
+  await shop.work(message);
+  await shop.say(await shop.openApproval(message), 'mia', { kind: 'edit', fields: { body: 'goodbye' } });
+  await shop.say(await shop.openApproval(message), 'ana');
+  await shop.work(message);
+  return message;
+}
 
 async function begun(trigger: NonNullable<NonNullable<Parameters<typeof shop.begin>[1]>['trigger']>) {
   const message = await shop.begin(ASSIGN(), { trigger });
@@ -137,6 +164,13 @@ describe.each(Object.entries(WAYS))('a person who %s', (_way, upToGate) => {
     const approval = await shop.openApproval(await upToGate('mia'));
     await expect(shop.say(approval, 'del')).rejects.toMatchObject({ code: 'APPROVAL_FORBIDDEN' });
   });
+});
+
+it('a person who edited a write may approve a later one that does not use its output', async () => {
+  const message = await editedThen(POST_TEXT('about something else'));
+  const approval = await shop.openApproval(message);
+  expect(approval.makers).toEqual([]);
+  expect(await shop.say(approval, 'mia')).toMatchObject({ outcome: 'approved' });
 });
 
 it.each([['slack:T1/UMIA'], ['github:MIA-DEV'], ['servicenow:mia.m '], ['mia']])(

@@ -12,6 +12,9 @@ const Source = z.object({
   actor: z.string().optional(),
   event: z.string().optional(),
   id: z.string().optional(),
+  author: z.string().optional().meta({
+    description: 'Who last changed how it reads events. They cannot approve the writes that its events start',
+  }),
   path: z
     .string()
     .meta({ description: 'Where the source sends its webhooks', example: '/webhooks/generic/acme/alerts' }),

@@ -5,6 +5,7 @@ import { genericSource } from '../../intake/signing-secrets.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { type GenericSource, readBy } from '../../pipeline/generic-source.ts';
+import { hashOf } from '../../run/canonical-json.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
@@ -37,7 +38,8 @@ export const sourceHandlers: Handlers<SourcesPorts, typeof sourceRoutes> = {
     if (body.name !== undefined && body.name !== name) {
       throw new Problem(400, 'BAD_REQUEST', `the body has the name ${body.name}, the path has ${name}`);
     }
-    const source = { ...body, name };
+    const before = (await ports.definitions.sources(caller.tenant)).find((each) => each.name === name);
+    const source = { ...body, name, ...authorOfReading({ ...body, name }, before, caller.person) };
     await assertValid(ports, caller.tenant, source);
     await ports.definitions.saveSource(caller.tenant, source, authorOf(ports, caller));
     const effectiveWithinSeconds = CHANGES_SEEN_WITHIN_MS / 1000;
@@ -58,6 +60,12 @@ export const sourceHandlers: Handlers<SourcesPorts, typeof sourceRoutes> = {
     return { status: 200, body: { deleted: name } };
   },
 };
+
+/** The person who wrote how events are read stays their author when another person saves the source with the same texts. */
+function authorOfReading(source: GenericSource, before: GenericSource | undefined, person: string) {
+  if (!before || hashOf(readBy(before)) !== hashOf(readBy(source))) return { author: person };
+  return before.author === undefined ? {} : { author: before.author };
+}
 
 const sourceView = (tenant: string, source: GenericSource) => ({
   ...source,

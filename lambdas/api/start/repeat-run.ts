@@ -44,14 +44,18 @@ export async function replayOf(
   const original = await endedRun(ports, tenant, runId);
   const { workflow, version } = await publishedVersion(ports, tenant, original.run.workflow);
   const from = firstStep(workflow, original, step);
-  await assertOutcomesKnown(ports, tenant, original, repeatedSteps(workflow, from, succeededSteps(original)));
+  const repeated = repeatedSteps(workflow, from, succeededSteps(original));
+  await assertOutcomesKnown(ports, tenant, original, repeated);
   return {
     ...sameTrigger(original, version),
     request: { actor: person, replay: { of: original.run.runId, from, ...rootOf(original.run) } },
-    // The outputs that the replay takes over may contain what others supplied.
-    makers: withMakersOf(original.run, person),
+    // The outputs that the replay takes over may contain what others supplied, or edited.
+    makers: [...new Set([...withMakersOf(original.run, person), ...makersOfCopied(original, repeated)])],
   };
 }
+
+const makersOfCopied = ({ steps }: LoadedRun, repeated: ReadonlySet<number>): string[] =>
+  steps.flatMap(({ index, governed }) => (repeated.has(index) ? [] : (governed?.request.action.makers ?? [])));
 
 const withMakersOf = ({ makers = [] }: Run, person: string): string[] => [...new Set([...makers, person])];
 
