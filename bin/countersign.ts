@@ -1,20 +1,16 @@
 #!/usr/bin/env node
-import * as nodeModule from 'node:module';
-import { join } from 'node:path';
 import { EXIT } from './commands/failure.ts';
 import { processTerminal } from './terminal/terminal.ts';
-import { isSingleFile } from './version.ts';
-
-// Compiling the modules takes most of the start time. Without write access, Node skips the cache.
-if (!isSingleFile)
-  nodeModule.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'countersign'));
 
 // `countersign runs list | head` closes the pipe early. That is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(EXIT.ok);
 });
-process.on('SIGINT', () => process.exit(EXIT.interrupted));
+process.on('SIGINT', () => {
+  // A command that stops in an orderly way listens, too.
+  if (process.listenerCount('SIGINT') === 1) process.exit(EXIT.interrupted);
+});
 
 try {
   const { runCommandLine } = await import('./commands/command-line.ts');

@@ -4,9 +4,6 @@ import { join } from 'node:path';
 /** Set by the build of the single-file program (bin/build/build-cli.ts). */
 declare const COUNTERSIGN_VERSION: string | undefined;
 
-/** In the single-file program there is no package.json, and no cache of compiled modules. */
-export const isSingleFile = typeof COUNTERSIGN_VERSION !== 'undefined';
-
 export function packageVersion(): string {
   if (typeof COUNTERSIGN_VERSION !== 'undefined') return COUNTERSIGN_VERSION;
   return String(JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')).version);

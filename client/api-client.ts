@@ -3,6 +3,7 @@ import type { ReceivedFrom, RouteDefinition } from '../lambdas/api/contract/rout
 
 /** API Gateway ends a request after 30 s. */
 const RESPONSE_TIMEOUT_MS = 30_000;
+const CREATED = 201;
 
 type Contract = typeof CONTRACT;
 type AnyRoute = { [Group in keyof Contract]: Contract[Group][keyof Contract[Group]] }[keyof Contract];
@@ -75,10 +76,19 @@ export class ApiClient {
   }
 
   /** The body of a successful response. */
-  async call<Key extends RouteKey>(key: Key, ...[request]: Arguments<Key>): Promise<ResponseFrom<Key>> {
+  async call<Key extends RouteKey>(key: Key, ...request: Arguments<Key>): Promise<ResponseFrom<Key>> {
+    const { body } = await this.create(key, ...request);
+    return body;
+  }
+
+  /** As `call`, and whether the request created something: not if the same request did so before. */
+  async create<Key extends RouteKey>(
+    key: Key,
+    ...[request]: Arguments<Key>
+  ): Promise<{ isNew: boolean; body: ResponseFrom<Key> }> {
     const { isOk, status, text } = await this.#send(key, (request ?? {}) as AnyRequest);
     const body = parsed(text);
-    if (isOk && body) return body as ResponseFrom<Key>;
+    if (isOk && body) return { isNew: status === CREATED, body: body as ResponseFrom<Key> };
     throw new ApiError(status, body);
   }
 

@@ -46,6 +46,12 @@ export class Api {
       throw asFailure(error, this.#client.url);
     });
 
+  /** As `call`, and whether the request created something: not if the same request did so before. */
+  readonly create: ApiClient['create'] = (key, ...request) =>
+    this.#client.create(key, ...request).catch((error) => {
+      throw asFailure(error, this.#client.url);
+    });
+
   /** The bytes of a file that a route returns. */
   download<Key extends RouteKey>(key: Key, request: RequestFor<Key>): Promise<Uint8Array> {
     return this.#client.download(key, request).catch((error) => {

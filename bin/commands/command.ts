@@ -4,7 +4,7 @@ import { apiKeyHeaders, headersOf } from '../profiles/credentials.ts';
 import { isLoopback, Profiles } from '../profiles/profiles.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ExitCode, UsageError } from './failure.ts';
-import { LOCAL_TENANT, localOwnerKey } from './webhook/sign-delivery.ts';
+import { LOCAL_TENANT, localOwnerKey } from './local-stage.ts';
 
 export interface Option {
   /** Placeholder for the value in the usage line. An option without a value is a switch. */

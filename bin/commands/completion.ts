@@ -1,5 +1,6 @@
 import { didYouMean } from '../../lambdas/entry/did-you-mean.ts';
 import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts';
+import { allCommands } from './commands.ts';
 import { EXIT, UsageError } from './failure.ts';
 
 export const completion: Command = {
@@ -19,9 +20,7 @@ export const completion: Command = {
       const hint = didYouMean(shell, Object.keys(SCRIPTS)) || '; use bash, zsh or fish';
       throw new UsageError(`there is no completion for "${shell}"${hint}`);
     }
-    // Loaded here, because the table contains this command.
-    const { COMMANDS } = await import('./command-line.ts');
-    call.terminal.print(script(COMMANDS));
+    call.terminal.print(script(await allCommands()));
     return EXIT.ok;
   },
 };

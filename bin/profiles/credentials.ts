@@ -1,6 +1,8 @@
 import { EXIT, Failure } from '../commands/failure.ts';
-import { needsRefresh, refresh } from './oidc-sign-in.ts';
-import type { Profile, Profiles } from './profiles.ts';
+import type { Profile, Profiles, SignIn } from './profiles.ts';
+
+/** A token that is about to expire is replaced before it is used. */
+const REFRESH_BEFORE_MS = 60_000;
 
 export const apiKeyHeaders = (apiKey: string): Record<string, string> => ({ 'x-api-key': apiKey });
 export const tokenHeaders = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
@@ -11,6 +13,7 @@ export async function headersOf(profiles: Profiles, name: string, profile: Profi
   const { signIn, url } = profile;
   const now = () => Date.now();
   if (signIn && !needsRefresh(signIn, now())) return tokenHeaders(signIn.token);
+  const { refresh } = await import('./oidc-sign-in.ts');
   const refreshed = signIn && (await refresh(signIn, now));
   if (refreshed) {
     profiles.save(name, { ...profile, signIn: refreshed }, { makeCurrent: false });
@@ -21,3 +24,5 @@ export async function headersOf(profiles: Profiles, name: string, profile: Profi
   if (stored && !needsRefresh(stored, now())) return tokenHeaders(stored.token);
   throw new Failure(EXIT.refused, `your sign-in at ${url} has expired; run: countersign login ${url}`);
 }
+
+const needsRefresh = ({ expiresAt }: SignIn, now: number): boolean => Date.parse(expiresAt) - REFRESH_BEFORE_MS <= now;

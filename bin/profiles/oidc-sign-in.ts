@@ -8,8 +8,6 @@ import type { SignIn } from './profiles.ts';
 const REQUEST_TIMEOUT_MS = 15_000;
 /** People may have to find their second factor. */
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000;
-/** A token that is about to expire is replaced before it is used. */
-const REFRESH_BEFORE_MS = 60_000;
 
 const Discovery = z.object({ issuer: z.string(), authorization_endpoint: z.url(), token_endpoint: z.url() });
 const Tokens = z.object({
@@ -74,9 +72,6 @@ export async function signIn(
     server.closeAllConnections();
   }
 }
-
-export const needsRefresh = ({ expiresAt }: SignIn, now: number): boolean =>
-  Date.parse(expiresAt) - REFRESH_BEFORE_MS <= now;
 
 /** New tokens for a sign-in; undefined if the person must sign in again. */
 export async function refresh(before: SignIn, now: () => number): Promise<SignIn | undefined> {

@@ -1,28 +1,32 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import * as z from 'zod';
+import { parsed } from '../../client/api-client.ts';
 import { didYouMean } from '../../lambdas/entry/did-you-mean.ts';
 import { EXIT, Failure, UsageError } from '../commands/failure.ts';
 
 /** A sign-in with an OIDC issuer. */
-const SignIn = z.object({
-  issuer: z.string(),
-  clientId: z.string(),
-  tokenEndpoint: z.string(),
+export interface SignIn {
+  issuer: string;
+  clientId: string;
+  tokenEndpoint: string;
   /** Which token of the issuer the API accepts. */
-  sends: z.enum(['id_token', 'access_token']),
-  token: z.string(),
-  expiresAt: z.string(),
-  refreshToken: z.string().optional(),
-});
-export type SignIn = z.infer<typeof SignIn>;
+  sends: 'id_token' | 'access_token';
+  token: string;
+  expiresAt: string;
+  refreshToken?: string;
+}
 
 /** A stage, and who one is there: by API key or by sign-in. */
-const Profile = z.object({ url: z.string(), apiKey: z.string().optional(), signIn: SignIn.optional() });
-export type Profile = z.infer<typeof Profile>;
+export interface Profile {
+  url: string;
+  apiKey?: string;
+  signIn?: SignIn;
+}
 
-const ProfilesFile = z.object({ current: z.string().optional(), profiles: z.record(z.string(), Profile) });
-type ProfilesFile = z.infer<typeof ProfilesFile>;
+interface ProfilesFile {
+  current?: string;
+  profiles: Record<string, Profile>;
+}
 
 /** The stored profiles. The file contains credentials, so only its owner can read it. */
 export class Profiles {
@@ -89,8 +93,8 @@ export class Profiles {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { profiles: {} };
       throw new Failure(EXIT.usage, `cannot read the profiles: ${(error as Error).message}`, { cause: error });
     }
-    const parsed = ProfilesFile.safeParse(jsonOf(text));
-    if (parsed.success) return parsed.data;
+    const content = parsed(text);
+    if (isProfilesFile(content)) return content;
     throw new Failure(
       EXIT.usage,
       `${this.#file} is not a file of profiles; correct it, or delete it and sign in again`,
@@ -118,13 +122,27 @@ function profilesFile(environment: NodeJS.ProcessEnv): string | undefined {
   return folder ? join(folder, 'countersign', 'profiles.json') : undefined;
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** Without zod, because every command reads this file, and loading zod takes longer than most commands. */
+function isProfilesFile(content: object | undefined): content is ProfilesFile {
+  const { current, profiles } = (content ?? {}) as Record<string, unknown>;
+  return isText(current, true) && isObject(profiles) && Object.values(profiles).every(isProfile);
 }
+
+const isProfile = (value: unknown): boolean =>
+  isObject(value) &&
+  isText(value.url) &&
+  isText(value.apiKey, true) &&
+  (value.signIn === undefined || (isObject(value.signIn) && isSignIn(value.signIn)));
+
+const isSignIn = ({ sends, refreshToken, ...texts }: Record<string, unknown>): boolean =>
+  (sends === 'id_token' || sends === 'access_token') &&
+  isText(refreshToken, true) &&
+  ['issuer', 'clientId', 'tokenEndpoint', 'token', 'expiresAt'].every((name) => isText(texts[name]));
+
+const isText = (value: unknown, isOptional = false): boolean =>
+  typeof value === 'string' || (isOptional && value === undefined);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const LOCAL_PORT = '4500';
 

@@ -135,3 +135,6 @@ export function approvalContext(
 ): ApprovalContext {
   return { approvalId, action: action?.tool ?? 'approval', requestedBy: automation, ...decided };
 }
+
+/** Where a person decided: `in slack`. */
+export const viaText = (via: string) => (via === 'api' ? 'through the API' : `in ${via}`);

@@ -1,6 +1,7 @@
 import { awaitsResolution } from './ended-run.ts';
 import type { ErrorCode } from './errors.ts';
 import { ACTIVE_STATUSES, type Enrichment, isTerminal, type Run, type RunStatus } from './run.ts';
+import { shortSubject } from './subject.ts';
 
 /** Which runs a list shows. A run must match every field that is set. */
 export interface RunFilter {
@@ -21,9 +22,6 @@ export interface RunFilter {
   /** A part of the title, in upper or lower case. */
   text?: string;
 }
-
-/** `INC0010001` of `servicenow:acme:INC0010001`. */
-export const shortSubject = (subject: string): string => subject.slice(subject.lastIndexOf(':') + 1);
 
 export const isOverdue = (run: Run): boolean => !isTerminal(run) && run.approvalOverdueSince !== undefined;
 

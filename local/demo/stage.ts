@@ -1,6 +1,6 @@
 import { runCommandLine } from '../../bin/commands/command-line.ts';
 import type { ExitCode } from '../../bin/commands/failure.ts';
-import { eventText } from '../../bin/commands/runs/run-text.ts';
+import { eventText } from '../../bin/commands/runs/event-text.ts';
 import { withShortIds } from '../../bin/terminal/page.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { DemoHost } from './demo-host.ts';

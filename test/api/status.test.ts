@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../bin/commands/command-line.ts';
+import { allCommands } from '../../bin/commands/commands.ts';
 import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
 import { readStatus } from '../../lambdas/api/operations/status.ts';
 import { STATUS_TEXTS } from '../../lambdas/api/operations/status-texts.ts';
@@ -149,13 +149,14 @@ describe('the status of a tenant', () => {
   });
 });
 
-it('each problem names a heading of the RUNBOOK and a command with its options', () => {
+it('each problem names a heading of the RUNBOOK and a command with its options', async () => {
+  const commands = await allCommands();
   const runbook = readFileSync('RUNBOOK.md', 'utf8');
   for (const { command, runbook: heading } of Object.values(STATUS_TEXTS)) {
     expect(runbook).toContain(`\n## ${heading}\n`);
     const [, , ...words] = command.split(' ');
     const text = words.join(' ');
-    const known = COMMANDS.find(({ name }) => text === name || text.startsWith(`${name} `));
+    const known = commands.find(({ name }) => text === name || text.startsWith(`${name} `));
     const options = words.filter((word) => word.startsWith('--')).map((word) => word.slice(2));
     expect(options.filter((option) => !known?.options[option])).toEqual([]);
   }

@@ -62,7 +62,7 @@ export function plainEnvironment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessE
 }
 
 export function startCountersign(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
-  return new Running(process.execPath, ['bin/countersign.ts', ...args], plainEnvironment(environment));
+  return new Running(process.execPath, ['bin/countersign.mjs', ...args], plainEnvironment(environment));
 }
 
 /** The program as a user starts it, in a process of its own, piped. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../bin/commands/command-line.ts';
+import { allCommands, COMMAND_NAMES, commandsFor } from '../../bin/commands/commands.ts';
 import { piped } from './command-line.ts';
 
 const scriptOf = async (shell: string) => (await piped(['completion', shell])).stdout;
@@ -30,10 +30,17 @@ describe('completion in bash', () => {
 
 it.each(['bash', 'zsh', 'fish'])('the script of %s knows every command and option', async (shell) => {
   const script = await scriptOf(shell);
-  for (const { name, options } of COMMANDS) {
+  for (const { name, options } of await allCommands()) {
     for (const word of name.split(' ')) expect(script).toContain(word);
     for (const option of Object.keys(options))
       expect(script).toContain(shell === 'fish' ? `-l ${option}` : `--${option}`);
+  }
+});
+
+it('the table of commands names each under the module that has it', async () => {
+  expect((await allCommands()).map(({ name }) => name)).toEqual(COMMAND_NAMES);
+  for (const name of COMMAND_NAMES) {
+    expect((await commandsFor(name.split(' '))).map((command) => command.name)).toContain(name);
   }
 });
 

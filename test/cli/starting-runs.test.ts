@@ -35,7 +35,11 @@ const SOURCE = {
 };
 
 async function call(body: unknown, ...args: string[]) {
-  api = await stubApi(() => ({ status: 200, body }));
+  return respondingWith(201, body, ...args);
+}
+
+async function respondingWith(status: number, body: unknown, ...args: string[]) {
+  api = await stubApi(() => ({ status, body }));
   return onTerminal(140, [...args, '--url', api.url]);
 }
 
@@ -81,6 +85,23 @@ describe('a command that starts a run sends what was given, with the key, and pr
     const { stdout } = await call(STARTED, 'plan', 'apply', 'a'.repeat(64));
     expect(api.asked).toEqual([`POST /api/v1/plans/${'a'.repeat(64)}/apply`]);
     expect(stdout).toBe(`${RUN} started: restart-service v4`);
+  });
+
+  it.each([
+    [['runs', 'start', 'restart-service', '--idempotency-key', 'k'], 'an earlier request with this key started it'],
+    [['automations', 'run', 'nightly', '--idempotency-key', 'k'], 'an earlier request with this key started it'],
+    [['runs', 'rerun', RUN, '--idempotency-key', 'k'], 'an earlier request with this key started it'],
+    [['runs', 'replay', RUN, '--idempotency-key', 'k'], 'an earlier request with this key started it'],
+    [['plan', 'apply', 'a'.repeat(64)], 'the plan was applied before'],
+  ])('%j says so if the request had started the run before', async (args, why) => {
+    const { exitCode, stdout } = await respondingWith(200, STARTED, ...args);
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: `${RUN} not started again, ${why}: restart-service v4`,
+    });
+    await api.close();
+    const { stdout: json } = await respondingWith(200, STARTED, ...args, '--json');
+    expect(JSON.parse(json)).toEqual({ ...STARTED, isNew: false });
   });
 
   it('a prefix of a run id is resolved by the server first; without a key none is sent', async () => {

@@ -81,6 +81,13 @@ describe('a file with mistakes', () => {
 });
 
 describe('workflow publish', () => {
+  test('says so if the newest version has the same content', async () => {
+    api = await stubApi(() => ({ status: 200, body: { name: 'label-new-issue', version: 2, warnings: [] } }));
+    const { exitCode, lines } = await onTerminal(COLUMNS, ['workflow', 'publish', GOOD, '--url', api.url]);
+    const unchanged = 'label-new-issue version 2 has this content; nothing was published';
+    expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [unchanged] });
+  });
+
   test('makes an automation run the new version', async () => {
     const automation = { name: 'label', workflow: { name: 'label-new-issue', version: 1 } };
     api = await stubApi((path) => {

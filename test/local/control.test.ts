@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { localSecret, signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
+import { localSecret } from '../../bin/commands/local-stage.ts';
+import { signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { publish } from './definitions.ts';

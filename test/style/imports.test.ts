@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type SourceFile, sourceFiles } from './source.ts';
 
 const lambdas = sourceFiles('lambdas/**/*.ts');
+const bin = sourceFiles('{bin,client}/**/*.ts');
 const lib = sourceFiles('lib/**/*.ts', 'bin/app.ts');
 
 /** Files that may import the SDK of a technology. */
@@ -47,7 +48,7 @@ function reachedFrom(files: readonly SourceFile[], reached = new Set<string>()):
     const added = imports.filter(({ from, typesOnly }) => !typesOnly && !reached.has(from)).map(({ from }) => from);
     for (const from of added) reached.add(from);
     reachedFrom(
-      lambdas.filter(({ path }) => added.includes(path)),
+      [...lambdas, ...bin].filter(({ path }) => added.includes(path)),
       reached,
     );
   }
@@ -99,6 +100,18 @@ describe('imports', () => {
     const reached = reachedFrom(lambdas.filter(({ path }) => path.startsWith('lambdas/evidence/verify/')));
     expect([...reached]).toEqual(expect.arrayContaining(['zod', 'lambdas/evidence/bundle/document.ts']));
     expect([...reached].filter((from) => /aws|smithy/i.test(from))).toEqual([]);
+  });
+
+  it('a command loads no large package before it runs, so that each starts in a tenth of a second', () => {
+    const commands = bin.find(({ path }) => path === 'bin/commands/commands.ts');
+    const modules = [...(commands?.text.matchAll(/import\('\.\/([^']+)'\)/g) ?? [])].map(
+      ([, path]) => `bin/commands/${path}`,
+    );
+    expect(modules.length).toBeGreaterThan(40);
+    const first = ['bin/countersign.ts', 'bin/commands/command-line.ts', ...modules];
+    const reached = reachedFrom(bin.filter(({ path }) => first.includes(path)));
+    expect(reached).toContain('lambdas/entry/did-you-mean.ts');
+    expect([...reached].filter((from) => !/^(node:|bin\/|client\/|lambdas\/)/.test(from))).toEqual(['canonicalize']);
   });
 
   it('nothing imports an entry point', () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { Api } from '../../client/api-client.ts';
 import { apiKeyHeaders, tokenHeaders } from '../../profiles/credentials.ts';
-import { type Issuer, signIn } from '../../profiles/oidc-sign-in.ts';
+import type { Issuer } from '../../profiles/oidc-sign-in.ts';
 import { type Profile, profileNameFor } from '../../profiles/profiles.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { baseUrl, type Call, type Command } from '../command.ts';
@@ -46,6 +46,7 @@ async function withIssuer(call: Call, url: string) {
     call.terminal.note(`sign in here: ${address}`);
     if (call.terminal.isInteractive && !call.isSet('no-browser')) openInBrowser(address);
   };
+  const { signIn } = await import('../../profiles/oidc-sign-in.ts');
   return signIn(issuer, open, () => Date.now());
 }
 

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageLabel, unreadText } from '../../../lambdas/approval/approval-words.ts';
 import { makerText } from '../../../lambdas/approval/maker-names.ts';
-import { isOpen } from '../../../lambdas/run/approval.ts';
-import { viaText } from '../../../lambdas/run/events/approval-events.ts';
+import { isOpen, viaText } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';

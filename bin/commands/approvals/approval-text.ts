@@ -1,7 +1,7 @@
 import { nameOf } from '../../../lambdas/approval/known-names.ts';
 import type { Names } from '../../../lambdas/connectors/connector.ts';
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
-import { viaText } from '../../../lambdas/run/events/approval-events.ts';
+import { viaText } from '../../../lambdas/run/approval.ts';
 import { escapeHidden } from '../../../lambdas/slack/escape-hidden-characters.ts';
 import type { DerivedTarget } from '../../../lambdas/workflow/model-flow.ts';
 import type { ShownApproval } from '../../client/api-client.ts';

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
-import { shortSubject } from '../../../lambdas/run/run-filter.ts';
+import { shortSubject } from '../../../lambdas/run/subject.ts';
 import type { ShownApproval } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';

@@ -7,12 +7,12 @@ import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts'
 import { auditChanges, type ChangesAudit } from '../../../lambdas/evidence/verify/verify-change-log.ts';
 import type { HeldFiles } from '../../../lambdas/evidence/verify/verify-daily-log.ts';
 import { dayOf } from '../../../lambdas/run/log-entry.ts';
+import { counted } from '../../terminal/counted.ts';
 import { printable } from '../../terminal/terminal.ts';
-import type { Call, Command } from '../command.ts';
-import { EXIT, UsageError } from '../failure.ts';
+import type { Call } from '../command.ts';
+import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { fileFailure, readFile } from '../read-file.ts';
-import { KEY_OPTION, readAddenda, readKeys, unreadable } from './bundle-file.ts';
-import { counted } from './evidence-text.ts';
+import { readAddenda, readKeys, unreadable } from './bundle-file.ts';
 
 /** The log of a day is written a little more than an hour after the day ends. */
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
@@ -21,52 +21,34 @@ const LOG_FILE = /(?:^|\/)log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/;
 const CHANGES_FILE = /(?:^|\/)log\/([^/]+)\/changes\/(\d{4}-\d\d-\d\d)\.json$/;
 const BUNDLE_FILE = /(?:^|\/)evidence\/([^/]+)\/([^/]+)\/bundle\.json$/;
 
-export const evidenceAudit: Command = {
-  name: 'evidence audit',
-  args: ['FOLDER'],
-  description: 'compare a copy of the evidence bucket with its daily logs',
-  details: [
-    'FOLDER is the result of `aws s3 sync s3://<bucket> FOLDER`: bundles in evidence/, logs in log/.',
-    'The audit finds deleted, modified and added bundles. It works offline.',
-    'Name every expected tenant with --tenant: a tenant whose files were all deleted leaves no trace.',
-    'Exit codes: 0 everything is as it was sealed; 1 there are problems; 2 a file cannot be read.',
-  ].join('\n'),
-  offline: true,
-  options: {
-    key: KEY_OPTION,
-    tenant: { value: 'TENANT', repeatable: true, description: 'a tenant that must exist' },
-    from: { value: 'DAY', description: 'first day to check (default: the first log of the tenant)' },
-    through: { value: 'DAY', description: 'last day whose log must exist (default: yesterday, UTC)' },
-  },
-  async run(call) {
-    const key = call.option('key');
-    if (key === undefined) throw new UsageError('--key is required: the file with the public key (PEM)');
-    const keys = readKeys(key);
-    const folder = call.arg(0);
-    const files = filesIn(folder);
-    const logs = [...held(folder, files, LOG_FILE)];
-    const tenants = call.options('tenant');
-    if (logs.length === 0 && tenants.length === 0) {
-      throw unreadable(`${folder} contains no logs; expected log/<tenant>/<day>.json`);
-    }
-    const from = dayGiven(call, 'from');
-    const through = dayGiven(call, 'through') ?? lastDueDay(Date.now());
-    const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
-      keys,
-      tenants,
-      checkBundle: (bundle) => checkBundle(bundle, keys),
-      from,
-      through,
-    });
-    const changes = auditChanges([...held(folder, files, CHANGES_FILE)], { keys, from, through });
-    if (call.json) call.printJson({ tenants: audits, changes });
-    else {
-      printAudits(printable(audits), tenants, call);
-      for (const audit of printable(changes)) printChangesAudit(audit, call);
-    }
-    return [...audits, ...changes].some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok;
-  },
-};
+export function auditFolder(call: Call): ExitCode {
+  const key = call.option('key');
+  if (key === undefined) throw new UsageError('--key is required: the file with the public key (PEM)');
+  const keys = readKeys(key);
+  const folder = call.arg(0);
+  const files = filesIn(folder);
+  const logs = [...held(folder, files, LOG_FILE)];
+  const tenants = call.options('tenant');
+  if (logs.length === 0 && tenants.length === 0) {
+    throw unreadable(`${folder} contains no logs; expected log/<tenant>/<day>.json`);
+  }
+  const from = dayGiven(call, 'from');
+  const through = dayGiven(call, 'through') ?? lastDueDay(Date.now());
+  const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
+    keys,
+    tenants,
+    checkBundle: (bundle) => checkBundle(bundle, keys),
+    from,
+    through,
+  });
+  const changes = auditChanges([...held(folder, files, CHANGES_FILE)], { keys, from, through });
+  if (call.json) call.printJson({ tenants: audits, changes });
+  else {
+    printAudits(printable(audits), tenants, call);
+    for (const audit of printable(changes)) printChangesAudit(audit, call);
+  }
+  return [...audits, ...changes].some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok;
+}
 
 function filesIn(folder: string): string[] {
   try {

@@ -5,32 +5,10 @@ import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldAddendum } from '../../../lambdas/evidence/verify/verify-addenda.ts';
 import { type HeldBundle, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
-import type { Call, Option } from '../command.ts';
+import type { Call } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { readFile } from '../read-file.ts';
-
-export const KEY_OPTION: Option = {
-  value: 'PEM',
-  description: 'file with the trusted public keys: PEM, or countersign-keys.json of the stage',
-};
-
-export const FILE_DETAILS = [
-  'FILE is bundle.json. Its signed envelope, bundle.dsse.json, must be in the same folder, and so must its addenda',
-  '(bundle.addendum-8.json, or addendum-00000008.json as in the bucket): what was recorded after the end of the run.',
-  'Works offline.',
-].join('\n');
-
-/** A bundle is two files, `X.json` and `X.dsse.json`. Accepts either name. */
-export function bundleFiles(file: string): { document: string; envelope: string } {
-  const name = file.replace(/(\.dsse)?\.json$/, '');
-  return { document: `${name}.json`, envelope: `${name}.dsse.json` };
-}
-
-/** The values of a file of changes, beside it. */
-export const changeValuesFile = (file: string): string => `${file.replace(/(\.dsse)?\.json$/, '')}.values.json`;
-
-export const addendumFiles = (file: string, seq: number) =>
-  bundleFiles(`${file.replace(/(\.dsse)?\.json$/, '')}.addendum-${seq}.json`);
+import { bundleFiles } from './bundle-names.ts';
 
 export function readBundle(call: Call): HeldBundle {
   const { document, envelope } = bundleFiles(call.arg(0));

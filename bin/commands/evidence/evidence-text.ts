@@ -2,11 +2,11 @@ import type { EvidenceApproval } from '../../../lambdas/evidence/bundle/approval
 import type { EvidenceCommit } from '../../../lambdas/evidence/bundle/commit-entry.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import type { EvidenceReceipt } from '../../../lambdas/evidence/bundle/receipt-entry.ts';
+import { viaText } from '../../../lambdas/run/approval.ts';
 import type { Digest } from '../../../lambdas/run/digest.ts';
-import { viaText } from '../../../lambdas/run/events/approval-events.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import { dateAndClock } from '../../terminal/times.ts';
-import { eventText } from '../runs/run-text.ts';
+import { eventText } from '../runs/event-text.ts';
 import type { ReadEvidence } from './bundle-file.ts';
 
 const HASH_SHOWN_DIGITS = 12;
@@ -170,9 +170,6 @@ function evidenceEventText(event: EvidenceCommit['events'][number], at: string):
     return JSON.stringify(shown);
   }
 }
-
-export const counted = (count: number, thing: string, things = `${thing}s`) =>
-  `${count} ${count === 1 ? thing : things}`;
 
 const short = (hash: string) => (hash.length > HASH_SHOWN_DIGITS ? `${hash.slice(0, HASH_SHOWN_DIGITS)}…` : hash);
 

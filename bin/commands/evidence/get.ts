@@ -4,7 +4,7 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
 import { findRunId } from '../runs/find-run.ts';
-import { addendumFiles, bundleFiles } from './bundle-file.ts';
+import { addendumFiles, bundleFiles } from './bundle-names.ts';
 
 export const evidenceGet: Command = {
   name: 'evidence get',

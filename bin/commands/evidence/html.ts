@@ -1,26 +1,18 @@
 import { printable } from '../../terminal/terminal.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../failure.ts';
+import type { Call } from '../command.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
-import { FILE_DETAILS, KEY_OPTION, readEvidence } from './bundle-file.ts';
+import { readEvidence } from './bundle-file.ts';
 import { type EvidenceText, evidenceText } from './evidence-text.ts';
 
-export const evidenceHtml: Command = {
-  name: 'evidence html',
-  args: ['FILE'],
-  description: 'convert a bundle to an HTML page',
-  details: `${FILE_DETAILS}\nThe page is self-contained: no scripts, fonts or images.`,
-  offline: true,
-  options: { key: KEY_OPTION, out: { value: 'FILE', description: 'file to write (default: standard output)' } },
-  async run(call) {
-    const evidence = readEvidence(call);
-    const page = evidencePage(printable(evidenceText(evidence)), evidence.verdict.verdict === 'valid');
-    const out = call.option('out');
-    if (out === undefined) call.terminal.print(page);
-    else writeFile(out, page);
-    return EXIT.ok;
-  },
-};
+export function evidenceHtml(call: Call): ExitCode {
+  const evidence = readEvidence(call);
+  const page = evidencePage(printable(evidenceText(evidence)), evidence.verdict.verdict === 'valid');
+  const out = call.option('out');
+  if (out === undefined) call.terminal.print(page);
+  else writeFile(out, page);
+  return EXIT.ok;
+}
 
 const STYLE = `
   :root { color-scheme: light; }

@@ -1,28 +1,20 @@
 import { withShortIds } from '../../terminal/page.ts';
 import { alignedLines, table } from '../../terminal/table.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../failure.ts';
-import { FILE_DETAILS, KEY_OPTION, readEvidence } from './bundle-file.ts';
+import type { Call } from '../command.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
+import { readEvidence } from './bundle-file.ts';
 import { type EvidenceText, evidenceText } from './evidence-text.ts';
 
-export const evidenceShow: Command = {
-  name: 'evidence show',
-  args: ['FILE'],
-  description: 'show a bundle: decisions, approvals, writes and rollback',
-  details: `${FILE_DETAILS}\nA bundle that was tampered with is not shown; evidence verify names the problem.`,
-  offline: true,
-  options: { key: KEY_OPTION },
-  async run(call) {
-    const evidence = readEvidence(call);
-    if (call.json) {
-      call.printJson(evidence.document);
-      return EXIT.ok;
-    }
-    print(printable(evidenceText(evidence)), call.terminal);
+export function showEvidence(call: Call): ExitCode {
+  const evidence = readEvidence(call);
+  if (call.json) {
+    call.printJson(evidence.document);
     return EXIT.ok;
-  },
-};
+  }
+  print(printable(evidenceText(evidence)), call.terminal);
+  return EXIT.ok;
+}
 
 function print({ heading, facts, sections }: EvidenceText, terminal: Terminal): void {
   terminal.print(terminal.paint('strong', heading));

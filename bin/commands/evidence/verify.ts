@@ -12,34 +12,22 @@ import {
   isChangeLog,
   readChangeLog,
 } from '../../../lambdas/evidence/verify/verify-change-log.ts';
+import { counted } from '../../terminal/counted.ts';
 import { printable, type Tone } from '../../terminal/terminal.ts';
-import type { Call, Command } from '../command.ts';
+import type { Call } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { readFile } from '../read-file.ts';
-import { changeValuesFile, FILE_DETAILS, KEY_OPTION, readBundle } from './bundle-file.ts';
-import { counted } from './evidence-text.ts';
+import { readBundle } from './bundle-file.ts';
+import { changeValuesFile } from './bundle-names.ts';
 
-export const evidenceVerify: Command = {
-  name: 'evidence verify',
-  args: ['FILE'],
-  description: 'check a bundle or a file of changes offline',
-  details: [
-    FILE_DETAILS,
-    'Beside a file of changes, FILE.values.json of changes export is compared with the signed digests.',
-    'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
-    'is missing or unreadable, or because no key was given; 70 a bug in this program.',
-  ].join('\n'),
-  offline: true,
-  options: { key: KEY_OPTION },
-  async run(call) {
-    const bundle = readBundle(call);
-    if (isChangeLog(bundle.document)) return verifyChanges(call, bundle);
-    const verdict = verifyBundle(bundle);
-    if (call.json) call.printJson(verdict);
-    else printVerdict(printable(verdict), call);
-    return EXIT_OF[verdict.verdict];
-  },
-};
+export function verifyEvidence(call: Call): ExitCode {
+  const bundle = readBundle(call);
+  if (isChangeLog(bundle.document)) return verifyChanges(call, bundle);
+  const verdict = verifyBundle(bundle);
+  if (call.json) call.printJson(verdict);
+  else printVerdict(printable(verdict), call);
+  return EXIT_OF[verdict.verdict];
+}
 
 function verifyChanges(call: Call, { document, envelope, keys }: HeldBundle): ExitCode {
   const { file, problem: ofSignature } = readChangeLog({ document, envelope }, keys);

@@ -7,7 +7,7 @@ import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { dateAndTime } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
-import { bundleFiles, changeValuesFile } from '../evidence/bundle-file.ts';
+import { bundleFiles, changeValuesFile } from '../evidence/bundle-names.ts';
 import { EXIT, Failure, UsageError } from '../failure.ts';
 import { noteMore, PAGE_MAX, pagingOptions, readPages } from '../paging.ts';
 import { readFile, writeFile } from '../read-file.ts';

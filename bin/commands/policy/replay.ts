@@ -1,10 +1,10 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
 import type { Flip, Outcome } from '../../../lambdas/policy/replay.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
+import { counted } from '../../terminal/counted.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
-import { counted } from '../evidence/evidence-text.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { shortRunIds } from '../runs/find-run.ts';
 import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';

@@ -2,7 +2,7 @@ import type { RequestFor } from '../../../client/api-client.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import type { Call, Option } from '../command.ts';
 import { UsageError } from '../failure.ts';
-import { RUN_STATUSES } from './run-text.ts';
+import { RUN_STATUSES } from './run-status.ts';
 
 type ListQuery = NonNullable<RequestFor<'GET /api/v1/runs'>['query']>;
 export type RunFilterQuery = Omit<ListQuery, 'limit' | 'cursor' | 'counts'>;

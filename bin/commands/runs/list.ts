@@ -1,4 +1,4 @@
-import { shortSubject } from '../../../lambdas/run/run-filter.ts';
+import { shortSubject } from '../../../lambdas/run/subject.ts';
 import type { RunPage, RunSummary } from '../../client/api-client.ts';
 import { type Cell, type Column, table } from '../../terminal/table.ts';
 import { printable, type Terminal } from '../../terminal/terminal.ts';
@@ -8,7 +8,7 @@ import { EXIT } from '../failure.ts';
 import { limitOf, noteMore, PAGE_MAX, pagingOptions } from '../paging.ts';
 import { FILTER_OPTIONS, filterQuery } from './filter-options.ts';
 import { shortRunIds } from './find-run.ts';
-import { RUN_STATUSES, statusCell } from './run-text.ts';
+import { RUN_STATUSES, statusCell } from './run-status.ts';
 
 const LIMIT_DEFAULT = 25;
 /** A search compares 5,000 titles, or other fields of 100 runs, with each request. */

@@ -9,9 +9,10 @@ import type { Cell } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
 import { approvalCell, voteText } from '../approvals/approval-text.ts';
+import { eventText, eventTone } from './event-text.ts';
 import { shortRunIds } from './find-run.ts';
 import { nextAction } from './next-action.ts';
-import { eventText, eventTone, statusCell } from './run-text.ts';
+import { statusCell } from './run-status.ts';
 import { cutValue, printInputs, printStepValues, printWritten, receiptOf } from './run-values.ts';
 import { eventEntries, stepRows } from './step-rows.ts';
 

@@ -6,8 +6,7 @@ import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { PAGE_MAX } from '../paging.ts';
 import { runReference } from './find-run.ts';
-import { printRun } from './run-page.ts';
-import { statusCell } from './run-text.ts';
+import { statusCell } from './run-status.ts';
 import { printStep } from './run-values.ts';
 
 export const runsShow: Command = {
@@ -22,7 +21,10 @@ export const runsShow: Command = {
     const step = call.option('step');
     if (step !== undefined) return showStep(call, api, run, step);
     if (call.json) call.printJson(run);
-    else printRun(printable(run), call.terminal);
+    else {
+      const { printRun } = await import('./run-page.ts');
+      printRun(printable(run), call.terminal);
+    }
     return EXIT.ok;
   },
 };

@@ -12,6 +12,7 @@ export const INPUTS: Record<string, Option> = {
   input: { value: 'NAME=VALUE', repeatable: true, description: 'an input; VALUE is JSON, or else text' },
   inputs: { value: 'FILE', description: 'JSON file with inputs; --input wins over it' },
 };
+const EARLIER = 'an earlier request with this key started it';
 const GIVEN: Record<string, Option> = {
   ...INPUTS,
   title: { value: 'TEXT', description: 'title of the run' },
@@ -38,7 +39,7 @@ export const runsStart: readonly Command[] = [
       const workflow = { name: call.arg(0), ...(version !== undefined && { version: Number(version) }) };
       const automation = call.option('automation');
       const body = { workflow, ...(automation !== undefined && { automation }), ...givenBy(call) };
-      return printStarted(call, await call.api().call('POST /api/v1/runs', { body, headers: keyOf(call) }));
+      return printStarted(call, await call.api().create('POST /api/v1/runs', { body, headers: keyOf(call) }));
     },
   },
   {
@@ -48,7 +49,7 @@ export const runsStart: readonly Command[] = [
     options: GIVEN,
     async run(call) {
       const request = { params: { name: call.arg(0) }, body: givenBy(call), headers: keyOf(call) };
-      return printStarted(call, await call.api().call('POST /api/v1/automations/{name}/run', request));
+      return printStarted(call, await call.api().create('POST /api/v1/automations/{name}/run', request));
     },
   },
   {
@@ -61,7 +62,10 @@ export const runsStart: readonly Command[] = [
       const api = call.api();
       const params = { id: await findRunId(api, call.arg(0)) };
       const body = { workflowVersion: call.isSet('newest') ? ('newest' as const) : ('same' as const) };
-      return printStarted(call, await api.call('POST /api/v1/runs/{id}/rerun', { params, body, headers: keyOf(call) }));
+      return printStarted(
+        call,
+        await api.create('POST /api/v1/runs/{id}/rerun', { params, body, headers: keyOf(call) }),
+      );
     },
   },
   {
@@ -79,7 +83,7 @@ export const runsStart: readonly Command[] = [
       const body = step === undefined ? {} : { step };
       return printStarted(
         call,
-        await api.call('POST /api/v1/runs/{id}/replay', { params, body, headers: keyOf(call) }),
+        await api.create('POST /api/v1/runs/{id}/replay', { params, body, headers: keyOf(call) }),
       );
     },
   },
@@ -134,11 +138,18 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-export function printStarted(call: Call, run: ResponseFrom<'POST /api/v1/runs'>): ExitCode {
-  if (call.json) call.printJson(run);
+interface Started {
+  isNew: boolean;
+  body: ResponseFrom<'POST /api/v1/runs'>;
+}
+
+/** `earlier` says why nothing new was started. */
+export function printStarted(call: Call, { isNew, body }: Started, earlier = EARLIER): ExitCode {
+  if (call.json) call.printJson({ ...body, isNew });
   else {
-    const { runId, workflow } = run;
-    call.terminal.print(printable(`${runId} started: ${workflow.name} v${workflow.version}`));
+    const { runId, workflow } = body;
+    const what = isNew ? 'started' : `not started again, ${earlier}`;
+    call.terminal.print(printable(`${runId} ${what}: ${workflow.name} v${workflow.version}`));
     call.terminal.note(`follow it with npx countersign runs watch ${runId.slice(0, 12)}`);
   }
   return EXIT.ok;

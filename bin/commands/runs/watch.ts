@@ -1,14 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Commit } from '../../../lambdas/run/commit.ts';
 import { type Api, type RunEvents, Unavailable } from '../../client/api-client.ts';
-import { Page } from '../../terminal/page.ts';
-import { printable } from '../../terminal/terminal.ts';
-import { clockNear, duration } from '../../terminal/times.ts';
+import { duration } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { findRunId } from './find-run.ts';
-import { eventText, eventTone, hasEnded } from './run-text.ts';
-import { eventEntries } from './step-rows.ts';
+import { hasEnded } from './run-status.ts';
 
 const POLL_EVERY_MS = 500;
 /** A restart of the host or a short network failure does not end the watch. */
@@ -25,6 +22,7 @@ export const runsWatch: Command = {
   async run(call) {
     const api = call.api();
     const runId = await findRunId(api, call.arg(0));
+    const { printCommit } = await import('./print-commit.ts');
     const show = (commit: Commit, first: Commit) => printCommit(call, runId, commit, first.at);
     const ended = await follow(api, runId, show, call);
     if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
@@ -75,17 +73,4 @@ function noteHowToDecide({ terminal, json, url, isLocal }: Call, runId: string):
   if (json || !terminal.isInteractive) return;
   const slack = isLocal ? `at ${url}/_sim` : 'in Slack';
   terminal.note(`waiting for approval: decide ${slack}, or run npx countersign approvals show ${runId.slice(0, 12)}`);
-}
-
-function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
-  const { seq, at } = commit;
-  if (json) {
-    for (const event of commit.events) terminal.print(JSON.stringify({ runId, seq, at, ...event }));
-    return;
-  }
-  for (const { event, last } of eventEntries(printable(commit.events))) {
-    const text = eventText(event, at, last);
-    const page = new Page(terminal);
-    page.entry(`${clockNear(at, begunAt)}  `, page.short(text), eventTone(event));
-  }
 }

@@ -1,5 +1,4 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
-import { operatorOf } from '../../operator/invoke-as-operator.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { packageVersion } from '../../version.ts';
 import type { Call, Command } from '../command.ts';
@@ -48,6 +47,7 @@ export function printFindings({ terminal }: Call, findings: readonly Finding[]):
 /** What only the operator can see: tenants without owners. */
 async function stageFindings(call: Call): Promise<Finding[]> {
   if (call.option('stage') === undefined) return [];
+  const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
   const { stage, kind, tenants } = await (await operatorOf(call)).describe();
   const wanted = kind === 'prod' ? 2 : 1;
   return tenants

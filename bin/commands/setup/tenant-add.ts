@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RequestFor } from '../../../client/api-client.ts';
 import type { DescribedStage } from '../../../lambdas/setup/bootstrap.ts';
 import { Api } from '../../client/api-client.ts';
-import { type Operator, operatorOf } from '../../operator/invoke-as-operator.ts';
+import type { Operator } from '../../operator/invoke-as-operator.ts';
 import { OPERATOR_OPTIONS } from '../../operator/operator-options.ts';
 import { apiKeyHeaders } from '../../profiles/credentials.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -41,6 +41,7 @@ export const tenantAdd: readonly Command[] = [
       const { askForTenant } = await import('./ask-for-tenant.ts');
       const file = call.arg(0) || (await askForTenant(call));
       const tenant = await readTenantFile(file);
+      const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
       const operator = await operatorOf(call);
       const stage = await operator.describe();
       return new TenantSetup(call, { file: tenant, operator, stage }).run();
@@ -66,6 +67,7 @@ export const tenantAdd: readonly Command[] = [
       const key = newApiKey();
       const owner = { id, name, identities: [...call.options('identity')] };
       const keys = [{ person: id, sha256: hashOf(key) }];
+      const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
       const { added } = await (await operatorOf(call)).addOwners({ tenant, owners: [owner], keys });
       if (call.json) call.printJson({ added, key });
       else {

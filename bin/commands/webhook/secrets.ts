@@ -1,4 +1,3 @@
-import { checkSecrets, SecretDocument } from '../../../lambdas/intake/signing-secrets.ts';
 import type { Command } from '../command.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { readFile } from '../read-file.ts';
@@ -13,6 +12,7 @@ export const webhookSecrets: Command = {
   offline: true,
   options: {},
   async run(call) {
+    const { checkSecrets, SecretDocument } = await import('../../../lambdas/intake/signing-secrets.ts');
     const file = call.arg(0);
     const document = SecretDocument.safeParse(parsed(readFile(file).toString()));
     if (!document.success) {

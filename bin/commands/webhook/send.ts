@@ -4,8 +4,8 @@ import { sendTo } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
+import { LOCAL_TENANT, localOwnerKey, localSecret } from '../local-stage.ts';
 import { readFile } from '../read-file.ts';
-import { LOCAL_TENANT, localOwnerKey, localSecret, signedHeaders } from './sign-delivery.ts';
 
 const SOURCES = ['github', 'servicenow'] as const;
 /** Who signs a webhook: `generic/NAME` is a source that the tenant defines. */
@@ -40,6 +40,7 @@ export const webhookSend: Command = {
     const tenant = call.option('tenant') ?? LOCAL_TENANT;
     if (!TENANT.test(tenant))
       throw new UsageError(`"${tenant}" is not a tenant name; use lower-case letters, digits and dashes`);
+    const { signedHeaders } = await import('./sign-delivery.ts');
     const headers = signedHeaders(source, body, {
       secret: secretOf(call, source, tenant),
       id: call.option('delivery'),

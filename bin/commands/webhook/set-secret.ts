@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { ResponseFrom } from '../../../client/api-client.ts';
-import { operatorOf } from '../../operator/invoke-as-operator.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, UsageError } from '../failure.ts';
@@ -75,6 +74,7 @@ async function store(
   }
   const tenant = call.option('tenant');
   if (tenant === undefined) throw new UsageError('--tenant TENANT is required with --stage');
+  const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
   return (await operatorOf(call)).storeSigningSecret({ tenant, source, secret, keepPrevious });
 }
 

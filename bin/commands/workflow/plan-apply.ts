@@ -9,6 +9,7 @@ export const planApply: Command = {
   options: {},
   async run(call) {
     const params = { hash: call.arg(0) };
-    return printStarted(call, await call.api().call('POST /api/v1/plans/{hash}/apply', { params }));
+    const applied = await call.api().create('POST /api/v1/plans/{hash}/apply', { params });
+    return printStarted(call, applied, 'the plan was applied before');
   },
 };

@@ -21,16 +21,18 @@ export const workflowPublish: Command = {
     // Before publishing: an unknown automation must not leave a published version behind.
     const automation =
       wanted === undefined ? undefined : await api.call('GET /api/v1/automations/{name}', { params: { name: wanted } });
-    const published = await api.call('POST /api/v1/workflows', { body: checked.text });
+    const { isNew, body: published } = await api.create('POST /api/v1/workflows', { body: checked.text });
     const saved =
       automation &&
       (await api.call('PUT /api/v1/automations/{name}', {
         params: { name: automation.name },
         body: { ...automation, workflow: { name: published.name, version: published.version } },
       }));
-    if (call.json) call.printJson({ ...published, ...(saved && { automation: saved }) });
+    if (call.json) call.printJson({ ...published, isNew, ...(saved && { automation: saved }) });
     else {
-      call.terminal.print(printable(`published ${published.name} version ${published.version}`));
+      const { name, version } = published;
+      const unchanged = `${name} version ${version} has this content; nothing was published`;
+      call.terminal.print(printable(isNew ? `published ${name} version ${version}` : unchanged));
       for (const warning of published.warnings) call.terminal.note(printable(`warning: ${warning}`));
       if (saved) call.terminal.print(printable(`${saved.name} uses it within ${saved.effectiveWithinSeconds} s`));
     }

@@ -10,8 +10,9 @@ import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
-import { isOverdue, listedTitle, needsResolution, shortSubject } from '../run-filter.ts';
+import { isOverdue, listedTitle, needsResolution } from '../run-filter.ts';
 import { DUE_SHARDS } from '../run-store.ts';
+import { shortSubject } from '../subject.ts';
 import * as keys from './dynamo-keys.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { Commit } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { lostTrigger, type Run, type Trigger } from '../run.ts';
-import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter, shortSubject } from '../run-filter.ts';
+import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../run-filter.ts';
 import {
   type DueItem,
   type EvidenceRecord,
@@ -25,6 +25,7 @@ import {
   type WaitingLine,
 } from '../run-store.ts';
 import type { Step } from '../step.ts';
+import { shortSubject } from '../subject.ts';
 import { runningByWorkspace } from './dynamo-caps.ts';
 import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { GATE_REASONS } from '../approval.ts';
+import { GATE_REASONS, viaText } from '../approval.ts';
 import { ChannelName, Count, Derived, eventKind, Hash, Id, Ids, ofApproval, RiskTier, Time } from './event-kind.ts';
 import {
   type Fields,
@@ -208,8 +208,6 @@ const STALE_TEXT = {
   voters: 'a person who approved lost the right to approve it',
   used: 'the approval was for one request, and that request failed',
 };
-
-export const viaText = (via: string) => (via === 'api' ? 'through the API' : `in ${via}`);
 
 function changeApproval({ approvals }: Replay, { approvalId }: RecordedEvent, fields: Fields): void {
   const approval = approvals.get(approvalId);

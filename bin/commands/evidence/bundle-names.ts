@@ -1,0 +1,11 @@
+/** A bundle is two files, `X.json` and `X.dsse.json`. Accepts either name. */
+export function bundleFiles(file: string): { document: string; envelope: string } {
+  const name = file.replace(/(\.dsse)?\.json$/, '');
+  return { document: `${name}.json`, envelope: `${name}.dsse.json` };
+}
+
+/** The values of a file of changes, beside it. */
+export const changeValuesFile = (file: string): string => `${file.replace(/(\.dsse)?\.json$/, '')}.values.json`;
+
+export const addendumFiles = (file: string, seq: number) =>
+  bundleFiles(`${file.replace(/(\.dsse)?\.json$/, '')}.addendum-${seq}.json`);
