@@ -94,10 +94,11 @@ export class CountersignStack extends Stack {
       generatedEntry: 'unused',
     });
     const targets = { connectionSecrets, messagingSecrets };
-    const worker = new Worker(this, 'Worker', { ...shared, ...targets, stepQueue, sealQueue, approvals, httpApi });
-
-    // Every run ends with an evidence bundle, which auditors can verify without us. The id of the bucket stays.
+    // Every run ends with an evidence bundle, which auditors can verify without us. The id of the bucket stays. The key
+    // of evidence also signs the commands that the worker assigns to agents.
     const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
+    const workerQueues = { stepQueue, sealQueue };
+    const worker = new Worker(this, 'Worker', { ...shared, ...targets, ...workerQueues, approvals, httpApi, evidence });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 

@@ -6,6 +6,7 @@ import type { RunChangerEnvironment } from '../lambdas/run-changes/environment.t
 import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceBucket } from './evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -27,6 +28,7 @@ interface WorkerProps {
   messagingSecrets: TenantSecrets;
   approvals: ApprovalFlow;
   httpApi: CountersignHttpApi;
+  evidence: EvidenceBucket;
 }
 
 /** The function that consumes step messages and makes the writes. */
@@ -38,8 +40,8 @@ export class Worker extends Construct {
 
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets, approvals, httpApi } =
-      props;
+    const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets } = props;
+    const { approvals, httpApi, evidence } = props;
     this.#props = props;
     this.runChangerEnvironment = {
       RUN_TABLE: runTable.table.tableName,
@@ -57,7 +59,10 @@ export class Worker extends Construct {
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         ...connectionSecrets.environment,
         OWN_URL: httpApi.api.apiEndpoint,
+        STAGE: config.stage,
         STAGE_KIND: config.kind,
+        SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
+        SIGNING_ALGORITHM: evidence.signing.SIGNING_ALGORITHM,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
       // Workers send messages to workers while a run continues. Its step limit, deadline and backoff bound the loop.
@@ -66,10 +71,12 @@ export class Worker extends Construct {
     const { step } = this;
     stepQueue.consumedBy(step, { batchSize: RUNS_PER_WORKER, maxConcurrency: config.workerConcurrency });
     this.allowMoves(step);
-    runTable.allow(step, ['Query'], ['TENANT']);
-    runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK']);
+    runTable.allow(step, ['Query'], ['TENANT', 'AGENT']);
+    runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK', 'AGENT']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     approvals.allowStart(step);
+    // It signs assignments. Agents accept no other signature of this key, because the payload type is signed, too.
+    step.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);
     // Only the worker has credentials for targets.
     connectionSecrets.readableBy(step);
     messagingSecrets.readableBy(step);

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { systemPause } from '../entry/system.ts';
 import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
-import { docOf, type Item, toItem } from '../run/dynamo/dynamo-items.ts';
+import { assignmentItem, docOf, type Item, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
 import { DynamoRows, under } from '../run/dynamo/dynamo-rows.ts';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
@@ -10,9 +10,6 @@ import type { AgentRegistry } from './agent-registry.ts';
 import type { Assignment, AssignmentPlace } from './assignment.ts';
 
 export const agentItem = (agent: Agent): Item => toItem(keys.agentKey(agent.tenant, agent.agentId), agent);
-
-export const assignmentItem = (assignment: Assignment): Item =>
-  toItem(keys.assignmentKey(assignment.tenant, assignment), assignment);
 
 const next = (read: Agent, agent: Agent): Agent => ({ ...agent, revision: read.revision + 1 });
 

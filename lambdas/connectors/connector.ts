@@ -40,6 +40,10 @@ export interface Proposal {
   after?: TouchedState;
   /** `{connector}:{operation}:{instance}:{target}:{hash of fields}`. */
   key: string;
+  /** The environment of the target, if the input names it: policy and gates apply the stricter of it and the stage's. */
+  environment?: 'prod' | 'staging' | 'dev';
+  /** The input says that this write removes something that no later write can restore. */
+  destructive?: true;
 }
 
 /** For a field and one of its values, what people call the value: the name of a group instead of its id. */
@@ -85,6 +89,12 @@ export interface Definition<Input> {
   risk: Risk;
   /** Removes something that no later write can restore. */
   destructive?: true;
+  /** How often the call may be made, if the workflow does not say so; by default it depends on `destructive`. */
+  attempts?(input: Input): number;
+  /** An identical call of another run is another one: it is made again. */
+  oncePerRun?: true;
+  /** Workflows cannot use it: it only undoes a write of another tool. */
+  undoOnly?: true;
   /** Whether `perform` can usually return a reversal. */
   reversible: boolean;
   /** The tenant's connection that the operation uses; absent if it calls no external system. */

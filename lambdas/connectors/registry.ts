@@ -1,3 +1,4 @@
+import { rollBackCommand, runCommand } from './agent/command.ts';
 import type { Operation } from './connector.ts';
 import { addAssignees, removeAssignees } from './github/assignees.ts';
 import { createComment, deleteComment, updateComment } from './github/comments.ts';
@@ -43,11 +44,13 @@ const OPERATIONS: readonly Operation[] = [
   httpGet,
   httpRequest,
   invokeModel,
+  runCommand,
+  rollBackCommand,
 ];
 
 const byTool = new Map(OPERATIONS.map((operation) => [operation.tool, operation]));
 
 export const findOperation = (tool: string): Operation | undefined => byTool.get(tool);
 
-/** The tools that call external systems. */
-export const toolNames = (): string[] => [...byTool.keys()];
+/** The tools that call external systems, for steps of workflows. */
+export const toolNames = (): string[] => OPERATIONS.filter(({ undoOnly }) => !undoOnly).map(({ tool }) => tool);

@@ -10,6 +10,8 @@ export const METRICS = {
   approvalsOverdue: 'ApprovalsOverdue',
   /** Age of the oldest due row that the sweeper found. */
   oldestDueSeconds: 'OldestDueSeconds',
+  /** One for each assignment to an agent that changed its status (source 001, 6.1). */
+  workerAssignments: 'worker_assignments_total',
 } as const;
 export type MetricName = (typeof METRICS)[keyof typeof METRICS];
 

@@ -13,17 +13,19 @@ interface SignedPost {
   credentials: AwsCredentials;
   url: URL;
   body: string;
+  /** Signed, too. */
+  headers?: Record<string, string>;
 }
 
 /** The headers of a signed POST with a JSON body, for `fetch`: one request does not need the client of a service. */
-export async function signedHeaders({ service, region, credentials, url, body }: SignedPost) {
+export async function signedHeaders({ service, region, credentials, url, body, headers: further }: SignedPost) {
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const { headers } = await signer.sign({
     method: 'POST',
     protocol: url.protocol,
     hostname: url.hostname,
     path: url.pathname,
-    headers: { host: url.host, 'content-type': 'application/json' },
+    headers: { host: url.host, 'content-type': 'application/json', ...further },
     body,
   });
   const { host: _fetchSetsIt, ...others } = headers;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /** Ed25519 signatures are deterministic. ECDSA P-256 is for regions without Ed25519. */
-const SIGNING_ALGORITHMS = ['ED25519_SHA_512', 'ECDSA_SHA_256'] as const;
-export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+export const SigningAlgorithm = z.enum(['ED25519_SHA_512', 'ECDSA_SHA_256']).default('ED25519_SHA_512');
+export type SigningAlgorithm = z.infer<typeof SigningAlgorithm>;
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z.string().transform((text) => schema.parse(JSON.parse(text)));
@@ -14,7 +14,7 @@ const SigningEnvironment = z.object({
   RUN_TABLE: z.string(),
   EVIDENCE_BUCKET: z.string(),
   SIGNING_KEY_ARN: z.string(),
-  SIGNING_ALGORITHM: z.enum(SIGNING_ALGORITHMS).default('ED25519_SHA_512'),
+  SIGNING_ALGORITHM: SigningAlgorithm,
   EVIDENCE_KEYS,
 });
 

@@ -18,7 +18,6 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #sources: Cached<GenericSource[]>;
   readonly #settings: Cached<TenantSettings>;
   readonly #people: Cached<Person[]>;
-  readonly #profiles: Cached<ProfileDefinition[]>;
   readonly #workflows = new Map<string, PublishedWorkflow>();
 
   constructor(source: Pick<Definitions, CachedKinds>, now: () => number) {
@@ -27,7 +26,6 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     this.#sources = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#people = new Cached(CHANGES_SEEN_WITHIN_MS, now);
-    this.#profiles = new Cached(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -42,8 +40,9 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     return this.#settings.get(tenant, () => this.#source.settings(tenant));
   }
 
+  /** Not cached: a command that was just forbidden does not run. Only runs with commands read them. */
   profiles(tenant: string): Promise<ProfileDefinition[]> {
-    return this.#profiles.get(tenant, () => this.#source.profiles(tenant));
+    return this.#source.profiles(tenant);
   }
 
   people(tenant: string, { fresh } = { fresh: false }): Promise<Person[]> {

@@ -35,8 +35,6 @@ export function gateFor(input: GateInput): Gate {
   const { decision, action, askedBefore } = input;
   const alwaysTwo = action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
   const required: Pick<Approval, 'asks' | 'requirement'>[] = [];
-  if (input.retry && retryNeedsApproval(action))
-    required.push({ asks: 'retry', requirement: retryRequirement(action) });
   if (decision.verdict === 'needs_approval') required.push({ asks: 'policy', requirement: decision.requirement });
   if (alwaysTwo) required.push({ asks: 'always_two', requirement: ALWAYS_TWO });
   // The target of an undo was approved with the original write.
@@ -45,6 +43,8 @@ export function gateFor(input: GateInput): Gate {
   const approvers = action.undo ? undefined : input.workflow.steps[input.index]?.approvers;
   if (approvers) required.push({ asks: 'approvers', requirement: { tier: action.risk, ...approvers } });
   if (askedBefore) required.push(askedBefore);
+  const again = retryNeedsApproval(action) || (approvalIsUsedUp(action) && required.length > 0);
+  if (input.retry && again) required.unshift({ asks: 'retry', requirement: retryRequirement(action) });
   const [first] = required;
   if (first)
     return { kind: 'closed', asks: first.asks, requirement: required.map((each) => each.requirement).reduce(stricter) };
@@ -54,6 +54,13 @@ export function gateFor(input: GateInput): Gate {
 /** Source 001, 7.2: from this blast radius on, an operator must approve a repeated write. */
 export const retryNeedsApproval = ({ effect, blastRadius }: Pick<ProposedAction, 'effect' | 'blastRadius'>): boolean =>
   effect !== 'read' && atLeast(blastRadius, 'medium');
+
+/**
+ * An approval of a command allows it to run once: also a repetition with blast radius low needs another one, if the first
+ * run needed one.
+ */
+export const approvalIsUsedUp = (action: Pick<ProposedAction, 'connector' | 'effect' | 'blastRadius'>): boolean =>
+  action.connector === 'agent' || retryNeedsApproval(action);
 
 const retryRequirement = ({ risk }: ProposedAction): ApprovalRequirement => ({
   tier: risk,

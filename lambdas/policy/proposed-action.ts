@@ -41,15 +41,21 @@ export function proposedAction(proposed: Proposed): ProposedAction {
     effect: operation.effect,
     risk: higher(operation.risk, definition?.risk),
     blastRadius: definition?.blastRadius ?? workflow.blastRadius,
-    environment,
+    environment: stricterEnvironment(environment, proposal.environment),
     // An undo only removes what the run itself wrote.
-    destructive: operation.destructive === true && !undo,
+    destructive: (operation.destructive === true || proposal.destructive === true) && !undo,
     reversible: operation.reversible,
     undo,
     ...(derived.length > 0 && { derived }),
     makers,
   };
 }
+
+/** A prod target is judged as in a prod stage, also from a dev stage. */
+function stricterEnvironment(stage: Environment, target: Environment = stage): Environment {
+  return STRICTEST_FIRST.find((each) => each === stage || each === target) ?? stage;
+}
+const STRICTEST_FIRST: readonly Environment[] = ['prod', 'staging', 'dev'];
 
 /** What policy may consider in addition to the call itself. */
 export interface Circumstances {

@@ -1,3 +1,4 @@
+import { isUnknownOutcome } from '../run/errors.ts';
 import type { Compensation } from '../run/events/write-events.ts';
 import type { Run } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -13,12 +14,14 @@ import {
 
 /** The compensation log of a run: for each write, whether it was undone, and if not, why. */
 
-export type WrittenStep = (SucceededStep | (FailedStep & { wrote: true })) & { receiptKey: string };
+export type WrittenStep = (SucceededStep | (FailedStep & ({ wrote: true } | { mayHaveWritten: true }))) & {
+  receiptKey: string;
+};
 
 /** A write that an earlier step of the run had already made belongs to that step. */
 const hasWritten = (step: Step): step is WrittenStep =>
   ((step.status === 'succeeded' && step.madeByStep === undefined) ||
-    (step.status === 'failed_terminal' && step.wrote === true)) &&
+    (step.status === 'failed_terminal' && (step.wrote === true || step.mayHaveWritten === true))) &&
   step.receiptKey !== undefined;
 
 /** The run whose writes this run undoes: itself, or the ended run that it rolls back. */
@@ -46,15 +49,19 @@ export const undoUnderWay = (steps: Steps): boolean =>
   [...steps.values()].some((step) => step.undoes !== undefined && !isFinished(step));
 
 /** A write that was sent and whose outcome is unknown. A read changes nothing, so there is nothing to undo. */
-export const mayHaveBeenMade = (step: Step): step is RetryableStep =>
-  step.status === 'failed_retryable' &&
+export const mayHaveBeenMade = (step: Step): step is RetryableStep | FailedStep =>
+  (step.status === 'failed_retryable' || step.status === 'failed_terminal') &&
   step.leaseVersion > 0 &&
-  step.error.code === 'OUTCOME_UNKNOWN' &&
+  isUnknownOutcome(step.error.code) &&
   step.governed?.request.action.effect !== 'read';
 
-/** Writes and undos that will not be probed again, and whose outcome is unknown, are logged as unknown. */
-export function recordUnknownWrites(draft: RunDraft): void {
+/**
+ * Writes and undos that will not be probed again, and whose outcome is unknown, are logged as unknown. A rollback leaves
+ * out the lost commands that it undoes.
+ */
+export function recordUnknownWrites(draft: RunDraft, { undone }: { undone: boolean }): void {
   for (const step of [...draft.steps.values()].filter(mayHaveBeenMade)) {
+    if (undone && isUndoable(step)) continue;
     const written = step.undoes === undefined ? step : draft.steps.get(step.undoes);
     if (!written || draft.run.compensation?.some((logged) => logged.step === written.id)) continue;
     recordCompensation(draft, written, { outcome: 'unknown', reason: step.error.message });
@@ -83,7 +90,7 @@ function outcomeOf(undo: Step): Pick<Compensation, 'outcome' | 'reason'> {
   if (undo.status !== 'failed_terminal') return { outcome: 'kept' };
   const { code, message: reason } = undo.error;
   if (code === 'DRIFTED') return { outcome: 'drifted', reason };
-  return { outcome: code === 'OUTCOME_UNKNOWN' ? 'unknown' : 'refused', reason };
+  return { outcome: isUnknownOutcome(code) ? 'unknown' : 'refused', reason };
 }
 
 export function recordCompensation(

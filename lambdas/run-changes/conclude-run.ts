@@ -66,7 +66,7 @@ async function beginRollback(
   by: By,
   error?: RecordedError,
 ): Promise<void> {
-  recordUnknownWrites(draft);
+  recordUnknownWrites(draft, { undone: true });
   await closeOpenSteps(runs, draft);
   const endsAs = error ? 'failed_terminal' : 'canceled';
   draft.note({
@@ -85,7 +85,7 @@ function noteCancellation(draft: RunDraft): void {
 
 async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promise<void> {
   const canceled = draft.run.status === 'canceled';
-  if (canceled) recordUnknownWrites(draft);
+  if (canceled) recordUnknownWrites(draft, { undone: false });
   await closeOpenSteps(runs, draft);
   if (canceled) recordRemainingWrites(draft);
   const { tenant, runId } = draft.run;

@@ -7,9 +7,10 @@ import { type FailedStep, factsOf, type RetryableStep, withoutApproval } from '.
 import { changeRun } from './change-run.ts';
 import type { FollowUp } from './commit-run.ts';
 import { concludeRun } from './conclude-run.ts';
+import { lostAgentIn } from './lost-agent.ts';
 import { recordResume } from './recover-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
-import { succeed } from './step-endings.ts';
+import { settleReceipt, succeed } from './step-endings.ts';
 import { ownReceipt } from './step-receipt.ts';
 
 /** A command of a person. */
@@ -108,11 +109,15 @@ async function retryFailed(
   for (const step of failed) {
     if (step.status !== 'failed_retryable' && step.status !== 'failed_terminal') continue;
     const { input, receiptKey, error } = step;
+    const lost = error.code === 'AGENT_LOST' && (await settleLost(changer, draft, step));
     draft
       .put({
         ...factsOf(step, draft.at),
         // A retry by a person starts with new attempts.
         attempt: 0,
+        unassigned: undefined,
+        ...lostAgentIn(step),
+        ...(lost && { sent: true }),
         // A person who only shortens the backoff is no maker. After a final failure, people are asked again, and the
         // person who retries is a maker.
         ...(step.status === 'failed_terminal' && {
@@ -127,6 +132,14 @@ async function retryFailed(
       })
       .record({ type: 'step.retry_requested', step: step.id, index: step.index, actor });
   }
+}
+
+/** A person decides that a command whose agent was lost may run again: sending it is a retry, with the gate of one. */
+async function settleLost(changer: RunChanger, draft: RunDraft, step: RetryableStep | FailedStep): Promise<boolean> {
+  const own = await ownReceipt(changer, draft, step);
+  if (own?.outcome !== 'unknown') return false;
+  settleReceipt(draft, { ...own, outcome: 'failed', settledAt: draft.at });
+  return true;
 }
 
 /** Now, but not before the quarantine of a write of unknown outcome ends. */

@@ -1,4 +1,4 @@
-import { type RecordedError, recordedError } from '../run/errors.ts';
+import { isUnknownOutcome, type RecordedError, recordedError } from '../run/errors.ts';
 import type { ExternalEventContext } from '../run/events/run-events.ts';
 import type { Compensation } from '../run/events/write-events.ts';
 import type { RunStatus } from '../run/run.ts';
@@ -19,8 +19,9 @@ export function nextStatus(state: RunState, draft: RunDraft, workLeft: boolean):
   const by = causeOf(state, draft);
   const steps = [...draft.steps.values()];
   const has = (status: Step['status']) => steps.some((step) => step.status === status);
-  const failed = worstFailure(steps);
   const { stopRequest } = draft.run;
+  // A command that was stopped because of the request has not failed.
+  const failed = worstFailure(stopRequest ? steps.filter((step) => !isStopped(step)) : steps);
   // A run does not end while a write is in flight: `canceled` and `failed` mean that it sends nothing more.
   if (has('running')) return { to: 'running', by };
   const failure = failed && failureStatus(state, failed);
@@ -67,14 +68,20 @@ export const awaitedEvent = (awaits: Awaited): ExternalEventContext | undefined 
     ? { type: 'signal', signal: awaits.event, source: 'api', deadlineAt: awaits.until }
     : undefined;
 
+const isStopped = (step: Step): boolean => step.status === 'failed_terminal' && step.error.code === 'COMMAND_CANCELED';
+
 /** An unknown outcome has priority, because it needs a human. */
 function worstFailure(steps: readonly Step[]): FailedStep | undefined {
   const failed = steps.filter((step) => step.status === 'failed_terminal');
-  return failed.find(({ error }) => error.code === 'OUTCOME_UNKNOWN') ?? failed[0];
+  return failed.find(({ error }) => isUnknownOutcome(error.code)) ?? failed[0];
 }
 
-function failureStatus({ workflow }: RunState, { error, index, by = SYSTEM }: FailedStep): NextStatus {
+function failureStatus({ workflow }: RunState, failed: FailedStep): NextStatus {
+  const { error, index, by = SYSTEM } = failed;
   if (error.code === 'OUTCOME_UNKNOWN') return { to: 'needs_human', by: SYSTEM, error };
+  if (rollsBackItself(workflow, failed)) return { to: 'rolling_back', by, error };
+  // The agent no longer runs the command, so an operator may decide to assign it again.
+  if (error.code === 'AGENT_LOST' && workflow.onFailure !== 'pause') return { to: 'needs_human', by, error };
   if (error.code === 'APPROVAL_REJECTED' && workflow.onReject === 'pause') {
     return { to: 'paused', by: { reason: error.code, ...by } };
   }
@@ -85,6 +92,13 @@ function failureStatus({ workflow }: RunState, { error, index, by = SYSTEM }: Fa
   if (workflow.onFailure === 'pause') return { to: 'paused', by: { reason: error.code, ...by } };
   return { to: 'failed_terminal', by, error };
 }
+
+/**
+ * A command that says how to undo it is undone when it fails or is lost, also if the workflow does not ask for a rollback
+ * (source 001, 7.3 and 10). Only `onFailure: pause` leaves that to people.
+ */
+const rollsBackItself = ({ onFailure }: RunState['workflow'], { mayHaveWritten }: FailedStep): boolean =>
+  mayHaveWritten === true && onFailure !== 'pause';
 
 /** The run stays in `rolling_back` until each write has an entry in the compensation log, or an operator cancels it. */
 function rollbackStatus(draft: RunDraft): NextStatus {
@@ -116,6 +130,7 @@ export function overdueStatus({ workflow }: RunState, draft: RunDraft, error: Re
   const rollsBack =
     draft.run.stopRequest?.kind === 'rollback' ||
     workflow.onFailure === 'rollback' ||
+    steps.some((step) => step.status === 'failed_terminal' && rollsBackItself(workflow, step)) ||
     steps.some((step) => !isFinished(step) && workflow.steps[step.index]?.rollback === 'auto');
   if (rollsBack && hasWritesToUndo(draft)) return { to: 'rolling_back', by: TIMEOUT, error };
   const open = steps.find(mayHaveBeenMade);

@@ -1,4 +1,4 @@
-import { earlier, later } from '../run/lease.ts';
+import { earlier, isAgentTool, later } from '../run/lease.ts';
 import type { ActiveStatus } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { Step } from '../run/step.ts';
@@ -43,11 +43,20 @@ function stepDueAt(step: Step): string | undefined {
 
 /** A message for work that is due now or soon. Steps in flight need none, and the sweeper sends what is due later. */
 export function wakeAfter(draft: RunDraft, workLeft: boolean, dueAt: string | undefined): FollowUp {
-  const inFlight = [...draft.steps.values()].some(({ status }) => status === 'running');
+  const steps = [...draft.steps.values()];
+  const running = steps.filter((step) => step.status === 'running');
+  // A worker is at work and will continue. While only agents are at work, nobody would for up to an hour.
+  const inFlight = running.some(({ tool }) => !isAgentTool(tool));
   const status = draft.run.status as ActiveStatus;
   if (status === 'running' || (status === 'rolling_back' && workLeft)) {
-    return workLeft && !inFlight ? { wakeAfterMs: 0 } : {};
+    if (workLeft && !inFlight) return { wakeAfterMs: 0 };
+    const retries = steps.flatMap((step) => (step.status === 'failed_retryable' ? [step.retryAt] : [])).sort();
+    return running.length > 0 && !inFlight && retries[0] !== undefined
+      ? { wakeAfterMs: msUntil(draft, retries[0]) }
+      : {};
   }
   const timed = status === 'failed_retryable' || status === 'waiting_external' || status === 'rolling_back';
-  return timed && dueAt !== undefined ? { wakeAfterMs: Math.max(0, Date.parse(dueAt) - Date.parse(draft.at)) } : {};
+  return timed && dueAt !== undefined ? { wakeAfterMs: msUntil(draft, dueAt) } : {};
 }
+
+const msUntil = ({ at }: RunDraft, time: string): number => Math.max(0, Date.parse(time) - Date.parse(at));

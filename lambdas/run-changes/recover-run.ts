@@ -36,7 +36,9 @@ const isOrphaned = ({ status, updatedAt }: RunState['run'], now: string): boolea
  */
 export function noteResume(changer: Pick<RunChanger, 'log'>, { run, steps }: RunState, draft: RunDraft): void {
   if (run.stopRequest) return;
-  if (isOrphaned(run, draft.at)) {
+  // An agent may run a command for an hour, and renews its lease without a commit.
+  const inFlight = [...steps.values()].some((step) => step.status === 'running' && !hasExpired(step.lease, draft.at));
+  if (isOrphaned(run, draft.at) && !inFlight) {
     const { tenant, runId, updatedAt: silentSince } = run;
     changer.log.warn('a run was orphaned and is resumed', { code: 'RUN_ORPHANED', tenant, runId, silentSince });
     draft.note({ orphanResumes: (run.orphanResumes ?? 0) + 1 });

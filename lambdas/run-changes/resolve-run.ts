@@ -130,7 +130,16 @@ async function settle(runs: RunReads, draft: RunDraft, steps: Steps, found: Foun
 }
 
 function settledReceipt(at: string, { receipt, finding, actor }: Found): Receipt {
-  const { before, outcome: _open, error: _error, ...facts } = { error: undefined, ...receipt };
+  const {
+    before,
+    outcome: _open,
+    error: _error,
+    reversal,
+    ...facts
+  } = {
+    ...{ error: undefined, reversal: undefined },
+    ...receipt,
+  };
   if (finding === 'did_not') {
     const error = recordedError('OUTCOME_UNKNOWN', `${actor} checked the target: the write was not made`);
     return { ...facts, outcome: 'failed', settledAt: at, error };
@@ -141,7 +150,9 @@ function settledReceipt(at: string, { receipt, finding, actor }: Found): Receipt
     settledAt: at,
     output: null,
     ...(before && { before }),
-    reversal: { irreversible: `${actor} found the write at the target; the response that says how to undo it is lost` },
+    reversal: reversal ?? {
+      irreversible: `${actor} found the write at the target; the response that says how to undo it is lost`,
+    },
     response: {},
   };
 }

@@ -2,6 +2,7 @@ import { hashOf } from '../run/canonical-json.ts';
 import { type CreatedRun, genesisHash } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
+import type { Receipt } from '../run/receipt.ts';
 import {
   type ActiveRun,
   isTerminal,
@@ -72,12 +73,16 @@ async function writesToUndo(runs: RunReads, run: TerminalRun, steps: Steps): Pro
     written.map(({ receiptKey }) => receiptKey),
   );
   const inPlace = new Set(
-    receipts.filter(({ runId, outcome }) => runId === run.runId && outcome === 'succeeded').map(({ key }) => key),
+    receipts.filter((receipt) => receipt.runId === run.runId && isToUndo(receipt)).map(({ key }) => key),
   );
   const undone = written.filter(({ receiptKey }) => inPlace.has(receiptKey));
   if (undone.length > 0) return undone;
   throw new CountersignError('RUN_INVALID_TRANSITION', 'no write of this run is in place, so there is nothing to undo');
 }
+
+/** In place, or of a failed command that may have changed something. */
+const isToUndo = (receipt: Receipt): boolean =>
+  receipt.outcome === 'succeeded' || (receipt.outcome === 'failed' && receipt.reversal !== undefined);
 
 interface Rollback {
   bundleHash: string;

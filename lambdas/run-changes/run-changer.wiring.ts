@@ -23,6 +23,7 @@ export function wireRunChanger(environment: Destinations = readEnvironment(RunCh
   const sqs = new SQSClient();
   const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
+    dynamo,
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     stored,
     definitions: new CachedDefinitions(stored, systemClock.now),

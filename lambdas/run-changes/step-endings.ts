@@ -56,7 +56,13 @@ export function fail(
   draft: RunDraft,
   step: StepFacts,
   error: RecordedError,
-  { input, receiptKey, wrote, by }: Partial<Prepared> & Pick<FailedStep, 'wrote' | 'by'> = {},
+  {
+    input,
+    receiptKey,
+    wrote,
+    mayHaveWritten,
+    by,
+  }: Partial<Prepared> & Pick<FailedStep, 'wrote' | 'mayHaveWritten' | 'by'> = {},
 ): void {
   draft
     .put({
@@ -64,6 +70,7 @@ export function fail(
       input,
       receiptKey,
       ...(wrote && { wrote }),
+      ...(mayHaveWritten && { mayHaveWritten }),
       ...(by && { by }),
       status: 'failed_terminal',
       error,

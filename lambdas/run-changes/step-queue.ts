@@ -4,6 +4,13 @@ export interface StepMessage {
   runId: string;
   /** The run is woken for a free slot. These runs were woken for it before and could not start. */
   passedOver?: string[];
+  /** The message was delayed until this lease ends. If it was renewed since, the same message is delayed again. */
+  watches?: WatchedLease;
+}
+
+export interface WatchedLease {
+  stepIndex: number;
+  leaseVersion: number;
 }
 
 export interface StepQueue {

@@ -18,6 +18,15 @@ export const TenantSettings = z.strictObject({
   workspaces: z.record(z.string(), z.int().min(1)).default({}),
   /** One counter allows about 1,000 changes per second. A busier tenant needs several. */
   counterShards: z.int().min(1).max(20).default(1),
+  /** Parts of the product that a tenant may switch off, under the names of source 001, 8.1. */
+  features: z
+    .strictObject({
+      'worker_orchestration.enabled': z
+        .boolean()
+        .default(true)
+        .describe('`false`: no commands are assigned to agents, and those in flight are canceled (backout).'),
+    })
+    .optional(),
   /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
   /**
@@ -35,6 +44,9 @@ export const TenantSettings = z.strictObject({
 });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterShards: 1 };
+
+export const agentsAreEnabled = ({ features }: TenantSettings): boolean =>
+  features?.['worker_orchestration.enabled'] !== false;
 
 /** A change of a counter or lock that a commit makes, if there is a free slot. */
 export type CapWrite =

@@ -1,3 +1,4 @@
+import type { Assignment } from '../agents/assignment.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval } from './approval.ts';
 import { hashOf } from './canonical-json.ts';
@@ -51,6 +52,12 @@ export interface ApprovalWrite {
   expectedRevision: number | 'new';
 }
 
+/** An assignment that has not changed since it was read. */
+export interface AssignmentWrite {
+  assignment: Assignment;
+  expectedRevision: number;
+}
+
 /** A new run with its first commit. */
 export interface CreatedRun {
   run: ActiveRun;
@@ -66,6 +73,7 @@ export interface RunChange {
   steps: StepWrite[];
   receipts: ReceiptWrite[];
   approvals: ApprovalWrite[];
+  assignments: AssignmentWrite[];
   caps: CapWrite[];
   outbox: OutboxEntry[];
   /** The run that rolls this one back. */

@@ -36,6 +36,12 @@ export const ERROR_CODES = [
   'CONNECTION_MISSING',
   'TARGET_REFUSED',
   'RETRIES_EXHAUSTED',
+  'ASSIGNMENT_FAILED',
+  'AGENT_LOST',
+  'AGENTS_DISABLED',
+  'COMMAND_FAILED',
+  'COMMAND_CANCELED',
+  'COMMAND_NOT_ALLOWED',
   'WORKFLOW_INVALID',
   'CHAIN_BROKEN',
   'NOT_FOUND',
@@ -59,6 +65,9 @@ export const REQUEST_CODES = [
   'INTERNAL',
 ] as const;
 export type ProblemCode = ErrorCode | (typeof REQUEST_CODES)[number];
+
+/** It is not known whether the write was made: only a person, or the rollback of a command, can settle that. */
+export const isUnknownOutcome = (code: ErrorCode): boolean => code === 'OUTCOME_UNKNOWN' || code === 'AGENT_LOST';
 
 /** All errors of the domain: a code, a message that says what to do, and the cause. */
 export class CountersignError extends Error {

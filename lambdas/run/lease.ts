@@ -37,8 +37,32 @@ export const IN_PROCESS_LEASE: LeaseTimes = {
   quarantineMs: QUARANTINE_MS,
 };
 
-/** The lease times of the executor of a tool, for code that has no executor. */
-export const leaseTimesOf = (_tool: string): LeaseTimes => IN_PROCESS_LEASE;
+/**
+ * A step that an agent performs has a short lease until the agent acknowledges it, and then one that the agent renews:
+ *
+ *   claim    offered       the agent syncs        it acknowledges      it renews every 10 s
+ *   |-- 2 s --|---- at most 5 s ----|---- at most 5 s ----|------ 30 s ------|
+ *
+ * An agent without a socket syncs every 5 s. Without an acknowledgement the assignment is withdrawn, and another agent
+ * gets the next one. An agent that does not renew is lost within 30 s.
+ */
+const OFFERED_WITHIN_MS = 2_000;
+const SYNCED_WITHIN_MS = 5_000;
+const ACKNOWLEDGED_WITHIN_MS = 5_000;
+export const AGENT_LEASE: LeaseTimes = {
+  durationMs: OFFERED_WITHIN_MS + SYNCED_WITHIN_MS + ACKNOWLEDGED_WITHIN_MS,
+  renewalMs: 10_000,
+  quarantineMs: 30_000,
+};
+/** From the acknowledgement, and from each renewal. */
+export const AGENT_HOLDS_MS = 30_000;
+
+/** Agents perform the tools of this connector; the worker performs all others itself. */
+const AGENT_TOOL = /^agent\./;
+export const isAgentTool = (tool: string): boolean => AGENT_TOOL.test(tool);
+
+/** The lease times of the executor of a tool. */
+export const leaseTimesOf = (tool: string): LeaseTimes => (isAgentTool(tool) ? AGENT_LEASE : IN_PROCESS_LEASE);
 
 export function newLease(owner: string, at: string, { durationMs }: LeaseTimes): Lease {
   return { owner, expiresAt: later(at, durationMs) };

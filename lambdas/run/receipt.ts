@@ -51,8 +51,27 @@ interface ReceiptFacts {
   openSince: string;
   /** The cost of earlier attempts that failed. */
   spentBefore?: Cost;
+  /** For a command that an agent ran: what the agent reported. */
+  command?: CommandRecord;
   /** The policy decision that allows the write, and its approval if one was required. */
   grounds?: { policyHash: string; policies: string[]; approvalId?: string };
+}
+
+/** Metadata only. The digest of the output proves the stored output; credentials are named by id. */
+export interface CommandRecord {
+  agentId: string;
+  assignmentId: string;
+  /** The SHA-256 of the signed statement that the agent acted on. */
+  statementHash: string;
+  profile: string;
+  environment: string;
+  status: 'succeeded' | 'failed' | 'timed_out' | 'canceled' | 'never_started';
+  exitCode: number | null;
+  signal: string | null;
+  durationMs: number;
+  output: { sha256: string; bytes: number; droppedBytes: number };
+  credentialsUsed: { id: string; source: string; auditId: string | null; ttlSeconds: number; revoked: boolean }[];
+  violations: string[];
 }
 
 /** The state before the write if it could be read, the undo, and the response of the target. */
@@ -63,6 +82,7 @@ export interface WriteResult {
   cost?: Cost;
   /** Status, ids and times of the response. Metadata only. */
   response: Record<string, string | number | boolean>;
+  command?: CommandRecord;
   /** What the target did not do, and what to do about it. `reversal` undoes the rest. */
   incomplete?: string;
   /** True if the response was lost and a probe found the write at the target. */
@@ -85,6 +105,8 @@ type ReversedReceipt = Omit<SucceededReceipt, 'outcome' | 'undoBegunAt'> & {
   reversedAt: string;
   /** The key of the undo write. */
   reversedBy: string;
+  /** Nobody knows whether the command was completed, but its rollback was. */
+  error?: RecordedError;
 };
 type FailedReceipt = ReceiptFacts & {
   outcome: 'failed';
@@ -93,12 +115,16 @@ type FailedReceipt = ReceiptFacts & {
   cost?: Cost;
   /** The attempt sent no request that changes the target. */
   neverSent?: true;
+  /** How to undo what a failed command may have changed. */
+  reversal?: Reversal;
 };
-type UnknownReceipt = ReceiptFacts & {
+export type UnknownReceipt = ReceiptFacts & {
   outcome: 'unknown';
   settledAt: string;
   error: RecordedError;
   before?: TouchedState;
+  /** How to undo what a lost command may have changed. */
+  reversal?: Reversal;
 };
 /** The receipt of a write that may have been made. */
 export type OpenReceipt = IntentReceipt | UnknownReceipt;

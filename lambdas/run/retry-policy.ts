@@ -6,9 +6,11 @@ const DESTRUCTIVE_ATTEMPTS = 1;
 
 /** How often a step's call may be made. An undo has no definition; it removes only what the run itself wrote. */
 export function attemptsOf(
-  operation: { destructive?: true } | undefined,
+  operation: { destructive?: true; attempts?(input: unknown): number } | undefined,
   definition: { retry?: { attempts: number } } | undefined,
+  input?: unknown,
 ): number {
+  if (operation?.attempts) return definition?.retry?.attempts ?? operation.attempts(input);
   const usual = operation?.destructive && definition ? DESTRUCTIVE_ATTEMPTS : DEFAULT_ATTEMPTS;
   return definition?.retry?.attempts ?? usual;
 }

@@ -1,7 +1,15 @@
+import type { Assignment } from '../agents/assignment.ts';
 import { newOutboxEntry, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
 import type { CapWrite } from './caps.ts';
-import { type ApprovalWrite, type CreatedRun, type ReceiptWrite, type RunChange, sealCommit } from './commit.ts';
+import {
+  type ApprovalWrite,
+  type AssignmentWrite,
+  type CreatedRun,
+  type ReceiptWrite,
+  type RunChange,
+  sealCommit,
+} from './commit.ts';
 import { assertOnlyChangedAfterEnd } from './ended-run.ts';
 import type { RecordedError } from './errors.ts';
 import type { CommitEvent } from './events/events.ts';
@@ -22,6 +30,7 @@ export class RunDraft {
   readonly #events: CommitEvent[] = [];
   readonly #receipts: ReceiptWrite[] = [];
   readonly #approvals: ApprovalWrite[] = [];
+  readonly #assignments: AssignmentWrite[] = [];
   #caps: CapWrite[] = [];
   readonly #outbox: OutboxEntry[] = [];
   readonly #held: ReadonlyMap<string, Receipt>;
@@ -147,6 +156,15 @@ export class RunDraft {
     return this.changeApproval(read, { ...ending, decidedAt: this.at });
   }
 
+  /** An assignment as it is after this commit; the commit fails if it was changed meanwhile. */
+  changeAssignment(read: Assignment, changes: Partial<Assignment>): this {
+    this.#assignments.push({
+      assignment: { ...read, ...changes, revision: read.revision + 1 },
+      expectedRevision: read.revision,
+    });
+    return this;
+  }
+
   cap(...writes: CapWrite[]): this {
     this.#caps.push(...writes);
     return this;
@@ -183,6 +201,7 @@ export class RunDraft {
       })),
       receipts: this.#receipts,
       approvals: this.#approvals,
+      assignments: this.#assignments,
       caps: this.#caps,
       outbox: this.#outbox,
       ...(this.#creates && { creates: this.#creates }),

@@ -138,6 +138,8 @@ export type AddendumRecord = EvidenceRecord & {
 
 export interface RunReads {
   load(tenant: string, runId: string): Promise<LoadedRun | undefined>;
+  /** A run and one of its steps, without the trigger and the other steps: an agent renews a lease every 10 s. */
+  runAndStep(tenant: string, runId: string, index: number): Promise<{ run: Run; step?: Step } | undefined>;
   /**
    * Every row that evidence is made of, commits and steps in order, strongly consistent. Reads page by page, because all
    * rows together may exceed the memory of a function.

@@ -37,6 +37,28 @@ export interface StepFacts {
   sent?: true;
   /** The target asked not to be called before this time. */
   notBefore?: string;
+  /** The agent that acknowledged the assignment of its last claim: it runs the command, or has run it. */
+  assigned?: AssignedStep;
+  /** Assignments of this step that no agent acknowledged, since the last one that an agent did. */
+  unassigned?: UnassignedStep;
+}
+
+export interface AssignedStep {
+  agentId: string;
+  agentName: string;
+  assignmentId: string;
+  profile: string;
+  /** The SHA-256 of the signed statement. */
+  statementHash: string;
+  /** The process of the agent. Another one with the same identity may neither renew nor repeat it. */
+  bootId: string;
+  at: string;
+}
+
+export interface UnassignedStep {
+  count: number;
+  /** The agents that were tried. Others are preferred. */
+  agents: string[];
 }
 
 export interface Governed {
@@ -119,6 +141,8 @@ export type FailedStep = StepFacts &
     by?: By;
     /** Its write was made anyway, and the rollback undoes it. */
     wrote?: true;
+    /** A command that may have changed something before it failed or was lost, and says how to undo it. */
+    mayHaveWritten?: true;
   };
 /** Another step undid its write. */
 type RolledBackStep = StepFacts &
@@ -177,7 +201,7 @@ export function newStep(
 /** The fields that all states of a step have. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy } = step;
-  const { expects, sent, notBefore } = step;
+  const { expects, sent, notBefore, assigned, unassigned } = step;
   return {
     schemaVersion,
     index,
@@ -193,5 +217,7 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     ...(expects && { expects }),
     ...(sent && { sent }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(assigned && { assigned }),
+    ...(unassigned && { unassigned }),
   };
 }

@@ -1,7 +1,7 @@
 import { findCoveringApproval } from '../approval/find-covering-approval.ts';
 import { requestWriteApproval } from '../approval/request-write-approval.ts';
 import { stillMissing } from '../approval/votes.ts';
-import { type Gate, gateFor, retryNeedsApproval } from '../policy/gates.ts';
+import { approvalIsUsedUp, type Gate, gateFor } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import {
@@ -132,7 +132,7 @@ async function staleness(
   const people = await worker.definitions.people(run.tenant, { fresh: true });
   const makers = [...approval.makers, ...action.makers];
   if (stillMissing({ ...approval, makers }, people) > 0) return 'voters';
-  return retry && retryNeedsApproval(action) ? 'used' : undefined;
+  return retry && approvalIsUsedUp(action) ? 'used' : undefined;
 }
 
 function recordStale(
@@ -167,7 +167,7 @@ async function passClosedGate(
   const { askedBefore } = governed;
   const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
   const covering =
-    retry && retryNeedsApproval(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
+    retry && approvalIsUsedUp(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
   if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);
   if (unsettled || (await reuseIdenticalWrite())) return undefined;
   if (!covering) {

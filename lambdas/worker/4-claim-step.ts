@@ -1,5 +1,7 @@
 import { findOperation } from '../connectors/registry.ts';
 import { retryNeedsApproval } from '../policy/gates.ts';
+import { AskedToWait } from '../proposal/asked-to-wait.ts';
+import { checkCommand } from '../proposal/check-command.ts';
 import { checkPlanned, checkPolicies } from '../proposal/check-plan.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
 import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
@@ -16,14 +18,7 @@ import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
 import { authorizeCall } from './3-authorize-call.ts';
 import { originalWrite } from './replay-original.ts';
-import {
-  AskedToWait,
-  nextAttempt,
-  reserveForUndo,
-  reuseIdenticalWrite,
-  reuseOrWait,
-  wantedWrite,
-} from './reuse-identical-write.ts';
+import { nextAttempt, reserveForUndo, reuseIdenticalWrite, reuseOrWait, wantedWrite } from './reuse-identical-write.ts';
 import type { ClaimedStep, OpenAttempt, Worker } from './worker.ts';
 
 interface StepToClaim {
@@ -64,6 +59,7 @@ async function proposeAndClaim(
   { step, input, earlier }: StepToClaim,
 ): Promise<ClaimedStep | undefined> {
   const wanted = await proposeStep(worker, state, { step, input, earlier });
+  await checkCommand(worker, state, wanted);
   const original = earlier ? undefined : await originalWrite(worker, state, step, wanted);
   if (original) return reuseOrWait(worker, draft, { step, proposed: wanted }, original);
   const planned = checkPlanned(state.trigger, step, wanted);
@@ -116,7 +112,10 @@ async function proposeStep(
   if (earlier) return withKey(proposed, earlier.key);
   // A value that another run has read may have changed, and an undo is never a write that was made before.
   const oncePerRun =
-    operation.effect === 'read' || step.undoes !== undefined || state.workflow.steps[step.index]?.dedupeScope === 'run';
+    operation.effect === 'read' ||
+    operation.oncePerRun === true ||
+    step.undoes !== undefined ||
+    state.workflow.steps[step.index]?.dedupeScope === 'run';
   return oncePerRun ? withOwnKey(state, step, proposed) : proposed;
 }
 
@@ -138,11 +137,11 @@ const wasSent = (earlier: Receipt | undefined): boolean =>
 
 function openAttempt(
   { workflow }: RunState,
-  { operation }: ProposedCall,
+  { operation, input }: ProposedCall,
   step: StepFacts,
   { openSince, before }: OpenReceipt,
 ): OpenAttempt {
-  const usedUp = step.attempt >= attemptsOf(operation, workflow.steps[step.index]);
+  const usedUp = step.attempt >= attemptsOf(operation, workflow.steps[step.index], input);
   const asksFirst = step.governed !== undefined && retryNeedsApproval(step.governed.request.action);
   return { since: openSince, probeOnly: usedUp || asksFirst, ...(!usedUp && { asksFirst }), ...(before && { before }) };
 }

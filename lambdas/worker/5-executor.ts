@@ -1,13 +1,21 @@
-import type { RecordedError } from '../run/errors.ts';
-import type { LeaseTimes } from '../run/lease.ts';
-import type { Cost, TouchedState, WriteResult } from '../run/receipt.ts';
+import type { ErrorCode, RecordedError } from '../run/errors.ts';
+import type { UnassignedBecause } from '../run/events/agent-events.ts';
+import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
+import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
+import { agentExecutor } from './agent-executor.ts';
 import { inProcessExecutor } from './in-process-executor.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
+
+/** What an agent reported about a command that did not succeed. It may have changed something before. */
+interface EndedCommand {
+  command?: CommandRecord;
+  reversal?: Reversal;
+}
 
 /** The outcome of a call. `refused`: the write was certainly not made. `unknown`: it may have been made. */
 export type StepOutcome =
   | { kind: 'done'; result: WriteResult }
-  | {
+  | ({
       kind: 'refused';
       error: RecordedError;
       retryable: boolean;
@@ -15,8 +23,17 @@ export type StepOutcome =
       cost?: Cost;
       /** No request that changes the target was sent. */
       neverSent?: true;
-    }
-  | { kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState };
+    } & EndedCommand)
+  | ({ kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState } & EndedCommand)
+  /** No agent has run the command. It is assigned again, unless `failsWith` says why that would not help. */
+  | {
+      kind: 'unassigned';
+      because: UnassignedBecause;
+      reason: string;
+      agentId?: string;
+      assignmentId?: string;
+      failsWith?: ErrorCode;
+    };
 
 export type Dispatched =
   | StepOutcome
@@ -33,5 +50,5 @@ export interface Executor {
   dispatch(worker: Worker, run: { tenant: string; runId: string }, claimed: ClaimedStep): Promise<Dispatched>;
 }
 
-/** The executor of a tool. The worker itself performs every tool that exists today. */
-export const executorFor = (_tool: string): Executor => inProcessExecutor;
+/** The executor of a tool: agents perform commands, the worker itself performs everything else. */
+export const executorFor = (tool: string): Executor => (isAgentTool(tool) ? agentExecutor : inProcessExecutor);

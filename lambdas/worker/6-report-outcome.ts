@@ -1,7 +1,9 @@
+import type { Assignment } from '../agents/assignment.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunningStep, Step } from '../run/step.ts';
 import { draftAndCommit, type FollowUp, loadState } from '../run-changes/commit-run.ts';
+import { recordEndedUndos } from '../run-changes/compensation.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
 import { ownReceipt } from '../run-changes/step-receipt.ts';
@@ -20,7 +22,10 @@ export interface OutcomeReport {
   stepIndex: number;
   /** The lease under which the step was performed. */
   leaseVersion: number;
-  outcome: StepOutcome;
+  /** The outcome, or how it follows from the claimed step. */
+  outcome: StepOutcome | ((claimed: ClaimedStep) => StepOutcome);
+  /** The assignment of this claim, as it was read, and how it ends. */
+  assignment?: { read: Assignment; ending: Partial<Assignment> };
 }
 
 export type Reported<Next extends FollowUp> =
@@ -41,7 +46,7 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
   startNext?: (state: RunState, draft: RunDraft) => Promise<Next>,
   known?: { state: RunState; claimed: ClaimedStep },
 ): Promise<Reported<Next>> {
-  const { stepIndex, leaseVersion, outcome } = report;
+  const { stepIndex, leaseVersion, outcome, assignment } = report;
   let state = known?.state ?? (await loadState(reporter, report));
   for (let tries = 1; state && tries <= TRIES_MAX; tries += 1) {
     const now = state.steps.get(stepIndex);
@@ -50,7 +55,9 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
     const drafted = await draftAndCommit(reporter, state, async (draft, from) => {
       const claimed = known?.claimed ?? (await readClaimed(reporter, draft, now));
       if (!claimed) return undefined;
-      await settleOutcome(reporter, from, draft, claimed, outcome);
+      if (assignment) draft.changeAssignment(assignment.read, { ...assignment.ending, endedAt: draft.at });
+      const settled = typeof outcome === 'function' ? outcome(claimed) : outcome;
+      await settleOutcome(reporter, from, draft, claimed, settled);
       return startNext ? startNext(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
     });
     if (drafted.outcome === 'committed') return { result: 'accepted', state: drafted.state, next: drafted.next };
@@ -73,6 +80,8 @@ function isSettled(step: Step | undefined, leaseVersion: number): boolean {
 }
 
 async function wakeWorker({ runs }: Reporter, state: RunState, draft: RunDraft): Promise<FollowUp> {
+  // The run may end with this undo, before a worker would log it.
+  if (draft.run.status === 'rolling_back') recordEndedUndos(draft);
   const next = await concludeRun(runs, state, draft);
   return isTerminal(draft.run) ? next : { wakeAfterMs: 0, ...next };
 }

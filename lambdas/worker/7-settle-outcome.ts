@@ -1,19 +1,20 @@
 import { findOperation } from '../connectors/registry.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
-import { type IntentReceipt, together } from '../run/receipt.ts';
+import { type IntentReceipt, together, type UnknownReceipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { factsOf } from '../run/step.ts';
+import { factsOf, type Step } from '../run/step.ts';
 import { writerOf } from '../run-changes/compensation.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, PROBES_MAX, scheduleRetry, settleReceipt, succeed } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
 import type { StepOutcome } from './5-executor.ts';
 import type { Reporter } from './6-report-outcome.ts';
+import { settleUnassigned } from './settle-unassigned.ts';
 import type { ClaimedStep } from './worker.ts';
 
-type Failure = Exclude<StepOutcome, { kind: 'done' }>;
+type Failure = Exclude<StepOutcome, { kind: 'done' | 'unassigned' }>;
 
 /** Settles a performed step in the draft: the outcome of its receipt and of the step itself. */
 export async function settleOutcome(
@@ -24,16 +25,34 @@ export async function settleOutcome(
   outcome: StepOutcome,
 ): Promise<void> {
   const { step, receipt } = claimed;
+  recordCommand(draft, claimed, outcome);
   if (outcome.kind === 'done') {
     const { result } = outcome;
     const cost = together(receipt.spentBefore, result.cost);
     settleReceipt(draft, { ...receipt, ...result, ...(cost && { cost }), outcome: 'succeeded', settledAt: draft.at });
     if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
+  } else if (outcome.kind === 'unassigned') {
+    settleUnassigned(draft, claimed, outcome);
   } else {
     settleFailure(reporter, state, draft, claimed, asOfPlan(state, claimed, outcome));
   }
   if (step.undoes !== undefined) await settleUndoneReceipt(reporter, draft, step.undoes, receipt.key);
+}
+
+/** What the agent reported, as a part of the chain: it proves the receipt. */
+function recordCommand(draft: RunDraft, { step, receipt }: ClaimedStep, outcome: StepOutcome): void {
+  if (outcome.kind === 'unassigned') return;
+  const command = outcome.kind === 'done' ? outcome.result.command : outcome.command;
+  if (!command) return;
+  const { agentId: agent, assignmentId: assignment, status, exitCode, durationMs, output, violations } = command;
+  draft.record({
+    type: 'step.command_ended',
+    ...{ step: step.id, index: step.index, agent, assignment, leaseVersion: step.leaseVersion },
+    ...{ receiptKey: receipt.key, status, exitCode, durationMs, violations },
+    ...{ outputSha256: output.sha256, outputBytes: output.bytes },
+    credentials: command.credentialsUsed.map(({ id }) => id),
+  });
 }
 
 /**
@@ -43,9 +62,12 @@ export async function settleOutcome(
 async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: number, undoKey: string): Promise<void> {
   const undone = draft.steps.get(index);
   const receipt = undone && (await receiptOf(reporter, draft, undone));
-  if (!undone || receipt?.outcome !== 'succeeded' || receipt.runId !== writerOf(draft.run)) return;
-  const { undoBegunAt: _begun, ...made } = receipt;
+  if (!undone || receipt?.runId !== writerOf(draft.run)) return;
   const undo = draft.receipt(undoKey);
+  if (receipt.outcome === 'unknown' && undo?.outcome === 'succeeded')
+    settleLostCommand(draft, undone, receipt, undoKey);
+  if (receipt.outcome !== 'succeeded') return;
+  const { undoBegunAt: _begun, ...made } = receipt;
   if (undo?.outcome === 'failed') draft.putReceipt(made, 'ours');
   if (undo?.outcome !== 'succeeded' || undo.incomplete !== undefined) return;
   const { key } = receipt;
@@ -59,6 +81,16 @@ async function settleUndoneReceipt(reporter: Reporter, draft: RunDraft, index: n
   if (undone.status !== 'succeeded' || draft.run.rollbackOf) return;
   const { output, completedAt, durationMs } = undone;
   draft.put({ ...factsOf(undone, draft.at), status: 'rolled_back', output, receiptKey: key, completedAt, durationMs });
+}
+
+/** Nobody knows whether the lost command was completed, but its rollback was: nothing of it is in place. */
+function settleLostCommand(draft: RunDraft, { id }: Step, receipt: UnknownReceipt, reversedBy: string): void {
+  const { reversal, ...facts } = receipt;
+  if (!reversal) return;
+  const undone = { output: undefined, reversal, response: {}, reversedAt: draft.at, reversedBy };
+  draft
+    .putReceipt({ ...facts, ...undone, outcome: 'reversed' }, 'ours')
+    .record({ type: 'write.reversed', step: id, receiptKey: receipt.key, reversedBy });
 }
 
 /** In a run that applies a plan, a changed target means that the plan no longer applies. */
@@ -79,23 +111,29 @@ function settleFailure(
   settleReceipt(draft, failedReceipt(draft, receipt, outcome));
   const definition = state.workflow.steps[step.index];
   const { quarantineMs } = reporter.executorFor(step.tool).lease;
-  const attemptsMax = attemptsOf(findOperation(step.tool), definition) + (unknown ? PROBES_MAX : 0);
+  const attemptsMax = attemptsOf(findOperation(step.tool), definition, step.input) + (unknown ? PROBES_MAX : 0);
   const mayRetry = outcome.retryable && step.attempt < attemptsMax && !(unknown && receipt.effect === 'opaque');
   if (!mayRetry) {
-    fail(draft, step, finalError(step.attempt, outcome), step);
+    fail(draft, step, finalError(step.attempt, outcome), { ...step, ...(isUndoable(outcome) && { mayHaveWritten }) });
     return;
   }
   const sent = outcome.kind === 'refused' && !outcome.neverSent;
-  scheduleRetry(reporter, draft, { ...step, ...(sent && { sent }) }, outcome.error, {
+  // The next attempt of a command begins with new assignments.
+  const { unassigned: _before, ...again } = step;
+  scheduleRetry(reporter, draft, { ...again, ...(sent && { sent }) }, outcome.error, {
     ...(outcome.kind === 'refused' && { retryAfterMs: outcome.retryAfterMs }),
     delaysMs: definition?.retry?.backoffSeconds?.map((seconds) => seconds * 1000),
     ...(unknown && { notBefore: later(receipt.intentAt, quarantineMs) }),
   });
 }
 
+const mayHaveWritten = true as const;
+const isUndoable = ({ reversal }: Failure): boolean => reversal !== undefined && !('irreversible' in reversal);
+
 function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Failure) {
   const { before: _before, ...facts } = receipt;
-  const settled = { ...facts, settledAt: draft.at, error: outcome.error };
+  const { error, command, reversal } = outcome;
+  const settled = { ...facts, settledAt: draft.at, error, ...(command && { command }), ...(reversal && { reversal }) };
   if (outcome.kind === 'unknown') {
     return { ...settled, outcome: 'unknown' as const, ...(outcome.before && { before: outcome.before }) };
   }
@@ -106,6 +144,6 @@ function failedReceipt(draft: RunDraft, receipt: IntentReceipt, outcome: Failure
 
 /** After the last attempt an unknown outcome stays unknown, so that the run gets `needs_human`. */
 function finalError(attempt: number, { kind, error, retryable }: Failure): RecordedError {
-  if (kind === 'unknown' || !retryable) return error;
+  if (kind === 'unknown' || !retryable || error.code === 'COMMAND_FAILED') return error;
   return recordedError('RETRIES_EXHAUSTED', `${error.message}; gave up after ${attempt} attempts`);
 }

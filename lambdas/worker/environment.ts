@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
+import { SigningAlgorithm } from '../evidence/environment.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 
 export const WorkerEnvironment = RunChangerEnvironment.extend({
@@ -7,5 +8,9 @@ export const WorkerEnvironment = RunChangerEnvironment.extend({
   ...StageEnvironment,
   /** The URL of this stage's own API: the only address on its own machine that `http.request` may call, if it is listed. */
   OWN_URL: z.url(),
+  STAGE: z.string(),
+  /** The evidence key: it signs the assignments of agents, too. */
+  SIGNING_KEY_ARN: z.string(),
+  SIGNING_ALGORITHM: SigningAlgorithm,
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

@@ -7,10 +7,10 @@ import { accessFor } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import { IN_PROCESS_LEASE } from '../run/lease.ts';
 import { isAs, type TouchedState } from '../run/receipt.ts';
-import type { Dispatched, Executor, StepOutcome } from './5-executor.ts';
+import type { Dispatched, Executor } from './5-executor.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
-type Attempted = Exclude<Dispatched, { kind: 'dispatched' }>;
+type Attempted = Exclude<Dispatched, { kind: 'dispatched' | 'unassigned' }>;
 
 /** Performs the step at once, in this invocation. */
 export const inProcessExecutor: Executor = { lease: IN_PROCESS_LEASE, dispatch: performStep };
@@ -90,7 +90,7 @@ function notMade(
   operation: Operation,
   { step, receipt, open }: ClaimedStep,
   now: TouchedState | undefined,
-): StepOutcome {
+): Exclude<Attempted, { kind: 'lease_lost' }> {
   const asBefore = now !== undefined && open?.before !== undefined && isAs(open.before, now);
   if (operation.probe || asBefore) {
     if (open?.asksFirst) {

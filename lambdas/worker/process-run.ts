@@ -11,6 +11,7 @@ import { claimDueSteps } from './1-claim-due-steps.ts';
 import { startReadySteps } from './2-start-ready-steps.ts';
 import type { Dispatched } from './5-executor.ts';
 import { reportOutcome } from './6-report-outcome.ts';
+import { watchAfterLostRace, watchRenewedLease } from './watch-lease.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 /**
@@ -31,7 +32,9 @@ export function processRun(worker: Worker, message: StepMessage): Promise<void> 
 async function processSteps(worker: Worker, message: StepMessage): Promise<void> {
   let state = await loadState(worker, message);
   if (!state || isTerminal(state.run)) return;
+  await watchRenewedLease(worker, message, state);
   const drafted = await draftAndCommit(worker, state, (draft, from) => claimDueSteps(worker, from, draft));
+  if (drafted.outcome === 'lost') await watchAfterLostRace(worker, message);
   if (drafted.outcome === 'no_slot') await offerSlotToNext(worker, state, message, drafted.refused);
   if (drafted.outcome !== 'committed') return;
   state = drafted.state;

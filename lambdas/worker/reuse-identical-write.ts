@@ -1,3 +1,4 @@
+import { AskedToWait } from '../proposal/asked-to-wait.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { findDuplicateWrite, isReusable, type WantedWrite } from '../proposal/find-duplicate-write.ts';
 import type { ProposedCall } from '../proposal/propose-call.ts';
@@ -18,16 +19,6 @@ export interface WritingStep {
   proposed: ProposedCall;
 }
 
-/** The target could not be read to compare it with the write, and said when it may be called again. */
-export class AskedToWait extends CountersignError {
-  readonly notBefore: string;
-
-  constructor(why: string, notBefore: string) {
-    super('TARGET_REFUSED', why);
-    this.notBefore = notBefore;
-  }
-}
-
 export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedCall): WantedWrite {
   const { tenant, runId } = draft.run;
   const { key, after } = proposed.proposal;
@@ -35,7 +26,7 @@ export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedC
     const found = await readTarget(worker, tenant, proposed, new AttemptTime(worker));
     if (!('why' in found)) return found.before;
     const notBefore = callableFrom(worker, found);
-    if (notBefore !== undefined) throw new AskedToWait(found.why, notBefore);
+    if (notBefore !== undefined) throw new AskedToWait('TARGET_REFUSED', found.why, notBefore);
     return undefined;
   };
   return { tenant, key, runId, after, readBefore, at: draft.at };
@@ -99,6 +90,6 @@ export const isReusedBy = (runId: string) => `run ${runId} asked for the identic
 
 /** The facts of a step that is claimed for its next attempt. */
 export function nextAttempt(step: StepFacts, at: string): StepFacts {
-  const { notBefore: _passed, ...facts } = factsOf(step, at);
+  const { notBefore: _passed, assigned: _earlier, ...facts } = factsOf(step, at);
   return { ...facts, leaseVersion: step.leaseVersion + 1, attempt: step.attempt + 1 };
 }

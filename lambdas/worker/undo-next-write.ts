@@ -11,6 +11,7 @@ import {
   type WrittenStep,
   writerOf,
 } from '../run-changes/compensation.ts';
+import { lostAgentIn } from '../run-changes/lost-agent.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';
@@ -46,6 +47,8 @@ function reversalOf({ run }: RunDraft, receipt: Receipt | undefined): Reversal {
   if (receipt?.runId !== writerOf(run)) {
     return { irreversible: 'another run had made the identical write, so this run does not undo it' };
   }
+  const ended = receipt.outcome === 'failed' || receipt.outcome === 'unknown';
+  if (ended && receipt.reversal) return receipt.reversal;
   if (receipt.outcome !== 'succeeded') return { irreversible: `its receipt says ${receipt.outcome}` };
   if (receipt.reusedBy !== undefined) return { irreversible: isReusedBy(receipt.reusedBy) };
   return receipt.reversal;
@@ -62,6 +65,7 @@ async function claimUndo(
     ...newStep(UNDO_INDEX_OFFSET + undone.index, { id: `undo_${undone.id}`, tool }, draft.at),
     undoes: undone.index,
     ...(expects && { expects }),
+    ...lostAgentIn(undone),
   };
   try {
     return await claimStep(worker, state, draft, { step, input });

@@ -1,4 +1,7 @@
+import type { AgentHints, AgentRegistry } from '../agents/agent-registry.ts';
+import type { AssignmentSigner } from '../agents/sign-assignment.ts';
 import type { Connections } from '../connectors/connections.ts';
+import type { Metrics } from '../entry/metrics.ts';
 import type { Ids } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
@@ -12,7 +15,7 @@ import type { Executor } from './5-executor.ts';
 
 /** The ports of the worker. */
 export interface Worker extends RunChanger, InvocationTime {
-  definitions: Pick<Definitions, 'workflow' | 'settings' | 'people'>;
+  definitions: Pick<Definitions, 'workflow' | 'settings' | 'people' | 'profiles'>;
   /** Decides before every call to a target. */
   policy: Policy;
   connections: Connections;
@@ -24,6 +27,10 @@ export interface Worker extends RunChanger, InvocationTime {
   /** Calls `run` at this interval until the returned function is called. */
   every: (ms: number, run: () => void) => () => void;
   executorFor: (tool: string) => Executor;
+  agents: AgentRegistry;
+  hints: AgentHints;
+  assignmentSigner: AssignmentSigner;
+  metrics?: Metrics;
 }
 
 /** A step whose lease and intent are committed: its executor may perform it. */

@@ -1,8 +1,11 @@
+import { noHints } from '../agents/agent-registry.ts';
+import { DynamoAgentRegistry } from '../agents/dynamo-agent-registry.ts';
 import { StageConnections } from '../connectors/connections.ts';
 import { systemConnections } from '../connectors/secrets-connections.ts';
 import { AwsEnvironment, readEnvironment } from '../entry/environment.ts';
-import { systemEvery, systemIds, systemPause } from '../entry/system.ts';
+import { systemEvery, systemIds, systemMetrics, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
+import { KmsSignRequest } from '../evidence/signing/kms-sign-request.ts';
 import { wirePolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
@@ -12,6 +15,7 @@ import type { Worker } from './worker.ts';
 
 export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
   const environment = readEnvironment(WorkerEnvironment);
+  const aws = readEnvironment(AwsEnvironment);
   const changer = wireRunChanger(environment);
   return {
     ...changer,
@@ -22,12 +26,16 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
         targets: systemConnections(changer.stored, secretNames(environment, 'connections')),
         messaging: systemConnections(changer.stored, secretNames(environment, 'messaging')),
       },
-      { ownUrl: environment.OWN_URL, aws: readEnvironment(AwsEnvironment) },
+      { ownUrl: environment.OWN_URL, aws },
     ),
     expressions: wireExpressions(),
     ids: systemIds,
     random: systemPause.random,
     every: systemEvery,
     executorFor,
+    agents: new DynamoAgentRegistry(changer.dynamo, environment.RUN_TABLE),
+    hints: noHints,
+    assignmentSigner: new KmsSignRequest(aws, environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
+    metrics: systemMetrics(environment.STAGE),
   };
 }

@@ -19,7 +19,7 @@ describeConnectorsContract('the simulators', openSimulatedOutside, { everyAnswer
 
 it('every operation on an external system has a contract test', () => {
   // These call any host or model that a tenant names, and have their own tests.
-  const others = ['http', 'model'];
+  const others = ['http', 'model', 'agent'];
   const tools = toolNames().filter((tool) => !others.includes(connectorOf(tool)));
   expect(EXAMPLES.map(({ operation }) => operation.tool).sort()).toEqual(tools.sort());
 });

@@ -39,6 +39,7 @@ import {
   type WaitingLine,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
+import { assignmentRow, MemoryAgents } from './memory-agents.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';
 import { MemorySchedules } from './memory-schedules.ts';
@@ -72,6 +73,8 @@ export class MemoryRunStore implements RunStore {
   readonly #caps = new MemoryCaps();
   /** In the same table: their due slots are in the same index. */
   readonly schedules = new MemorySchedules((name, run) => this.#passage(name, run));
+  /** In the same table: commits of runs change assignments. */
+  readonly agents = new MemoryAgents((name, run) => this.#passage(name, run));
   readonly #passage: Passage;
 
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
@@ -140,7 +143,8 @@ export class MemoryRunStore implements RunStore {
     return this.operation('commit', () => this.#commit(change));
   }
 
-  #commit({ expectedSeq, run, commit, steps, receipts, approvals, outbox, caps, creates }: RunChange): CommitResult {
+  #commit(change: RunChange): CommitResult {
+    const { expectedSeq, run, commit, steps, receipts, approvals, assignments, outbox, caps, creates } = change;
     commit.events.forEach(assertFields);
     const key = runOf(run.tenant, run.runId);
     const refusals = transact([
@@ -160,6 +164,14 @@ export class MemoryRunStore implements RunStore {
         ),
       ),
       ...outbox.map((entry) => write(this.#outbox, [entry.id], entry)),
+      ...assignments.map(({ assignment, expectedRevision }) =>
+        write(
+          this.agents.assignments,
+          assignmentRow(assignment),
+          assignment,
+          (current) => current?.revision === expectedRevision,
+        ),
+      ),
       ...(creates ? this.#newRun(creates) : []),
       ...caps.map((cap) => this.#caps.write(run.tenant, cap)),
     ]);
@@ -193,6 +205,14 @@ export class MemoryRunStore implements RunStore {
       const steps = this.#steps.inPartition(key);
       if (!run || trigger) return run && trigger && { run, trigger, steps };
       return { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
+    });
+  }
+
+  runAndStep(tenant: string, runId: string, index: number): Promise<{ run: Run; step?: Step } | undefined> {
+    return this.operation('runAndStep', () => {
+      const run = this.#runs.get(runOf(tenant, runId));
+      const step = this.#steps.get(runOf(tenant, runId), padded(index));
+      return run && { run, ...(step && { step }) };
     });
   }
 

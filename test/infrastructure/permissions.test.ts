@@ -144,7 +144,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it.each([
-    ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
+    // The worker signs assignments of agents, which have a payload type of their own.
+    ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole', 'WorkerStepRole']],
     ['s3:PutObject', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],

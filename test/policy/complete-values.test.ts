@@ -80,6 +80,17 @@ const INPUTS: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
       body: { a: { b: { c: [{ d: PADDED }, { e: 'HIDDEN3' }] } } },
     },
   ],
+  'agent.command': [
+    {
+      command: '/usr/bin/HIDDEN',
+      args: [PADDED, 'HIDDEN2'],
+      environment: 'prod',
+      capabilities: ['hidden3'],
+      segment: 'HIDDEN4',
+      credentials: ['HIDDEN5'],
+      rollback: { command: '/usr/bin/HIDDEN6', args: ['HIDDEN7'] },
+    },
+  ],
   'model.invoke': [{ prompt: PADDED, system: `HIDDEN2${PADDED}`, input: { a: [{ b: `HIDDEN3${PADDED}` }] } }],
 };
 

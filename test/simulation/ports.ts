@@ -1,3 +1,4 @@
+import { type AgentRegistry, noHints } from '../../lambdas/agents/agent-registry.ts';
 import type { TaskTokens } from '../../lambdas/approval/publish-decision.ts';
 import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';
@@ -91,6 +92,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       return renewed;
     }),
     load: call('store', 'load', (...args: Parameters<RunStore['load']>) => store.load(...args)),
+    runAndStep: call('store', 'runAndStep', (...args: Parameters<RunStore['runAndStep']>) => store.runAndStep(...args)),
     async *everyRow(...args) {
       yield* await call('store', 'everyRow', () => allOf(store.everyRow(...args)))();
     },
@@ -188,6 +190,26 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       return advanced;
     }),
   };
+  const agents: AgentRegistry = {
+    agents: call('store', 'agents', (...args: Parameters<AgentRegistry['agents']>) => store.agents.agents(...args)),
+    agent: call('store', 'agent', (...args: Parameters<AgentRegistry['agent']>) => store.agents.agent(...args)),
+    create: call('store', 'createAgent', (...args: Parameters<AgentRegistry['create']>) =>
+      store.agents.create(...args),
+    ),
+    update: call('store', 'updateAgent', (...args: Parameters<AgentRegistry['update']>) =>
+      store.agents.update(...args),
+    ),
+    delete: call('store', 'deleteAgent', (...args: Parameters<AgentRegistry['delete']>) =>
+      store.agents.delete(...args),
+    ),
+    offer: call('store', 'offer', (...args: Parameters<AgentRegistry['offer']>) => store.agents.offer(...args)),
+    assignment: call('store', 'assignment', (...args: Parameters<AgentRegistry['assignment']>) =>
+      store.agents.assignment(...args),
+    ),
+    assignmentsOf: call('store', 'assignmentsOf', (...args: Parameters<AgentRegistry['assignmentsOf']>) =>
+      store.agents.assignmentsOf(...args),
+    ),
+  };
   const plans: PlanStore = {
     savePlan: call('store', 'savePlan', (...args: Parameters<PlanStore['savePlan']>) => shared.plans.savePlan(...args)),
     savedPlan: call('store', 'savedPlan', (...args: Parameters<PlanStore['savedPlan']>) =>
@@ -196,7 +218,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
   };
   const definitionReads: Pick<
     Definitions,
-    'automations' | 'connection' | 'workflow' | 'workflowVersions' | 'settings' | 'people'
+    'automations' | 'connection' | 'workflow' | 'workflowVersions' | 'settings' | 'people' | 'profiles'
   > = {
     connection: call('read', 'connection', (...args: Parameters<Definitions['connection']>) =>
       definitions.connection(...args),
@@ -208,6 +230,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       definitions.workflowVersions(...args),
     ),
     settings: call('read', 'settings', (tenant: string) => definitions.settings(tenant)),
+    profiles: call('read', 'profiles', (tenant: string) => definitions.profiles(tenant)),
   };
   const access = new MemoryConnections({ [by.tenant]: shared.targets.accessFor(by) });
   const connections: Connections = {
@@ -275,6 +298,9 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     queue,
     outbox,
     definitions: definitionReads,
+    agents,
+    hints: noHints,
+    assignmentSigner: signer,
     schedules,
     plans,
     policy,

@@ -1,3 +1,4 @@
+import { noHints } from '../../lambdas/agents/agent-registry.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
@@ -84,6 +85,9 @@ export class Workshop {
       log: this.log,
       timeLeftMs: () => 30_000,
       executorFor,
+      agents: this.runs.agents,
+      hints: noHints,
+      assignmentSigner: this.signer,
       ...differing,
     };
   }

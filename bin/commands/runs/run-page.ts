@@ -168,7 +168,7 @@ function printReceipts(page: Page, run: RunDetail): void {
     );
     page.field('  outcome', page.short(outcomeOf(receipt, run)));
     if (receipt.outcome === 'succeeded') printUndo(page, receipt.reversal);
-    if ('error' in receipt) page.field('  error', errorText(receipt.error), 'bad');
+    if ('error' in receipt && receipt.error) page.field('  error', errorText(receipt.error), 'bad');
   }
 }
 

@@ -3,7 +3,7 @@ import type { Right } from '../../people/rights.ts';
 import { ERROR_CODES } from '../../run/errors.ts';
 import type { CommitEvent } from '../../run/events/events.ts';
 import type { By } from '../../run/events/run-events.ts';
-import type { Cost, Reversal, TouchedState } from '../../run/receipt.ts';
+import type { CommandRecord, Cost, Reversal, TouchedState } from '../../run/receipt.ts';
 import { RESOLVED_AS, RunStatus, TRIGGER_SOURCES, WRITE_FINDINGS } from '../../run/run.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
 import { Approval } from './approvals.ts';
@@ -99,6 +99,17 @@ const stepFacts = {
   expects: json<TouchedState>('What the target must hold for the write to be made').optional(),
   sent: z.literal(true).optional().meta({ description: 'A request was sent and refused; sending it again is a retry' }),
   notBefore: Timestamp.optional().meta({ description: 'The target asked not to be called before this time' }),
+  assigned: z
+    .object({
+      ...{ agentId: z.string(), agentName: z.string(), assignmentId: z.string(), bootId: z.string() },
+      ...{ profile: z.string(), statementHash: z.string(), at: Timestamp },
+    })
+    .optional()
+    .meta({ description: 'The agent that runs its command, or has run it' }),
+  unassigned: z
+    .object({ count: z.int(), agents: z.array(z.string()) })
+    .optional()
+    .meta({ description: 'Assignments that no agent acknowledged' }),
 };
 const input = json('The input of the tool');
 const prepared = { input, receiptKey: z.string() };
@@ -138,6 +149,10 @@ export const Step = z.discriminatedUnion('status', [
     error: RecordedError,
     by,
     wrote: z.literal(true).optional(),
+    mayHaveWritten: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'A command that may have changed something before it failed; a rollback undoes it' }),
   }),
   inStatus('canceled', { ...ended, ...preparedOrNot }),
 ]);
@@ -146,6 +161,7 @@ export type Step = z.infer<typeof Step>;
 
 const before = json<TouchedState>('The values before the write').optional();
 const cost = json<Cost>('What the provider charged').optional();
+const reversal = json<Reversal>('How to undo the write, or why it cannot be undone');
 const receiptFacts = {
   key: z.string().meta({ description: 'The idempotency key of the write' }),
   runId: z.string(),
@@ -161,6 +177,7 @@ const receiptFacts = {
   intentAt: Timestamp,
   openSince: Timestamp,
   spentBefore: cost,
+  command: json<CommandRecord>('What the agent reported about its command').optional(),
   grounds: large(
     z.object({ policyHash: z.string(), policies: z.array(z.string()), approvalId: z.string().optional() }),
   ).optional(),
@@ -170,7 +187,7 @@ const written = {
   reusedBy: z.string().optional().meta({ description: 'Another run that reuses this write' }),
   output,
   before,
-  reversal: json<Reversal>('How to undo the write, or why it cannot be undone'),
+  reversal,
   cost,
   response: json<Record<string, string | number | boolean>>('What the target returned: status, id, time'),
   incomplete: large(z.string()).optional(),
@@ -187,6 +204,7 @@ export const Receipt = z.discriminatedUnion('outcome', [
     ...written,
     reversedAt: Timestamp,
     reversedBy: z.string(),
+    error: RecordedError.optional(),
   }),
   z.object({
     ...receiptFacts,
@@ -195,8 +213,16 @@ export const Receipt = z.discriminatedUnion('outcome', [
     error: RecordedError,
     cost,
     neverSent: z.literal(true).optional(),
+    reversal: reversal.optional(),
   }),
-  z.object({ ...receiptFacts, outcome: z.literal('unknown'), settledAt: Timestamp, error: RecordedError, before }),
+  z.object({
+    ...receiptFacts,
+    outcome: z.literal('unknown'),
+    settledAt: Timestamp,
+    error: RecordedError,
+    before,
+    reversal: reversal.optional(),
+  }),
 ]);
 Receipt.register(z.globalRegistry, { id: 'Receipt' });
 export type Receipt = z.infer<typeof Receipt>;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { digestOf, Sha256, textDigest } from '../../run/digest.ts';
-import type { Receipt, Reversal } from '../../run/receipt.ts';
+import type { CommandRecord, Receipt, Reversal } from '../../run/receipt.ts';
 import { Count, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
 export const Cost = z.strictObject({
@@ -10,6 +10,31 @@ export const Cost = z.strictObject({
   outputTokens: Count,
   usd: z.number().optional(),
   calls: z.int().positive().optional(),
+});
+
+/** What the agent reported about a command. Output and credentials are digests and ids. */
+const EvidenceCommand = z.strictObject({
+  agentId: z.string(),
+  assignmentId: z.string(),
+  statementHash: Sha256,
+  profile: z.string(),
+  environment: z.string(),
+  status: z.string(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  durationMs: Count,
+  output: z.strictObject({ sha256: Sha256, bytes: Count, droppedBytes: Count }),
+  credentialsUsed: z.array(
+    z.strictObject({
+      id: z.string(),
+      source: z.string(),
+      /** The request id in the audit log of the vault. */
+      auditId: z.string().nullable(),
+      ttlSeconds: Count,
+      revoked: z.boolean(),
+    }),
+  ),
+  violations: z.array(z.string()),
 });
 
 export const EvidenceReceipt = z.strictObject({
@@ -42,6 +67,7 @@ export const EvidenceReceipt = z.strictObject({
     ])
     .optional(),
   response: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  command: EvidenceCommand.optional(),
   cost: Cost.optional(),
   error: Failure.optional(),
   reversedAt: Time.optional(),
@@ -51,7 +77,7 @@ export type EvidenceReceipt = z.infer<typeof EvidenceReceipt>;
 
 export function describeReceipt(receipt: Receipt): EvidenceReceipt {
   const { key, runId, stepId, stepIndex, tool, effect, target, fields, requestHash, attempt, leaseVersion } = receipt;
-  const { intentAt, openSince, outcome, grounds } = receipt;
+  const { intentAt, openSince, outcome, grounds, command } = receipt;
   return {
     key,
     runId,
@@ -72,6 +98,7 @@ export function describeReceipt(receipt: Receipt): EvidenceReceipt {
       approvalId: grounds.approvalId,
     },
     outcome,
+    command: command && describeCommand(command),
     ...settlement(receipt),
   };
 }
@@ -81,23 +108,50 @@ function settlement(receipt: Receipt): Partial<EvidenceReceipt> {
     case 'intent':
       return {};
     case 'failed':
-      return { settledAt: receipt.settledAt, error: describeFailure(receipt.error), cost: receipt.cost };
+      return {
+        settledAt: receipt.settledAt,
+        error: describeFailure(receipt.error),
+        cost: receipt.cost,
+        reversal: receipt.reversal && describeReversal(receipt.reversal),
+      };
     case 'unknown':
-      return { settledAt: receipt.settledAt, error: describeFailure(receipt.error) };
+      return {
+        settledAt: receipt.settledAt,
+        error: describeFailure(receipt.error),
+        reversal: receipt.reversal && describeReversal(receipt.reversal),
+      };
     case 'succeeded':
     case 'reversed':
       return {
         settledAt: receipt.settledAt,
         recovered: receipt.recovered,
         incomplete: receipt.incomplete === undefined ? undefined : textDigest(receipt.incomplete),
-        output: described(receipt.output, 'ours'),
+        // The output of a lost command that was rolled back is not known.
+        output: receipt.output === undefined ? undefined : described(receipt.output, 'ours'),
         before: receipt.before && digestOf(receipt.before),
         reversal: describeReversal(receipt.reversal),
         response: receipt.response,
         cost: receipt.cost,
-        ...(receipt.outcome === 'reversed' && { reversedAt: receipt.reversedAt, reversedBy: receipt.reversedBy }),
+        ...(receipt.outcome === 'reversed' && {
+          reversedAt: receipt.reversedAt,
+          reversedBy: receipt.reversedBy,
+          error: receipt.error && describeFailure(receipt.error),
+        }),
       };
   }
+}
+
+function describeCommand(command: CommandRecord): EvidenceReceipt['command'] {
+  const { agentId, assignmentId, statementHash, profile, environment, status, exitCode, signal, durationMs } = command;
+  const { output, credentialsUsed, violations } = command;
+  return {
+    ...{ agentId, assignmentId, statementHash, profile, environment, status, exitCode, signal, durationMs },
+    output: { sha256: output.sha256, bytes: output.bytes, droppedBytes: output.droppedBytes },
+    credentialsUsed: credentialsUsed.map(({ id, source, auditId, ttlSeconds, revoked }) => ({
+      ...{ id, source, auditId, ttlSeconds, revoked },
+    })),
+    violations,
+  };
 }
 
 function describeReversal(reversal: Reversal): EvidenceReceipt['reversal'] {

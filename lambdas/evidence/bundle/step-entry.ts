@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ProposedAction } from '../../policy/policy.ts';
-import { digestOf } from '../../run/digest.ts';
+import { digestOf, Sha256 } from '../../run/digest.ts';
 import { receiptKeyOf, type Step } from '../../run/step.ts';
 import { Count, DerivedPart, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
@@ -37,6 +37,10 @@ export const EvidenceStep = z.strictObject({
   action: EvidenceAction.optional(),
   approvalId: z.string().optional(),
   receiptKey: z.string().optional(),
+  /** The agent that ran the command of its last claim. */
+  assigned: z
+    .strictObject({ agent: z.string(), assignment: z.string(), profile: z.string(), statementHash: Sha256 })
+    .optional(),
   input: Described.optional(),
   output: Described.optional(),
   error: Failure.optional(),
@@ -47,7 +51,7 @@ export type EvidenceStep = z.infer<typeof EvidenceStep>;
 const HAS_FOREIGN_OUTPUT = /^wait\./;
 
 export function describeStep(step: Step): EvidenceStep {
-  const { id, index, tool, status, attempt, leaseVersion, updatedAt, undoes, governed } = step;
+  const { id, index, tool, status, attempt, leaseVersion, updatedAt, undoes, governed, assigned } = step;
   return {
     id,
     index,
@@ -62,6 +66,12 @@ export function describeStep(step: Step): EvidenceStep {
     action: governed && describeAction(governed.request.action),
     approvalId: governed?.approvalId,
     receiptKey: receiptKeyOf(step),
+    assigned: assigned && {
+      agent: assigned.agentId,
+      assignment: assigned.assignmentId,
+      profile: assigned.profile,
+      statementHash: assigned.statementHash,
+    },
     input: 'input' in step && step.input !== undefined ? described(step.input, 'ours') : undefined,
     output: 'output' in step ? described(step.output, HAS_FOREIGN_OUTPUT.test(tool) ? 'foreign' : 'ours') : undefined,
     error: 'error' in step ? describeFailure(step.error) : undefined,

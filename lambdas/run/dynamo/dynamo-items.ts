@@ -1,6 +1,7 @@
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
+import type { Assignment } from '../../agents/assignment.ts';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
 import { type Approval, type ClosedApprovalStatus, closedAt, closedListOf, isOpen } from '../approval.ts';
 import { sha256Hex } from '../canonical-json.ts';
@@ -182,6 +183,9 @@ export function outboxEntryOf(item: Item): OutboxEntry {
     return { unreadable: item.doc?.S, id } as unknown as OutboxEntry;
   }
 }
+
+export const assignmentItem = (assignment: Assignment): Item =>
+  toItem(keys.assignmentKey(assignment.tenant, assignment), assignment);
 
 export function approvalItem(approval: Approval): Item {
   const { tenant, runId, approvalId, requestedAt } = approval;

@@ -62,6 +62,14 @@ export class DynamoRunReads implements RunReads {
     return assemble(this.#unexpired(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY })));
   }
 
+  async runAndStep(tenant: string, runId: string, index: number): Promise<{ run: Run; step?: Step } | undefined> {
+    const [runKey, stepKey] = [keys.runKey(tenant, runId), keys.stepKey(tenant, runId, index)];
+    const items = this.#unexpired(await this.rows.batchGetItems([runKey, stepKey], this.pause));
+    const run = items.find((item) => keyOf(item).sk === runKey.sk);
+    const step = items.find((item) => keyOf(item).sk === stepKey.sk);
+    return run && { run: docOf<Run>(run), ...(step && { step: docOf<Step>(step) }) };
+  }
+
   async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
     for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
       for (const item of items) {

@@ -33,6 +33,7 @@ import {
 } from './dynamo-conditions.ts';
 import {
   approvalItem,
+  assignmentItem,
   commitItem,
   docOf,
   idempotencyItem,
@@ -121,6 +122,9 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
         this.rows.put(approvalItem(approval), expectedRevision === 'new' ? ROW_IS_NEW : revisionIs(expectedRevision)),
       ),
       ...change.outbox.map((entry) => this.rows.put(outboxItem(entry))),
+      ...change.assignments.map(({ assignment, expectedRevision }) =>
+        this.rows.put(assignmentItem(assignment), revisionIs(expectedRevision)),
+      ),
       ...(creates ? [...this.#putNewRun(creates), ...this.#putTriggers([creates], creates.trigger)] : []),
       ...change.caps.map((write) => capWrite(this.rows.table, tenant, write)),
     ]);

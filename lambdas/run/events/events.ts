@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { AGENT_EVENTS } from './agent-events.ts';
 import { APPROVAL_EVENTS } from './approval-events.ts';
 import type { EventKind } from './event-kind.ts';
 import { POLICY_EVENTS } from './policy-events.ts';
@@ -7,7 +8,14 @@ import { STEP_EVENTS } from './step-events.ts';
 import { WRITE_EVENTS } from './write-events.ts';
 
 /** All kinds of events that a commit can have. CONTRIBUTING says how to add one. */
-export const EVENT_KINDS = { ...RUN_EVENTS, ...STEP_EVENTS, ...WRITE_EVENTS, ...POLICY_EVENTS, ...APPROVAL_EVENTS };
+export const EVENT_KINDS = {
+  ...RUN_EVENTS,
+  ...STEP_EVENTS,
+  ...AGENT_EVENTS,
+  ...WRITE_EVENTS,
+  ...POLICY_EVENTS,
+  ...APPROVAL_EVENTS,
+};
 
 type EventType = keyof typeof EVENT_KINDS;
 export type EventOf<Type extends EventType> = { type: Type } & z.infer<(typeof EVENT_KINDS)[Type]['fields']>;

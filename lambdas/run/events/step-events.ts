@@ -143,7 +143,7 @@ function endStep(step: RecordedStep, at: string, ending: Fields): void {
 /** Fields of the last claim, of the decision that it was made on and of the approval that it depends on. */
 function claimFields({ claim, decided, approvalId }: RecordedStep): Fields {
   if (!claim) return {};
-  const { attempt, leaseVersion, receiptKey } = claim;
+  const { attempt, leaseVersion, receiptKey, assigned } = claim;
   const action = decided && { tool: decided.tool, target: decided.target, derived: decided.derived };
-  return { attempt, leaseVersion, receiptKey, approvalId, action };
+  return { attempt, leaseVersion, receiptKey, approvalId, action, assigned };
 }

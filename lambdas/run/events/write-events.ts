@@ -3,7 +3,10 @@ import { eventKind, Hash, Id, ofWrite, Sentence } from './event-kind.ts';
 import { listOf } from './replay-state.ts';
 
 /** Fields that only a settled write has. */
-const OPEN = { settledAt: undefined, recovered: undefined, reversedAt: undefined, reversedBy: undefined };
+const OPEN = {
+  ...{ settledAt: undefined, recovered: undefined, reversedAt: undefined, reversedBy: undefined },
+  command: undefined,
+};
 
 const WRITE_OUTCOMES = ['intent', 'succeeded', 'reversed', 'failed', 'unknown'] as const;
 

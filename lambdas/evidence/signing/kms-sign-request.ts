@@ -1,0 +1,52 @@
+import * as z from 'zod';
+import type { AwsEnvironment } from '../../entry/environment.ts';
+import { signedHeaders } from '../../entry/sign-aws-request.ts';
+import type { SigningAlgorithm } from '../environment.ts';
+import type { Signer } from '../evidence-store.ts';
+
+const TIMEOUT_MS = 3_000;
+const Signed = z.object({ KeyId: z.string(), Signature: z.base64() });
+
+/** Signs with KMS in one request. The worker needs nothing else of KMS, and its client would add 100 KB to each cold start. */
+export class KmsSignRequest implements Pick<Signer, 'sign'> {
+  readonly #aws: AwsEnvironment;
+  readonly #keyArn: string;
+  readonly #algorithm: SigningAlgorithm;
+
+  constructor(aws: AwsEnvironment, keyArn: string, algorithm: SigningAlgorithm) {
+    this.#aws = aws;
+    this.#keyArn = keyArn;
+    this.#algorithm = algorithm;
+  }
+
+  async sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }> {
+    const aws = this.#aws;
+    const url = new URL(aws.AWS_ENDPOINT_URL ?? `https://kms.${aws.AWS_REGION}.amazonaws.com`);
+    const body = JSON.stringify({
+      KeyId: this.#keyArn,
+      Message: message.toString('base64'),
+      MessageType: 'RAW',
+      SigningAlgorithm: this.#algorithm,
+    });
+    const headers = await signedHeaders({
+      service: 'kms',
+      region: aws.AWS_REGION,
+      credentials: {
+        accessKeyId: aws.AWS_ACCESS_KEY_ID,
+        secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
+        ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
+      },
+      url,
+      body,
+      headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': 'TrentService.Sign' },
+    });
+    const response = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (!response.ok) {
+      // The body of an error may quote the request.
+      await response.body?.cancel();
+      throw new Error(`KMS did not sign: ${response.status} ${response.headers.get('x-amzn-errortype') ?? ''}`.trim());
+    }
+    const { KeyId, Signature } = Signed.parse(await response.json());
+    return { keyId: KeyId, signature: Buffer.from(Signature, 'base64') };
+  }
+}

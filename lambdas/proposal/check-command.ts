@@ -1,0 +1,55 @@
+import { builtInProfile, profileViolation } from '../agents/profiles.ts';
+import { assignedCommand } from '../connectors/agent/command.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
+import type { Definitions } from '../pipeline/definitions.ts';
+import { agentsAreEnabled, type TenantSettings } from '../run/caps.ts';
+import { CountersignError } from '../run/errors.ts';
+import { isAgentTool, later } from '../run/lease.ts';
+import { AskedToWait } from './asked-to-wait.ts';
+import { containsUnknown } from './known-after-apply.ts';
+import type { ProposedCall } from './propose-call.ts';
+
+/** A changed setting takes effect within this time. */
+const ASKS_AGAIN_AFTER_MS = 60_000;
+
+interface Checker {
+  definitions: Pick<Definitions, 'profiles'>;
+  clock: Clock;
+}
+
+/** Before people are asked, and again before each assignment: agents are switched on, and the profile allows the command. */
+export async function checkCommand(
+  checker: Checker,
+  { run, settings }: { run: { tenant: string }; settings: TenantSettings },
+  proposed: ProposedCall,
+): Promise<void> {
+  if (!isAgentTool(proposed.operation.tool)) return;
+  if (!agentsAreEnabled(settings)) {
+    throw new AskedToWait(
+      'AGENTS_DISABLED',
+      'agents are switched off for this tenant (worker_orchestration.enabled); the step waits until they are switched on',
+      later(isoNow(checker.clock), ASKS_AGAIN_AFTER_MS),
+    );
+  }
+  await checkProfile(checker, run.tenant, proposed);
+}
+
+/** Throws if the lists of the profile forbid the command or its rollback. An argument that is not known yet is not checked. */
+export async function checkProfile(
+  { definitions }: Pick<Checker, 'definitions'>,
+  tenant: string,
+  { operation, input, parsed }: Pick<ProposedCall, 'operation' | 'input' | 'parsed'>,
+): Promise<void> {
+  if (!isAgentTool(operation.tool) || !parsed || containsUnknown(input)) return;
+  const { command, profile, rollback } = assignedCommand(parsed.input);
+  const defined = await definitions.profiles(tenant);
+  const lists = defined.find(({ name }) => name === profile) ?? builtInProfile(profile);
+  const forbidden = profileViolation(lists, command);
+  const rollbackForbidden = rollback && profileViolation(lists, rollback);
+  if (!forbidden && !rollbackForbidden) return;
+  const what = forbidden ? forbidden.message : `its rollback may not run: ${rollbackForbidden?.message}`;
+  throw new CountersignError(
+    'COMMAND_NOT_ALLOWED',
+    `${what}; change the command, or let an owner change the lists ("countersign profiles")`,
+  );
+}

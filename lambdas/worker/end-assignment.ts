@@ -1,0 +1,64 @@
+import type { AssignmentStatus } from '../agents/assignment.ts';
+import { reversalOfCommand } from '../connectors/agent/command.ts';
+import { findOperation } from '../connectors/registry.ts';
+import { recordedError } from '../run/errors.ts';
+import type { Reversal } from '../run/receipt.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { RunningStep } from '../run/step.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
+import { ownReceipt } from '../run-changes/step-receipt.ts';
+import type { StepOutcome } from './5-executor.ts';
+import { settleOutcome } from './7-settle-outcome.ts';
+import { countAssignment } from './count-assignment.ts';
+import type { Worker } from './worker.ts';
+
+/**
+ * The lease of a step that an agent performs has ended. If the agent has not acknowledged it, it has not run the command
+ * and no longer may: the assignment is withdrawn. Otherwise the agent is lost, and nobody knows what the command did.
+ */
+export async function endAssignment(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: RunningStep,
+): Promise<boolean> {
+  const receipt = await ownReceipt(worker, draft, step);
+  if (receipt?.outcome !== 'intent') return false;
+  const { tenant, runId } = draft.run;
+  const { index: stepIndex, leaseVersion, assigned } = step;
+  const assignment = await worker.agents.assignment(tenant, { runId, stepIndex, leaseVersion });
+  const outcome = assigned ? lost(step, assigned.agentName) : notAcknowledged(assignment);
+  const status: AssignmentStatus = assigned ? 'lost' : 'withdrawn';
+  if (assignment) {
+    const reason = outcome.kind === 'unassigned' ? outcome.reason : outcome.error.message;
+    draft.changeAssignment(assignment, { status, endedAt: draft.at, reason });
+  }
+  countAssignment(worker, assigned ? 'lost' : assignment ? 'withdrawn' : 'no_agent');
+  await settleOutcome(worker, state, draft, { step, receipt }, outcome);
+  return true;
+}
+
+function lost(step: RunningStep, agentName: string): Extract<StepOutcome, { kind: 'unknown' }> {
+  const error = recordedError(
+    'AGENT_LOST',
+    `agent ${agentName} stopped renewing its lease; it is unknown how far the command came (RUNBOOK, "An agent is lost")`,
+  );
+  return { kind: 'unknown', error, retryable: false, reversal: reversalOf(step) };
+}
+
+/** How to undo what the command of a step may have changed. */
+export function reversalOf({ tool, input, undoes }: Pick<RunningStep, 'tool' | 'input' | 'undoes'>): Reversal {
+  if (undoes !== undefined) return { irreversible: 'it undoes another command' };
+  return reversalOfCommand(findOperation(tool)?.parse(input));
+}
+
+function notAcknowledged(
+  assignment: { agentId: string; agentName: string; assignmentId: string } | undefined,
+): Extract<StepOutcome, { kind: 'unassigned' }> {
+  if (!assignment) {
+    return { kind: 'unassigned', because: 'no_agent', reason: 'the worker was lost before it offered the assignment' };
+  }
+  const { agentId, agentName, assignmentId } = assignment;
+  const reason = `agent ${agentName} did not acknowledge the assignment in time`;
+  return { kind: 'unassigned', because: 'not_acknowledged', reason, agentId, assignmentId };
+}
