@@ -41,7 +41,7 @@ export async function automationOfWorkflow(
   tenant: string,
   { workflow, automation }: { workflow: { name: string; version?: number }; automation?: string },
 ): Promise<StartedAutomation> {
-  const { name, version } = await publishedVersion(starter, tenant, workflow);
+  const { name, version } = await startableVersion(starter, tenant, workflow);
   if (automation === undefined) {
     const same = (await starter.definitions.automations(tenant)).find((each) => each.name === name);
     if (!same) return { name, workspace: 'default', workflow: { name, version } };
@@ -76,6 +76,30 @@ export async function publishedVersion(
   throw new CountersignError(
     'NOT_FOUND',
     `there is no version ${version} of workflow ${name}; the newest is ${newest.version}`,
+  );
+}
+
+/**
+ * The newest version, or one that an enabled automation runs. Other versions were replaced, perhaps because they were
+ * wrong; who may publish them again, may do so.
+ */
+export async function startableVersion(
+  starter: Pick<Starter, 'definitions'>,
+  tenant: string,
+  wanted: { name: string; version?: number },
+): Promise<{ name: string; version: number; workflow: PublishedWorkflow }> {
+  const found = await publishedVersion(starter, tenant, wanted);
+  const newest = await publishedVersion(starter, tenant, { name: wanted.name });
+  if (found.version === newest.version) return found;
+  const automations = (await starter.definitions.automations(tenant)).filter(
+    ({ enabled, workflow }) => enabled && workflow.name === found.name,
+  );
+  if (automations.some(({ workflow }) => workflow.version === found.version)) return found;
+  const others = automations.map(({ name, workflow }) => `${name} runs version ${workflow.version}`).join(', ');
+  throw new CountersignError(
+    'CONFLICT',
+    `version ${found.version} of workflow ${found.name} is no longer used: the newest is ${newest.version}${others && `, ${others}`}. ` +
+      'Start one of these, or publish the old content again',
   );
 }
 

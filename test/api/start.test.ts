@@ -77,6 +77,11 @@ const automation = (name: string, differing: Partial<Automation> = {}): Automati
 
 /** Publishes the workflow `label`. */
 const published = () => shop.begin(LABEL, { inputs: { label: 'unused' } });
+async function publishAgain(name: string): Promise<void> {
+  const workflow = await shop.definitions.workflow('acme', name, 1);
+  if (!workflow) throw new Error('not published');
+  await shop.definitions.publishWorkflow('acme', { ...workflow, description: 'new' }, 2);
+}
 const runsOf = () => [...shop.runs.inside.runs()].length;
 
 describe('POST /runs', () => {
@@ -176,6 +181,35 @@ describe('POST /runs', () => {
   });
 });
 
+describe('an older version of a workflow', () => {
+  const asked = { workflow: { name: 'label', version: 1 }, inputs: { label: 'a' } };
+  const start = () => post(START, { body: asked });
+  beforeEach(async () => {
+    await published();
+    await publishAgain('label');
+  });
+
+  it('is started if an enabled automation runs it', async () => {
+    await shop.definitions.saveAutomation('acme', automation('pinned'));
+    expect((await start()).body.workflow).toEqual({ name: 'label', version: 1 });
+  });
+
+  it.each([
+    ['no automation', undefined, 'the newest is 2. Start one of these, or publish the old content again'],
+    ['a disabled automation', automation('pinned', { enabled: false }), 'the newest is 2. Start'],
+    [
+      'an automation of another version only',
+      automation('newer', { workflow: { name: 'label', version: 2 } }),
+      'the newest is 2, newer runs version 2. Start',
+    ],
+  ])('is refused with %s', async (_what, stored, text) => {
+    if (stored) await shop.definitions.saveAutomation('acme', stored);
+    const before = runsOf();
+    await expect(start()).rejects.toThrow(refusal(409, 'CONFLICT', text));
+    expect(runsOf()).toBe(before);
+  });
+});
+
 describe('POST /automations/{name}/run', () => {
   it('starts a run of the version of the automation, in its name', async () => {
     await published();
@@ -213,7 +247,7 @@ describe('POST /automations/{name}/run', () => {
 
 /** A finished run of the workflow `triage`, and the number of writes that reached the targets. */
 async function finished() {
-  const done = await shop.finish(await shop.begin(TRIAGE));
+  const done = await shop.finish(await shop.begin(TRIAGE, { automation: 'triage' }));
   expect(done.run.status).toBe('succeeded');
   return { runId: done.run.runId, writes: writes() };
 }
@@ -243,17 +277,39 @@ describe('rerun', () => {
     expect(run.makers).toEqual(['mallory', 'olivia']);
   });
 
-  it('uses the version of the original, or the newest on request', async () => {
+  it('uses the version of the original, if it is still used, or the newest on request', async () => {
     const original = await finished();
-    const { definitions } = shop;
-    const workflow = await definitions.workflow('acme', 'triage', 1);
-    if (!workflow) throw new Error('not published');
-    await definitions.publishWorkflow('acme', { ...workflow, description: 'new' }, 2);
+    await publishAgain('triage');
+    const old = post(RERUN, { params: { id: original.runId } });
+    await expect(old).rejects.toThrow(refusal(409, 'CONFLICT', 'version 1 of workflow triage is no longer used'));
     const versions = [];
+    await shop.definitions.saveAutomation('acme', automation('triage', { workflow: { name: 'triage', version: 1 } }));
     for (const body of [{}, { workflowVersion: 'newest' }]) {
       versions.push((await post(RERUN, { params: { id: original.runId }, body })).body.workflow.version);
     }
     expect(versions).toEqual([1, 2]);
+  });
+
+  it.each([
+    ['is disabled', { enabled: false }, 'the automation triage of this run is disabled; enable it first'],
+    ['runs another workflow', { workflow: { name: 'label', version: 1 } }, 'now runs the workflow label'],
+  ])('and a replay start nothing if the automation %s', async (_what, differing, text) => {
+    const original = await finished();
+    const stored = automation('triage', { workflow: { name: 'triage', version: 1 }, ...differing });
+    await shop.definitions.saveAutomation('acme', stored);
+    const before = runsOf();
+    for (const route of [RERUN, REPLAY]) {
+      await expect(post(route, { params: { id: original.runId } })).rejects.toThrow(refusal(409, 'CONFLICT', text));
+    }
+    expect(runsOf()).toBe(before);
+  });
+
+  it('and a replay start nothing if the automation no longer exists', async () => {
+    const { runId } = (await shop.finish(await shop.begin(TRIAGE, { automation: 'gone' }))).run;
+    for (const route of [RERUN, REPLAY]) {
+      const refused = refusal(409, 'CONFLICT', 'gone of this run no longer exists; start its workflow instead');
+      await expect(post(route, { params: { id: runId } })).rejects.toThrow(refused);
+    }
   });
 
   it('refuses a rollback run: it has the trigger of the run that it undoes, but not its makers', async () => {
@@ -335,9 +391,16 @@ describe('replay', () => {
     expect(await makers('note')).not.toContain('mia');
   });
 
+  it('continues an original of an older version in that version', async () => {
+    const original = await finished();
+    await publishAgain('triage');
+    const { body } = await post(REPLAY, { params: { id: original.runId }, body: { step: 'label' } });
+    expect(body.workflow.version).toBe(1);
+  });
+
   it('makes the writes that the original did not make, once', async () => {
     shop.outside.issueLabels.delete(ISSUE);
-    const failed = await shop.finish(await shop.begin(TRIAGE));
+    const failed = await shop.finish(await shop.begin(TRIAGE, { automation: 'triage' }));
     expect(failed.run.status).toBe('failed_terminal');
     shop.outside.issueLabels.set(ISSUE, ['bug']);
     const before = writes();
@@ -355,7 +418,7 @@ name: once
 steps:
   - { id: note, tool: servicenow.incident.add_work_note, dedupeScope: run, with: { sysId: "${SYS_ID}", note: "seen" } }
 `;
-    const { runId } = (await shop.finish(await shop.begin(yaml))).run;
+    const { runId } = (await shop.finish(await shop.begin(yaml, { automation: 'once' }))).run;
     for (const id of [runId, runId]) {
       const { body } = await post(REPLAY, { params: { id } });
       expect((await shop.finish(message(body.runId))).run.status).toBe('succeeded');

@@ -27,7 +27,10 @@ export const runsStart: readonly Command[] = [
     description: 'start a run of a workflow',
     details: 'For example: countersign runs start restart-service --input service=payments',
     options: {
-      'workflow-version': { value: 'NUMBER', description: 'version of the workflow (default: the newest)' },
+      'workflow-version': {
+        value: 'NUMBER',
+        description: 'version of the workflow: the newest (default), or one that an automation runs',
+      },
       automation: { value: 'NAME', description: 'automation in whose name the run acts (default: as the workflow)' },
       ...GIVEN,
     },

@@ -1,7 +1,7 @@
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { repeatedRequest } from '../../intake/request-run.ts';
-import { publishedVersion, type Starter, startAutomation } from '../../intake/start-automation.ts';
+import { type Starter, startAutomation, startableVersion } from '../../intake/start-automation.ts';
 import { type Planner, planRun } from '../../plan/plan.ts';
 import type { PlanStore } from '../../plan/plan-store.ts';
 import { hashOf } from '../../run/canonical-json.ts';
@@ -32,7 +32,7 @@ export async function applyPlan(
   const earlier = await repeatedRequest(applier, tenant, key, requestHash);
   if (earlier) return { isNew: false, run: earlier };
   const { name, workspace, workflow: version } = automation;
-  const published = await publishedVersion(applier, tenant, version);
+  const published = await startableVersion(applier, tenant, version);
   const { receivedAt: _receivedAt, ...event } = trigger;
   const given = { given: inputs, from: automation.inputs };
   const again = { tenant, automation: name, workspace, workflow: published.workflow, version: version.version };

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { RequestedRun } from '../../intake/request-run.ts';
-import { publishedVersion, type Starter } from '../../intake/start-automation.ts';
+import { publishedVersion, type Starter, startableVersion } from '../../intake/start-automation.ts';
 import { keyIsFree } from '../../run/receipt.ts';
 import { idInExpressions, isTerminal, type Run } from '../../run/run.ts';
 import type { LoadedRun, RunStore } from '../../run/run-store.ts';
@@ -25,7 +25,8 @@ export async function rerunOf(
   const original = await endedRun(ports, tenant, runId);
   const { name, version } = original.run.workflow;
   const wanted = { name, ...(workflowVersion === 'same' && { version }) };
-  const published = await publishedVersion(ports, tenant, wanted);
+  await assertAutomationStarts(ports, tenant, original.run);
+  const published = await startableVersion(ports, tenant, wanted);
   return {
     ...sameTrigger(original, published.version),
     request: { actor: person, rerunOf: original.run.runId },
@@ -42,6 +43,8 @@ export async function replayOf(
   { step }: { step?: string },
 ): Promise<Repeated> {
   const original = await endedRun(ports, tenant, runId);
+  await assertAutomationStarts(ports, tenant, original.run);
+  // It continues what the original began, so it has the same steps, whichever version is used now.
   const { workflow, version } = await publishedVersion(ports, tenant, original.run.workflow);
   const from = firstStep(workflow, original, step);
   const repeated = repeatedSteps(workflow, from, succeededSteps(original));
@@ -58,6 +61,20 @@ const makersOfCopied = ({ steps }: LoadedRun, repeated: ReadonlySet<number>): st
   steps.flatMap(({ index, governed }) => (repeated.has(index) ? [] : (governed?.request.action.makers ?? [])));
 
 const withMakersOf = ({ makers = [] }: Run, person: string): string[] => [...new Set([...makers, person])];
+
+/** Somebody may have disabled the automation because its runs do harm. A run without an automation has the name of its workflow. */
+async function assertAutomationStarts({ definitions }: Repeater, tenant: string, run: Run): Promise<void> {
+  const { automation: name, workflow } = run;
+  const found = (await definitions.automations(tenant)).find((each) => each.name === name);
+  if (!found && name === workflow.name) return;
+  const refuse = (detail: string) => new Problem(409, 'CONFLICT', detail);
+  const instead = `start its workflow instead: countersign runs start ${workflow.name}`;
+  if (!found) throw refuse(`the automation ${name} of this run no longer exists; ${instead}`);
+  if (!found.enabled)
+    throw refuse(`the automation ${name} of this run is disabled; enable it first, then repeat the run`);
+  if (found.workflow.name === workflow.name) return;
+  throw refuse(`the automation ${name} of this run now runs the workflow ${found.workflow.name}; ${instead}`);
+}
 
 /** The first run of a chain of replays. */
 function rootOf(run: Run): { root?: string } {
